@@ -45,7 +45,7 @@ def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[st
         ("pinterest", "retry-after", "0"),
     ],
 )
-def test_a_time_that_makes_no_sense_counts_as_none(env: Environment, network: str, name: str, value: str) -> None:
+def test_an_implausible_wait_is_ignored(env: Environment, network: str, name: str, value: str) -> None:
     began = env.clock.now()
     post, _ = refused(env, network, {name: value})
     drain(env.rt, env.clock)
@@ -55,7 +55,7 @@ def test_a_time_that_makes_no_sense_counts_as_none(env: Environment, network: st
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_ten_days_end_the_post_that_met_them_and_the_next_one_asks_again_after_a_day(
+def test_a_wait_of_ten_days_ends_the_post_and_the_next_post_asks_again_after_a_day(
     env: Environment, network: str
 ) -> None:
     first, profile = refused(env, network, {"retry-after": "864000"})

@@ -22,7 +22,7 @@ UPLOAD_HOST = Call("upload_chunk")
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 413, 429, 502])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_every_call_is_made_again_and_nothing_is_held_against_anybody(
+def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(
     env: Environment, network: str, status: int, form: str
 ) -> None:
     played, chosen = story_of(network, "film")
@@ -42,7 +42,7 @@ def test_every_call_is_made_again_and_nothing_is_held_against_anybody(
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("network", NETWORKS)
-def test_after_a_commit_that_arrived_the_account_tells(env: Environment, network: str, form: str) -> None:
+def test_after_a_commit_that_arrived_the_read_back_decides(env: Environment, network: str, form: str) -> None:
     played, chosen = story_of(network, {"x": "text", "tiktok": "film", "pinterest": "picture"}[network])
     commit = env.world.networks[network].next(chosen.commit)
     commit.fails_with(403, after_effect=True, **FORMS[form])

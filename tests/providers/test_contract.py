@@ -66,16 +66,14 @@ def adapters(env: Environment) -> dict[str, Provider]:
 # --- names and options -----------------------------------------------------------------------------------------------
 
 
-def test_the_grid_plays_every_network_that_there_is(adapters: dict[str, Provider]) -> None:
+def test_the_grid_covers_every_network(adapters: dict[str, Provider]) -> None:
     assert set(adapters) == set(NETWORKS) == set(OPTIONS)
     assert {name: adapter.name for name, adapter in adapters.items()} == {name: name for name in adapters}
     assert {adapter.label for adapter in adapters.values()} == {"X", "TikTok", "Pinterest"}
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_every_option_is_known_in_both_spellings_and_kept_under_one(
-    adapters: dict[str, Provider], network: str
-) -> None:
+def test_every_option_has_two_spellings_and_one_stored_name(adapters: dict[str, Provider], network: str) -> None:
     read = adapters[network].read_options
     assert read(OPTIONS[network]) == (OPTIONS[network], [])
     assert read({snake(key): value for key, value in OPTIONS[network].items()}) == (OPTIONS[network], [])
@@ -83,7 +81,7 @@ def test_every_option_is_known_in_both_spellings_and_kept_under_one(
 
 
 @pytest.mark.parametrize(("network", "key"), KEYS)
-def test_a_misspelt_option_is_a_problem_that_names_the_right_one(
+def test_the_error_of_a_misspelled_option_names_the_right_option(
     adapters: dict[str, Provider], network: str, key: str
 ) -> None:
     for misspelt in (key[:-1], key.upper() + "_", key.replace("e", "ee", 1)):
@@ -108,7 +106,7 @@ def test_a_value_of_the_wrong_type_is_a_problem_and_never_used(
 
 
 @pytest.mark.parametrize(("network", "key"), KEYS)
-def test_a_posts_own_option_wins_over_a_stored_one_in_whatever_spelling(
+def test_a_posts_own_option_overrides_a_stored_option_in_any_spelling(
     adapters: dict[str, Provider], network: str, key: str
 ) -> None:
     stored, own = OPTIONS[network], {snake(key): OPTIONS[network][key]}
@@ -136,7 +134,7 @@ def contents(folder: Path) -> list[Content]:
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_check_is_pure_and_every_problem_says_what_to_change(
+def test_check_is_pure_and_every_error_names_the_remedy(
     adapters: dict[str, Provider], network: str, tmp_path: Path
 ) -> None:
     adapter, account = adapters[network], Account("1", "demo")
@@ -182,7 +180,7 @@ def test_a_plan_has_exactly_one_commit_and_follows_from_content_and_options_alon
         ("pinterest", "x" * 801, False, {"boardId": "1"}),
     ],
 )
-def test_what_validate_says_is_what_the_delivery_fails_with_and_nothing_is_sent(
+def test_a_delivery_fails_with_the_errors_of_validate_before_anything_is_sent(
     env: Environment, network: str, body: str, with_picture: bool, options: dict[str, Any]
 ) -> None:
     profile = NETWORKS[network].connect(env.rt, env.world)
@@ -221,7 +219,7 @@ def secrets_of(env: Environment) -> list[str]:
 
 
 @pytest.mark.parametrize(("network", "story"), STORIES, ids=[" · ".join(story) for story in STORIES])
-def test_no_secret_lies_in_the_database_after_any_step_and_every_answer_keeps_its_number(
+def test_the_database_has_no_secret_after_any_step_and_ids_stay_exact(
     env: Environment, network: str, story: str
 ) -> None:
     played, chosen = story_of(network, story)
@@ -255,7 +253,7 @@ def test_no_secret_lies_in_the_database_after_any_step_and_every_answer_keeps_it
         assert isinstance(json.loads(row[0]), dict)
 
 
-def test_no_adapter_sleeps_or_looks_at_a_clock() -> None:
+def test_no_adapter_sleeps_or_reads_a_clock() -> None:
     for network in NETWORKS:
         for path in (FOLDER / network).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text())):
@@ -280,7 +278,7 @@ def test_no_adapter_sleeps_or_looks_at_a_clock() -> None:
         RecordedRequest("pinterest", "GET", "/v5/boards/1/pins", {"page_size": "251"}, ""),
     ],
 )
-def test_a_request_that_no_document_describes_would_be_found(request_: RecordedRequest) -> None:
+def test_an_undocumented_request_is_reported(request_: RecordedRequest) -> None:
     document("openapi", "x.json")
     document("openapi", "pinterest.yaml")
     assert official.complaints(request_) != []

@@ -179,7 +179,7 @@ def test_a_post(
     ],
 )
 @pytest.mark.parametrize("provider", ["x", "tiktok", "pinterest"])
-def test_tokens_that_are_asked_for_renewed_and_given_back(
+def test_tokens_are_masked_at_exchange_refresh_and_revocation(
     rt: Runtime, echo: EchoTransport, clock: HandClock, lines: io.StringIO, provider: str, code: str, form: str
 ) -> None:
     echo.status, echo.form, echo.code = 400, FORMS[form], code
@@ -218,13 +218,13 @@ def test_an_account_and_its_boards(rt: Runtime, echo: EchoTransport, lines: io.S
     assert quoted(lines.getvalue()) == []
 
 
-def test_the_apps_own_secrets_are_in_hand_of_the_whole_process(rt: Runtime, lines: io.StringIO) -> None:
+def test_the_apps_own_secrets_are_masked_in_the_whole_process(rt: Runtime, lines: io.StringIO) -> None:
     apart(logging.get_logger(logging.LOGGER).warning, f"a library says {SECRET} and {METRICS}", said=[METRICS])
     assert quoted(lines.getvalue()) == []
     assert lines.getvalue().count("****") == 3
 
 
-def test_what_is_in_hand_is_forgotten_after_others() -> None:
+def test_the_oldest_masked_secrets_are_forgotten_first() -> None:
     def many() -> None:
         redaction.add_secrets("the-first-one")
         assert redaction.mask("it is the-first-one") == "it is ****"

@@ -36,13 +36,13 @@ def test_one_fault_at_one_step(env: Environment, network: str, story: str, call:
     play(env, NETWORKS[network], story, call, fault)
 
 
-def test_one_story_of_each_network_meets_every_fault_and_the_others_every_meaning() -> None:
+def test_one_story_of_each_network_has_every_fault_and_the_others_every_meaning() -> None:
     assert {FAULTS[name].means for name in ONE_FAULT_PER_MEANING} == set(Means)
     for network in NETWORKS.values():
         assert [story.every_fault for story in network.stories.values()].count(True) == 1
 
 
-def test_every_run_plays_every_pair_of_step_and_fault_once_and_every_class_in_every_story() -> None:
+def test_every_run_covers_each_pair_of_step_and_fault_once_and_every_class_in_every_story() -> None:
     assert set(CELLS) >= PAIRWISE
     network, title = EVERY_PAIR
     steps = story_of(network, title)[1].calls

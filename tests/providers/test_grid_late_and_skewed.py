@@ -52,9 +52,7 @@ def skewed_in_every_run(network: str, story: str, skew: float, effect: bool) -> 
 
 
 @pytest.mark.parametrize(("network", "story", "skew", "effect"), played(SKEWED, skewed_in_every_run))
-def test_the_networks_clock_is_another_one(
-    env: Environment, network: str, story: str, skew: float, effect: bool
-) -> None:
+def test_the_networks_clock_differs(env: Environment, network: str, story: str, skew: float, effect: bool) -> None:
     env.world.networks[network].clock_skew_seconds = skew
     post = lost_commit(env, network, story, effect=effect)
     drain(env.rt, env.clock)
@@ -66,7 +64,7 @@ UNTOLD = [(*story, skew, effect) for story in LISTS for skew in (-8 * HOUR, 8 * 
 
 
 @pytest.mark.parametrize(("network", "story", "skew", "effect"), played(UNTOLD, skewed_in_every_run))
-def test_a_network_that_never_tells_the_time_is_given_a_day(
+def test_a_network_without_a_date_gets_a_margin_of_a_day(
     env: Environment, network: str, story: str, skew: float, effect: bool
 ) -> None:
     env.world.networks[network].clock_skew_seconds = skew
@@ -79,7 +77,7 @@ def test_a_network_that_never_tells_the_time_is_given_a_day(
 
 @pytest.mark.parametrize("jump", [-HOUR, HOUR, -7 * 24 * HOUR, 7 * 24 * HOUR])
 @pytest.mark.parametrize(("network", "story"), READABLE)
-def test_our_clock_is_set_between_the_call_and_the_look(
+def test_our_clock_is_set_between_the_call_and_the_read_back(
     env: Environment, network: str, story: str, jump: float
 ) -> None:
     played, _ = story_of(network, story)
@@ -94,7 +92,7 @@ def test_our_clock_is_set_between_the_call_and_the_look(
 
 
 @pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "picture")])
-def test_our_clock_is_set_while_the_call_is_on_its_way_and_the_worker_dies_after_it(
+def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(
     env: Environment, network: str, story: str
 ) -> None:
     """What was moved while the call was on its way stays moved, also for a process that knows nothing of the network's
@@ -230,7 +228,9 @@ def until_the_second_call(env: Environment, commit: str) -> None:
 
 @EFFECTS
 @pytest.mark.parametrize(("network", "story"), READABLE)
-def test_a_stop_between_the_two_calls_tells_the_truth(env: Environment, network: str, story: str, effect: bool) -> None:
+def test_a_stop_between_the_two_calls_reports_the_true_outcome(
+    env: Environment, network: str, story: str, effect: bool
+) -> None:
     played, chosen = story_of(network, story)
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = 620
     env.world.tiktok.count_lag_seconds = 620

@@ -62,7 +62,7 @@ def in_every_run(network: str, story: str, fault: str, effect: bool) -> bool:
 
 
 @pytest.mark.parametrize(("network", "story", "fault", "effect"), played(CELLS, in_every_run))
-def test_the_question_meets_a_fault(env: Environment, network: str, story: str, fault: str, effect: bool) -> None:
+def test_a_fault_during_the_read_back(env: Environment, network: str, story: str, fault: str, effect: bool) -> None:
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     verb = "times_out_after_effect" if effect else "times_out_before_effect"
@@ -78,7 +78,7 @@ def test_the_question_meets_a_fault(env: Environment, network: str, story: str, 
 
 
 @pytest.mark.parametrize("network", ["x", "pinterest"])
-def test_of_two_equal_posts_each_finds_its_own(env: Environment, network: str) -> None:
+def test_two_equal_posts_each_find_their_own(env: Environment, network: str) -> None:
     played, chosen = story_of(*next(pair for pair in TOLD_BY if pair[0] == network))
     env.world.x.duplicate_window_seconds = 0
     profile = played.connect(env.rt, env.world)
@@ -93,7 +93,7 @@ def test_of_two_equal_posts_each_finds_its_own(env: Environment, network: str) -
 
 @pytest.mark.parametrize("reason", ["internal", "photo_pull_failed", "spam_risk", "auth_removed"])
 @pytest.mark.parametrize("story", ["film", "photos", "draft"])
-def test_what_tiktok_calls_failed_was_not_posted(env: Environment, story: str, reason: str) -> None:
+def test_a_post_that_tiktok_reports_as_failed_was_not_posted(env: Environment, story: str, reason: str) -> None:
     played, chosen = story_of("tiktok", story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     env.world.tiktok.fate = reason
@@ -113,7 +113,7 @@ def test_tiktok_never_ends_its_processing_and_the_outcome_stays_unknown(env: Env
 
 
 @pytest.mark.parametrize("fate", ["fails", "never_ends"])
-def test_pinterest_cannot_process_a_film_and_no_pin_is_made(env: Environment, fate: str) -> None:
+def test_no_pin_is_created_when_pinterest_cannot_process_the_video(env: Environment, fate: str) -> None:
     played, chosen = story_of("pinterest", "film")
     env.world.pinterest.processing = fate  # type: ignore[assignment]
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
@@ -123,7 +123,7 @@ def test_pinterest_cannot_process_a_film_and_no_pin_is_made(env: Environment, fa
 
 
 @pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
-def test_tiktok_is_not_asked_for_photos_that_it_never_named(env: Environment, effect: bool) -> None:
+def test_photos_without_a_publish_id_are_never_polled(env: Environment, effect: bool) -> None:
     played, chosen = story_of("tiktok", "photos")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     verb = "times_out_after_effect" if effect else "times_out_before_effect"
@@ -135,7 +135,7 @@ def test_tiktok_is_not_asked_for_photos_that_it_never_named(env: Environment, ef
     assert env.world.tiktok.statuses("status_fetch") == []
 
 
-def test_a_film_in_the_chunks_that_socialpub_chooses_arrives_whole_whatever_breaks(env: Environment) -> None:
+def test_a_video_in_real_chunks_arrives_whole_after_any_fault(env: Environment) -> None:
     """Once at its real size: 64,000,001 bytes are six chunks."""
     env.world.tiktok.next("upload_chunk").skipping(1).times_out_after_effect()
     env.world.tiktok.next("upload_chunk").skipping(2).fails_with(503)

@@ -55,7 +55,7 @@ def profile_status(env: Environment, profile: str) -> str:
 @pytest.mark.parametrize(
     ("network", "fault"), played(CELLS, lambda network, fault: network == "x" or fault in ONE_FOR_EACH)
 )
-def test_the_refresh_meets_a_fault(env: Environment, network: str, fault: str) -> None:
+def test_a_fault_during_the_refresh(env: Environment, network: str, fault: str) -> None:
     played, chosen = story_of(network, SIMPLE[network])
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)

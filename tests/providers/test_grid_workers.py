@@ -102,7 +102,7 @@ def block_call(env: Environment, network: str, call: str, *, after_effect: bool)
 
 @pytest.mark.parametrize("after_effect", [True, False], ids=["after", "before"])
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
-def test_an_owner_that_hangs_in_its_commit_keeps_it_and_ends_it(
+def test_a_worker_that_hangs_in_its_commit_keeps_and_ends_the_delivery(
     env: Environment, network: str, story: str, after_effect: bool
 ) -> None:
     played, chosen = story_of(network, story)
@@ -124,7 +124,7 @@ def test_an_owner_that_hangs_in_its_commit_keeps_it_and_ends_it(
 
 @pytest.mark.parametrize("late_by", [0, 10, 200], ids=["at once", "between two looks", "when all is over"])
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
-def test_an_answer_comes_after_another_process_took_the_row(
+def test_a_response_arrives_after_another_process_claimed_the_row(
     env: Environment, network: str, story: str, late_by: int
 ) -> None:
     """The lock of the first one is gone although it still waits for its answer."""
@@ -145,7 +145,7 @@ def test_an_answer_comes_after_another_process_took_the_row(
 
 
 @pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "picture")])
-def test_a_late_answer_that_names_the_post_settles_what_the_lists_do_not_show_yet(
+def test_a_late_response_with_the_post_id_settles_a_post_that_no_list_shows_yet(
     env: Environment, network: str, story: str
 ) -> None:
     played, chosen = story_of(network, story)
@@ -166,9 +166,7 @@ def test_a_late_answer_that_names_the_post_settles_what_the_lists_do_not_show_ye
 
 
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
-def test_the_effect_itself_comes_late_while_the_account_is_read_back(
-    env: Environment, network: str, story: str
-) -> None:
+def test_the_post_appears_late_during_the_read_back(env: Environment, network: str, story: str) -> None:
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)

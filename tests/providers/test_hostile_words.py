@@ -66,7 +66,7 @@ def published_to(rt: Runtime, provider: str, folder: Path) -> str:
 
 
 @pytest.mark.parametrize(("provider", "status"), [("x", 402), ("pinterest", 401)])
-def test_a_hold_shows_a_stranger_our_sentence_and_code_and_the_owner_the_networks_words(
+def test_a_hold_shows_the_networks_message_only_to_the_owner(
     rt: Runtime, transport: HostileTransport, clock: HandClock, tmp_path: Path, provider: str, status: int
 ) -> None:
     transport.status = status
@@ -94,7 +94,7 @@ def test_a_hold_shows_a_stranger_our_sentence_and_code_and_the_owner_the_network
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
 @pytest.mark.parametrize("provider", ["x", "tiktok", "pinterest"])
-def test_no_refusal_of_a_network_reaches_a_stranger(
+def test_no_message_of_a_network_reaches_an_unauthenticated_caller(
     rt: Runtime, transport: HostileTransport, clock: HandClock, tmp_path: Path, provider: str, status: int
 ) -> None:
     transport.status = status

@@ -32,9 +32,7 @@ def arrived(world: World, network: str) -> list[str]:
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_no_network_learns_where_a_picture_was_taken_and_its_pixels_stay(
-    env: Environment, tmp_path: Path, network: str
-) -> None:
+def test_no_network_gets_an_images_location_and_the_pixels_stay(env: Environment, tmp_path: Path, network: str) -> None:
     played = NETWORKS[network]
     profile = played.connect(env.rt, env.world)
     photo = media.jpeg(tmp_path / "photo.jpg", 640, 960)

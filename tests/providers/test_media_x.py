@@ -28,7 +28,7 @@ def gif_with_comment(path: Path) -> Path:
     return media.inserted(path, b"!\xfe\x07My home\0", whole.index(b"!\xff"))
 
 
-def test_a_picture_that_fits_arrives_byte_for_byte_with_its_alt_text(
+def test_an_image_within_the_limits_arrives_unchanged_with_its_alt_text(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
 ) -> None:
     photo = media.jpeg_grey(tmp_path / "photo.jpg")
@@ -40,7 +40,7 @@ def test_a_picture_that_fits_arrives_byte_for_byte_with_its_alt_text(
     assert arrived.alt_text == "A red corner"
 
 
-def test_an_animated_gif_arrives_without_metadata_and_what_was_uploaded_keeps_it(
+def test_an_animated_gif_arrives_without_metadata_and_the_upload_keeps_them(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
 ) -> None:
     source = gif_with_comment(tmp_path / "file")
@@ -56,7 +56,7 @@ def test_an_animated_gif_arrives_without_metadata_and_what_was_uploaded_keeps_it
     assert stored(rt, artifact_id).read_bytes() == original
 
 
-def test_a_picture_over_the_limit_is_made_smaller_and_the_original_stays(
+def test_an_image_over_the_limit_is_made_smaller_and_the_original_stays(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
 ) -> None:
     photo = media.png(tmp_path / "large.png", 1500, 1300, noise=True)
@@ -72,7 +72,7 @@ def test_a_picture_over_the_limit_is_made_smaller_and_the_original_stays(
     assert not any((rt.files.root / RENDITIONS).iterdir()), "what was made for the delivery is gone with it"
 
 
-def test_a_file_that_is_gone_at_delivery_fails_that_delivery_and_is_named(
+def test_a_missing_file_fails_its_delivery_and_is_named(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
 ) -> None:
     artifact_id = artifact(rt, media.jpeg(tmp_path / "sunset.jpg"), "image/jpeg")
@@ -94,7 +94,7 @@ def test_a_file_that_is_gone_at_delivery_fails_that_delivery_and_is_named(
         (media.video_mov, "video/quicktime"),
     ],
 )
-def test_every_kind_of_file_that_x_takes_is_published(
+def test_every_file_type_that_x_accepts_is_published(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock, make: object, mime_type: str
 ) -> None:
     source = make(tmp_path / "file")  # type: ignore[operator]
@@ -103,7 +103,7 @@ def test_every_kind_of_file_that_x_takes_is_published(
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
 
 
-def test_a_film_in_several_chunks_arrives_whole(
+def test_a_video_in_several_chunks_arrives_whole(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
 ) -> None:
     film = media.pad(media.video_mp4(tmp_path / "film.mp4", 1.0), 3_500_000)

@@ -20,7 +20,7 @@ def give_up_after() -> timedelta:
 
 
 @pytest.mark.parametrize("make", [picture, film])
-def test_a_board_that_may_not_be_read_may_still_take_the_pin(env: Environment, make: object) -> None:
+def test_a_board_that_cannot_be_read_may_still_accept_the_pin(env: Environment, make: object) -> None:
     profile = connect_pinterest(env.rt, env.world)
     board = env.world.pinterest.boards_of("demo")[0]
     env.world.pinterest.next("read_board").refuses("not_permitted")
@@ -37,9 +37,7 @@ def test_a_board_that_may_not_be_read_may_still_take_the_pin(env: Environment, m
 
 
 @pytest.mark.parametrize("granted", [PINTEREST_SCOPES, (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES)])
-def test_a_secret_board_wants_scopes_of_its_own_and_the_refusal_names_them(
-    env: Environment, granted: tuple[str, ...]
-) -> None:
+def test_the_refusal_of_a_secret_board_names_the_missing_scopes(env: Environment, granted: tuple[str, ...]) -> None:
     profile = connect_pinterest(env.rt, env.world, scopes=granted)
     board = env.world.pinterest.add_board(env.world.pinterest.existing_account("demo"), "Plans", privacy=SECRET)
     options = {"pinterest": {"boardId": board.id}}

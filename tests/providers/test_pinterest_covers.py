@@ -36,7 +36,7 @@ def problems(env: Environment, given: Draft) -> list[tuple[tuple[str | int, ...]
     return [(problem.path, problem.message) for problem in checked.problems]
 
 
-def test_a_video_is_pinned_with_the_cover_of_its_owner_in_a_type_that_pinterest_takes(env: Environment) -> None:
+def test_a_video_pin_has_the_owners_cover_in_an_accepted_type(env: Environment) -> None:
     given = draft(env, cover(env))
     assert problems(env, given) == []
     post = env.rt.write(posts.create, given, OWNER)
@@ -49,7 +49,7 @@ def test_a_video_is_pinned_with_the_cover_of_its_owner_in_a_type_that_pinterest_
     assert env.transport.called[:2] == ["read_board", "register_media"]
 
 
-def test_a_lost_answer_is_read_back_and_the_second_call_carries_the_cover_too(env: Environment) -> None:
+def test_the_second_call_after_a_lost_response_also_contains_the_cover(env: Environment) -> None:
     post = env.rt.write(posts.create, draft(env, cover(env)), OWNER)
     env.world.pinterest.next("create_pin").times_out_before_effect()
     drain(env.rt, env.clock)
@@ -58,7 +58,7 @@ def test_a_lost_answer_is_read_back_and_the_second_call_carries_the_cover_too(en
     assert len(pin.pictures) == 1
 
 
-def test_what_is_no_verified_artifact_is_refused_at_its_field(env: Environment) -> None:
+def test_a_cover_that_is_no_verified_artifact_is_refused_at_its_field(env: Environment) -> None:
     for given in (draft(env, UNKNOWN), draft(env, "none of ours")):
         with pytest.raises(InvalidRequest) as caught:
             env.rt.write(posts.create, given, OWNER)
@@ -74,7 +74,7 @@ def test_what_is_no_verified_artifact_is_refused_at_its_field(env: Environment) 
     assert [error.path for error in caught.value.errors] == [("providerOptions", "pinterest", "cover_artifact_id")]
 
 
-def test_a_cover_that_pinterest_would_not_take_is_a_problem_of_its_field(env: Environment) -> None:
+def test_a_cover_that_pinterest_refuses_is_an_error_of_its_field(env: Environment) -> None:
     path = ("providerOptions", "pinterest", "coverArtifactId")
     moving = film(env.rt, env.samples)[0].artifact_id
     assert [found for found, _ in problems(env, draft(env, moving))] == [path]
@@ -88,13 +88,13 @@ def test_a_cover_that_pinterest_would_not_take_is_a_problem_of_its_field(env: En
     assert env.world.pinterest.pins == []
 
 
-def test_a_cover_for_a_picture_is_only_noted(env: Environment) -> None:
+def test_a_cover_for_an_image_pin_is_only_a_note(env: Environment) -> None:
     given = draft(env, cover(env), make=picture)
     (checked,) = drafts.check_draft(env.rt, env.rt.reader, given, OWNER)
     assert (checked.problems, len(checked.notes)) == ([], 1)
 
 
-def test_a_stored_cover_that_is_gone_fails_the_delivery_and_says_so(env: Environment) -> None:
+def test_a_missing_cover_fails_the_delivery_with_a_message(env: Environment) -> None:
     given = draft(env, cover(env))
     env.rt.write(lambda rt, tx: tx.execute("UPDATE profile SET options = ?", (f'{{"coverArtifactId": "{UNKNOWN}"}}',)))
     board = {"pinterest": {"boardId": (given.options or {})["pinterest"]["boardId"]}}

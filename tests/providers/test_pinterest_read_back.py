@@ -44,7 +44,7 @@ def assert_found(env: Environment, post: str) -> None:
         {"dates_pins": False},
     ],
 )
-def test_a_pin_is_recognised_whatever_pinterest_makes_of_it(
+def test_a_pin_is_found_after_every_change_that_pinterest_makes(
     env: Environment, story: str, changed: dict[str, Any]
 ) -> None:
     for name, value in changed.items():
@@ -76,7 +76,7 @@ def test_an_older_pin_with_the_same_words_is_not_taken_for_ours(env: Environment
     assert len(env.world.pinterest.pins) == 2
 
 
-def test_on_a_board_of_several_people_nobody_elses_pin_is_taken_for_ours(env: Environment) -> None:
+def test_a_pin_of_another_board_member_is_never_ours(env: Environment) -> None:
     network, chosen = story_of("pinterest", "picture")
     board = str(network.options(env.world, "demo")["boardId"])
     env.world.pinterest.boards[board].collaborators = (env.world.pinterest.existing_account("studio").id,)
@@ -96,7 +96,7 @@ def test_on_a_board_of_several_people_nobody_elses_pin_is_taken_for_ours(env: En
         assert known is None or env.world.pinterest.find_pin(known).account_id == account  # type: ignore[union-attr]
 
 
-def test_a_pin_that_does_not_tell_its_words_is_nobodys_while_two_deliveries_might_have_made_it(
+def test_a_pin_without_texts_is_unassigned_while_two_deliveries_may_have_created_it(
     env: Environment,
 ) -> None:
     env.world.pinterest.null_texts = ["description"]

@@ -56,7 +56,7 @@ def say(env: Environment, username: str, text: str, **body: Any) -> str:
         "Käse & <Brot> " * 40 + "https://example.com/?a=1&b=2",
     ],
 )
-def test_a_text_is_found_however_x_writes_it(
+def test_a_text_is_found_in_every_form_that_x_writes(
     env: Environment, body: str, dialect: Any, escapes_html: bool, strips_invisible: bool
 ) -> None:
     env.world.x.dialect, env.world.x.escapes_html = dialect, escapes_html
@@ -65,7 +65,7 @@ def test_a_text_is_found_however_x_writes_it(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_x_may_take_the_names_of_one_document_alone(env: Environment, dialect: Any) -> None:
+def test_x_may_accept_the_names_of_only_one_document(env: Environment, dialect: Any) -> None:
     env.world.x.dialect, env.world.x.one_dialect = dialect, True
     assert_found(env, lost(env, "Hello"))
     looks = env.world.x.statuses("list_posts")
@@ -96,7 +96,7 @@ def test_a_reply_of_the_same_words_to_another_post_is_not_taken_for_ours(env: En
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_our_reply_is_found_behind_the_names_that_x_puts_in_front(env: Environment, dialect: Any) -> None:
+def test_our_reply_is_found_after_the_names_that_x_adds(env: Environment, dialect: Any) -> None:
     env.world.x.dialect = dialect
     env.world.x.add_account("alice")
     asked = say(env, "alice", "@demo a question")

@@ -8,7 +8,7 @@ from tests.support.appliance import state_of
 from tests.support.drain import drain
 
 
-def test_a_direct_post_that_ends_in_the_inbox_is_settled_and_says_so(env: Environment) -> None:
+def test_a_direct_post_in_the_inbox_is_settled_with_a_note(env: Environment) -> None:
     played, chosen = story_of("tiktok", "film")
     env.world.tiktok.fate = "inbox"
     post = begin(env, played, chosen, played.connect(env.rt, env.world))

@@ -83,7 +83,7 @@ def lost_in_every_run(first: str, second: str) -> bool:
 
 
 @pytest.mark.parametrize(("first", "lag", "second"), played(dict.fromkeys(ARRIVED), in_every_run))
-def test_bytes_that_arrived_become_one_post_whatever_is_answered(
+def test_bytes_that_arrived_become_one_post_after_any_response(
     env: Environment, first: str, lag: str, second: str
 ) -> None:
     env.world.tiktok.count_lag_seconds = LAGS[lag]
@@ -105,7 +105,7 @@ def test_bytes_that_did_not_arrive_are_sent_again_to_the_same_task(env: Environm
 
 
 @pytest.mark.parametrize(("first", "second"), played(product(("a time-out", "403", "503"), SECOND), lost_in_every_run))
-def test_bytes_that_arrived_in_no_try_fail_once_that_is_certain(env: Environment, first: str, second: str) -> None:
+def test_bytes_that_never_arrived_fail_when_that_is_certain(env: Environment, first: str, second: str) -> None:
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
     CUT_BEFORE[second](env.world.tiktok.next("upload_chunk"))
     began = env.clock.monotonic()
@@ -118,7 +118,7 @@ def test_bytes_that_arrived_in_no_try_fail_once_that_is_certain(env: Environment
 
 
 @pytest.mark.parametrize("first", ["a time-out", "503", "416"])
-def test_bytes_that_only_the_second_try_brought_and_that_are_counted_late(env: Environment, first: str) -> None:
+def test_bytes_that_only_the_second_try_delivered_are_counted_late(env: Environment, first: str) -> None:
     env.world.tiktok.count_lag_seconds = LAGS["70 minutes late"]
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
     CUT_AFTER["403"](env.world.tiktok.next("upload_chunk"))
@@ -137,7 +137,7 @@ def test_a_worker_that_died_in_the_middle_left_one_task_behind(env: Environment,
 
 @pytest.mark.parametrize("tried", [0, 1], ids=["in the first try", "in the second"])
 @pytest.mark.parametrize("arrived", [True, False], ids=["it arrived", "it did not"])
-def test_a_worker_that_dies_says_nothing_untrue(env: Environment, arrived: bool, tried: int) -> None:
+def test_a_worker_that_dies_reports_nothing_false(env: Environment, arrived: bool, tried: int) -> None:
     env.world.tiktok.count_lag_seconds = LAGS["half an hour late"]
     if tried:
         CUT_BEFORE["503"](env.world.tiktok.next("upload_chunk"))
@@ -164,7 +164,7 @@ def outcome_of_successor(env: Environment, post: str) -> State:
 
 
 @pytest.mark.parametrize("first", ["503", "an unreadable 200", "a time-out", "403"])
-def test_a_profile_that_is_disconnected_during_the_last_chunk_leaves_it_open(env: Environment, first: str) -> None:
+def test_a_disconnect_during_the_last_chunk_leaves_the_outcome_unknown(env: Environment, first: str) -> None:
     played, chosen = story_of("tiktok", "film")
     profile = played.connect(env.rt, env.world)
     post = begin(env, played, chosen, profile)
@@ -184,7 +184,7 @@ def test_a_profile_that_is_disconnected_during_the_last_chunk_leaves_it_open(env
     assert state_of(env.rt, post) is State.UNCONFIRMED
 
 
-def test_an_address_that_lapsed_before_any_try_leads_to_a_new_task(env: Environment) -> None:
+def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env: Environment) -> None:
     played, chosen = story_of("tiktok", "film")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     ends_at = env.clock.now() + timedelta(hours=1)

@@ -37,9 +37,7 @@ def notes(rt: Runtime, profile: str, video: DraftMedia, options: dict[str, Any])
 # --- what is said ----------------------------------------------------------------------------------------------------
 
 
-def test_validate_says_what_tiktok_does_to_direct_posts_of_such_an_app(
-    rt: Runtime, world: World, video: DraftMedia
-) -> None:
+def test_validate_notes_the_limits_of_an_unaudited_app(rt: Runtime, world: World, video: DraftMedia) -> None:
     profile = connect_tiktok(rt, world)
     said = notes(rt, profile, video, DIRECT)
     assert "TikTok has not audited this app" in said
@@ -48,14 +46,14 @@ def test_validate_says_what_tiktok_does_to_direct_posts_of_such_an_app(
     assert "audited" not in notes(rt, profile, video, SENT)
 
 
-def test_an_audited_app_is_told_nothing_of_it(rt: Runtime, world: World, video: DraftMedia) -> None:
+def test_an_audited_app_gets_no_note_about_limits(rt: Runtime, world: World, video: DraftMedia) -> None:
     rt.settings.providers.tiktok.__dict__["audited"] = True
     profile = connect_tiktok(rt, world)
     assert "audited" not in notes(rt, profile, video, DIRECT)
     assert rt.providers["tiktok"].app_limits() is None
 
 
-def test_the_guidelines_are_why_an_app_of_ones_own_stays_unaudited(rt: Runtime) -> None:
+def test_the_guidelines_explain_why_an_own_app_stays_unaudited(rt: Runtime) -> None:
     limits = rt.providers["tiktok"].app_limits()
     assert limits is not None
     assert "accounts that you or your team manage" in limits.why
@@ -99,7 +97,7 @@ def test_the_owner_is_notified_of_the_drafts_in_the_inbox_once_and_together(
     assert "finish the post there" in postbox.last
 
 
-def test_a_draft_that_became_a_post_is_no_news_and_neither_is_a_direct_post(
+def test_a_finished_draft_and_a_direct_post_send_no_notification(
     rt: Runtime, world: World, clock: HandClock, postbox: Postbox, video: DraftMedia
 ) -> None:
     profile = connect_tiktok(rt, world)

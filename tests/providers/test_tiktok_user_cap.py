@@ -70,9 +70,7 @@ def test_an_account_beyond_the_cap_waits_alone_for_a_day(
     assert {state_of(env.rt, post) for post in waiting} == {State.PUBLISHED}, "a day is less than give_up_after"
 
 
-def test_a_cap_that_only_the_last_call_tells_lets_the_next_post_ask_nothing(
-    accounts: TwoAccounts, env: Environment
-) -> None:
+def test_after_a_cap_at_the_last_call_the_next_post_sends_no_call(accounts: TwoAccounts, env: Environment) -> None:
     env.world.tiktok.audited_user_cap = 0
     env.world.tiktok.next("video_init").refuses("reached_active_user_cap")
     first = accounts.accept(accounts.studio)
@@ -84,9 +82,7 @@ def test_a_cap_that_only_the_last_call_tells_lets_the_next_post_ask_nothing(
     assert len(env.transport.called) == asked
 
 
-def test_the_wait_ends_as_soon_as_tiktok_says_that_the_account_may_post(
-    accounts: TwoAccounts, env: Environment
-) -> None:
+def test_the_wait_ends_when_tiktok_accepts_posts_of_the_account(accounts: TwoAccounts, env: Environment) -> None:
     waiting = accounts.accept(accounts.studio)
     drain(env.rt)
     asked = questions.ask_creator(env.rt, accounts.studio)
@@ -99,9 +95,7 @@ def test_the_wait_ends_as_soon_as_tiktok_says_that_the_account_may_post(
     assert state_of(env.rt, waiting) is State.PUBLISHED
 
 
-def test_what_only_waited_behind_the_cap_for_longer_than_a_day_goes_out_when_it_ends(
-    accounts: TwoAccounts, env: Environment
-) -> None:
+def test_a_post_that_waited_longer_than_a_day_for_the_cap_is_published(accounts: TwoAccounts, env: Environment) -> None:
     accounts.accept(accounts.studio)
     drain(env.rt)
     env.clock.forward(5 * HOUR)

@@ -51,7 +51,7 @@ def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
         assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
 
-def test_a_held_upload_keeps_no_picture_waiting(env: Environment) -> None:
+def test_a_held_upload_delays_no_image(env: Environment) -> None:
     played, film = story_of("pinterest", "film")
     profile = played.connect(env.rt, env.world)
     env.world.pinterest.upload_host = HOST
@@ -63,9 +63,7 @@ def test_a_held_upload_keeps_no_picture_waiting(env: Environment) -> None:
 
 
 @pytest.mark.parametrize("name", ["tiktok", "pinterest"])
-def test_a_probe_that_is_refused_for_its_own_reason_leaves_the_next_one_to_another_post(
-    env: Environment, name: str
-) -> None:
+def test_after_a_probe_with_its_own_refusal_another_post_probes(env: Environment, name: str) -> None:
     played, chosen = story_of(name, "film")
     network, profile = network_of(env, name), played.connect(env.rt, env.world)
     network.upload_host = HOST

@@ -42,25 +42,25 @@ def test_a_file_of_any_length_is_one_string_of_base64(tmp_path: Path, size: int)
     }
 
 
-def test_json_without_files_is_as_before() -> None:
+def test_json_without_files_is_plain_json() -> None:
     body = made(json={"a": [1, "ö"]})
     assert (body.has_file, body.content_type) == (False, "application/json")
     assert sent(body) == '{"a":[1,"ö"]}'.encode()
 
 
-def test_a_file_that_is_gone_or_shorter_is_told_before_anything_leaves(tmp_path: Path) -> None:
+def test_a_missing_or_shorter_file_is_an_error_before_anything_leaves(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"abc")
     for path, length in ((tmp_path / "b", 3), (tmp_path / "a", 4)):
         with pytest.raises(FileNotFoundError):
             build(json=[Base64File(tmp_path / "a", 3), Base64File(path, length)])
 
 
-def test_what_is_no_json_is_refused() -> None:
+def test_a_value_that_is_not_json_is_refused() -> None:
     with pytest.raises(TypeError, match="bytes"):
         build(json={"a": b"raw"})
 
 
-def test_a_large_file_never_lies_in_memory_whole(tmp_path: Path) -> None:
+def test_a_large_file_is_never_whole_in_memory(tmp_path: Path) -> None:
     size = 8 * 1024 * 1024
     with (tmp_path / "a").open("wb") as file:
         file.truncate(size)

@@ -62,7 +62,7 @@ def table(row: ErrorRow) -> ErrorTable:
         (Action.WAIT, Throttled),
     ],
 )
-def test_what_is_no_rejection_is_raised_and_is_an_error_to_raise(action: Action, kind: type[ProviderError]) -> None:
+def test_each_action_other_than_a_refusal_raises_its_error(action: Action, kind: type[ProviderError]) -> None:
     errors = table(ErrorRow("Wait.", action=action))
     with pytest.raises(kind) as caught:
         errors.classify(HttpResponse(400))
@@ -85,12 +85,12 @@ def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:
     assert as_outcome(rejection) == Refused("Connect again.", "7", reauth=True, rest_seconds=60.0)
 
 
-def test_what_no_row_knows_is_refused_as_it_stands() -> None:
+def test_a_refusal_without_a_row_uses_the_unlisted_row() -> None:
     rejection = table(ErrorRow(statuses={404})).classify(HttpResponse(418))
     assert (rejection.message, rejection.status, rejection.reauth) == ("Unlisted.", 418, False)
 
 
-def test_only_a_refusal_of_the_post_itself_speaks_of_its_content() -> None:
+def test_only_a_refusal_of_the_post_itself_concerns_its_content() -> None:
     refused = table(ErrorRow("Shorten it.")).classify(HttpResponse(400))
     assert (as_outcome(refused).content, refused.content) == (True, True)
     account = table(ErrorRow("The account is suspended.", content=False)).classify(HttpResponse(403))

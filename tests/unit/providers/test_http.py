@@ -160,12 +160,12 @@ def test_a_handshake_that_never_ends_means_that_nothing_left(http: Http, loop: H
 
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1/", "http://127.0.0.1:notaport/", "no address at all"])
-def test_an_address_that_is_none_means_that_nothing_left(http: Http, url: str) -> None:
+def test_an_invalid_address_means_that_nothing_left(http: Http, url: str) -> None:
     with pytest.raises(NotSent):
         http.call("GET", url)
 
 
-def test_a_connection_cut_after_the_request_may_have_done_its_work(http: Http) -> None:
+def test_a_connection_cut_after_the_request_may_have_had_an_effect(http: Http) -> None:
     def cut(server: Server, connection: socket.socket) -> None:
         server.hear(connection)
 
@@ -176,7 +176,7 @@ def test_a_connection_cut_after_the_request_may_have_done_its_work(http: Http) -
     assert "127.0.0.1" in failure.value.message
 
 
-def test_an_answer_that_breaks_off_may_have_done_its_work(http: Http) -> None:
+def test_an_incomplete_response_may_have_had_an_effect(http: Http) -> None:
     def half(server: Server, connection: socket.socket) -> None:
         server.hear(connection)
         connection.sendall(b'HTTP/1.1 201 Created\r\nContent-Length: 100\r\n\r\n{"data":')
@@ -273,7 +273,7 @@ def test_a_file_as_the_whole_body_keeps_the_callers_content_type(http: Http, tmp
 
 
 @pytest.mark.parametrize("length", [None, 11])
-def test_a_file_that_is_gone_or_too_short_is_noticed_before_anything_leaves(
+def test_a_missing_or_too_short_file_body_is_an_error_before_anything_leaves(
     http: Http, tmp_path: Path, length: int | None
 ) -> None:
     film = tmp_path / "film.mp4"
@@ -284,7 +284,7 @@ def test_a_file_that_is_gone_or_too_short_is_noticed_before_anything_leaves(
     assert server.heard == []
 
 
-def test_a_file_that_does_not_get_on_is_cut(http: Http, loop: HandLoop, tmp_path: Path) -> None:
+def test_a_file_upload_without_progress_is_cut(http: Http, loop: HandLoop, tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     with film.open("wb") as handle:
         handle.truncate(64 * 1024 * 1024)
@@ -297,7 +297,9 @@ def test_a_file_that_does_not_get_on_is_cut(http: Http, loop: HandLoop, tmp_path
         http.call("PUT", server.url, content=FileBody(film, 0, 64 * 1024 * 1024))
 
 
-def test_a_file_that_gets_on_may_take_longer_than_the_deadline(http: Http, loop: HandLoop, tmp_path: Path) -> None:
+def test_a_file_upload_with_progress_may_take_longer_than_the_deadline(
+    http: Http, loop: HandLoop, tmp_path: Path
+) -> None:
     size, mega = 64 * 1024 * 1024, 1024 * 1024
     film = tmp_path / "film.mp4"
     with film.open("wb") as handle:
@@ -317,7 +319,7 @@ def test_a_file_that_gets_on_may_take_longer_than_the_deadline(http: Http, loop:
         assert http.call("PUT", server.url, content=FileBody(film, 0, size), deadline_seconds=20).status
 
 
-def test_an_address_that_was_looked_at_is_the_one_that_is_asked_by_its_name(http: Http) -> None:
+def test_a_call_connects_to_the_given_address_and_names_the_original_host(http: Http) -> None:
     with Server(answering("200 OK", b"{}")) as server:
         url = server.url.replace("127.0.0.1", "pictures.test")
         assert http.call("GET", f"{url}/a.png", address="127.0.0.1").ok
@@ -325,7 +327,7 @@ def test_an_address_that_was_looked_at_is_the_one_that_is_asked_by_its_name(http
     assert b"host: " + named in server.heard[0].lower()
 
 
-def test_the_certificate_of_an_address_has_to_fit_its_name(http: Http) -> None:
+def test_the_certificate_of_an_address_must_match_its_name(http: Http) -> None:
     def greeted(server: Server, connection: socket.socket) -> None:
         server.heard.append(connection.recv(65536))
 
@@ -335,7 +337,7 @@ def test_the_certificate_of_an_address_has_to_fit_its_name(http: Http) -> None:
     assert b"pictures.test" in server.heard[0], "the greeting names whose certificate is wanted"
 
 
-def test_the_gate_is_asked_before_anything_leaves(http: Http) -> None:
+def test_check_allowed_runs_before_anything_leaves(http: Http) -> None:
     class Stopped(Exception):
         pass
 
@@ -360,7 +362,7 @@ def test_many_threads_share_one_client(http: Http) -> None:
     assert statuses == [200] * 8
 
 
-def test_closing_cuts_off_what_is_in_flight_and_sends_nothing_more() -> None:
+def test_closing_cancels_calls_and_sends_nothing_afterwards() -> None:
     http = Http()
 
     def silent(server: Server, connection: socket.socket) -> None:

@@ -59,7 +59,7 @@ def test_a_wrong_request_to_pinterest_is_found(method: str, path: str, request_:
     assert pinterest.complaints(method, path, request_)
 
 
-def test_a_right_one_is_not() -> None:
+def test_a_correct_request_has_no_complaints() -> None:
     assert x.complaints("POST", "/2/tweets", {}, {"text": "a", "made_with_ai": True}, None) == []
     for params in (
         {"post.fields": "note_post"},

@@ -59,13 +59,13 @@ def test_both_spellings_are_read_into_one_name() -> None:
     }
 
 
-def test_a_misspelt_key_names_the_key_that_was_meant() -> None:
+def test_the_error_of_a_misspelled_key_names_the_nearest_key() -> None:
     problem = only_problem({"audiance": "ONLY_ME"})
     assert problem.path == ("providerOptions", "demo", "audiance")
     assert problem.message == "audiance is not known; did you mean audience?"
 
 
-def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
+def test_the_error_of_an_unknown_key_names_all_keys() -> None:
     assert "audience, isLabelled, coverAtMs, title, placeId, coverId, labels" in only_problem({"zzzzzzzz": 1}).message
 
 
@@ -96,7 +96,7 @@ def test_a_key_like_no_other_is_answered_with_all_of_them() -> None:
         ({"labels": ["SPONSORED", "SPONSORED"]}, "must not contain a value twice"),
     ],
 )
-def test_a_wrong_value_is_named_with_the_rule_and_what_was_found(given: dict[str, Any], says: str) -> None:
+def test_the_error_of_a_wrong_value_names_the_rule_and_the_value(given: dict[str, Any], says: str) -> None:
     problem = only_problem(given)
     assert problem.path == ("providerOptions", "demo", next(iter(given)))
     assert says in problem.message
@@ -108,17 +108,17 @@ def test_the_same_option_in_two_spellings_is_refused_rather_than_chosen() -> Non
     assert [problem.path[-1] for problem in problems] == ["place_id"]
 
 
-def test_the_artifacts_that_options_name_are_told_with_the_key_as_given() -> None:
+def test_artifacts_are_listed_with_the_key_as_given() -> None:
     given = {"title": "a1", "cover_id": "a1", "coverId": 5, "unknown": "a1"}
     assert list_artifacts(TABLE, given) == [("cover_id", "a1")]
 
 
-def test_null_takes_a_stored_default_back() -> None:
+def test_null_cancels_a_stored_default() -> None:
     merged = merge_options(TABLE, {"title": "Old", "audience": "EVERYONE"}, {"title": None})
     assert read_options("demo", TABLE, merged) == ({"audience": "EVERYONE"}, [])
 
 
-def test_a_posts_own_key_wins_in_whatever_spelling() -> None:
+def test_a_posts_own_key_wins_in_any_spelling() -> None:
     merged = merge_options(TABLE, {"place_id": "1", "isLabelled": True, "unknown": 1}, {"placeId": "2"})
     assert merged == {"placeId": "2", "isLabelled": True, "unknown": 1}
 
@@ -149,12 +149,12 @@ def test_keys_that_are_wrong_for_a_hundred_profiles_are_compared_once(monkeypatc
 
 
 @drawn(st.dictionaries(st.text(), VALUES), st.integers(0, MAX_BYTES // 8))
-def test_what_is_surely_too_large_is_too_large(options: dict[str, Any], times: int) -> None:
+def test_surely_too_large_options_are_too_large(options: dict[str, Any], times: int) -> None:
     for filled in (options, {"a": [options] * times}, {"a": "\x00" * times, **options}):
         assert is_too_large(filled) or not is_surely_too_large(filled)
 
 
-def test_options_at_the_limit_are_weighed_and_far_beyond_it_are_not() -> None:
+def test_options_far_beyond_the_limit_are_not_measured_exactly() -> None:
     fits = {"a": "x" * (MAX_BYTES - len('{"a":""}'))}
     assert not is_surely_too_large(fits)
     assert not is_too_large(fits)

@@ -27,7 +27,7 @@ def written(parts: tuple[TextPart, ...]) -> str:
     return "".join(part.text for part in parts)
 
 
-def test_every_network_shows_whatever_there_is_already() -> None:
+def test_every_network_previews_incomplete_posts() -> None:
     for network in PROVIDERS:
         empty = shown(network, "")
         assert (empty.text, empty.media, empty.measures[0].used) == ((), (), 0)
@@ -37,7 +37,7 @@ def test_every_network_shows_whatever_there_is_already() -> None:
 # --- X ---------------------------------------------------------------------------------------------------------------
 
 
-def test_x_counts_links_emoji_and_ideographs_its_own_way_and_shows_links_short() -> None:
+def test_x_counts_links_emoji_and_ideographs_and_shortens_links() -> None:
     text = "Read https://www.example.com/a/rather/long/path/indeed, 👍 漢字 @studio #zine 1#2 $TSLA a@b"
     found = shown("x", text)
     assert [(one.used, one.allowed) for one in found.measures] == [
@@ -56,7 +56,7 @@ def test_x_counts_links_emoji_and_ideographs_its_own_way_and_shows_links_short()
     )
 
 
-def test_x_hides_the_rest_of_a_long_text_and_shows_nothing_that_it_would_refuse() -> None:
+def test_x_hides_the_rest_of_a_long_text_and_the_part_that_it_refuses() -> None:
     text = "a" * 279 + "👍" + "b" * 20
     premium = shown("x", text, facts={"subscription_type": "Premium"})
     assert (written(premium.text), written(premium.more)) == ("a" * 279, "👍" + "b" * 20)
@@ -66,7 +66,7 @@ def test_x_hides_the_rest_of_a_long_text_and_shows_nothing_that_it_would_refuse(
     assert "280 of these 301" in plain.remarks[0]
 
 
-def test_x_shows_four_pictures_or_one_film() -> None:
+def test_x_shows_four_images_or_one_video() -> None:
     five = shown("x", "", *(picture(at) for at in range(5)))
     assert (five.media, "4 images" in five.remarks[0]) == ((0, 1, 2, 3), True)
     mixed = shown("x", "", picture(0), film(1))
@@ -90,12 +90,12 @@ def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
     assert found.remarks[1:] == ("No comments.", "Viewers swipe through 2 photos. Photo 2 is the cover.")
 
 
-def test_a_draft_of_a_film_has_no_caption_and_lies_in_the_inbox() -> None:
+def test_a_video_draft_has_no_caption_and_is_in_the_inbox() -> None:
     found = shown("tiktok", "Gone", film(), mode="draft")
     assert (found.text, found.measures, "inbox" in found.remarks[0]) == ((), (), True)
 
 
-def test_tiktok_says_what_is_allowed_and_what_it_writes_on_the_post() -> None:
+def test_tiktok_shows_allowed_interactions_and_labels() -> None:
     found = shown("tiktok", "", film(), disableDuet=False, disableStitch=False, brandContentToggle=True, isAigc=True)
     assert found.remarks == ("Allowed: duets, stitches.",)
     assert found.labels == ("Paid partnership", "Creator labeled as AI-generated")
@@ -109,7 +109,7 @@ def test_a_long_caption_is_cut_between_words() -> None:
     assert written(found.text).endswith("word")
 
 
-def test_what_does_not_fit_is_not_shown_even_of_pictures_that_count_twice() -> None:
+def test_text_over_the_limit_is_not_shown() -> None:
     found = shown("tiktok", "👍" * 3000, film())
     assert found.measures == (TextMeasure("Caption", 6000, 2200, found.measures[0].unit),)
     assert len(written(found.text) + written(found.more)) == 1100
@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_not_shown_even_of_pictures_that_count_twice() -> N
 # --- Pinterest -------------------------------------------------------------------------------------------------------
 
 
-def test_a_pin_has_a_title_a_link_and_one_picture_in_front() -> None:
+def test_a_pin_shows_a_title_a_link_and_the_first_image() -> None:
     found = shown(
         "pinterest",
         "See https://example.com.",
@@ -136,7 +136,7 @@ def test_a_pin_has_a_title_a_link_and_one_picture_in_front() -> None:
     assert found.remarks == ("Feeds and the board show the first image. Readers swipe to the others.",)
 
 
-def test_a_pin_without_title_and_link_says_what_that_means() -> None:
+def test_a_pin_without_title_or_link_has_a_remark() -> None:
     assert shown("pinterest", "", picture(), link="http://[").remarks == (
         "The pin has no title. A title helps people to find the pin.",
     )

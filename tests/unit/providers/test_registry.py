@@ -34,7 +34,7 @@ def test_every_network_is_in_the_documents_of_the_api() -> None:
     assert tuple(ProviderOptions.model_fields) == registry.PROVIDERS
 
 
-def test_every_network_is_played_by_the_sandbox() -> None:
+def test_the_sandbox_simulates_every_network() -> None:
     assert set(World().networks) == set(registry.PROVIDERS)
 
 
@@ -68,7 +68,7 @@ def test_tiktok_has_one_kind_of_app_for_this_machine_and_another_for_https() -> 
     assert kinds == {LOCAL: "desktop", NAMED: "desktop", PUBLIC: "web"}
 
 
-def test_tiktok_wants_fewer_than_512_characters() -> None:
+def test_tiktok_requires_fewer_than_512_characters() -> None:
     base = "https://social.example.com/"
     assert RULES["tiktok"].find(base + "a" * (511 - len(base))) is not None
     assert RULES["tiktok"].find(base + "a" * (512 - len(base))) is None
@@ -104,20 +104,20 @@ def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
-def test_every_option_says_what_it_does_and_what_each_of_its_values_means(network: str, option: Option) -> None:
+def test_every_option_documents_itself_and_its_values(network: str, option: Option) -> None:
     assert option.meaning.endswith(".")
     for value in option.values:
         assert f"`{value}`" in option.meaning
 
 
 @pytest.mark.parametrize(("network", "option"), WITH_DEFAULT)
-def test_a_default_that_is_given_changes_nothing(network: str, option: Option) -> None:
+def test_a_given_default_does_not_change_the_request(network: str, option: Option) -> None:
     chosen = NEEDED.get(network, {})
     assert sent(network, {**chosen, option.name: option.default}) == sent(network, chosen)
 
 
 @pytest.mark.parametrize(("network", "option"), WITH_DEFAULT)
-def test_what_is_no_default_changes_something(network: str, option: Option) -> None:
+def test_a_value_other_than_the_default_changes_the_request(network: str, option: Option) -> None:
     chosen, other = NEEDED.get(network, {}), None
     match option.default:
         case bool():

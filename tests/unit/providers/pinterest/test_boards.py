@@ -25,13 +25,13 @@ def check(tmp_path: Path, script: Script, **options: Any) -> Any:
     return run("board", script, picture(tmp_path), **options)
 
 
-def test_a_board_that_is_there_lets_the_post_go_on(tmp_path: Path) -> None:
+def test_an_existing_board_lets_the_post_continue(tmp_path: Path) -> None:
     script = Script(FOUND)
     assert check(tmp_path, script) == Done({"labels": {"boardId": "Summer prints"}})
     assert script.asked == [f"GET /boards/{BOARD}"]
 
 
-def test_a_board_that_is_not_there_is_named_with_where_to_look(tmp_path: Path) -> None:
+def test_a_missing_board_is_named_with_the_place_of_the_ids(tmp_path: Path) -> None:
     outcome = check(tmp_path, Script(error(404, 40, "Board not found.")))
     assert isinstance(outcome, Refused)
     assert BOARD in outcome.message
@@ -39,13 +39,13 @@ def test_a_board_that_is_not_there_is_named_with_where_to_look(tmp_path: Path) -
     assert outcome.code == "40"
 
 
-def test_a_board_for_ads_only_takes_no_posts(tmp_path: Path) -> None:
+def test_a_board_only_for_ads_accepts_no_posts(tmp_path: Path) -> None:
     outcome = check(tmp_path, Script(answer(200, {"id": BOARD, "is_ads_only": True})))
     assert isinstance(outcome, Refused)
     assert "ads" in outcome.message
 
 
-def test_a_section_is_looked_for_on_every_page(tmp_path: Path) -> None:
+def test_a_section_is_searched_on_every_page(tmp_path: Path) -> None:
     script = Script(FOUND, page({"id": "1", "name": "a"}, bookmark="b=1&"), page({"id": SECTION, "name": "b"}))
     labels = {"boardId": "Summer prints", "boardSectionId": "b"}
     assert check(tmp_path, script, boardSectionId=SECTION) == Done({"labels": labels})
@@ -64,7 +64,7 @@ def test_a_section_of_another_board_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("refusal", [DENIED, NOT_PERMITTED, error(403, 403, "Not authorized."), error(403, 2626)])
 @pytest.mark.parametrize(("before", "memo"), [([], {}), ([FOUND], {"labels": {"boardId": "Summer prints"}})])
-def test_a_refused_look_at_the_board_leaves_the_decision_to_the_call_that_creates_the_pin(
+def test_after_a_refused_read_of_the_board_the_create_call_decides(
     tmp_path: Path, before: list[HttpResponse], memo: dict[str, object], refusal: HttpResponse
 ) -> None:
     assert check(tmp_path, Script(*before, refusal), boardSectionId=SECTION) == Done(memo)
@@ -88,9 +88,7 @@ def test_other_refusals_of_the_section_list_end_the_post(tmp_path: Path) -> None
         (answer(401, {"message": "Unauthorized"}), NoAnswer),
     ],
 )
-def test_trouble_while_asking_is_no_verdict_on_the_board(
-    tmp_path: Path, reply: HttpResponse, kind: type[Exception]
-) -> None:
+def test_an_error_of_the_board_query_is_no_verdict(tmp_path: Path, reply: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         check(tmp_path, Script(reply))
     with pytest.raises(kind):
@@ -115,7 +113,7 @@ def test_boards_are_listed_from_every_page_without_those_for_ads() -> None:
     assert all(call.request["token"] == "pina_1" for call in script.calls)
 
 
-def test_sections_are_listed_too() -> None:
+def test_sections_are_listed() -> None:
     script = Script(page({"id": "7", "name": "Blue"}))
     assert ADAPTER.list_sections(cast(Http, script), "pina_1", BOARD) == [BoardSection("7", "Blue")]
 
@@ -137,7 +135,7 @@ def test_a_list_that_was_not_answered_is_an_error(reply: HttpResponse, kind: typ
         ADAPTER.list_boards(cast(Http, Script(reply)), "pina_1")
 
 
-def test_a_list_that_goes_in_circles_or_never_ends_is_left() -> None:
+def test_a_list_with_a_loop_or_without_an_end_is_an_error() -> None:
     with pytest.raises(NoAnswer):
         ADAPTER.list_boards(cast(Http, Script(page(bookmark="a"), page(bookmark="a"))), "pina_1")
     endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MAX_PAGES)))
@@ -159,7 +157,7 @@ def test_a_board_is_created_as_the_document_describes_it(secret: bool, privacy: 
     assert script.calls[0].json == {"name": "Prints", "privacy": privacy}
 
 
-def test_a_section_is_created_too() -> None:
+def test_a_section_is_created() -> None:
     script = Script(answer(201, {"id": "7", "name": "Blue"}))
     assert ADAPTER.create_section(cast(Http, script), "pina_1", BOARD, "Blue") == BoardSection("7", "Blue")
     assert script.asked == [f"POST /boards/{BOARD}/sections"]

@@ -42,12 +42,12 @@ READY = {"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 1, "ready": True}}
 # --- what it carries -------------------------------------------------------------------------------------------------
 
 
-def test_a_picture_is_fitted_before_the_one_call_that_makes_it_public(tmp_path: Path) -> None:
+def test_an_image_is_fitted_before_the_call_that_creates_the_pin(tmp_path: Path) -> None:
     steps = ADAPTER.plan(Content("", (picture(tmp_path),)), {})
     assert steps == [Step("board", Kind.PREPARE), Step("fit", Kind.PREPARE), Step("create_pin", Kind.COMMIT)]
 
 
-def test_a_video_is_registered_sent_and_waited_for_before_that_call() -> None:
+def test_a_video_is_uploaded_and_processed_before_the_call_that_creates_the_pin() -> None:
     assert ADAPTER.plan(Content("", (film(),)), {}) == [
         Step("board", Kind.PREPARE),
         Step("upload", Kind.PREPARE),
@@ -56,12 +56,12 @@ def test_a_video_is_registered_sent_and_waited_for_before_that_call() -> None:
     ]
 
 
-def test_a_step_that_nobody_knows_makes_nothing_public(tmp_path: Path) -> None:
+def test_an_unknown_step_publishes_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         run("craete_pin", Script(), picture(tmp_path))
 
 
-def test_a_pin_carries_its_texts_and_the_picture_itself(tmp_path: Path) -> None:
+def test_a_pin_contains_its_texts_and_the_image(tmp_path: Path) -> None:
     script = Script(MADE)
     outcome = run(
         "create_pin",
@@ -90,13 +90,13 @@ def test_a_pin_carries_its_texts_and_the_picture_itself(tmp_path: Path) -> None:
     assert script.calls[0].request["token"] == "pina_1"
 
 
-def test_what_is_empty_is_left_out(tmp_path: Path) -> None:
+def test_empty_fields_are_left_out(tmp_path: Path) -> None:
     script = Script(MADE)
     run("create_pin", script, picture(tmp_path), text=" \n")
     assert set(script.calls[0].json) == {"board_id", "media_source"}
 
 
-def test_several_pictures_travel_in_one_pin_with_the_first_alt_text_there_is(tmp_path: Path) -> None:
+def test_several_images_are_one_pin_with_the_first_alt_text(tmp_path: Path) -> None:
     script = Script(MADE)
     media = [picture(tmp_path, 0), picture(tmp_path, 1, alt="Two"), picture(tmp_path, 2, alt="Three")]
     run("create_pin", script, *media)
@@ -119,7 +119,7 @@ def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
     }
 
 
-def test_an_own_cover_is_fitted_before_the_video_is_sent_and_travels_with_the_pin(tmp_path: Path) -> None:
+def test_a_cover_image_is_fitted_before_the_video_is_sent_and_is_part_of_the_pin(tmp_path: Path) -> None:
     cover = picture(tmp_path, data=b"\xff\xd8\xfb\xff")
     options = {"coverArtifactId": "a1"}
     names = [step.name for step in ADAPTER.plan(Content("", (film(),), {"a1": cover}), options)]
@@ -149,7 +149,7 @@ def test_an_own_cover_is_fitted_before_the_video_is_sent_and_travels_with_the_pi
         run("create_pin", Script(), film(), memo=READY, **options)
 
 
-def test_a_video_that_is_not_ready_is_never_made_a_pin() -> None:
+def test_a_video_that_is_not_ready_never_becomes_a_pin() -> None:
     outcome = run("create_pin", Script(), film(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.memo["video"]) == ("upload", None)
@@ -169,7 +169,7 @@ def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
 # --- fitting ---------------------------------------------------------------------------------------------------------
 
 
-def test_one_picture_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path) -> None:
+def test_one_image_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path) -> None:
     asked: list[ImageLimits] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -182,7 +182,7 @@ def test_one_picture_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Pa
     assert all(limits.types == ("image/jpeg", "image/png") for limits in asked)
 
 
-def test_a_picture_that_lost_pixels_brings_the_others_of_its_pin_down_to_its_size(tmp_path: Path) -> None:
+def test_all_images_of_a_pin_get_the_size_of_the_smallest(tmp_path: Path) -> None:
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
         """The second one is heavy and comes out at 700 pixels at most."""
         width = min(1000 if media.position == 0 else 700, limits.max_width or 1000)
@@ -198,7 +198,7 @@ def test_a_picture_that_lost_pixels_brings_the_others_of_its_pin_down_to_its_siz
     assert {(limits.max_width, limits.max_height) for limits in asked} == {(700, 1050)}
 
 
-def test_pictures_that_never_come_out_alike_are_refused_before_anything_is_public(tmp_path: Path) -> None:
+def test_images_that_cannot_get_one_size_are_refused_before_the_commit(tmp_path: Path) -> None:
     sizes = iter(range(1000, 0, -1))
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -209,7 +209,7 @@ def test_pictures_that_never_come_out_alike_are_refused_before_anything_is_publi
         run("fit", Script(), picture(tmp_path), picture(tmp_path, 1), fit=fit)
 
 
-def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(tmp_path: Path) -> None:
+def test_images_that_pinterest_finds_too_large_are_sent_smaller_at_most_twice(tmp_path: Path) -> None:
     memo: dict[str, Any] = {}
     back: dict[str, int] = {}
     for allowed in (5_000_000, 2_500_000):
@@ -222,7 +222,7 @@ def test_pictures_that_pinterest_finds_too_large_are_sent_smaller_twice_at_most(
 
 
 @pytest.mark.parametrize("reply", [answer(413, b"<html>"), answer(413, b"")])
-def test_what_something_in_between_finds_too_large_may_be_up_and_goes_out_smaller_if_it_is_not(
+def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller(
     tmp_path: Path, reply: HttpResponse
 ) -> None:
     fitted = {"fit": {"max_width": 700, "max_height": 1050}}
@@ -275,7 +275,7 @@ def test_what_something_in_between_finds_too_large_may_be_up_and_goes_out_smalle
         NoAnswer("time-out"),
     ],
 )
-def test_an_answer_that_is_neither_pin_nor_refusal_leaves_it_open(
+def test_a_response_that_is_neither_pin_nor_refusal_leaves_the_outcome_unknown(
     tmp_path: Path, reply: HttpResponse | Exception
 ) -> None:
     """The engine makes an unknown outcome of it, and the board is read back."""
@@ -339,7 +339,7 @@ def test_a_token_that_is_not_accepted_is_refreshed(tmp_path: Path) -> None:
         (403, 29, "Apps with Trial access may not create Pins in production.", "https://api-sandbox.pinterest.com/v5"),
     ],
 )
-def test_what_concerns_the_app_holds_the_network_and_leaves_the_account_alone(
+def test_a_refusal_of_the_app_holds_the_network_and_not_the_account(
     tmp_path: Path, status: int, code: int, said: str, says: str
 ) -> None:
     with pytest.raises(AppRefused) as caught:
@@ -374,13 +374,13 @@ def test_a_wait_that_is_named_is_never_shortened(
     assert ("Trial" in caught.value.message) == ((seconds or 0) > 3600)
 
 
-def test_what_is_switched_off_for_the_moment_certainly_made_nothing_and_is_waited_for(tmp_path: Path) -> None:
+def test_a_function_that_is_switched_off_created_nothing_and_is_retried(tmp_path: Path) -> None:
     with pytest.raises(Throttled):
         run("create_pin", Script(error(503, 4197, "Ramped down")), picture(tmp_path))
 
 
 @pytest.mark.parametrize("where", ["message", "message_detail"])
-def test_spam_ends_the_post_and_rests_the_account_for_hours(tmp_path: Path, where: str) -> None:
+def test_spam_ends_the_post_and_pauses_the_account_for_hours(tmp_path: Path, where: str) -> None:
     body = {"code": 8, "message": "Blocked", where: "This looks like SPAM to us"}
     outcome = run("create_pin", Script(answer(429, body, x_ratelimit_reset="5")), picture(tmp_path))
     assert isinstance(outcome, Refused)
@@ -398,7 +398,7 @@ def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) 
     assert pauses == [3, 6, 12]
 
 
-def test_a_video_that_pinterest_lost_is_sent_once_more() -> None:
+def test_a_video_that_pinterest_lost_is_sent_again_once() -> None:
     back: dict[str, int] = {}
     outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY, back=back)
     assert isinstance(outcome, Again)
@@ -408,7 +408,7 @@ def test_a_video_that_pinterest_lost_is_sent_once_more() -> None:
     assert isinstance(run("create_pin", Script(error(404, 40)), film(), memo=READY), Refused)
 
 
-def test_neither_a_picture_nor_a_token_that_is_quoted_reaches_a_message(tmp_path: Path) -> None:
+def test_neither_a_quoted_image_nor_a_quoted_token_reaches_a_message(tmp_path: Path) -> None:
     said = f"{{'data': '{'QUFB' * 40}', 'token': 'pina_{'A' * 60}'}} is wrong"
     outcome = run("create_pin", Script(error(400, 1, said)), picture(tmp_path))
     assert isinstance(outcome, Refused)

@@ -68,7 +68,7 @@ def test_a_code_is_exchanged_with_basic_and_a_form_for_a_refresh_token_without_e
     assert "pina_1" not in repr(tokens)
 
 
-def test_what_the_answer_does_not_say_is_not_made_up() -> None:
+def test_values_that_the_response_lacks_stay_unknown() -> None:
     tokens = exchange(Script(answer(201, {"access_token": "pina_1"})))
     assert (tokens.refresh_token, tokens.expires_in_seconds, tokens.scopes) == (None, None, None)
 
@@ -88,7 +88,7 @@ def test_what_the_answer_does_not_say_is_not_made_up() -> None:
         (answer(403, b"<html>"), NoAnswer, None),
     ],
 )
-def test_a_consent_or_a_refresh_that_brought_nothing_says_why(
+def test_a_refused_consent_or_refresh_has_a_message(
     reply: HttpResponse, kind: type[ProviderError], reauth: bool | None
 ) -> None:
     with pytest.raises(ProviderError) as caught:
@@ -109,7 +109,7 @@ def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
     assert script.asked == ["POST /oauth/token", "POST /oauth/token/revoke"]
 
 
-def test_a_page_in_place_of_the_answer_to_a_revocation_is_none() -> None:
+def test_a_page_instead_of_a_revocation_response_is_no_answer() -> None:
     OAUTH.revoke(cast(Http, Script(answer(200))), "pina_1", "pinr_1")
     for status in (200, 401, 403, 404, 500):
         with pytest.raises(NoAnswer):

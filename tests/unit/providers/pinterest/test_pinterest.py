@@ -69,7 +69,7 @@ def test_a_pin_needs_a_board(pinterest: Pinterest) -> None:
 
 
 @pytest.mark.parametrize("board", ["Summer prints", "", 2000, "12a"])
-def test_a_boards_name_is_told_apart_from_its_id(pinterest: Pinterest, board: object) -> None:
+def test_a_boards_name_is_not_its_id(pinterest: Pinterest, board: object) -> None:
     options, (problem,) = pinterest.read_options({"board_id": board})
     assert options == {}
     assert "list-boards" in problem.message
@@ -124,7 +124,7 @@ def test_a_video_of_a_codec_that_pinterest_takes_or_that_is_not_known_has_no_pro
     assert found(pinterest, Content("", (video(**facts),)), BOARD) == []
 
 
-def test_what_is_lost_on_the_way_is_a_note(pinterest: Pinterest) -> None:
+def test_lost_details_are_notes(pinterest: Pinterest) -> None:
     moving = image(mime_type="image/gif", frames=2)
     assert found(pinterest, Content("", (moving,)), BOARD) == []
     assert "first frame" in pinterest.notes(Content("", (moving,)), BOARD)[0]
@@ -134,7 +134,7 @@ def test_what_is_lost_on_the_way_is_a_note(pinterest: Pinterest) -> None:
     assert "150×150" in pinterest.notes(Content("", (image(width=150, height=150),)), BOARD)[0]
 
 
-def test_pinterests_own_sandbox_takes_no_videos() -> None:
+def test_pinterests_own_sandbox_accepts_no_videos() -> None:
     there = Pinterest(PinterestSection(api_url=SANDBOX_API))
     assert found(there, Content("", (image(),)), BOARD) == []
     (problem,) = found(there, Content("", (video(),)), BOARD)

@@ -47,7 +47,7 @@ def similar(tmp_path: Path, *pins: Any, **more: Any) -> tuple[str, ...]:
     return outcome.similar
 
 
-def test_one_page_of_the_board_is_one_look(tmp_path: Path) -> None:
+def test_one_page_of_the_board_is_one_read_back(tmp_path: Path) -> None:
     script = Script(page(shown("9", title="Poster")))
     outcome = look(tmp_path, script, title="Poster")
     assert outcome == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
@@ -55,11 +55,11 @@ def test_one_page_of_the_board_is_one_look(tmp_path: Path) -> None:
     assert script.calls[0].params == {"page_size": "250"}
 
 
-def test_an_empty_board_says_not_there_at_this_moment(tmp_path: Path) -> None:
+def test_an_empty_board_means_absent_now(tmp_path: Path) -> None:
     assert look(tmp_path, Script(page())) == Readback(())
 
 
-def test_nothing_can_be_looked_for_before_a_commit(tmp_path: Path) -> None:
+def test_there_is_no_read_back_before_a_commit(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="commit"):
         ADAPTER.recover(job(Script(), picture(tmp_path)))
 
@@ -89,7 +89,7 @@ SAME = {"title": "Poster", "description": "Two colours. 30 × 40", "link": "http
         {"board_id": None},
     ],
 )
-def test_a_pin_is_ours_when_nothing_that_it_tells_is_another_thing(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_a_pin_is_ours_when_none_of_its_fields_differs(tmp_path: Path, changed: dict[str, Any]) -> None:
     assert found(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS) == ["9"]
 
 
@@ -103,16 +103,16 @@ def test_a_pin_is_ours_when_nothing_that_it_tells_is_another_thing(tmp_path: Pat
         {"alt_text": "B"},
     ],
 )
-def test_a_pin_of_our_kind_with_other_words_lets_nobody_say_absent(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_a_pin_of_our_kind_with_other_texts_rules_out_absent(tmp_path: Path, changed: dict[str, Any]) -> None:
     assert similar(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS) == ("9",)
 
 
-def test_what_another_member_of_the_board_pinned_is_not_taken_for_ours(tmp_path: Path) -> None:
+def test_a_pin_of_another_member_is_not_ours(tmp_path: Path) -> None:
     assert similar(tmp_path, shown("9", is_owner=False, **SAME), **TEXTS) == ("9",)
     assert found(tmp_path, shown("9", is_owner=True, **SAME), **TEXTS) == ["9"]
 
 
-def test_a_text_where_none_was_sent_is_another_one(tmp_path: Path) -> None:
+def test_a_text_where_none_was_sent_differs(tmp_path: Path) -> None:
     for name in ("title", "description", "link", "alt_text"):
         assert similar(tmp_path, shown("9", **{name: "https://a.test"})) == ("9",)
 
@@ -128,9 +128,7 @@ def test_a_text_where_none_was_sent_is_another_one(tmp_path: Path) -> None:
         {"created_at": "2026-11-21T11:56:59"},
     ],
 )
-def test_a_pin_of_another_kind_place_or_time_is_not_ours_whatever_it_says(
-    tmp_path: Path, changed: dict[str, Any]
-) -> None:
+def test_a_pin_of_another_kind_place_or_time_is_not_ours(tmp_path: Path, changed: dict[str, Any]) -> None:
     for words in ({}, {"title": "Another"}):
         assert similar(tmp_path, shown("9", **{**SAME, **changed, **words}), **TEXTS, boardSectionId=SECTION) == ()
 
@@ -153,7 +151,7 @@ def test_of_several_pictures_a_pin_with_as_many_is_ours(tmp_path: Path) -> None:
     assert found(tmp_path, *pins, media=media) == ["2", "3"]
 
 
-def test_what_the_list_does_not_tell_speaks_against_nothing(tmp_path: Path) -> None:
+def test_absent_fields_prove_nothing(tmp_path: Path) -> None:
     assert found(tmp_path, {"id": "9"}, **TEXTS) == ["9"]
 
 
@@ -174,7 +172,7 @@ def test_letters_written_in_two_ways_are_the_same(tmp_path: Path) -> None:
         (None, True),
     ],
 )
-def test_an_older_pin_with_the_same_words_is_another_one(tmp_path: Path, made: str | None, is_ours: bool) -> None:
+def test_an_older_pin_with_the_same_texts_is_not_ours(tmp_path: Path, made: str | None, is_ours: bool) -> None:
     assert bool(found(tmp_path, shown("9", created_at=made))) is is_ours
 
 
@@ -185,7 +183,7 @@ def test_a_pin_without_a_date_may_be_ours_and_narrows_nothing(tmp_path: Path, ma
     assert [pin.post_id for pin in look(tmp_path, script).candidates] == ["8", "9"]  # type: ignore[union-attr]
 
 
-def test_what_is_in_the_time_is_judged_by_the_clock_that_the_answers_tell(tmp_path: Path) -> None:
+def test_dates_are_compared_with_the_clock_of_the_responses(tmp_path: Path) -> None:
     """Before the first answer nobody knows Pinterest's time, and the window is a day wide."""
     script = Script(page(shown("9", -4000), shown("8", -5000), bookmark="a"), page())
 
@@ -196,19 +194,19 @@ def test_what_is_in_the_time_is_judged_by_the_clock_that_the_answers_tell(tmp_pa
     assert len(script.calls) == 1, "all that follows is older still"
 
 
-def test_several_are_told_oldest_first(tmp_path: Path) -> None:
+def test_several_candidates_are_returned_oldest_first(tmp_path: Path) -> None:
     assert found(tmp_path, shown("30", 9), shown("200", 5), shown("9", 5)) == ["9", "200", "30"]
 
 
-def test_a_pin_that_tells_our_words_comes_before_older_ones_that_tell_none(tmp_path: Path) -> None:
+def test_a_pin_with_our_texts_comes_before_older_pins_without_texts(tmp_path: Path) -> None:
     assert found(tmp_path, shown("8", 5), shown("9", 9, title="Poster"), title="Poster") == ["9", "8"]
 
 
-def test_noise_in_the_list_is_passed_over(tmp_path: Path) -> None:
+def test_malformed_items_of_the_list_are_ignored(tmp_path: Path) -> None:
     assert found(tmp_path, "noise", None, {"id": "x"}, {}, shown("9")) == ["9"]
 
 
-def test_a_video_is_looked_for_among_videos(tmp_path: Path) -> None:
+def test_a_video_matches_only_videos(tmp_path: Path) -> None:
     video = {"media": {"media_type": "video"}}
     assert found(tmp_path, shown("8"), shown("9", **video), media=(film(),)) == ["9"]
 
@@ -232,14 +230,14 @@ def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path: Path, first: li
     assert script.calls[1].params["bookmark"] == "a"
 
 
-def test_a_board_too_large_to_read_is_no_look(tmp_path: Path) -> None:
+def test_a_board_too_large_to_read_is_no_read_back(tmp_path: Path) -> None:
     pages = [page(shown(str(n), n - 100_000), bookmark=str(n)) for n in range(10)]
     outcome = look(tmp_path, Script(*pages))
     assert isinstance(outcome, CannotTell)
     assert "https://www.pinterest.com/studio_nord/" in outcome.hint
 
 
-def test_a_pin_that_is_found_counts_however_large_the_board_is(tmp_path: Path) -> None:
+def test_a_found_pin_counts_on_a_board_of_any_size(tmp_path: Path) -> None:
     pages = [page(shown("9"), bookmark="0"), *(page(shown(str(n), -90_000), bookmark=str(n)) for n in range(1, 3))]
     outcome = look(tmp_path, Script(*pages))
     assert isinstance(outcome, Readback)
@@ -270,7 +268,7 @@ def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: H
         (NoAnswer("cut"), NoAnswer),
     ],
 )
-def test_a_look_that_was_not_answered_is_no_look(
+def test_a_read_back_without_a_response_is_an_error(
     tmp_path: Path, reply: HttpResponse | Exception, kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):

@@ -44,7 +44,7 @@ def status(word: str) -> HttpResponse:
 # --- register --------------------------------------------------------------------------------------------------------
 
 
-def test_a_video_is_registered_in_the_same_breath_as_it_is_sent_and_its_form_is_never_kept() -> None:
+def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored() -> None:
     script = Script(FORM, answer(204))
     outcome = run("upload", script, film())
     assert script.asked == ["POST /media", f"POST {STORAGE}"]
@@ -52,7 +52,7 @@ def test_a_video_is_registered_in_the_same_breath_as_it_is_sent_and_its_form_is_
     assert outcome == Done(sent())
 
 
-def test_a_step_of_an_older_plan_that_registers_does_nothing_and_a_form_that_waits_is_not_used() -> None:
+def test_the_register_step_of_an_older_plan_does_nothing_and_its_stored_form_is_unused() -> None:
     memo = {"video": {"id": "1", "form": "sealed", "registered_at": NOW.timestamp()}}
     assert run("register", Script(), film(), memo=memo) == Done(memo)
     script = Script(FORM, answer(204))
@@ -70,7 +70,7 @@ def test_a_step_of_an_older_plan_that_registers_does_nothing_and_a_form_that_wai
         {"upload_parameters": []},
     ],
 )
-def test_a_registration_that_cannot_be_read_is_asked_for_again(wrong: dict[str, Any]) -> None:
+def test_a_registration_that_cannot_be_read_is_no_answer(wrong: dict[str, Any]) -> None:
     with pytest.raises(NoAnswer):
         run("upload", Script(answer(201, {**REGISTERED, **wrong})), film())
 
@@ -123,7 +123,7 @@ def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> 
     assert outcome == Done(sent())
 
 
-def test_the_owners_file_name_is_nobodys_business() -> None:
+def test_the_owners_file_name_is_not_sent() -> None:
     script = Script(FORM, answer(204))
     run("upload", script, film(mime_type="video/quicktime"))
     assert script.calls[1].request["multipart"]["file"].filename == "video.mov"
@@ -161,7 +161,7 @@ def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pau
     assert pauses == [5, 10, 20, 40, 80, 160, 320, 640, 900]
 
 
-def test_what_never_left_is_tried_again() -> None:
+def test_an_upload_that_was_not_sent_is_retried() -> None:
     with pytest.raises(NotSent):
         run("upload", Script(FORM, NotSent("no route")), film())
 
@@ -214,7 +214,7 @@ def test_a_video_that_succeeded_goes_on_and_is_not_asked_for_again() -> None:
     assert run("await_processing", Script(), film(), memo=outcome.memo) == outcome
 
 
-def test_a_video_that_failed_is_sent_once_more_and_then_refused() -> None:
+def test_a_failed_video_is_sent_again_once_and_then_refused() -> None:
     back: dict[str, int] = {}
     outcome = run("await_processing", Script(status("failed")), film(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
@@ -224,7 +224,7 @@ def test_a_video_that_failed_is_sent_once_more_and_then_refused() -> None:
     assert "H.264" in outcome.message
 
 
-def test_a_video_that_pinterest_does_not_know_is_sent_once_more() -> None:
+def test_a_video_unknown_to_pinterest_is_sent_again_once() -> None:
     back: dict[str, int] = {}
     outcome = run("await_processing", Script(error(404, 404, "Not found")), film(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
@@ -236,12 +236,12 @@ def test_a_video_that_pinterest_does_not_know_is_sent_once_more() -> None:
     "reply",
     [error(500, 0), answer(200, b"<html>"), answer(200, {}), answer(404, b"<html>"), answer(404, b""), NoAnswer("cut")],
 )
-def test_trouble_while_asking_is_no_verdict_on_the_video(reply: HttpResponse | Exception) -> None:
+def test_an_error_of_the_poll_is_no_verdict_on_the_video(reply: HttpResponse | Exception) -> None:
     with pytest.raises(NoAnswer):
         run("await_processing", Script(reply), film(), memo=sent())
 
 
-def test_waiting_without_a_video_begins_at_the_beginning() -> None:
+def test_a_poll_without_a_video_goes_back_to_the_upload() -> None:
     for memo in ({}, {"video": None}):
         outcome = run("await_processing", Script(), film(), memo=memo)
         assert isinstance(outcome, Again)

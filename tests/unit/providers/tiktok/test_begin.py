@@ -60,7 +60,7 @@ def test_a_level_that_the_account_does_not_offer_is_never_replaced_by_another() 
     assert "FOLLOWER_OF_CREATOR, MUTUAL_FOLLOW_FRIENDS, SELF_ONLY" in outcome.message
 
 
-def test_an_answer_without_levels_leaves_the_word_to_the_next_call() -> None:
+def test_without_levels_the_next_call_decides() -> None:
     assert isinstance(run("creator_info", Script(creator(privacy_level_options=[])), options=PUBLIC), Done)
     assert isinstance(run("creator_info", Script(ok())), Done)
 
@@ -76,7 +76,7 @@ def test_a_video_longer_than_the_creator_may_post_is_refused_with_both_figures()
 # --- opening a task --------------------------------------------------------------------------------------------------
 
 
-def test_a_direct_video_says_everything_the_owner_said_and_both_brand_marks() -> None:
+def test_a_direct_video_sends_all_options_and_both_brand_fields() -> None:
     script = Script(ok(**TASK))
     chosen = {
         "privacyLevel": "SELF_ONLY",
@@ -116,7 +116,7 @@ def test_a_post_without_text_sends_no_title() -> None:
     assert "title" not in script.calls[0].json["post_info"]
 
 
-def test_a_draft_sends_the_file_s_measures_and_nothing_else() -> None:
+def test_a_draft_sends_only_the_files_size() -> None:
     script = Script(ok(**TASK))
     run("init_draft", script, film(158_008_374), options=DRAFT)
     assert script.asked == ["inbox/video/init/"]
@@ -149,7 +149,7 @@ def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post()
 
 
 @pytest.mark.parametrize("data", [{}, {"publish_id": PUBLISH_ID}, {"upload_url": ADDRESS}])
-def test_a_task_that_is_not_named_is_no_answer(data: dict[str, str]) -> None:
+def test_a_response_without_a_task_is_no_answer(data: dict[str, str]) -> None:
     with pytest.raises(NoAnswer):
         run("init_video", Script(ok(**data)))
 
@@ -164,9 +164,7 @@ def test_a_task_that_is_not_named_is_no_answer(data: dict[str, str]) -> None:
         ({"disableComment": True, "disableDuet": False}, [], {"comment", "stitch"}),
     ],
 )
-def test_what_others_may_do_is_off_unless_it_was_switched_on(
-    chosen: dict[str, bool], creator_off: list[str], off: set[str]
-) -> None:
+def test_interactions_are_off_by_default(chosen: dict[str, bool], creator_off: list[str], off: set[str]) -> None:
     memo = {"creator": {"username": "demo.owner", "levels": [], "off": creator_off}}
     script = Script(ok(**TASK))
     run("init_video", script, options={"privacyLevel": "SELF_ONLY", **chosen}, memo=memo)
@@ -193,7 +191,7 @@ ENDPOINTS = ["creator_info", "init_video", "init_draft"]
         (200, "never_heard_of", "never_heard_of"),
     ],
 )
-def test_a_refusal_says_what_to_do_and_ends_the_post(step: str, status: int, code: str, says: str) -> None:
+def test_a_refusal_names_the_remedy_and_ends_the_post(step: str, status: int, code: str, says: str) -> None:
     script = Script(envelope(status, code, "The total chunk count is invalid"))
     outcome = run(step, script)
     assert isinstance(outcome, Refused)
@@ -207,7 +205,7 @@ def test_a_refusal_says_what_to_do_and_ends_the_post(step: str, status: int, cod
 
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("step", ENDPOINTS)
-def test_a_barred_account_is_left_alone_for_a_day(step: str, status: int) -> None:
+def test_a_banned_account_is_paused_for_a_day(step: str, status: int) -> None:
     outcome = run(step, Script(envelope(status, "spam_risk_user_banned_from_posting")))
     assert isinstance(outcome, Refused)
     assert outcome.rest_seconds == 86_400
@@ -216,7 +214,7 @@ def test_a_barred_account_is_left_alone_for_a_day(step: str, status: int) -> Non
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("code", ["spam_risk_too_many_posts", "spam_risk_too_many_pending_share"])
 @pytest.mark.parametrize("step", ENDPOINTS)
-def test_a_full_day_of_the_account_is_waited_for(step: str, code: str, status: int) -> None:
+def test_a_daily_limit_of_the_account_waits_a_day(step: str, code: str, status: int) -> None:
     with pytest.raises(Throttled) as caught:
         run(step, Script(envelope(status, code)))
     assert caught.value.retry_after_seconds == 86_400
@@ -224,7 +222,7 @@ def test_a_full_day_of_the_account_is_waited_for(step: str, code: str, status: i
 
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("step", ENDPOINTS)
-def test_a_full_app_lets_direct_posts_of_this_account_wait_for_a_day(step: str, status: int) -> None:
+def test_an_app_at_its_cap_delays_direct_posts_of_the_account_for_a_day(step: str, status: int) -> None:
     with pytest.raises(Throttled) as caught:
         run(step, Script(envelope(status, "reached_active_user_cap")))
     assert caught.value.retry_after_seconds == 86_400
@@ -241,7 +239,7 @@ def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: HttpRespons
 DATE = {"date": "Sat, 21 Nov 2026 12:00:00 GMT"}
 
 
-def test_a_rate_limit_rests_a_minute_or_as_long_as_tiktok_says() -> None:
+def test_a_rate_limit_waits_a_minute_or_the_time_that_tiktok_names() -> None:
     limited = envelope(429, "rate_limit_exceeded")
     for answer, seconds in (
         (limited, None),
@@ -275,7 +273,7 @@ def test_a_rate_limit_rests_a_minute_or_as_long_as_tiktok_says() -> None:
         HttpResponse(200, {}, b'{"data": {"publish_id": "x"}}'),
     ],
 )
-def test_what_is_no_answer_of_tiktok_s_leaves_the_question_open(answer: HttpResponse) -> None:
+def test_an_unusable_response_is_no_answer(answer: HttpResponse) -> None:
     with pytest.raises(NoAnswer):
         run("init_video", Script(answer))
 
@@ -285,7 +283,7 @@ def test_what_is_no_answer_of_tiktok_s_leaves_the_question_open(answer: HttpResp
 @pytest.mark.parametrize(
     "body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}', b'{"error": "x"}', b'{"error": {"code": 7}}']
 )
-def test_what_has_not_tiktok_s_own_form_is_no_answer_whatever_its_status(step: str, status: int, body: bytes) -> None:
+def test_a_response_in_another_form_is_no_answer_with_any_status(step: str, status: int, body: bytes) -> None:
     """It comes from something in between: no refusal, no spent token, no rate limit."""
     with pytest.raises(NoAnswer) as caught:
         run(step, Script(HttpResponse(status, {"retry-after": "300"}, body)), memo=opened())
@@ -297,7 +295,7 @@ def test_what_has_not_tiktok_s_own_form_is_no_answer_whatever_its_status(step: s
     [({"privacyLevel": "SELF_ONLY"}, "creator_info", "video.publish"), (DRAFT, "init_draft", "video.upload")],
 )
 @pytest.mark.parametrize("code", ["scope_not_authorized", "scope_permission_missed"])
-def test_a_missing_scope_takes_the_connection_down_only_when_no_other_way_is_left(
+def test_a_missing_scope_ends_the_connection_only_without_another_way_to_publish(
     options: dict[str, str], step: str, missing: str, code: str
 ) -> None:
     both = {"video.publish", "video.upload"}

@@ -46,7 +46,7 @@ def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok: TikTok) -> 
         (200, "never_heard_of", Rejected, False),
     ],
 )
-def test_an_envelope_is_judged_by_its_code_and_not_by_its_status(
+def test_the_code_of_an_envelope_decides_and_not_its_status(
     tiktok: TikTok, status: int, code: str, kind: type[ProviderError], reauth: bool | None
 ) -> None:
     http = Answering({"data": {}, "error": {"code": code, "message": "why", "log_id": "log1"}}, status=status)
@@ -59,7 +59,7 @@ def test_an_envelope_is_judged_by_its_code_and_not_by_its_status(
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 407, 429, 500, 502])
 @pytest.mark.parametrize("body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}'])
-def test_what_has_not_tiktok_s_own_form_is_no_answer(tiktok: TikTok, status: int, body: bytes) -> None:
+def test_a_response_in_another_form_is_no_answer(tiktok: TikTok, status: int, body: bytes) -> None:
     answer = HttpResponse(status, {"retry-after": "300"}, body)
     asked: list[Callable[[], object]] = [
         lambda: tiktok.oauth.identify(Answering(answer), "act.1", frozenset()),
@@ -82,7 +82,7 @@ def test_each_endpoint_has_one_form_and_the_other_one_is_no_answer(tiktok: TikTo
         tiktok.oauth.identify(Answering(flat, status=401), "act.1", frozenset())
 
 
-def test_a_rate_limit_of_the_token_endpoint_is_one_in_its_own_form_only(tiktok: TikTok) -> None:
+def test_a_rate_limit_of_the_token_endpoint_needs_tiktoks_form(tiktok: TikTok) -> None:
     body = json.dumps({"error": "rate_limit_exceeded", "log_id": "log1"}).encode()
     headers = {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT", "date": "Sat, 21 Nov 2026 12:00:00 GMT"}
     with pytest.raises(Throttled) as caught:
@@ -137,7 +137,7 @@ def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
     assert "cs-secret" not in caught.value.message
 
 
-def test_revoking_sends_the_access_token_and_takes_an_empty_body_for_yes(tiktok: TikTok) -> None:
+def test_revoking_sends_the_access_token_and_accepts_an_empty_body(tiktok: TikTok) -> None:
     http = Answering(HttpResponse(200, {}, b""))
     tiktok.oauth.revoke(http, "act.1", "rft.1")
     assert http.calls[0]["form"]["token"] == "act.1"
@@ -210,7 +210,7 @@ def test_a_challenge_that_tiktok_refuses_names_the_setting_and_its_values() -> N
     assert VERIFIER not in said
 
 
-def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
+def test_a_code_is_exchanged_unchanged_with_the_same_redirect_address() -> None:
     http = Answering({"access_token": "act.1", "refresh_token": "rft.1", "scope": "user.info.basic,video.upload"})
     tokens = TikTokOAuth(section()).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert http.calls[0]["url"] == "https://tiktok.test/v2/oauth/token/"
@@ -238,7 +238,7 @@ def test_a_code_is_traded_as_it_came_with_the_very_redirect_address() -> None:
         ("unsupported_grant_type", False),
     ],
 )
-def test_a_refused_code_tells_whether_the_owner_begins_again(error: str, again: bool) -> None:
+def test_a_refused_code_shows_whether_the_owner_connects_again(error: str, again: bool) -> None:
     http = Answering({"error": error, "error_description": "because", "log_id": "log3"}, status=400)
     with pytest.raises(Rejected) as caught:
         TikTokOAuth(section()).exchange(http, code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)

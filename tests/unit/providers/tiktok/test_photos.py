@@ -50,7 +50,7 @@ def kept(*photos: MediaFile) -> dict[str, Any]:
 # --- fitting ---------------------------------------------------------------------------------------------------------
 
 
-def test_photos_become_what_tiktok_takes_before_anything_is_announced(folder: Path) -> None:
+def test_photos_are_fitted_before_the_commit(folder: Path) -> None:
     asked: list[ImageLimits] = []
     photos = photo(0, mime_type="image/png"), photo(1)
     outcome = run("fit_photos", Script(), *photos, fit=fitted_into(folder, asked))
@@ -61,7 +61,7 @@ def test_photos_become_what_tiktok_takes_before_anything_is_announced(folder: Pa
 
 
 @pytest.mark.parametrize("mime_type", ["image/gif", "image/webp"])
-def test_of_a_picture_that_moves_a_still_is_made(folder: Path, mime_type: str) -> None:
+def test_an_animated_image_becomes_a_still(folder: Path, mime_type: str) -> None:
     asked: list[ImageLimits] = []
     moving = photo(mime_type=mime_type, facts={"width": 10, "height": 10, "frames": 9})
     run("fit_photos", Script(), moving, fit=fitted_into(folder, asked))
@@ -89,7 +89,7 @@ def test_a_photo_that_no_version_fits_is_left_to_the_engine() -> None:
 @pytest.mark.parametrize(
     "base", ["http://box.example.net", "https://192.168.1.5", "https://box", "https://[2001:db8::1]"]
 )
-def test_an_appliance_that_tiktok_cannot_reach_says_so_before_the_post(base: str) -> None:
+def test_an_unreachable_appliance_is_reported_before_the_post(base: str) -> None:
     outcome = run("fit_photos", Script(), photo(), public_url=lambda media: f"{base}/m?signature=hush")
     assert isinstance(outcome, Refused)
     assert "base_url" in outcome.message
@@ -100,7 +100,7 @@ def test_an_appliance_that_tiktok_cannot_reach_says_so_before_the_post(base: str
     assert ADAPTER.check(replace(known, media=(film(),)), DIRECT, Account("1")) == [], "a video is sent"
 
 
-def test_a_stand_in_fetches_from_anywhere() -> None:
+def test_a_simulated_tiktok_fetches_from_any_address() -> None:
     stand_in = TikTok(TikTokSection(api_url="http://127.0.0.1:9000"))
     work = job(Script(), photo(), public_url=lambda media: "http://127.0.0.1:8000/m")
     assert isinstance(stand_in.run("fit_photos", work), Done)
@@ -143,7 +143,7 @@ def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder: Path) -
 @pytest.mark.parametrize(
     ("chosen", "off"), [({}, True), ({"disableComment": True}, True), ({"disableComment": False}, False)]
 )
-def test_photos_take_comments_only_when_that_was_switched_on(folder: Path, chosen: dict[str, bool], off: bool) -> None:
+def test_photos_allow_comments_only_if_enabled(folder: Path, chosen: dict[str, bool], off: bool) -> None:
     photos = on_disk(folder, 1)
     script = Script(ok(**TASK))
     run("init_photos", script, *photos, options={**DIRECT, **chosen}, memo=kept(*photos))
@@ -152,7 +152,7 @@ def test_photos_take_comments_only_when_that_was_switched_on(folder: Path, chose
     assert "disable_duet" not in info
 
 
-def test_a_draft_keeps_its_texts_and_says_nothing_of_who_may_see_it(folder: Path) -> None:
+def test_a_draft_sends_its_texts_without_a_privacy_level(folder: Path) -> None:
     photos = on_disk(folder, 1)
     script = Script(ok(**TASK))
     options = {**DRAFT, "title": "Views", "privacyLevel": "SELF_ONLY", "disableComment": True}
@@ -175,7 +175,7 @@ def test_a_fitted_version_that_is_damaged_is_made_again_before_tiktok_is_asked(
 
 
 @pytest.mark.parametrize("answer", [page(502), page(200), envelope(500, "internal_error"), ok(), NoAnswer("cut")])
-def test_a_lost_answer_is_never_asked_for_again(folder: Path, answer: Any) -> None:
+def test_a_lost_response_is_never_followed_by_a_second_call(folder: Path, answer: Any) -> None:
     photos = on_disk(folder, 1)
     with pytest.raises(NoAnswer):
         run("init_photos", Script(answer), *photos, memo=kept(*photos))
@@ -191,7 +191,7 @@ def test_a_lost_answer_is_never_asked_for_again(folder: Path, answer: Any) -> No
         ("invalid_params", Refused),
     ],
 )
-def test_a_refused_call_made_nothing(folder: Path, code: str, kind: type) -> None:
+def test_a_refused_call_is_a_refusal(folder: Path, code: str, kind: type) -> None:
     photos = on_disk(folder, 1)
     assert isinstance(run("init_photos", Script(envelope(403, code)), *photos, memo=kept(*photos)), kind)
 
@@ -211,7 +211,7 @@ def test_a_call_refused_for_now_comes_later(folder: Path, status: int, code: str
         run("init_photos", Script(envelope(status, code)), *photos, memo=kept(*photos))
 
 
-def test_a_file_within_the_limits_is_handed_over_as_it_is() -> None:
+def test_a_file_within_the_limits_stays_unchanged() -> None:
     outcome = run("fit_photos", Script(), photo(), fit=as_it_is)
     assert isinstance(outcome, Done)
     assert outcome.memo["photos"][0]["path"] == "/media/0"

@@ -62,7 +62,7 @@ def test_the_chunk_plan_of_every_size(size: int, chunk: int, count: int, last: i
     assert cut.content_range(count - 1) == f"bytes {size - last}-{size - 1}/{size}"
 
 
-def test_what_tiktok_has_tells_the_chunk_that_follows() -> None:
+def test_the_byte_count_determines_the_next_chunk() -> None:
     cut = upload.plan_chunks(64_000_001)
     assert [cut.next_after(got) for got in (0, 10_000_000, 50_000_000, 64_000_001)] == [0, 1, 5, 6]
     assert [cut.next_after(got) for got in (1, 9_999_999, 60_000_000, 64_000_000)] == [None] * 4

@@ -47,7 +47,7 @@ def test_the_first_id_counts_exactly_and_makes_the_link(ids: tuple[Any, ...]) ->
     assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/video/{POST_ID}")
 
 
-def test_the_right_spelling_of_the_ids_is_read_too() -> None:
+def test_the_correct_spelling_of_the_ids_is_also_read() -> None:
     answer = stands("PUBLISH_COMPLETE", publicly_available_post_id=[POST_ID])
     outcome = run(STEP, Script(answer), memo=opened())
     assert isinstance(outcome, Published)
@@ -55,7 +55,7 @@ def test_the_right_spelling_of_the_ids_is_read_too() -> None:
 
 
 @pytest.mark.parametrize("odd", [[None], [True], ["../x"], [{}], "x", 0, {"a": 1}])
-def test_what_is_no_id_is_none(odd: Any) -> None:
+def test_a_malformed_id_is_ignored(odd: Any) -> None:
     answer = stands("PUBLISH_COMPLETE", publicaly_available_post_id=odd)
     assert run(STEP, Script(answer), memo=opened()) == Published(None, None)
 
@@ -87,7 +87,7 @@ def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
         Throttled("full"),
     ],
 )
-def test_nothing_depends_on_that_link(answer: Any) -> None:
+def test_a_missing_link_changes_nothing(answer: Any) -> None:
     account = Account("oid", scopes=frozenset({"video.list"}))
     outcome = run(STEP, Script(complete(POST_ID), answer), memo=opened(), account=account)
     assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/video/{POST_ID}")
@@ -100,7 +100,7 @@ def test_a_draft_in_the_inbox_is_settled_with_a_note() -> None:
     assert run("settle_draft", Script(), memo=outcome.memo, options=DRAFT) == Published(None, None)
 
 
-def test_a_direct_post_that_ends_in_the_inbox_is_settled_with_a_note_too() -> None:
+def test_a_direct_post_in_the_inbox_is_also_settled_with_a_note() -> None:
     """No step follows in its plan: the note is kept first, then it ends."""
     waits = run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=opened())
     assert isinstance(waits, Wait)
@@ -127,7 +127,7 @@ def test_tiktok_is_asked_less_and_less_often(seconds: float, pause: float) -> No
     assert outcome.memo == opened()
 
 
-def test_after_half_an_hour_it_is_said_that_tiktok_has_not_confirmed() -> None:
+def test_after_half_an_hour_the_reason_is_a_missing_confirmation() -> None:
     early = run(STEP, Script(stands("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1799)
     late = run(STEP, Script(stands("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1800)
     assert isinstance(early, Wait)
@@ -136,7 +136,7 @@ def test_after_half_an_hour_it_is_said_that_tiktok_has_not_confirmed() -> None:
     assert "not confirmed" in late.reason
 
 
-def test_a_status_that_nobody_knows_is_still_at_work() -> None:
+def test_an_unknown_status_means_work_in_progress() -> None:
     assert isinstance(run(STEP, Script(stands("NEVER_HEARD_OF")), memo=opened()), Wait)
 
 
@@ -154,12 +154,12 @@ def test_a_status_that_nobody_knows_is_still_at_work() -> None:
         (envelope(400, "never_heard_of"), Rejected),
     ],
 )
-def test_a_question_that_was_refused_is_no_verdict(answer: HttpResponse, kind: type[Exception]) -> None:
+def test_a_refused_poll_is_no_verdict(answer: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         run(STEP, Script(answer), memo=opened())
 
 
-def test_a_last_chunk_that_nobody_saw_arrive_is_watched_until_long_after_its_address_has_lapsed() -> None:
+def test_an_uncertain_last_chunk_is_polled_until_an_hour_after_its_address_expires() -> None:
     memo = opened(5, seconds_left=3000, out=True, watched="The connection broke.")
 
     def at(seconds: float, memo: Memo, count: int) -> Outcome:
@@ -182,12 +182,12 @@ def test_a_last_chunk_that_nobody_saw_arrive_is_watched_until_long_after_its_add
 
 
 @pytest.mark.parametrize("told", [stands("PROCESSING_UPLOAD"), stands("NEVER_HEARD_OF"), received(64_000_001)])
-def test_nothing_is_concluded_from_a_count_that_is_not_told(told: HttpResponse) -> None:
+def test_a_missing_byte_count_proves_nothing(told: HttpResponse) -> None:
     memo = opened(5, seconds_left=-9e4, out=True, watched="The connection broke.", short=[0, 0])
     assert isinstance(run(STEP, Script(told), film(64_000_001), memo=memo), Wait)
 
 
-def test_of_a_video_that_was_taken_a_short_count_is_only_late() -> None:
+def test_a_low_count_of_an_accepted_video_is_only_late() -> None:
     memo = opened(6, seconds_left=-9e4, out=True)
     assert isinstance(run(STEP, Script(received(0)), film(64_000_001), memo=memo), Wait)
 
@@ -215,7 +215,9 @@ def failed(reason: str | None) -> HttpResponse:
         (None, "could not publish", False, 0),
     ],
 )
-def test_a_reason_says_what_to_do_and_is_a_verdict(reason: str | None, says: str, reauth: bool, rest: float) -> None:
+def test_a_fail_reason_names_the_remedy_and_is_a_verdict(
+    reason: str | None, says: str, reauth: bool, rest: float
+) -> None:
     outcome = run(STEP, Script(failed(reason)), memo=opened())
     assert isinstance(outcome, Refused)
     assert outcome.verdict
@@ -227,7 +229,7 @@ def test_a_reason_says_what_to_do_and_is_a_verdict(reason: str | None, says: str
     ("reason", "seconds"),
     [("internal", 600), ("video_pull_failed", 300), ("photo_pull_failed", 300), ("spam_risk_too_many_posts", 86_400)],
 )
-def test_what_tiktok_calls_worth_it_gets_one_new_task_and_no_third(reason: str, seconds: float) -> None:
+def test_a_passing_failure_gets_one_new_task_and_no_third(reason: str, seconds: float) -> None:
     back: dict[str, int] = {}
     outcome = run(STEP, Script(failed(reason)), memo=opened(), back=back)
     assert isinstance(outcome, Again)
@@ -252,7 +254,7 @@ def test_what_tiktok_calls_worth_it_gets_one_new_task_and_no_third(reason: str, 
         stands("FAILED", fail_reason="internal"),
     ],
 )
-def test_a_video_that_may_be_whole_at_tiktok_is_only_watched_from_then_on(told: HttpResponse) -> None:
+def test_a_video_that_tiktok_may_have_is_only_polled(told: HttpResponse) -> None:
     script = Script(told)
     assert ADAPTER.recover(job(script, film(64_000_001), memo=opened(5))) == Done(opened(5))
 
@@ -266,12 +268,12 @@ def test_a_video_whose_last_bytes_are_missing_is_not_there() -> None:
     ("answer", "kind"),
     [(page(502), NoAnswer), (envelope(400, "invalid_publish_id"), Rejected), (NoAnswer("cut"), NoAnswer)],
 )
-def test_a_look_that_was_not_answered_is_none(answer: Any, kind: type[Exception]) -> None:
+def test_a_read_back_without_a_response_is_an_error(answer: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         ADAPTER.recover(job(Script(answer), memo=opened()))
 
 
-def test_photos_whose_publish_id_was_lost_cannot_be_looked_up() -> None:
+def test_photos_without_a_publish_id_cannot_be_read_back() -> None:
     found = ADAPTER.recover(job(Script(), photo(), memo={"photos": []}))
     assert isinstance(found, CannotTell)
     assert "Check the profile" in found.hint

@@ -92,14 +92,14 @@ def test_a_caption_is_counted_in_utf16_units(tiktok: TikTok) -> None:
     assert "2202" in problem.message
 
 
-def test_photos_have_room_for_a_longer_text_and_their_cover_must_be_one_of_them(tiktok: TikTok) -> None:
+def test_photos_may_have_a_longer_text_and_their_cover_must_exist(tiktok: TikTok) -> None:
     content = Content("x" * 4000, (photo(0), photo(1)))
     assert found(tiktok, content, {**DIRECT, "photoCoverIndex": 1}) == []
     (problem,) = found(tiktok, content, {**DIRECT, "photoCoverIndex": 2})
     assert problem.path[-1] == "photoCoverIndex"
 
 
-def test_a_grant_without_the_scope_of_the_mode_is_said(tiktok: TikTok) -> None:
+def test_a_grant_without_the_scope_of_the_mode_is_an_error(tiktok: TikTok) -> None:
     drafts_only = Account("oid", scopes=frozenset({"user.info.basic", "video.upload"}))
     (problem,) = found(tiktok, Content("", (video(),)), DIRECT, drafts_only)
     assert "video.publish" in problem.message
@@ -127,9 +127,7 @@ def test_a_grant_without_the_scope_of_the_mode_is_said(tiktok: TikTok) -> None:
         (replace(photo(), alt="A cat"), DIRECT, "no alt text"),
     ],
 )
-def test_what_will_be_left_out_is_said_beforehand(
-    tiktok: TikTok, media: MediaFile, options: dict[str, Any], says: str
-) -> None:
+def test_a_note_names_what_is_left_out(tiktok: TikTok, media: MediaFile, options: dict[str, Any], says: str) -> None:
     assert found(tiktok, Content("Hello", (media,)), options) == []
     assert any(says in note for note in tiktok.notes(Content("Hello", (media,)), options))
 
@@ -140,7 +138,7 @@ def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
     assert tiktok.notes(Content("Hello", (photo(),)), {**DIRECT, "disableComment": True, "title": "Views"}) == []
 
 
-def test_it_is_said_beforehand_what_others_may_not_do_with_a_post(tiktok: TikTok) -> None:
+def test_a_note_names_interactions_that_are_off(tiktok: TikTok) -> None:
     (note,) = tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "disableDuet": False})
     assert note == (
         "Comments and stitches are off by default. To allow this, set disableComment and disableStitch to false."

@@ -48,7 +48,7 @@ def test_chunks_go_in_order_and_stop_before_the_last() -> None:
     assert script.calls[0].json == {"publish_id": PUBLISH_ID}
 
 
-def test_a_put_goes_to_the_very_address_with_the_file_s_type() -> None:
+def test_a_put_uses_the_given_address_and_the_files_type() -> None:
     script = Script(put(201))
     run("send_last", script, film(mime_type="video/quicktime"), memo=opened())
     call = script.calls[0]
@@ -56,7 +56,7 @@ def test_a_put_goes_to_the_very_address_with_the_file_s_type() -> None:
     assert call.request["headers"] == {"content-type": "video/quicktime", "content-range": "bytes 0-14999999/15000000"}
 
 
-def test_a_run_that_had_its_time_comes_back_for_the_rest() -> None:
+def test_a_run_at_its_time_limit_continues_in_the_next_run() -> None:
     script = Script(received(0), put(206))
     outcome = run("send_chunks", script, LONG, memo=opened(), slice_over=lambda: True)
     assert isinstance(outcome, More)
@@ -67,25 +67,25 @@ def test_a_run_that_had_its_time_comes_back_for_the_rest() -> None:
     assert sent(again) == 2
 
 
-def test_what_a_dead_worker_sent_without_writing_it_down_is_not_sent_again() -> None:
+def test_chunks_of_a_dead_worker_are_not_sent_again() -> None:
     script = Script(received(3 * CHUNK), put(206), put(206))
     assert sent(run("send_chunks", script, LONG, memo=opened(1))) == 5
     assert script.asked == [STATUS, chunk(3), chunk(4)]
 
 
-def test_a_count_that_lags_behind_is_not_believed() -> None:
+def test_a_lagging_count_is_ignored() -> None:
     for told in (received(CHUNK), stands("PROCESSING_UPLOAD"), received(CHUNK + 1)):
         script = Script(told, put(206))
         run("send_chunks", script, LONG, memo=opened(4))
         assert script.asked == [STATUS, chunk(4)]
 
 
-def test_everything_but_the_last_is_there_already() -> None:
+def test_no_chunk_is_sent_when_only_the_last_is_missing() -> None:
     script = Script(received(5 * CHUNK))
     assert sent(run("send_chunks", script, LONG, memo=opened())) == 5
 
 
-def test_a_cut_in_the_middle_keeps_what_went_through() -> None:
+def test_a_cut_keeps_the_chunks_before_it() -> None:
     script = Script(received(0), put(206), put(206), NoAnswer("cut"))
     outcome = run("send_chunks", script, LONG, memo=opened())
     assert isinstance(outcome, More)
@@ -101,7 +101,7 @@ def test_a_run_that_sent_nothing_is_left_to_the_engine(error: Exception) -> None
 
 
 @pytest.mark.parametrize("status", [500, 502, 503, 429, 408, 416])
-def test_a_chunk_that_was_not_taken_is_tried_five_times_with_growing_pauses(status: int) -> None:
+def test_a_chunk_is_tried_five_times_with_growing_pauses(status: int) -> None:
     memo, pauses = opened(), []
     for _ in range(4):
         outcome = run("send_chunks", Script(received(0), put(status)), LONG, memo=memo)
@@ -122,7 +122,7 @@ def test_tries_are_counted_for_one_chunk_only() -> None:
     assert (outcome.seconds, sent(outcome)) == (2, 1)
 
 
-def test_out_of_step_is_resolved_by_what_tiktok_has() -> None:
+def test_a_range_error_is_resolved_by_tiktoks_count() -> None:
     first = run("send_chunks", Script(received(0), put(416)), LONG, memo=opened())
     assert isinstance(first, Wait)
     script = Script(received(2 * CHUNK), put(206), put(206), put(206))
@@ -131,7 +131,7 @@ def test_out_of_step_is_resolved_by_what_tiktok_has() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403, 404])
-def test_an_upload_that_is_gone_before_its_last_byte_begins_anew_once(status: int) -> None:
+def test_an_upload_lost_before_its_last_byte_restarts_once(status: int) -> None:
     back: dict[str, int] = {}
     outcome = run("send_chunks", Script(received(0), put(status)), LONG, memo=opened(), back=back)
     assert isinstance(outcome, Again)
@@ -141,7 +141,7 @@ def test_an_upload_that_is_gone_before_its_last_byte_begins_anew_once(status: in
     assert "Nothing was posted" in refused.message
 
 
-def test_a_draft_begins_anew_with_its_own_first_step() -> None:
+def test_a_draft_restarts_with_its_own_first_step() -> None:
     outcome = run("send_chunks", Script(received(0), put(404)), LONG, memo=opened(), options=DRAFT)
     assert isinstance(outcome, Again)
     assert outcome.step == "init_draft"
@@ -155,7 +155,7 @@ def test_a_draft_begins_anew_with_its_own_first_step() -> None:
         stands("FAILED", fail_reason="internal"),
     ],
 )
-def test_a_task_that_tiktok_has_no_more_begins_anew(answer: HttpResponse) -> None:
+def test_a_task_unknown_to_tiktok_restarts(answer: HttpResponse) -> None:
     assert isinstance(run("send_chunks", Script(answer), LONG, memo=opened()), Again)
 
 
@@ -166,13 +166,13 @@ def test_a_chunk_that_was_refused_outright_ends_the_post(status: int) -> None:
     assert str(status) in outcome.message
 
 
-def test_an_address_that_is_over_is_not_used() -> None:
+def test_an_expired_address_is_not_used() -> None:
     outcome = run("send_chunks", Script(), LONG, memo=opened(seconds_left=0))
     assert isinstance(outcome, Again)
 
 
 @pytest.mark.parametrize("step", ["send_chunks", "send_last"])
-def test_an_address_is_judged_again_when_it_is_used(step: str) -> None:
+def test_an_address_is_checked_again_at_each_use(step: str) -> None:
     memo = opened()
     memo["upload"]["address"] = "sealed https://evil.example/?t=hush"
     outcome = run(step, Script(), LONG, memo=memo)
@@ -197,7 +197,7 @@ def test_a_page_instead_of_the_upload_host_proves_nothing(status: int) -> None:
 
 
 @pytest.mark.parametrize("status", [200, 201, 206])
-def test_a_last_chunk_that_was_taken_is_done(status: int) -> None:
+def test_an_accepted_last_chunk_is_done(status: int) -> None:
     script = Script(put(status))
     outcome = run("send_last", script, LONG, memo=opened(5))
     assert script.asked == [chunk(5)]
@@ -225,7 +225,7 @@ OPEN = [NoAnswer("cut"), put(204), page(403), *(put(code) for code in (302, 400,
     ],
 )
 @pytest.mark.parametrize("unknown_before", [False, True])
-def test_whatever_the_put_said_all_bytes_at_tiktok_mean_that_it_arrived(
+def test_a_complete_byte_count_means_arrival_after_any_response(
     answer: HttpResponse | Exception, told: HttpResponse, unknown_before: bool
 ) -> None:
     outcome = run("send_last", Script(answer, told), LONG, memo=opened(5), unknown_before=unknown_before)
@@ -254,7 +254,7 @@ UNHEARD = [
 
 @pytest.mark.parametrize("answer", OPEN)
 @pytest.mark.parametrize("told", UNHEARD)
-def test_after_the_first_try_it_stays_open_and_after_the_second_it_is_watched(
+def test_the_outcome_is_unknown_after_the_first_try_and_polled_after_the_second(
     answer: HttpResponse | Exception, told: HttpResponse | Exception
 ) -> None:
     first = run("send_last", Script(answer, told), LONG, memo=opened(5, out=False))
@@ -269,14 +269,14 @@ def test_after_the_first_try_it_stays_open_and_after_the_second_it_is_watched(
     assert second.memo["upload"]["watched"]
 
 
-def test_how_much_tiktok_has_is_said() -> None:
+def test_the_message_names_tiktoks_byte_count() -> None:
     outcome = run("send_last", Script(put(503), received(5 * CHUNK)), LONG, memo=opened(5))
     assert isinstance(outcome, Unknown)
     assert outcome.message.endswith(f"HTTP 503. TikTok has {5 * CHUNK} of {SIZE} bytes.")
     assert outcome.code == "503"
 
 
-def test_a_success_in_words_of_somebody_else_is_not_believed() -> None:
+def test_a_foreign_success_does_not_count() -> None:
     doubtful = HttpResponse(200, {}, b"welcome")
     assert isinstance(run("send_last", Script(doubtful, received(5 * CHUNK)), LONG, memo=opened(5)), Unknown)
     assert isinstance(run("send_chunks", Script(received(4 * CHUNK), doubtful), LONG, memo=opened(4)), Done)
@@ -302,7 +302,7 @@ def test_a_new_task_is_begun_only_when_no_try_of_the_last_chunk_can_have_left() 
     assert watched.memo["upload"]["watched"]
 
 
-def test_an_address_that_is_not_allowed_any_more_holds_no_post_that_may_be_out() -> None:
+def test_a_removed_upload_host_holds_no_post_that_may_be_public() -> None:
     memo = opened(5, out=True)
     memo["upload"]["address"] = "sealed https://elsewhere.example/?t=hush"
     script = Script(received(5 * CHUNK))

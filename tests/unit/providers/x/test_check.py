@@ -31,7 +31,7 @@ def check(text: str, *media: MediaFile, who: Account | None = None, **options: A
         ("", (MediaFile(0, "video", "video/mp4", 10, film().path, "unmeasured.mp4"),)),
     ],
 )
-def test_what_x_takes_has_no_problem(text: str, media: tuple[MediaFile, ...]) -> None:
+def test_a_post_that_x_accepts_has_no_errors(text: str, media: tuple[MediaFile, ...]) -> None:
     assert check(text, *media) == []
 
 
@@ -59,7 +59,7 @@ def test_what_x_takes_has_no_problem(text: str, media: tuple[MediaFile, ...]) ->
         ("", (film(width=1280, height=400),), ("media", 0), ("3:1", "1280×400")),
     ],
 )
-def test_a_problem_names_the_rule_the_limit_and_what_was_found(
+def test_an_error_names_the_rule_the_limit_and_the_value(
     text: str, media: tuple[MediaFile, ...], path: tuple[Any, ...], parts: tuple[str, ...]
 ) -> None:
     (problem,) = check(text, *media)
@@ -77,7 +77,7 @@ def test_a_problem_names_the_rule_the_limit_and_what_was_found(
         {"subscription_type": "None", "verified_type": "business"},
     ],
 )
-def test_subscribers_may_write_and_show_more(facts: dict[str, str]) -> None:
+def test_subscribers_have_higher_limits(facts: dict[str, str]) -> None:
     assert check("x" * 5000, film(duration_seconds=7000.0), who=account(**facts)) == []
 
 
@@ -91,7 +91,7 @@ def test_a_quoted_post_and_media_exclude_each_other() -> None:
     assert check("Look", quotePostId="1") == []
 
 
-def test_a_missing_scope_is_told_when_it_is_needed_and_known() -> None:
+def test_a_missing_scope_is_an_error_when_it_is_needed() -> None:
     who = account("tweet.read", "tweet.write", "users.read")
     assert check("Hello", who=who) == []
     (problem,) = check("Hello", picture(), who=who)
@@ -99,7 +99,7 @@ def test_a_missing_scope_is_told_when_it_is_needed_and_known() -> None:
     assert check("Hello", who=account("tweet.read"))[0].path == ("profiles",)
 
 
-def test_a_link_is_told_to_cost_more() -> None:
+def test_a_note_names_the_price_of_a_link() -> None:
     (note,) = ADAPTER.notes(Content("see README.md"), {})
     assert "0.200" in note
     assert "0.015" in note
@@ -107,7 +107,7 @@ def test_a_link_is_told_to_cost_more() -> None:
     assert ADAPTER.notes(Content("see node.js"), {}) == []
 
 
-def test_alt_texts_and_a_look_at_the_account_are_told_to_cost() -> None:
+def test_a_note_names_the_prices_of_alt_texts_and_read_backs() -> None:
     described = picture(alt="A bike"), picture(1), picture(2, alt="A car"), gif(3, frames=1)
     (note,) = ADAPTER.notes(Content("Hi", described), {})
     for part in (
@@ -123,7 +123,7 @@ def test_alt_texts_and_a_look_at_the_account_are_told_to_cost() -> None:
 
 
 @pytest.mark.parametrize("option", ["quotePostId", "communityId", "shareWithFollowers"])
-def test_what_x_has_closed_is_told_and_left_to_x(option: str) -> None:
+def test_a_closed_option_is_a_note_and_no_error(option: str) -> None:
     chosen = {option: True if option == "shareWithFollowers" else "7"}
     assert check("Look", **chosen) == []
     (note,) = ADAPTER.notes(Content("Look"), chosen)
@@ -132,7 +132,7 @@ def test_what_x_has_closed_is_told_and_left_to_x(option: str) -> None:
     assert ADAPTER.notes(Content("Look"), {"shareWithFollowers": False}) == []
 
 
-def test_a_video_that_some_accounts_may_not_post_is_a_note_and_no_problem() -> None:
+def test_a_video_that_some_accounts_may_not_post_is_only_a_note() -> None:
     media = replace(film(width=1920, height=1080), alt="A trip", mime_type="video/webm")
     assert check("", media) == []
     notes = " ".join(ADAPTER.notes(Content("", (media,)), {}))
@@ -167,11 +167,11 @@ def test_media_that_x_may_refuse_after_the_upload_are_a_note(media: MediaFile, p
         picture(mime_type="image/webp"),
     ],
 )
-def test_what_x_documents_and_what_was_not_measured_bring_no_note(media: MediaFile) -> None:
+def test_documented_and_unmeasured_values_have_no_note(media: MediaFile) -> None:
     assert ADAPTER.notes(Content("", (media,)), {}, account()) == []
 
 
-def test_subscribers_read_no_note_on_long_and_large_videos() -> None:
+def test_subscribers_get_no_note_about_long_and_large_videos() -> None:
     media = film(duration_seconds=3000.0, width=1920, height=1080)
     assert ADAPTER.notes(Content("", (media,)), {}, account(subscription_type="Premium")) == []
     assert len(ADAPTER.notes(Content("", (media,)), {}, account())) == 2
@@ -186,7 +186,7 @@ def test_subscribers_read_no_note_on_long_and_large_videos() -> None:
         ("@a and @b", {"inReplyToPostId": "7"}, "@a, @b."),
     ],
 )
-def test_mentions_that_nobody_asked_for_are_a_note(text: str, options: dict[str, str], named: str) -> None:
+def test_unsolicited_mentions_are_a_note(text: str, options: dict[str, str], named: str) -> None:
     assert check(text, **options) == []
     (note,) = ADAPTER.notes(Content(text), options, account())
     assert f"mentions {named}" in note
@@ -197,11 +197,13 @@ def test_mentions_that_nobody_asked_for_are_a_note(text: str, options: dict[str,
     ("text", "options"),
     [("By @acme and @ACME", {}), ("@somebody, thanks", {"inReplyToPostId": "7"}), ("a@b.de", {}), ("Hello", {})],
 )
-def test_an_account_may_name_itself_and_whom_it_answers(text: str, options: dict[str, str]) -> None:
+def test_mentions_of_the_account_itself_and_of_the_replied_account_have_no_note(
+    text: str, options: dict[str, str]
+) -> None:
     assert [note for note in ADAPTER.notes(Content(text), options, account()) if "mentions" in note] == []
 
 
-def test_a_text_is_weighed_once_however_many_accounts_it_is_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_weighed_once_for_all_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     """`POST /posts/validate` may name a hundred profiles, and needs no more than a key that reads."""
     weighed: list[str] = []
     find = x_text.find_links
@@ -227,7 +229,7 @@ def test_xs_own_spellings_and_its_five_reply_settings_are_read() -> None:
         ({"inReplyToPostId": "1" * 20}, "19 digits"),
     ],
 )
-def test_a_wrong_option_says_what_is_right(given: dict[str, Any], said: str) -> None:
+def test_the_error_of_a_wrong_option_names_the_right_value(given: dict[str, Any], said: str) -> None:
     options, (problem,) = ADAPTER.read_options(given)
     assert options == {}
     assert said in problem.message

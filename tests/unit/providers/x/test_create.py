@@ -51,7 +51,7 @@ def test_a_text_is_one_call_and_becomes_a_post_with_its_address() -> None:
     assert script.calls[0].request["token"] == "AT"
 
 
-def test_the_body_says_what_was_chosen_and_leaves_out_what_is_default() -> None:
+def test_the_body_has_the_chosen_options_without_defaults() -> None:
     chosen = {
         "replySettings": "following",
         "madeWithAi": True,
@@ -73,13 +73,13 @@ def test_the_body_says_what_was_chosen_and_leaves_out_what_is_default() -> None:
     }
 
 
-def test_everyone_may_reply_is_said_by_saying_nothing() -> None:
+def test_the_reply_setting_everyone_is_left_out() -> None:
     script = Script(data(201, id="1"))
     run("create_post", script, options={"replySettings": "everyone", "quotePostId": "5"})
     assert script.calls[0].json == {"text": "Hello", "quote_tweet_id": "5"}
 
 
-def test_a_picture_needs_no_text() -> None:
+def test_an_image_needs_no_text() -> None:
     script = Script(data(201, id="1"))
     run("create_post", script, "", picture(), memo=uploaded("11"))
     assert script.calls[0].json == {"text": "", "media": {"media_ids": ["11"]}}, "an absent one is refused by some"
@@ -100,12 +100,14 @@ def test_a_picture_needs_no_text() -> None:
         NoAnswer("cut"),
     ],
 )
-def test_whatever_is_neither_a_post_nor_a_refusal_leaves_the_question_open(unusable: HttpResponse | Exception) -> None:
+def test_a_response_that_is_neither_post_nor_refusal_leaves_the_outcome_unknown(
+    unusable: HttpResponse | Exception,
+) -> None:
     with pytest.raises(NoAnswer):
         run("create_post", Script(unusable))
 
 
-def test_what_never_left_may_be_tried_again() -> None:
+def test_a_call_that_was_not_sent_is_retried() -> None:
     with pytest.raises(NotSent):
         run("create_post", Script(NotSent("refused")))
 
@@ -165,7 +167,7 @@ REFUSED: list[tuple[HttpResponse, str, float]] = [
 
 
 @pytest.mark.parametrize(("refusal", "said", "rest_seconds"), REFUSED, ids=[said for _, said, _ in REFUSED])
-def test_a_refusal_is_certain_and_says_what_to_change(refusal: HttpResponse, said: str, rest_seconds: float) -> None:
+def test_a_refusal_is_certain_and_names_the_remedy(refusal: HttpResponse, said: str, rest_seconds: float) -> None:
     outcome = run("create_post", Script(refusal))
     assert isinstance(outcome, Refused)
     assert said in outcome.message
@@ -174,7 +176,7 @@ def test_a_refusal_is_certain_and_says_what_to_change(refusal: HttpResponse, sai
     assert "html" not in outcome.message.lower()
 
 
-def test_a_token_of_the_wrong_kind_asks_for_the_account_again() -> None:
+def test_a_token_of_the_wrong_kind_requires_a_new_consent() -> None:
     refusal = problem(
         403,
         "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint.",
@@ -185,7 +187,7 @@ def test_a_token_of_the_wrong_kind_asks_for_the_account_again() -> None:
     assert outcome.reauth
 
 
-def test_an_expired_token_is_a_matter_of_refreshing() -> None:
+def test_an_expired_token_is_refreshed() -> None:
     with pytest.raises(AuthExpired):
         run("create_post", Script(problem(401, "Unauthorized")))
 
@@ -205,7 +207,7 @@ APP_WIDE = [
 
 
 @pytest.mark.parametrize("refusal", APP_WIDE)
-def test_what_concerns_the_app_holds_the_network_and_not_this_post(refusal: HttpResponse) -> None:
+def test_a_refusal_of_the_app_holds_the_network(refusal: HttpResponse) -> None:
     with pytest.raises(AppRefused) as held:
         run("create_post", Script(refusal))
     assert held.value.code
@@ -252,14 +254,14 @@ LONG_AGO = str(int(NOW.timestamp()) - 7200)
         ({}, None),
     ],
 )
-def test_a_full_window_is_waited_out_to_the_end_that_x_names(headers: dict[str, str], seconds: float | None) -> None:
+def test_a_rate_limit_waits_until_the_reset_that_x_names(headers: dict[str, str], seconds: float | None) -> None:
     with pytest.raises(Throttled) as limited:
         run("create_post", Script(answer(429, TOO_MANY, **headers)))
     assert limited.value.retry_after_seconds == seconds
 
 
 @pytest.mark.parametrize("hours", [-30, -1, 1, 30])
-def test_a_reset_is_read_by_the_clock_of_the_answer_that_names_it(hours: float) -> None:
+def test_a_reset_is_compared_with_the_clock_of_its_response(hours: float) -> None:
     there = NOW + timedelta(hours=hours)
     reset, date = str(int(there.timestamp()) + 300), format_datetime(there, usegmt=True)
     for headers in ({"x_rate_limit_reset": reset}, {"retry_after": format_datetime(there + timedelta(seconds=300))}):
@@ -268,7 +270,7 @@ def test_a_reset_is_read_by_the_clock_of_the_answer_that_names_it(hours: float) 
         assert limited.value.retry_after_seconds == 300
 
 
-def test_the_old_form_of_a_full_window_counts_too() -> None:
+def test_the_old_form_of_a_rate_limit_also_counts() -> None:
     with pytest.raises(Throttled):
         run("create_post", Script(answer(400, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]})))
 
@@ -293,7 +295,7 @@ def test_a_refusal_that_quotes_our_own_words_about_duplicates_is_none() -> None:
     assert isinstance(run("create_post", Script(quoting), unknown_before=True), Refused)
 
 
-def test_invalid_media_that_are_fresh_wait_once_then_are_sent_once_more_then_fail() -> None:
+def test_fresh_invalid_media_wait_once_then_are_sent_again_once_then_fail() -> None:
     media = picture()
     back: dict[str, int] = {}
     first = run(
@@ -314,7 +316,7 @@ def test_invalid_media_that_are_fresh_wait_once_then_are_sent_once_more_then_fai
     assert "uploaded the media 2 times" in third.message
 
 
-def test_invalid_media_that_are_old_are_sent_once_more_at_once_and_created_three_times_at_most() -> None:
+def test_old_invalid_media_are_sent_again_once_and_created_at_most_three_times() -> None:
     media = film()
     back: dict[str, int] = {}
     first = run(
@@ -337,7 +339,7 @@ def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything
     assert script.calls == []
 
 
-def test_the_attempt_notes_what_xs_support_would_ask_for() -> None:
+def test_the_attempt_has_the_request_id_and_the_code() -> None:
     asked = job(Script(answer(403, {"errors": [{"code": 64, "message": "no"}]}, x_transaction_id="abc")))
     ADAPTER.run("create_post", asked)
     assert asked.trace.request_id == "abc"

@@ -70,7 +70,9 @@ def test_a_grant_without_offline_access_has_no_refresh_token() -> None:
         (NotSent("refused"), NotSent, None),
     ],
 )
-def test_a_failed_refresh_is_told_apart(reply: Any, kind: type[ProviderError], reauth: bool | None) -> None:
+def test_a_failed_refresh_raises_the_error_of_its_cause(
+    reply: Any, kind: type[ProviderError], reauth: bool | None
+) -> None:
     client, _ = http(reply)
     with pytest.raises(kind) as failure:
         OAUTH.refresh(client, "RT-1")
@@ -162,13 +164,13 @@ def test_the_account_is_known_by_its_id() -> None:
         (answer(200, {"errors": [{"message": "no"}]}), NoAnswer),
     ],
 )
-def test_an_account_that_cannot_be_told_is_not_guessed(reply: Any, kind: type[ProviderError]) -> None:
+def test_a_response_without_an_account_is_no_answer(reply: Any, kind: type[ProviderError]) -> None:
     client, _ = http(reply)
     with pytest.raises(kind):
         OAUTH.identify(client, "AT", frozenset())
 
 
-def test_both_tokens_are_taken_back_and_an_unknown_one_counts_as_such() -> None:
+def test_both_tokens_are_revoked_and_an_unknown_token_counts_as_revoked() -> None:
     client, script = http(
         answer(200, {"revoked": True}), refused(400, "invalid_request", "Value passed for the token was invalid.")
     )
@@ -179,14 +181,14 @@ def test_both_tokens_are_taken_back_and_an_unknown_one_counts_as_such() -> None:
     assert script.over
 
 
-def test_a_failed_revocation_is_told() -> None:
+def test_a_failed_revocation_is_an_error() -> None:
     for reply, kind in ((answer(503), NoAnswer), (refused(401, "unauthorized_client"), Rejected)):
         client, _ = http(reply)
         with pytest.raises(kind):
             OAUTH.revoke(client, "AT", "RT")
 
 
-def test_missing_scopes_are_sentences_and_nothing_is_concluded_from_silence() -> None:
+def test_missing_scopes_are_sentences_and_unknown_scopes_are_none() -> None:
     assert OAUTH.missing_scopes(ALL_SCOPES) == []
     assert OAUTH.missing_scopes(frozenset()) == []
     (sentence,) = OAUTH.missing_scopes(ALL_SCOPES - {"media.write"})
@@ -222,7 +224,7 @@ def test_an_app_names_itself_in_the_body_and_sends_its_secret_as_basic(
 
 
 @pytest.mark.parametrize(("side", "remedy"), [(PUBLIC, "Set client_secret"), (OAUTH, "leave client_secret empty")])
-def test_an_app_of_the_other_kind_is_told_what_to_set(side: XOAuth, remedy: str) -> None:
+def test_a_refused_app_kind_names_the_setting(side: XOAuth, remedy: str) -> None:
     client, _ = http(refused(401, "unauthorized_client", "Missing valid authorization header"))
     with pytest.raises(Rejected) as failure:
         side.refresh(client, "RT-1")

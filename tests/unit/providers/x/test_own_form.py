@@ -53,21 +53,21 @@ CALLS: dict[str, Callable[[Script], Any]] = {
 
 @pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_what_x_did_not_write_is_no_answer_whatever_its_status(call: Callable[[Script], Any], body: Any) -> None:
+def test_a_foreign_body_is_no_answer_with_any_status(call: Callable[[Script], Any], body: Any) -> None:
     for status in STATUSES:
         with pytest.raises(NoAnswer):
             call(Script(answer(status, body, x_rate_limit_reset="1", retry_after="5")))
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_page_in_place_of_a_success_is_no_answer(call: Callable[[Script], Any]) -> None:
+def test_a_page_instead_of_a_success_is_no_answer(call: Callable[[Script], Any]) -> None:
     with pytest.raises(NoAnswer):
         call(Script(answer(200, FOREIGN["a page"])))
 
 
 @pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 503])
-def test_a_segment_and_a_picture_are_sent_again_after_what_x_did_not_write(status: int, body: Any) -> None:
+def test_a_segment_and_an_image_are_sent_again_after_a_foreign_body(status: int, body: Any) -> None:
     for step, media, memo in (("append:0", FILM, OPENED), ("upload:0", picture(), None)):
         with pytest.raises(NoAnswer):
             run(step, Script(answer(status, body)), "Hi", media, memo=memo)
@@ -80,7 +80,7 @@ def test_a_page_after_a_segment_does_not_count_as_sent() -> None:
 
 @pytest.mark.parametrize("status", [413, 431])
 @pytest.mark.parametrize("body", [None, b"<html>413 Request Entity Too Large</html>"])
-def test_the_edge_finds_bytes_too_many_without_a_word(status: int, body: Any) -> None:
+def test_the_edge_refuses_large_files_without_a_message(status: int, body: Any) -> None:
     media = film(size_bytes=3_000_000)
     smaller = run("append:0", Script(answer(status, body)), "Hi", media, memo=OPENED)
     assert isinstance(smaller, Again)
@@ -121,7 +121,7 @@ def test_a_refusal_in_xs_own_form_still_is_one() -> None:
     assert isinstance(run("init:0", Script(problem(403, "Forbidden")), "Hi", FILM), Refused)
 
 
-def test_a_status_without_data_is_not_taken_for_a_finished_film() -> None:
+def test_a_status_without_data_is_no_finished_video() -> None:
     for body in ({}, {"meta": {}}, {"data": []}):
         for step in ("await:0", "finalize:0"):
             with pytest.raises(NoAnswer):

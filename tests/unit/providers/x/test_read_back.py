@@ -51,7 +51,7 @@ def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), 
     return [post.post_id for post in outcome.candidates]
 
 
-def test_the_look_asks_for_everything_that_can_be_dated_after_the_commit() -> None:
+def test_the_read_back_asks_for_all_posts_since_the_commit() -> None:
     script = Script(timeline())
     assert look(script, "Hello") == Readback(())
     assert script.asked == ["GET /2/users/2244990001/tweets"]
@@ -75,11 +75,11 @@ def test_the_look_asks_for_everything_that_can_be_dated_after_the_commit() -> No
         (7, True),
     ],
 )
-def test_what_is_dated_before_the_commit_is_not_ours(created_at: Any, ours: bool) -> None:
+def test_a_post_dated_before_the_commit_is_not_ours(created_at: Any, ours: bool) -> None:
     assert found("Hi", shown("5", "Hi", created_at=created_at)) == (["5"] if ours else [])
 
 
-def test_the_window_is_narrowed_by_the_answer_that_tells_the_time() -> None:
+def test_the_date_of_the_response_narrows_the_window() -> None:
     known = [NOW - timedelta(days=1), SINCE]
     script = Script(timeline(shown("5", "Hi", created_at="2026-11-20T18:00:00.000Z"), shown("6", "Hi")))
     outcome = X(SECTION).recover(job(script, "Hi", since=lambda: known.pop(0) if len(known) > 1 else known[0]))
@@ -95,7 +95,7 @@ def test_a_post_is_found_with_its_address() -> None:
     assert (post.post_id, post.url) == ("5", "https://x.com/acme/status/5")
 
 
-def test_several_are_told_oldest_first() -> None:
+def test_several_candidates_are_returned_oldest_first() -> None:
     assert found("Hi", shown("10", "Hi"), shown("9", "Hi"), shown("8", "Hi there")) == ["9", "10"]
 
 
@@ -116,7 +116,7 @@ def test_several_are_told_oldest_first() -> None:
         ("more… example.org", "more… https://t.co/a", []),
     ],
 )
-def test_what_x_changed_on_the_way_is_seen_through(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:
+def test_a_text_that_x_changed_still_matches(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:
     assert found(ours, shown("5", theirs, *urls)) == ["5"]
 
 
@@ -182,7 +182,7 @@ def test_the_whole_list_is_read() -> None:
     assert script.calls[1].params["pagination_token"] == "more"
 
 
-def test_a_page_of_what_is_older_than_the_commit_is_the_last_that_is_read() -> None:
+def test_reading_stops_after_a_page_older_than_the_commit() -> None:
     old = {"created_at": "2026-11-21T11:00:00.000Z"}
     script = Script(
         timeline(next_token="of reposts alone"),
@@ -194,13 +194,13 @@ def test_a_page_of_what_is_older_than_the_commit_is_the_last_that_is_read() -> N
     assert [post.post_id for post in outcome.candidates] == ["9"]
 
 
-def test_a_list_without_end_cannot_tell() -> None:
+def test_a_list_without_end_cannot_decide() -> None:
     outcome = look(Script(*[timeline(shown("9", "Other"), next_token="more")] * 10), "Hello")
     assert isinstance(outcome, CannotTell)
     assert "https://x.com/acme" in outcome.hint
 
 
-def test_partial_success_is_a_look() -> None:
+def test_a_partial_success_is_a_read_back() -> None:
     partly = answer(200, {"data": [shown("5", "Hello")], "errors": [{"title": "Not Found"}], "meta": {}})
     assert isinstance(look(Script(partly), "Hello"), Readback)
 
@@ -238,7 +238,7 @@ NOT_ENROLLED = {
         (answer(403, {"errors": [{"code": 453, "message": "You currently have access to a subset"}]}), AppRefused),
     ],
 )
-def test_a_look_that_was_not_answered_is_none(reply: Any, kind: type[Exception]) -> None:
+def test_a_read_back_without_a_response_is_an_error(reply: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
         look(Script(reply), "Hello")
 
@@ -253,7 +253,7 @@ def asked_in(script: Script) -> list[str]:
     return ["new" if "post.fields" in call.params else "old" for call in script.calls]
 
 
-def test_the_names_that_were_taken_are_kept_for_the_next_look() -> None:
+def test_the_accepted_dialect_is_used_for_the_next_read_back() -> None:
     adapter = X(SECTION)
     first, second, third = Script(UNKNOWN_NAME, FOUND), Script(FOUND), Script(invalid("[tweet.fields]"), FOUND)
     for script in (first, second, third):
@@ -264,7 +264,7 @@ def test_the_names_that_were_taken_are_kept_for_the_next_look() -> None:
     assert first.calls[1].params["start_time"] == first.calls[0].params["start_time"]
 
 
-def test_a_question_refused_in_both_is_refused_and_nothing_is_learnt() -> None:
+def test_a_refusal_in_both_dialects_is_a_refusal_and_changes_nothing() -> None:
     adapter = X(SECTION)
     script = Script(UNKNOWN_NAME, invalid("No"))
     with pytest.raises(Rejected) as refusal:
@@ -286,7 +286,7 @@ def test_a_question_refused_in_both_is_refused_and_nothing_is_learnt() -> None:
         (NoAnswer("cut"), NoAnswer),
     ],
 )
-def test_the_second_question_is_answered_as_any_other(second: Any, kind: type[Exception]) -> None:
+def test_an_error_of_the_second_request_is_raised(second: Any, kind: type[Exception]) -> None:
     adapter, following = X(SECTION), Script(FOUND)
     with pytest.raises(kind):
         look(Script(UNKNOWN_NAME, second), "Hello", adapter=adapter)
@@ -327,7 +327,7 @@ def test_names_that_change_in_the_middle_of_a_list_are_followed_once() -> None:
     ("options", "expansions"),
     [({}, None), ({"inReplyToPostId": "1"}, "referenced_posts"), ({"quotePostId": "1"}, "referenced_posts")],
 )
-def test_what_a_post_refers_to_is_asked_where_ours_refers_to_something(options: Any, expansions: str | None) -> None:
+def test_references_are_requested_only_for_replies_and_quotes(options: Any, expansions: str | None) -> None:
     script = Script(UNKNOWN_NAME, timeline())
     look(script, "Hello", **options)
     assert script.calls[0].params.get("expansions") == expansions

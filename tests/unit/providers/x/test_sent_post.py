@@ -36,7 +36,7 @@ def as_html(text: str) -> str:
         "&amp;amp;",
     ],
 )
-def test_entities_that_were_written_as_such_are_seen_through(text: str) -> None:
+def test_written_html_entities_match(text: str) -> None:
     assert could_be(shown("5", as_html(text)), text)
     assert could_be(shown("5", text), text)
     assert not could_be(shown("5", as_html(text) + "!"), text)
@@ -55,7 +55,7 @@ def test_entities_that_were_written_as_such_are_seen_through(text: str) -> None:
         ("\ufeffstart", "start"),
     ],
 )
-def test_what_cannot_be_seen_makes_no_difference(ours: str, theirs: str) -> None:
+def test_invisible_characters_make_no_difference(ours: str, theirs: str) -> None:
     assert could_be(shown("5", theirs), ours)
     assert could_be(shown("5", ours), theirs)
 
@@ -90,24 +90,24 @@ def test_a_link_is_known_in_every_spelling(written: str, expanded: str) -> None:
         assert not could_be(post, f"{before}https://example.net/other{after}")
 
 
-def test_two_links_in_one_word_are_told_apart() -> None:
+def test_two_links_in_one_word_are_distinct() -> None:
     urls = link("a", "https://a.com/x,y"), link("b", "https://b.com/")
     assert could_be(shown("5", "https://t.co/a、https://t.co/b", *urls), "https://a.com/x,y、https://b.com/")
     assert not could_be(shown("5", "https://t.co/b、https://t.co/a", *urls), "https://a.com/x,y、https://b.com/")
 
 
-def test_what_x_left_beside_its_link_is_still_the_writers_address() -> None:
+def test_text_after_a_short_link_is_part_of_the_written_address() -> None:
     post = shown("5", "https://t.co/a日本 です", link("a", "https://ja.wikipedia.org/wiki/"))
     assert could_be(post, "https://ja.wikipedia.org/wiki/日本 です")
 
 
-def test_an_unexplained_link_stands_for_a_link_and_for_no_other_word() -> None:
+def test_an_unknown_short_link_matches_only_a_link() -> None:
     assert could_be({"id": "5", "text": "See https://t.co/a"}, "See https://example.org/a")
     assert not could_be({"id": "5", "text": "See https://t.co/a"}, "See you")
     assert not could_be({"id": "5", "text": "See https://t.co/a"}, "See"), "without media X appends none"
 
 
-def test_the_address_of_the_quoted_post_may_be_in_the_text_as_well() -> None:
+def test_the_address_of_the_quoted_post_may_also_be_in_the_text() -> None:
     quoted = link("q", "https://twitter.com/bob/status/77?s=20")
     for theirs in ("Look https://t.co/q", "Look https://t.co/q https://t.co/q"):
         assert could_be(shown("5", theirs, quoted), "Look https://twitter.com/bob/status/77?s=20", quotePostId="77")
@@ -120,7 +120,7 @@ def test_the_address_of_the_quoted_post_may_be_in_the_text_as_well() -> None:
 LONG = "word " * 100 + "end"
 
 
-def test_a_long_text_is_known_by_its_beginning_where_x_shows_no_more() -> None:
+def test_a_long_text_matches_by_its_beginning() -> None:
     assert could_be(shown("5", LONG[:276] + "…"), LONG)
     assert could_be(shown("5", LONG[:274] + "… https://t.co/more"), LONG)
     assert not could_be(shown("5", LONG[:274] + "… https://t.co/more"), "other " + LONG)
@@ -128,7 +128,7 @@ def test_a_long_text_is_known_by_its_beginning_where_x_shows_no_more() -> None:
     assert not could_be(shown("5", LONG[:274] + "…"), "word " * 20), "a short text is not cut"
 
 
-def test_a_note_is_whole_however_it_ends() -> None:
+def test_a_note_is_never_cut() -> None:
     text = LONG + "…"
     note = {"note_post": {"text": text}, "note_tweet": None}
     assert could_be(shown("5", text[:276] + "…", **note), text)
@@ -144,7 +144,7 @@ def reply_to(parent: str, name: str = "referenced_posts") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["referenced_posts", "referenced_tweets"])
-def test_another_reply_is_not_ours_whatever_its_words(name: str) -> None:
+def test_a_reply_to_another_post_is_not_ours(name: str) -> None:
     assert could_be(shown("5", "@alice Thank you!", **reply_to("111", name)), "Thank you!", inReplyToPostId="111")
     assert not could_be(
         shown("5", "@bob Thank you!", **reply_to("222", name)), "@alice Thank you!", inReplyToPostId="111"
@@ -152,7 +152,7 @@ def test_another_reply_is_not_ours_whatever_its_words(name: str) -> None:
     assert not could_be(shown("5", "Thank you!", **reply_to("222", name)), "Thank you!")
 
 
-def test_a_post_at_the_top_is_no_reply_and_the_other_way_round() -> None:
+def test_a_top_post_is_no_reply_and_a_reply_is_no_top_post() -> None:
     top, below = shown("5", "Thank you!", conversation_id="5"), shown("5", "Thank you!", conversation_id="3")
     assert could_be(top, "Thank you!")
     assert not could_be(top, "Thank you!", inReplyToPostId="111")
@@ -163,7 +163,7 @@ def test_a_post_at_the_top_is_no_reply_and_the_other_way_round() -> None:
     assert could_be(edited, "Thank you!")
 
 
-def test_what_the_list_leaves_out_or_shows_as_null_says_nothing() -> None:
+def test_absent_and_null_fields_prove_nothing() -> None:
     nothing = dict.fromkeys(
         ("attachments", "author_id", "conversation_id", "created_at", "entities", "note_post", "referenced_posts")
     )
@@ -187,7 +187,7 @@ def test_a_post_of_another_account_is_not_ours() -> None:
 
 
 @pytest.mark.parametrize("id", [None, "", "x", "-5", "1" * 20, "1" * 5000, True, ["5"], 5.5])
-def test_what_has_no_id_is_no_post(id: Any) -> None:
+def test_a_post_without_an_id_does_not_match(id: Any) -> None:
     assert not could_be(shown(id, "Hi"), "Hi")
 
 
@@ -217,7 +217,7 @@ def test_kind_and_number_of_media_must_fit(keys: list[str], media: tuple[MediaFi
     assert could_be(post, "Hi", *media) is fits
 
 
-def test_media_show_in_the_links_too() -> None:
+def test_media_also_appear_in_the_links() -> None:
     assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi")
     assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", film())
     assert not could_be(shown("5", "Hi"), "Hi", picture()), "X ends such a text with their link"

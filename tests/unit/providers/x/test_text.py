@@ -32,7 +32,7 @@ def conformance(file: str, section: str) -> list[dict[str, Any]]:
     ("section", "count"),
     [("WeightedTweetsWithDiscountedEmojiCounterTest", 22), ("UnicodeDirectionalMarkerCounterTest", 2)],
 )
-def test_every_official_case_weighs_what_twitter_says(section: str, count: int) -> None:
+def test_every_official_case_has_the_official_weight(section: str, count: int) -> None:
     cases = conformance("validate.yml", section)
     assert len(cases) == count
     for case in cases:
@@ -116,7 +116,7 @@ def test_texts_weigh_what_x_documents(text: str, length: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["🐦‍🔥", "👩🏻‍❤️‍💋‍👩🏿", "🫱🏻‍🫲🏿", "🏴󠁵󠁳󠁴󠁸󠁿", "🇨🇶", "🏳️‍⚧️", "🐈‍⬛", "🫩", "©️"])
-def test_an_emoji_younger_than_the_reference_counts_two_like_every_other(text: str) -> None:
+def test_an_emoji_younger_than_the_reference_counts_two(text: str) -> None:
     assert weigh(text).length == 2
 
 
@@ -131,7 +131,7 @@ def test_an_emoji_younger_than_the_reference_counts_two_like_every_other(text: s
         ("👩‍👩‍👩‍👩‍👩", 5),  # no emoji joins five: four, a joiner, and the last
     ],
 )
-def test_what_only_looks_like_a_sequence_is_counted_apart(text: str, length: int) -> None:
+def test_a_false_sequence_counts_by_its_parts(text: str, length: int) -> None:
     assert weigh(text).length == length
 
 

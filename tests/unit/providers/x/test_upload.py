@@ -41,7 +41,7 @@ def after(*steps: str, script: Script, media: MediaFile, memo: dict[str, Any] | 
 # --- pictures --------------------------------------------------------------------------------------------------------
 
 
-def test_a_picture_is_one_call_with_its_category_and_without_its_name() -> None:
+def test_an_image_is_one_call_with_its_category_and_without_its_name() -> None:
     script = Script(data(id="11", media_key="3_11", size=120_000, expires_after_secs=DAY))
     memo = after("upload:0", script=script, media=picture())
     parts = script.calls[0].request["multipart"]
@@ -52,18 +52,18 @@ def test_a_picture_is_one_call_with_its_category_and_without_its_name() -> None:
     assert memo["media"]["0"]["id"] == "11"
 
 
-def test_a_picture_that_x_has_is_not_sent_again() -> None:
+def test_an_image_that_x_has_is_not_sent_again() -> None:
     assert after("upload:0", script=Script(), media=picture(), memo=uploaded("11")) == uploaded("11")
 
 
-def test_a_picture_whose_time_is_over_is_sent_again() -> None:
+def test_an_expired_image_is_sent_again() -> None:
     script = Script(data(id="12", expires_after_secs=DAY))
     outcome = run("upload:0", script, "Hi", picture(), memo=uploaded("11"), seconds=DAY)
     assert isinstance(outcome, Done)
     assert outcome.memo["media"]["0"]["id"] == "12"
 
 
-def test_a_picture_is_fitted_to_what_x_takes() -> None:
+def test_an_image_is_fitted_to_the_limits_of_x() -> None:
     asked: list[ImageLimits] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -78,7 +78,7 @@ def test_a_picture_is_fitted_to_what_x_takes() -> None:
     assert script.calls[0].file.filename == "media.png"
 
 
-def test_a_picture_that_no_version_fits_is_left_to_the_engine() -> None:
+def test_an_image_that_cannot_be_fitted_is_left_to_the_engine() -> None:
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
         raise Unfit("holiday.jpg: too large")
 
@@ -86,7 +86,7 @@ def test_a_picture_that_no_version_fits_is_left_to_the_engine() -> None:
         run("upload:0", Script(), "Hi", picture(), fit=fit)
 
 
-def test_a_picture_that_the_edge_finds_too_large_is_made_smaller() -> None:
+def test_an_image_that_the_edge_finds_too_large_is_made_smaller() -> None:
     sizes: list[int] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -111,7 +111,7 @@ def test_an_upload_without_the_scope_names_it_and_leaves_the_account_alone() -> 
         assert not outcome.reauth
 
 
-def test_an_answer_without_an_id_is_none() -> None:
+def test_a_response_without_an_id_is_no_answer() -> None:
     for unusable in (data(media_key="3_1"), answer(200, b"<html>"), answer(200)):
         with pytest.raises(NoAnswer):
             run("upload:0", Script(unusable), "Hi", picture())
@@ -120,7 +120,7 @@ def test_an_answer_without_an_id_is_none() -> None:
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-def test_a_video_goes_in_pieces_and_is_awaited() -> None:
+def test_a_video_is_sent_in_chunks_and_polled() -> None:
     media = film(size_bytes=2 * MIB + 5)
     script = Script(
         OPENED,
@@ -171,7 +171,7 @@ def test_an_animated_gif_is_ready_when_x_names_no_processing() -> None:
     ("total", "chunk", "segments"),
     [(1, MIB, 1), (MIB, MIB, 1), (MIB + 1, MIB, 2), (150 * MIB, MIB, 150), (2000 * MIB, 2000 * MIB // 1000, 1000)],
 )
-def test_pieces_are_a_mebibyte_or_a_thousandth(total: int, chunk: int, segments: int) -> None:
+def test_a_chunk_is_a_mebibyte_or_a_thousandth(total: int, chunk: int, segments: int) -> None:
     script = Script(OPENED, *[answer(204)] * segments)
     memo = after("init:0", "append:0", script=script, media=film(size_bytes=total))
     assert script.over
@@ -179,7 +179,7 @@ def test_pieces_are_a_mebibyte_or_a_thousandth(total: int, chunk: int, segments:
     assert memo["media"]["0"]["segment"] == segments
 
 
-def test_after_its_ten_seconds_an_upload_lets_others_go_first_and_goes_on_where_it_was() -> None:
+def test_an_upload_pauses_after_ten_seconds_and_then_continues() -> None:
     media = film(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     over: Iterator[bool] = iter([False, True])
@@ -193,7 +193,7 @@ def test_after_its_ten_seconds_an_upload_lets_others_go_first_and_goes_on_where_
 @pytest.mark.parametrize(
     "failure", [NoAnswer("cut"), answer(503), problem(429, "Too many"), problem(401, "No"), answer(200, b"<html>")]
 )
-def test_a_failure_on_the_way_keeps_what_went_through(failure: Any) -> None:
+def test_a_failed_upload_keeps_the_chunks_before_the_failure(failure: Any) -> None:
     media = film(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run("append:0", Script(answer(204), failure), "Hi", media, memo=memo)
@@ -205,7 +205,7 @@ def test_a_failure_on_the_way_keeps_what_went_through(failure: Any) -> None:
     assert rest.calls[0].request["multipart"]["segment_index"] == "1"
 
 
-def test_a_limit_on_the_way_keeps_what_went_through_and_the_wait_that_x_named() -> None:
+def test_a_rate_limit_keeps_the_chunks_and_the_wait_that_x_names() -> None:
     media = film(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run(
@@ -225,7 +225,7 @@ def test_a_limit_on_the_way_keeps_what_went_through_and_the_wait_that_x_named() 
 
 
 @pytest.mark.parametrize("status", [413, 431])
-def test_pieces_that_are_too_large_are_halved_in_a_new_session(status: int) -> None:
+def test_chunks_that_are_too_large_are_halved_in_a_new_session(status: int) -> None:
     media = film(size_bytes=MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     halvings = 0
@@ -246,7 +246,7 @@ def test_pieces_that_are_too_large_are_halved_in_a_new_session(status: int) -> N
 @pytest.mark.parametrize(
     "gone", [invalid("BadRequest: Not found"), problem(404, "Not Found"), invalid("segments are missing")]
 )
-def test_a_session_that_x_does_not_know_any_more_is_begun_anew_once(step: str, gone: Any) -> None:
+def test_a_session_unknown_to_x_restarts_once(step: str, gone: Any) -> None:
     media = film(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     back: dict[str, int] = {}
@@ -259,7 +259,7 @@ def test_a_session_that_x_does_not_know_any_more_is_begun_anew_once(step: str, g
 
 
 @pytest.mark.parametrize("step", ["append:0", "finalize:0", "await:0"])
-def test_a_session_that_ended_while_it_waited_is_begun_anew(step: str) -> None:
+def test_an_expired_session_restarts(step: str) -> None:
     media = film(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run(step, Script(), "Hi", media, memo=memo, seconds=DAY)
@@ -268,7 +268,7 @@ def test_a_session_that_ended_while_it_waited_is_begun_anew(step: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["finalize:0", "await:0"])
-def test_a_video_that_x_cannot_process_says_why_and_what_to_do(step: str) -> None:
+def test_a_video_that_x_cannot_process_has_a_reason_and_a_remedy(step: str) -> None:
     media = film(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     failed = data(processing_info={"state": "failed", "error": {"name": "InvalidMedia", "message": "Bad format"}})
@@ -278,7 +278,7 @@ def test_a_video_that_x_cannot_process_says_why_and_what_to_do(step: str) -> Non
     assert "H.264" in outcome.message
 
 
-def test_a_video_may_be_processed_for_half_an_hour_but_not_for_ever() -> None:
+def test_a_video_may_be_processed_for_half_an_hour_but_not_forever() -> None:
     media = film(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     working = data(processing_info={"state": "in_progress", "check_after_secs": 60})
@@ -301,12 +301,12 @@ def test_alt_text_goes_into_its_wrapper_once() -> None:
     after("alt:0", script=Script(), media=media, memo=memo)
 
 
-def test_a_refused_alt_text_is_noted_and_the_post_goes_on() -> None:
+def test_a_refused_alt_text_is_a_note_and_the_post_continues() -> None:
     memo = after("alt:0", script=Script(problem(403, "No")), media=picture(alt="A bike"), memo=uploaded("11"))
     assert "without the alt text of media item 1" in memo["notes"][0]
 
 
-def test_an_outage_of_alt_texts_delays_the_post_only_so_long() -> None:
+def test_an_outage_of_alt_texts_delays_the_post_at_most_five_tries() -> None:
     media, memo = picture(alt="A bike"), uploaded("11")
     for _ in range(4):
         outcome = run("alt:0", Script(answer(500)), "Hi", media, memo=memo)
@@ -316,13 +316,13 @@ def test_an_outage_of_alt_texts_delays_the_post_only_so_long() -> None:
     assert memo["notes"]
 
 
-def test_what_concerns_everything_is_not_swallowed_by_alt_text() -> None:
+def test_an_alt_text_step_raises_errors_of_account_and_app() -> None:
     for status, kind in ((401, AuthExpired), (429, Throttled), (402, AppRefused)):
         with pytest.raises(kind):
             run("alt:0", Script(problem(status, "No")), "Hi", picture(alt="A bike"), memo=uploaded("11"))
 
 
-def test_a_step_changes_nothing_that_it_was_given() -> None:
+def test_a_step_does_not_change_its_job() -> None:
     given = job(
         Script(answer(204)), "Hi", film(size_bytes=10), memo=after("init:0", script=Script(OPENED), media=film())
     )

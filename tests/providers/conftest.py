@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def world(clock: HandClock) -> Iterator[World]:
-    """All three networks. What was asked of them in a test must be as their own documents describe it."""
+    """Return the simulated networks. Every request of a test must match the networks' own documents."""
     world = sandbox(clock)
     world.record = True
     world.tiktok.verified_domains.append("social.example.org")
@@ -36,7 +36,7 @@ def world(clock: HandClock) -> Iterator[World]:
 
 
 class CurrentTransport(httpx2.AsyncBaseTransport):
-    """Leads to the sandbox of the test that is running."""
+    """A transport to the sandbox of the current test."""
 
     transport: FaultTransport
 
@@ -46,7 +46,7 @@ class CurrentTransport(httpx2.AsyncBaseTransport):
 
 @pytest.fixture(scope="session")
 def shared_http() -> Iterator[tuple[CurrentTransport, Http]]:
-    """One client for all tests: making one takes as long as some of them."""
+    """Return one client for all tests, because creating a client is slow."""
     current = CurrentTransport()
     http = http_over(current)
     yield current, http
@@ -61,7 +61,7 @@ def transport(shared_http: tuple[CurrentTransport, Http], world: World) -> Fault
 
 @pytest.fixture
 def give_up_after() -> timedelta:
-    """How long a delivery is tried. A file without a wait of a day overrides it."""
+    """Return `give_up_after` in hours. Files without a wait of a day override it."""
     return PATIENCE
 
 

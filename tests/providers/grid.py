@@ -1,7 +1,7 @@
-"""The grid of steps and faults: what can go wrong with one call, and what must be true of the post afterwards.
+"""The grid of steps and faults: the faults of one call, and the checks of the post afterwards.
 
-A cell tells one story: a post is accepted, one call of one step goes wrong in one way, and time passes until all is
-quiet. Whatever happens, at most one post is made at the network, and the delivery says the truth about it, once.
+In a cell, a post is accepted, one call of one step has one fault, and time passes until nothing is due. In every cell,
+the network gets at most one post, and the delivery reports the true outcome exactly once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,16 +31,16 @@ from tests.support.sandbox_http import FaultTransport, ProcessKilled, providers_
 BODY = "Once and never twice"
 BASE_URL = "https://social.example.org"
 PATIENCE = timedelta(hours=26)
-"""Longer than the longest wait that a network imposes, a day, and short enough to be sat out often."""
+"""Longer than a day, the longest wait of a network, and short for fast tests."""
 HOURS = timedelta(hours=5)
-"""The same where no network imposes a wait of a day: a fifth of the steps."""
+"""The same without a wait of a day, with a fifth of the steps."""
 WAITS_OF_A_DAY = ("the app's cap", "the account's cap", "too many drafts")
 FOR_EVER = 10**6
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Everything a cell plays on. `samples` keeps the samples from one cell to the next."""
+    """The environment of a cell. `samples` keeps the samples between cells."""
 
     rt: Runtime
     world: World
@@ -57,7 +57,7 @@ def hours_or_a_day(request: pytest.FixtureRequest) -> timedelta:
 
 
 def grid_appliance(folder: Path, clock: HandClock, http: Http, give_up_after: timedelta = PATIENCE) -> Runtime:
-    """A process of the appliance over this folder: the first, or one more."""
+    """Return another process of the appliance over this folder."""
     publishing = PublishingSection(give_up_after=give_up_after)
     networks = providers_of_the_sandbox()
     return open_appliance(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
@@ -109,13 +109,13 @@ class Place(StrEnum):
 
 
 class Means(StrEnum):
-    """What a fault says about the call it meets."""
+    """The effect of a fault on its call."""
 
     PASSES = "passes"
-    """The call certainly had no effect, and the next one goes well."""
+    """The call certainly had no effect, and the next call succeeds."""
 
     OPEN = "leaves it open"
-    """It may have had its effect; the next call tells."""
+    """The call may have had its effect, and the next call shows it."""
 
     OPEN_THRICE = "leaves it open three times"
     REFUSED = "refused"
@@ -127,11 +127,11 @@ class Means(StrEnum):
 class Fault:
     means: Means
     apply: Callable[[Environment, str, Call], None]
-    """(env, network, call): from now on that call meets it."""
+    """(env, network, call): apply the fault to that call from now on."""
 
 
 def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: Any) -> Fault:
-    """A fault that the sandbox plays."""
+    """Return a fault that the sandbox simulates."""
 
     def apply(env: Environment, network: str, call: Call) -> None:
         upcoming = env.world.networks[network].next(call.endpoint).skipping(call.skip)
@@ -141,7 +141,7 @@ def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: An
 
 
 def unreachable(means: Means, times: int) -> Fault:
-    """The call does not leave the machine."""
+    """The call does not leave the host."""
 
     def apply(env: Environment, network: str, call: Call) -> None:
         left, met = times, 0
@@ -164,13 +164,13 @@ PAGES = {
     f"page with {status}": scripted(Means.OPEN, "fails_with", status, html=True)
     for status in (400, 401, 403, 404, 407, 429, 503)
 } | {f"nothing with {status}": scripted(Means.OPEN, "fails_with", status, "") for status in (400, 401, 403, 404, 429)}
-"""Something in between answers in the network's place: that is no answer."""
+"""A proxy answers instead of the network, which counts as no answer."""
 
 FAULTS: dict[str, Fault] = {
     "never left": unreachable(Means.PASSES, 2),
     "never leaves": unreachable(Means.NEVER_ALLOWED, FOR_EVER),
     "429 with a time": scripted(Means.PASSES, "rate_limited", 600),
-    "429 told by retry-after": scripted(Means.PASSES, "rate_limited", 120, "retry-after"),
+    "429 with retry-after": scripted(Means.PASSES, "rate_limited", 120, "retry-after"),
     "429 without a time": scripted(Means.PASSES, "rate_limited", 60, "nothing"),
     "429 for ever": scripted(Means.NEVER_ALLOWED, "rate_limited", 7200, "retry-after", times=FOR_EVER),
     "401 once": scripted(Means.PASSES, "unauthorized"),
@@ -203,8 +203,8 @@ FAULTS: dict[str, Fault] = {
 ONE_FAULT_PER_MEANING = (
     "429 with a time", "503 before", "time-out after", "503 three times", "400", "429 for ever", "time-out for ever",
 )  # fmt: skip
-"""For all stories but one of each network; what leaves it open is there twice, without its effect and with it. What the
-engine makes of every single one is proven by its own table (`tests/integration/engine/test_table.py`)."""
+"""For all stories but one of each network. A fault with an unknown outcome is there twice, without and with its effect.
+The engine's own table covers every fault (`tests/integration/engine/test_table.py`)."""
 
 COMES_TO: Mapping[tuple[Means, Place], State] = {
     (Means.PASSES, Place.BEFORE): State.PUBLISHED,
@@ -214,12 +214,12 @@ COMES_TO: Mapping[tuple[Means, Place], State] = {
     (Means.OPEN, Place.COMMIT): State.PUBLISHED,
     (Means.OPEN, Place.AFTER): State.PUBLISHED,
     (Means.OPEN_THRICE, Place.BEFORE): State.PUBLISHED,
-    # Read back, sent once more, read back again; there is no third call.
+    # Read back, sent again, read back again, without a third call.
     (Means.OPEN_THRICE, Place.COMMIT): State.UNCONFIRMED,
     (Means.OPEN_THRICE, Place.AFTER): State.PUBLISHED,
     (Means.REFUSED, Place.BEFORE): State.FAILED,
     (Means.REFUSED, Place.COMMIT): State.FAILED,
-    # A refused question is not a verdict.
+    # A refused poll is no verdict.
     (Means.REFUSED, Place.AFTER): State.UNCONFIRMED,
     (Means.NEVER_ALLOWED, Place.BEFORE): State.FAILED,
     (Means.NEVER_ALLOWED, Place.COMMIT): State.FAILED,
@@ -228,12 +228,12 @@ COMES_TO: Mapping[tuple[Means, Place], State] = {
     (Means.NEVER_ANSWERED, Place.COMMIT): State.UNCONFIRMED,
     (Means.NEVER_ANSWERED, Place.AFTER): State.UNCONFIRMED,
 }
-"""The table of the design. Where a network's own table says otherwise, the story says so."""
+"""The default outcomes. A story names the exceptions of its network."""
 
 
 @dataclass(frozen=True)
 class Story:
-    """A kind of post, and the calls that it takes, in order."""
+    """A kind of post, and its calls in order."""
 
     make: Callable[[Runtime, Path], tuple[DraftMedia, ...]]
     before: tuple[str, ...]
@@ -241,15 +241,15 @@ class Story:
     after: tuple[str, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict)
     read_back_by: str | None = None
-    """The call that tells what became of the commit; None: the network has none."""
+    """The call that reads the commit back; None: the network has none."""
     every_fault: bool = False
-    """One story of each network meets all of the shared ones, the others one for each meaning."""
+    """One story of each network has all shared faults, the others one fault for each meaning."""
     own: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By call: which of the network's own."""
+    """The network's own faults, by call."""
     otherwise: Mapping[str, Mapping[str, State]] = field(default_factory=dict)
-    """By call and fault: what comes to something else than the table says, because the network's own table does."""
+    """Other outcomes than the default, by call and fault."""
     under: Callable[[], AbstractContextManager[Any]] = nullcontext
-    """What is different while it plays."""
+    """Changes of the settings during the story."""
 
     @property
     def calls(self) -> tuple[str, ...]:
@@ -261,18 +261,18 @@ class Story:
 
 @dataclass(frozen=True)
 class Network:
-    """One network as the grid sees it."""
+    """One network of the grid."""
 
     name: str
     stories: Mapping[str, Story]
     connect: Callable[..., str]
     """(rt, world, username, **grant): the id of a profile."""
     made: Callable[[World], list[str]]
-    """The ids of what became visible to anybody, of posts with `BODY`."""
+    """Return the ids of all visible posts with `BODY`."""
     faults: Mapping[str, Fault] = field(default_factory=dict)
-    """What only this network says."""
+    """The network's own faults."""
     options: Callable[[World, str], Mapping[str, Any]] = lambda _world, _username: {}
-    """What every post of this account has to say."""
+    """The options of every post of this account."""
 
     def fault(self, name: str) -> Fault:
         return self.faults.get(name) or FAULTS[name]
@@ -295,7 +295,7 @@ class Network:
                     faults = set(ONE_FAULT_PER_MEANING)
                 else:
                     faults = set(islice(classes, 2))
-                # The network's own faults once each, and whatever comes to something else than the table says.
+                # The network's own faults once each, and all outcomes other than the default.
                 new = own_faults & set(story.own.get(call, ()))
                 own_faults -= new
                 for fault in faults | new | set(story.otherwise.get(call, ())):
@@ -306,12 +306,12 @@ class Network:
 Cell = tuple[str, str, str, str]
 """(network, story, call, fault)."""
 
-EVERY_PAIR = ("x", "film")
-"""The story whose every step meets every fault in every run."""
+EVERY_PAIR = ("x", "video")
+"""The story whose every step has every fault in every run."""
 
 
 def played(rows: Iterable[tuple[Any, ...]], always: Callable[..., bool]) -> list[Any]:
-    """Return the rows as parameters. Those that are not `always` played belong to `make grid` alone."""
+    """Return the rows as parameters. Rows that are not `always` played run only in `make grid`."""
     return [
         pytest.param(*row, id=" · ".join(map(str, row)), marks=() if always(*row) else pytest.mark.whole_grid)
         for row in rows
@@ -321,14 +321,14 @@ def played(rows: Iterable[tuple[Any, ...]], always: Callable[..., bool]) -> list
 def begin(
     env: Environment, network: Network, story: Story, profile: str, *, username: str = "demo", body: str = BODY
 ) -> str:
-    """The post of this story, accepted; its id."""
+    """Accept the post of this story and return its id."""
     chosen = {**network.options(env.world, username), **story.options}
     options = {network.name: chosen} if chosen else None
     return accept(env.rt, profile, body=body, media=story.make(env.rt, env.samples), options=options)
 
 
 def play(env: Environment, network: Network, title: str, call: str, fault: str) -> None:
-    """One cell, from acceptance to the last look."""
+    """Run one cell from acceptance to the last check."""
     story = network.stories[title]
     fault_met, at = network.fault(fault), Call.of(call)
     with story.under():
@@ -346,7 +346,7 @@ def play(env: Environment, network: Network, title: str, call: str, fault: str) 
 
 
 def assert_the_outcome_is_true(rt: Runtime, world: World, network: Network, post: str) -> None:
-    """At most one effect; what the delivery says of it is so; and it is said once."""
+    """Check for at most one effect, and for one true report of it."""
     row = rt.reader.one("SELECT state, provider_post_id, error_message FROM delivery WHERE post_id = ?", (post,))
     stated = Stated.from_row(row)
     assert stated.outcome != "pending"

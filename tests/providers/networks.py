@@ -1,4 +1,4 @@
-"""All networks that the grid plays."""
+"""All networks of the grid."""
 
 from tests.providers.grid import Network, Story
 from tests.providers.stories_pinterest import PINTEREST

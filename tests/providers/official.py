@@ -1,4 +1,4 @@
-"""What the sandbox was asked, held against the networks' own OpenAPI documents."""
+"""Compares requests to the sandbox with the networks' own OpenAPI documents."""
 
 import json
 from functools import cache
@@ -9,9 +9,9 @@ from tests.unit.providers.x import official as x
 
 
 def complaints(request: RecordedRequest) -> list[str]:
-    """Why the network's document does not describe this request; empty when it does, or has none to hold against it.
+    """Return the complaints about this request, none without a document.
 
-    TikTok publishes none, and the storage that takes Pinterest's films is not Pinterest's.
+    TikTok publishes no document, and Pinterest's document does not describe the storage for videos.
     """
     query = tuple(sorted(request.query.items()))
     if request.network == "x" and request.fields:
@@ -35,7 +35,7 @@ def _of_pinterest(method: str, path: str, query: tuple[tuple[str, str], ...], bo
 
 @cache
 def _form(path: str, names: tuple[str, ...]) -> list[str]:
-    """Of a form the names and sizes of its parts are recorded, and the names are compared."""
+    """Return the parts of a form by name."""
     if not x.present():
         return []
     known, needed = x.parts(path)

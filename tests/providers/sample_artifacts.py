@@ -1,4 +1,4 @@
-"""Samples that many cells share: made once and inspected once."""
+"""Samples that many cells share, created and inspected once."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +12,7 @@ _known: dict[Path, Facts] = {}
 
 
 def sample_artifact(rt: Runtime, sample: Path, mime_type: str, make: Callable[[Path], object]) -> str:
-    """An artifact of this sample in this appliance; its id."""
+    """Add this sample as an artifact and return its id."""
     if sample not in _known:
         make(sample)
         _known[sample] = inspect_file(sample, mime_type, MediaLimits())

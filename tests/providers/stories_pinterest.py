@@ -1,4 +1,4 @@
-"""Pinterest as the grid plays it: a picture, a carousel, a film with its upload host."""
+"""The stories of Pinterest: an image, a carousel, a video with its upload host."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -15,7 +15,7 @@ from tests.samples import media
 from tests.support.sandbox_http import connect_pinterest
 
 
-def picture(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+def image(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     return (DraftMedia(sample_artifact(rt, samples / "pin.jpg", "image/jpeg", media.jpeg), "A red corner"),)
 
 
@@ -25,7 +25,7 @@ def carousel(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     return DraftMedia(one), DraftMedia(two), DraftMedia(one)
 
 
-def film(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+def video(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     make = partial(media.video_mp4, seconds=4.5)
     return (DraftMedia(sample_artifact(rt, samples / "pin.mp4", "video/mp4", make)),)
 
@@ -46,17 +46,17 @@ OPTIONS = {"title": "Poster no. 4", "link": "https://studio.example/poster-4"}
 PINTEREST = Network(
     "pinterest",
     {
-        "picture": Story(
-            picture, ("read_board",), "create_pin", (), OPTIONS, "list_pins",
+        "image": Story(
+            image, ("read_board",), "create_pin", (), OPTIONS, "list_pins",
             own={"create_pin": ("413",)},
-            # In nobody's form: read back, and sent once more, smaller.
+            # Not in Pinterest's form: read back, then sent again, smaller.
             otherwise={"create_pin": {"413": PUBLISHED}},
         ),
         "carousel": Story(
             carousel, ("read_board",), "create_pin", (), {}, "list_pins",
         ),
-        "film": Story(
-            film,
+        "video": Story(
+            video,
             ("read_board", "register_media", "upload_media", "media_status"),
             "create_pin",
             (),
@@ -67,8 +67,8 @@ PINTEREST = Network(
                 "read_board": (*APP, "not readable"),
                 "register_media": APP, "media_status": ("no such media",), "create_pin": ("no such media", *CREATE),
             },
-            # What Pinterest or its storage does not know, or does not take, is registered and sent once more. And this
-            # 413 has no body: it is not Pinterest's. A refused look at the board leaves the decision to the pin.
+            # A video that Pinterest or its storage does not know or accept is registered and sent again. This
+            # 413 has no body and is not Pinterest's. After a refused read of the board, the pin decides.
             otherwise={
                 "read_board": {"403": PUBLISHED, "413": PUBLISHED},
                 "register_media": {"413": PUBLISHED},

@@ -1,4 +1,4 @@
-"""TikTok as the grid plays it: films in one piece and in several, photos, and the drafts of both."""
+"""The stories of TikTok: videos in one chunk and in several, photos, and drafts of both."""
 
 from contextlib import AbstractContextManager
 from functools import partial
@@ -20,7 +20,7 @@ from tests.support.sandbox_http import connect_tiktok
 LARGE_BYTES = 11_000_000
 
 
-def film(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+def video(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     make = partial(media.video_mp4, width=360, height=360)
     return (DraftMedia(sample_artifact(rt, samples / "tiktok.mp4", "video/mp4", make)),)
 
@@ -37,12 +37,12 @@ def photos(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
 
 
 def small_chunks() -> AbstractContextManager[Any]:
-    """TikTok's smallest chunks instead of those that socialpub chooses, so that a small film has several."""
+    """Use TikTok's smallest chunks, so that a small video has several."""
     return mock.patch.multiple(limits, ONE_CHUNK_BYTES=10_000_000, CHUNK_BYTES=5_000_000)
 
 
 def made(world: World) -> list[str]:
-    """Posts, whoever may see them, and drafts in the inbox: also those of shares that nobody could name."""
+    """Return posts of every privacy level and drafts in the inbox, also without a known publish_id."""
     drafts = [task.publish_id for task in world.tiktok.tasks.all.values()]
     posts = [post.id for post in world.tiktok.catch_up()]
     return posts + [one for one in drafts if world.tiktok.tasks.all[one].status == IN_INBOX]
@@ -54,12 +54,12 @@ PUBLISHED, FAILED = State.PUBLISHED, State.FAILED
 INIT = ("the app's cap", "the account's cap", "banned", "scope missing")
 STATUS = ("scope missing", "unknown publish_id")
 NOT_TIKTOKS = {"413": PUBLISHED}
-"""An empty body is none of TikTok's; the call is made again."""
+"""An empty body is not TikTok's, so the call is repeated."""
 
 LAST_CHUNK = {
-    # A refusal of the last chunk may come after its effect: the same bytes are sent to the same task once more.
+    # A refusal of the last chunk may follow its effect, so the same bytes go to the same task again.
     **dict.fromkeys(("400", "403", "404", "413"), PUBLISHED),
-    # What met both tries is watched until the upload has certainly lapsed, so that the outcome is known.
+    # A fault of both tries ends when the upload address has certainly expired.
     **dict.fromkeys(("503 three times", "unreadable 2xx three times", "cut three times"), FAILED),
     **dict.fromkeys(("503 for ever", "time-out for ever"), FAILED),
 }
@@ -67,13 +67,13 @@ LAST_CHUNK = {
 TIKTOK = Network(
     "tiktok",
     {
-        "film": Story(
-            film,
+        "video": Story(
+            video,
             ("creator_info", "video_init"),
             "upload_chunk",
             ("status_fetch",),
             DIRECT,
-            # The first question is part of the commit.
+            # The first poll is part of the commit.
             "status_fetch#2",
             every_fault=True,
             own={"creator_info": INIT, "video_init": INIT, "status_fetch": STATUS},
@@ -82,7 +82,7 @@ TIKTOK = Network(
                 "upload_chunk": LAST_CHUNK,
             },
         ),
-        "film in chunks": Story(
+        "video in chunks": Story(
             large_film,
             ("status_fetch", "upload_chunk"),
             "upload_chunk#2",
@@ -96,7 +96,7 @@ TIKTOK = Network(
             under=small_chunks,
         ),
         "draft": Story(
-            film, ("inbox_init",), "upload_chunk", ("status_fetch",), DRAFT, "status_fetch",
+            video, ("inbox_init",), "upload_chunk", ("status_fetch",), DRAFT, "status_fetch",
             own={"inbox_init": ("too many drafts", *INIT)}, otherwise={"upload_chunk": LAST_CHUNK},
         ),
         "photos": Story(

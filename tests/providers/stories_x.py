@@ -1,4 +1,4 @@
-"""X as the grid plays it: a text, pictures, a film."""
+"""The stories of X: a text, images, a video."""
 
 from pathlib import Path
 
@@ -16,13 +16,13 @@ def text(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     return ()
 
 
-def pictures(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+def images(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     one = sample_artifact(rt, samples / "one.jpg", "image/jpeg", media.jpeg)
     two = sample_artifact(rt, samples / "two.png", "image/png", media.png)
     return DraftMedia(one, "A red corner"), DraftMedia(two)
 
 
-def film(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
+def video(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     return (DraftMedia(sample_artifact(rt, samples / "x.mp4", "video/mp4", media.video_mp4)),)
 
 
@@ -37,24 +37,24 @@ X = Network(
     "x",
     {
         "text": Story(text, (), "create_post", read_back_by="list_posts"),
-        "pictures": Story(
-            pictures,
+        "images": Story(
+            images,
             ("upload_one_shot", "upload_one_shot#2", "metadata"),
             "create_post",
             read_back_by="list_posts",
             own={"upload_one_shot": MONEY},
-            # A picture without its description is still the picture that was asked for.
+            # An image without its alt text is still the right image.
             otherwise={"metadata": {"400": PUBLISHED, "time-out for ever": PUBLISHED}},
         ),
-        "film": Story(
-            film,
+        "video": Story(
+            video,
             ("upload_initialize", "upload_append", "upload_finalize", "upload_status"),
             "create_post",
             read_back_by="list_posts",
             every_fault=True,
             own={"upload_append": MONEY, "create_post": MONEY},
-            # An upload that X refuses half-way is begun once more, from the start; so is one whose chunk is too large.
-            # Elsewhere a 413 without a word is no answer: of the post the account tells, all others are asked again.
+            # An upload that X refuses, or whose chunk is too large, restarts once.
+            # In other calls, an empty 413 is no answer: the post is read back, other calls are repeated.
             otherwise={
                 "upload_initialize": {"413": PUBLISHED},
                 "upload_append": {"400": PUBLISHED, "404": PUBLISHED, "413": PUBLISHED},

@@ -1,4 +1,4 @@
-"""Waits that no network can have meant poison nothing: neither this post nor those of weeks later."""
+"""Implausible waits affect neither this post nor later posts."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ from tests.support.drain import drain
 DAY = 86_400.0
 LIMITED: dict[str, tuple[str, str, Any]] = {
     "x": ("text", "create_post", {"title": "Too Many Requests", "detail": "Too Many Requests", "type": "about:blank"}),
-    "tiktok": ("film", "video_init", {"error": {"code": "rate_limit_exceeded", "message": "", "log_id": "2026"}}),
-    "pinterest": ("picture", "create_pin", {"code": 8, "message": "You have exceeded your rate limit."}),
+    "tiktok": ("video", "video_init", {"error": {"code": "rate_limit_exceeded", "message": "", "log_id": "2026"}}),
+    "pinterest": ("image", "create_pin", {"code": 8, "message": "You have exceeded your rate limit."}),
 }
-"""The story, the call that is refused with 429, and the words of the refusal."""
+"""The story, the call that is refused with 429, and the body of the refusal."""
 
 
 def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[str, str]:
-    """A post whose call was refused with these headers, and its profile. Nothing is stored for longer than a day."""
+    """Return a post whose call was refused with these headers, and its profile."""
     title, call, body = LIMITED[network]
     played, chosen = story_of(network, title)
     profile = played.connect(env.rt, env.world)

@@ -1,4 +1,4 @@
-"""What something between here and a network answers in its place is no answer, at any call and with any status."""
+"""A response of a proxy is no answer, for any call and any status."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "other JSON": {"body": {"message": "Forbidden"}},
 }
 UPLOAD_HOST = Call("upload_chunk")
-"""TikTok's upload host answers with a bare status itself."""
+"""TikTok's upload host also responds with a bare status."""
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -25,7 +25,7 @@ UPLOAD_HOST = Call("upload_chunk")
 def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(
     env: Environment, network: str, status: int, form: str
 ) -> None:
-    played, chosen = story_of(network, "film")
+    played, chosen = story_of(network, "video")
     profile = played.connect(env.rt, env.world, expires_in=60)
     env.clock.forward(120)
     for call in map(Call.of, ("token", *chosen.calls)):
@@ -43,7 +43,7 @@ def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_after_a_commit_that_arrived_the_read_back_decides(env: Environment, network: str, form: str) -> None:
-    played, chosen = story_of(network, {"x": "text", "tiktok": "film", "pinterest": "picture"}[network])
+    played, chosen = story_of(network, {"x": "text", "tiktok": "video", "pinterest": "image"}[network])
     commit = env.world.networks[network].next(chosen.commit)
     commit.fails_with(403, after_effect=True, **FORMS[form])
     post = begin(env, played, chosen, played.connect(env.rt, env.world))

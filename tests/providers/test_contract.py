@@ -1,4 +1,4 @@
-"""What every adapter must keep, whichever network it speaks to."""
+"""The contract of every adapter."""
 
 import ast
 import json
@@ -45,13 +45,13 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "coverArtifactId": "01a12f57-1a80-7074-9d08-074dfc0027ba",
     },
 }  # fmt: skip
-"""Every key of the contract, with a value that is right."""
+"""Every option with a correct value."""
 
 OF_A_FILE = "coverArtifactId"
-"""Fits only to a post whose artifact is there."""
+"""Needs an existing artifact."""
 KEYS = [(network, key) for network, known in OPTIONS.items() for key in known]
 SILENT = {"fit", "fit_photos", "send_chunks", "send_last", "settle_draft", "upload"}
-"""Steps that ask nobody, or an upload host whose answers have no number here."""
+"""Steps without a call, or with a call to an upload host without request ids."""
 
 
 def snake(key: str) -> str:
@@ -121,15 +121,15 @@ def test_a_posts_own_option_overrides_a_stored_option_in_any_spelling(
 
 
 def contents(folder: Path) -> list[Content]:
-    """From nothing to far too much."""
-    picture = MediaFile(0, "image", "image/jpeg", 1000, folder / "a.jpg", "a.jpg", None, {"width": 320, "height": 240})
+    """Return media from none to far too many."""
+    image = MediaFile(0, "image", "image/jpeg", 1000, folder / "a.jpg", "a.jpg", None, {"width": 320, "height": 240})
     film_facts = {"width": 640, "height": 480, "duration_seconds": 5.0, "frame_rate": 30.0, "video_codec": "h264"}
-    film = MediaFile(0, "video", "video/mp4", 10_000, folder / "a.mp4", "a.mp4", None, film_facts)
-    large = replace(film, size_bytes=150_000_000)
-    many = tuple(replace(picture, position=number) for number in range(36))
-    odd = replace(film, mime_type="video/webm", facts={**film_facts, "duration_seconds": 4000.0, "frame_rate": 5.0})
-    mixed = (picture, replace(film, position=1))
-    sets = [(), (picture,), many[:2], many[:5], many, (film,), (large,), (odd,), mixed]
+    video = MediaFile(0, "video", "video/mp4", 10_000, folder / "a.mp4", "a.mp4", None, film_facts)
+    large = replace(video, size_bytes=150_000_000)
+    many = tuple(replace(image, position=number) for number in range(36))
+    odd = replace(video, mime_type="video/webm", facts={**film_facts, "duration_seconds": 4000.0, "frame_rate": 5.0})
+    mixed = (image, replace(video, position=1))
+    sets = [(), (image,), many[:2], many[:5], many, (video,), (large,), (odd,), mixed]
     return [Content(text, files) for text in ("", "Hello", "x" * 5000) for files in sets]
 
 
@@ -184,8 +184,8 @@ def test_a_delivery_fails_with_the_errors_of_validate_before_anything_is_sent(
     env: Environment, network: str, body: str, with_picture: bool, options: dict[str, Any]
 ) -> None:
     profile = NETWORKS[network].connect(env.rt, env.world)
-    picture = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
-    files = (picture,) if with_picture else ()
+    image = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
+    files = (image,) if with_picture else ()
     draft = Draft(body, None, (profile,), files, {network: options} if options else None)
     (checked,) = drafts.check_draft(env.rt, env.rt.reader, draft, OWNER)
     assert checked.problems
@@ -200,7 +200,7 @@ def test_a_delivery_fails_with_the_errors_of_validate_before_anything_is_sent(
 
 
 def secrets_of(env: Environment) -> list[str]:
-    """Everything that opens a door at a network, as it is known there."""
+    """Return every secret that the networks know."""
     world = env.world
     tokens = [
         secret
@@ -211,8 +211,8 @@ def secrets_of(env: Environment) -> list[str]:
     ]
     uploads = [task.upload_token for task in world.tiktok.tasks.all.values() if task.upload_token]
     forms = [
-        film.form[name]
-        for film in world.pinterest.media.values()
+        video.form[name]
+        for video in world.pinterest.media.values()
         for name in ("x-amz-signature", "x-amz-security-token", "policy")
     ]
     return [*tokens, *uploads, *forms, "signature="]

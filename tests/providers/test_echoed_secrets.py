@@ -1,4 +1,4 @@
-"""A network that quotes every secret that it was sent, wherever it can put a word: nothing of it is kept or shown."""
+"""A network that quotes every secret that it received: no secret is stored or shown."""
 
 import contextvars
 import io
@@ -54,7 +54,7 @@ FORMS: dict[str, Callable[[str], str]] = {
 
 
 class EchoTransport(httpx2.AsyncBaseTransport):
-    """Answers with `status`, and quotes in `form` what it knows of the caller, in every field that it has."""
+    """Responds with `status`, and quotes the caller's secrets in every field of `form`."""
 
     def __init__(self) -> None:
         self.status, self.form, self.code, self.trace = 403, FORMS["plain"], "x", ""
@@ -64,7 +64,7 @@ class EchoTransport(httpx2.AsyncBaseTransport):
         sent = [value for _, value in parse_qsl(body.decode("latin-1")) if "hush" in value]
         scheme, _, credentials = request.headers.get("authorization", "").partition(" ")
         if scheme == "Bearer":
-            sent += [credentials, REFRESH]  # which it knows as well
+            sent += [credentials, REFRESH]  # also known to the network
         elif scheme == "Basic":
             sent += [credentials, SECRET]
         words = " ".join(self.form(text) for text in dict.fromkeys(sent))
@@ -73,7 +73,7 @@ class EchoTransport(httpx2.AsyncBaseTransport):
             answer = self._agrees(request.url.path, words)
         else:
             answer = self._refuses(request.url.path, words)
-        # What a header can hold.
+        # The allowed characters of a header.
         headers = dict.fromkeys(("x-request-id", "x-transaction-id", "x-pinterest-rid"), self.trace)
         return httpx2.Response(self.status, json=answer, headers=headers)
 
@@ -87,12 +87,12 @@ class EchoTransport(httpx2.AsyncBaseTransport):
         return {"title": words, "detail": words, "type": "about:blank", "status": self.status}
 
     def _agrees(self, path: str, words: str) -> dict[str, Any]:
-        """Whose account it is, in every network's words."""
+        """The account, in every network's format."""
         account = {"id": "7", "open_id": "7", "username": words[:60], "name": words[:60], "display_name": words[:60]}
         error = {"error": {"code": "ok", "message": words, "log_id": self.trace}}
         board = {"id": "5001", "name": words, "privacy": "PUBLIC"}
-        pictures = {"profile_image_url": f"https://p.test/{words}", "avatar_url": f"https://p.test/{words}"}
-        user = {**account, **pictures, "profile_image": f"https://p.test/{words}", "account_type": "BUSINESS"}
+        images = {"profile_image_url": f"https://p.test/{words}", "avatar_url": f"https://p.test/{words}"}
+        user = {**account, **images, "profile_image": f"https://p.test/{words}", "account_type": "BUSINESS"}
         return {**user, **error, "data": {**user, "user": user}, "items": [board], "bookmark": None}
 
 
@@ -118,7 +118,7 @@ def rt(tmp_path: Path, clock: HandClock, appliance_options: dict[str, Any]) -> I
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """Everything that is logged."""
+    """Return all log lines."""
     loggers = [std_logging.getLogger(name) for name in ("", logging.LOGGER)]
     before = [(one, one.level, one.handlers[:]) for one in loggers]
     stream = io.StringIO()
@@ -130,18 +130,18 @@ def lines() -> Iterator[io.StringIO]:
 
 
 def quoted(text: str) -> list[str]:
-    """The parts of secrets in a text, however they are written."""
+    """Return the parts of secrets in a text, in any encoding."""
     return re.findall(r".{0,20}hush.{0,20}", text)
 
 
 def kept(rt: Runtime) -> str:
-    """The whole database, as somebody reads it."""
+    """Return the whole database as text."""
     with closing(sqlite3.connect(rt.settings.database_file)) as database:
         return "\n".join(database.iterdump())
 
 
 def apart(work: Callable[..., object], *arguments: object, **more: object) -> Any:
-    """As in a process of its own, which has no secret in hand yet."""
+    """Forget all masked secrets, like a new process."""
     return contextvars.Context().run(work, *arguments, **more)  # type: ignore[arg-type]
 
 

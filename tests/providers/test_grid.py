@@ -1,4 +1,4 @@
-"""Every step of every kind of post, met by every fault: at most one effect, and an outcome that is true."""
+"""Every step of every kind of post with every fault: at most one effect, and a true outcome."""
 
 from datetime import timedelta
 

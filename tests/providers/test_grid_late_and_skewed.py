@@ -1,5 +1,4 @@
-"""Networks whose clock differs from ours, whose lists lag, and second calls that come late: never two posts, and always
-the truth."""
+"""Other clocks, lagging lists and late second calls: never two posts, and always a true outcome."""
 
 from collections.abc import Callable
 
@@ -20,16 +19,16 @@ DUPLICATE = {
     "status": 403,
     "detail": "You are not allowed to create a Tweet with duplicate content.",
 }
-LISTS = [("x", "text"), ("x", "pictures"), ("pinterest", "picture"), ("pinterest", "carousel"), ("pinterest", "film")]
-"""Stories of networks that have a list to look at."""
-READABLE = [*LISTS, ("tiktok", "film")]
+LISTS = [("x", "text"), ("x", "images"), ("pinterest", "image"), ("pinterest", "carousel"), ("pinterest", "video")]
+"""Stories of networks with a list of posts."""
+READABLE = [*LISTS, ("tiktok", "video")]
 EFFECTS = pytest.mark.parametrize("effect", [True, False], ids=["it was made", "it was not"])
 EVERYTHING = ("x", "text")
-"""The story that meets everything in every run. The others meet every value at least once."""
+"""The story with every value in every run. The others have every value at least once."""
 
 
 def lost_commit(env: Environment, network: str, story: str, *, effect: bool) -> str:
-    """A post whose commit was not answered; its id."""
+    """Return the id of a post whose commit had no response."""
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     verb = "times_out_after_effect" if effect else "times_out_before_effect"
@@ -81,7 +80,7 @@ def test_our_clock_is_set_between_the_call_and_the_read_back(
     env: Environment, network: str, story: str, jump: float
 ) -> None:
     played, _ = story_of(network, story)
-    env.world.networks[network].clock_skew_seconds = jump  # it was right all the time
+    env.world.networks[network].clock_skew_seconds = jump  # the clock was always right
     post = lost_commit(env, network, story, effect=True)
     drain(env.rt)
     env.clock.jump(jump)
@@ -91,14 +90,13 @@ def test_our_clock_is_set_between_the_call_and_the_read_back(
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
 
-@pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "picture")])
+@pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "image")])
 def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(
     env: Environment, network: str, story: str
 ) -> None:
-    """What was moved while the call was on its way stays moved, also for a process that knows nothing of the network's
-    time but that."""
+    """A clock change during the call stays in effect, also for a new process."""
     played, chosen = story_of(network, story)
-    env.world.networks[network].clock_skew_seconds = -7 * 24 * HOUR  # it was right all the time
+    env.world.networks[network].clock_skew_seconds = -7 * 24 * HOUR  # the clock was always right
     post = lost_commit(env, network, story, effect=True)
     env.world.networks[network].sends_date = False
 
@@ -194,7 +192,7 @@ LATE = [(*story, met, lag) for story in LISTS for met in SECOND_CALLS for lag in
 
 
 def late_in_every_run(network: str, story: str, met: str, lag: float) -> bool:
-    """Return whether a cell is one of X's text, or of those in which each network meets each second call."""
+    """Return whether the cell belongs to every run."""
     index = list(SECOND_CALLS).index(met)
     turn = (index + LISTS.index((network, story))) % 3 == 0 and lag == (620, 1000)[index % 2]
     return (network, story) == EVERYTHING or turn
@@ -204,7 +202,7 @@ def late_in_every_run(network: str, story: str, met: str, lag: float) -> bool:
 def test_the_post_shows_only_after_the_second_call_was_allowed(
     env: Environment, network: str, story: str, met: str, lag: float
 ) -> None:
-    """The worst list: it shows the first post when everything had to believe that there is none."""
+    """The list shows the first post only after the second call was allowed."""
     played, chosen = story_of(network, story)
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
     post = lost_commit(env, network, story, effect=True)
@@ -218,7 +216,7 @@ def test_the_post_shows_only_after_the_second_call_was_allowed(
 
 
 def until_the_second_call(env: Environment, commit: str) -> None:
-    """Time passes until just before the account has been looked at for all of the time."""
+    """Let time pass until just before the last read-back."""
     began = env.clock.monotonic()
     drain(env.rt, env.clock, within=598)
     env.clock.forward(599 - (env.clock.monotonic() - began))

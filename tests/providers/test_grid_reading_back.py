@@ -1,4 +1,4 @@
-"""The question what became of a commit: it meets faults of its own, lists that lag, and an end of patience."""
+"""Read-backs of a commit with faults, lagging lists and a deadline."""
 
 from datetime import timedelta
 
@@ -21,8 +21,8 @@ from tests.providers.stories_tiktok import DIRECT, large_film
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 
-TOLD_BY = [("x", "text"), ("tiktok", "film"), ("pinterest", "picture")]
-"""One story for every way of reading back."""
+TOLD_BY = [("x", "text"), ("tiktok", "video"), ("pinterest", "image")]
+"""One story for each kind of read-back."""
 
 MET = (
     "never left", "never leaves", "429 with a time", "429 without a time", "429 for ever", "401 once", "401 for ever",
@@ -36,12 +36,12 @@ OWN = {
 }
 ANSWERED_IN_THE_END = (Means.PASSES, Means.OPEN, Means.OPEN_THRICE)
 NO_ANSWER = {("pinterest", "not readable")}
-"""This app may not read what it wrote: nobody can tell."""
+"""This app may not read its own posts, so the outcome stays unknown."""
 ASKED_IN_OTHER_WORDS = {("x", "400")}
-"""X's list has two generations of names: who is refused in one asks in the other."""
+"""X's list has two dialects. After a refusal, the other one is tried."""
 
 ONE_FOR_EACH = ("429 with a time", "500 before", "503 three times", "400", "429 for ever", "time-out for ever")
-"""For each meaning; which of its faults it was makes no difference to what was never made."""
+"""One fault for each meaning."""
 
 CELLS = [
     (network, story, fault, effect)
@@ -57,7 +57,7 @@ def give_up_after(request: pytest.FixtureRequest) -> timedelta:
 
 
 def in_every_run(network: str, story: str, fault: str, effect: bool) -> bool:
-    """Return whether a cell is played in every run: all of X, and one of each class for the others."""
+    """Return whether the cell belongs to every run: all of X, and one of each class for the others."""
     return network == "x" or fault in OWN[network] or (fault in ONE_FOR_EACH and effect)
 
 
@@ -92,7 +92,7 @@ def test_two_equal_posts_each_find_their_own(env: Environment, network: str) -> 
 
 
 @pytest.mark.parametrize("reason", ["internal", "photo_pull_failed", "spam_risk", "auth_removed"])
-@pytest.mark.parametrize("story", ["film", "photos", "draft"])
+@pytest.mark.parametrize("story", ["video", "photos", "draft"])
 def test_a_post_that_tiktok_reports_as_failed_was_not_posted(env: Environment, story: str, reason: str) -> None:
     played, chosen = story_of("tiktok", story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
@@ -102,7 +102,7 @@ def test_a_post_that_tiktok_reports_as_failed_was_not_posted(env: Environment, s
     assert_the_outcome_is_true(env.rt, env.world, played, post)
 
 
-@pytest.mark.parametrize("story", ["film", "photos", "photo draft"])
+@pytest.mark.parametrize("story", ["video", "photos", "photo draft"])
 def test_tiktok_never_ends_its_processing_and_the_outcome_stays_unknown(env: Environment, story: str) -> None:
     played, chosen = story_of("tiktok", story)
     env.world.tiktok.fate = "never_ends"
@@ -114,7 +114,7 @@ def test_tiktok_never_ends_its_processing_and_the_outcome_stays_unknown(env: Env
 
 @pytest.mark.parametrize("fate", ["fails", "never_ends"])
 def test_no_pin_is_created_when_pinterest_cannot_process_the_video(env: Environment, fate: str) -> None:
-    played, chosen = story_of("pinterest", "film")
+    played, chosen = story_of("pinterest", "video")
     env.world.pinterest.processing = fate  # type: ignore[assignment]
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)
@@ -136,13 +136,13 @@ def test_photos_without_a_publish_id_are_never_polled(env: Environment, effect: 
 
 
 def test_a_video_in_real_chunks_arrives_whole_after_any_fault(env: Environment) -> None:
-    """Once at its real size: 64,000,001 bytes are six chunks."""
+    """The real size: 64,000,001 bytes are six chunks."""
     env.world.tiktok.next("upload_chunk").skipping(1).times_out_after_effect()
     env.world.tiktok.next("upload_chunk").skipping(2).fails_with(503)
     env.world.tiktok.next("upload_chunk").skipping(1).drops_connection_after_effect()
-    film = large_film(env.rt, env.samples, 64_000_001)
+    video = large_film(env.rt, env.samples, 64_000_001)
     profile = NETWORKS["tiktok"].connect(env.rt, env.world)
-    post = accept(env.rt, profile, body=BODY, media=film, options={"tiktok": DIRECT})
+    post = accept(env.rt, profile, body=BODY, media=video, options={"tiktok": DIRECT})
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     assert_the_outcome_is_true(env.rt, env.world, NETWORKS["tiktok"], post)

@@ -1,4 +1,4 @@
-"""Tokens that run out on the way: one refresh, whatever becomes of it, and never a post because of it too many."""
+"""Tokens that expire during a delivery: one refresh, and never a second post."""
 
 import threading
 
@@ -23,7 +23,7 @@ from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import ProcessKilled
 
-SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "picture"}
+SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "image"}
 FAULTS = (
     "never left", "never leaves", "429 with a time", "429 without a time", "400", "401 for ever", "403", "500 before",
     "503 after", "503 three times", "503 for ever", "HTML after", "unreadable 2xx before", "unreadable 2xx after",
@@ -33,16 +33,16 @@ PASS = (
     "never left", "429 with a time", "429 without a time", "500 before", "503 three times", "unreadable 2xx before",
     "time-out before", "cut before", *PAGES,
 )  # fmt: skip
-"""The old refresh token was not spent, and the next try goes well."""
+"""The old refresh token is still valid, and the next try succeeds."""
 
 ONE_FOR_EACH = ("429 with a time", "400", "401 for ever", "503 after", "503 three times", "time-out for ever")
-"""For the networks but X in every run."""
+"""For TikTok and Pinterest in every run."""
 
 CELLS = [(network, fault) for network in NETWORKS for fault in FAULTS]
 
 
 def with_expired_token(env: Environment, network: str) -> str:
-    """A profile whose access token has run out."""
+    """Return a profile with an expired access token."""
     profile = NETWORKS[network].connect(env.rt, env.world, expires_in=60)
     env.clock.forward(120)
     return profile
@@ -67,7 +67,7 @@ def test_a_fault_during_the_refresh(env: Environment, network: str, fault: str) 
     if state_of(env.rt, post) is State.PUBLISHED:
         assert profile_status(env, profile) == "active"
     if profile_status(env, profile) == "reauthRequired":
-        assert "again" in message_of(env.rt, post), "the owner is told to connect again"
+        assert "again" in message_of(env.rt, post), "the owner must connect again"
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["known to be old", "refused with 401"])
@@ -126,8 +126,8 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
     with successor_of(env) as successor:
         drain(successor, env.clock)
         assert_the_outcome_is_true(successor, env.world, played, post)
-        # The pair that nobody wrote down is lost when the network takes the old one no more; then the owner is told.
-        # X's text begins with its commit, which was announced already: without a token nobody can tell any more.
+        # A new pair that was not stored is lost if the network refuses the old one. Then the owner reconnects.
+        # X's text begins with its commit, which was announced. Without a token, the outcome stays unknown.
         lives = profile_status(env, profile) == "active"
         lost = State.UNCONFIRMED if network == "x" else State.FAILED
         assert state_of(successor, post) is (State.PUBLISHED if lives else lost)
@@ -136,7 +136,7 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(env: Environment, network: str) -> None:
-    title = {"x": "text", "tiktok": "film", "pinterest": "picture"}[network]
+    title = {"x": "text", "tiktok": "video", "pinterest": "image"}[network]
     played, chosen = story_of(network, title)
     profile = played.connect(env.rt, env.world)
     post = begin(env, played, chosen, profile)

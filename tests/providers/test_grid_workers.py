@@ -1,4 +1,4 @@
-"""Workers that die, hang, are late or are two: whoever goes on posts nothing a second time, and says what is true."""
+"""Workers that die, hang, are late or run twice: never a second post, and always a true outcome."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +28,7 @@ from tests.support.sandbox_http import ProcessKilled
 
 HOUR = 3600.0
 PATIENT_SECONDS = 120.0
-"""For what other threads do; nothing takes that long unless it is broken."""
+"""The timeout for other threads."""
 
 CALLS = [(network, title, call) for network, title in STORIES for call in story_of(network, title)[1].calls]
 DEATHS = [(*call, moment) for call in CALLS for moment in ("before", "after")]
@@ -38,8 +38,8 @@ DEATHS_IN_EVERY_RUN = {
     for moment in ("before", "after")
     if call[0] == "x" or call[2] == story_of(*call[:2])[1].commit or moment == ("before", "after")[index % 2]
 }
-"""Both deaths around every call of X and every commit, and one of them around every other call."""
-COMMITS = [(network, title) for network, title in STORIES if title in ("text", "film", "picture", "photos")]
+"""Both deaths around every call of X and every commit, and one death around every other call."""
+COMMITS = [(network, title) for network, title in STORIES if title in ("text", "video", "image", "photos")]
 
 
 def named(rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -64,14 +64,14 @@ def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(
         env.rt.process.close()
         drain(successor, env.clock)
         assert_the_outcome_is_true(successor, env.world, played, post)
-        # TikTok has no way to look up photos whose share it never named.
+        # TikTok cannot find photos without a publish_id.
         told_by_nobody = chosen.place_of(call) is Place.COMMIT and chosen.read_back_by is None
         assert state_of(successor, post) is (State.UNCONFIRMED if told_by_nobody else State.PUBLISHED)
 
 
 @contextmanager
 def in_another_thread(rt: Runtime) -> Iterator[threading.Thread]:
-    """This appliance at work on what is due, while the test goes on."""
+    """Run due deliveries in a thread."""
     thread = threading.Thread(target=drain, args=(rt,))
     thread.start()
     try:
@@ -82,7 +82,7 @@ def in_another_thread(rt: Runtime) -> Iterator[threading.Thread]:
 
 
 class Gate(threading.Event):
-    """Where a call stands until the test lets it go on."""
+    """Blocks a call until the test releases it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ def test_a_worker_that_hangs_in_its_commit_keeps_and_ends_the_delivery(
 def test_a_response_arrives_after_another_process_claimed_the_row(
     env: Environment, network: str, story: str, late_by: int
 ) -> None:
-    """The lock of the first one is gone although it still waits for its answer."""
+    """Release the lock of the first process while it still waits for a response."""
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
@@ -144,7 +144,7 @@ def test_a_response_arrives_after_another_process_claimed_the_row(
         assert state_of(successor, post) is (State.UNCONFIRMED if told_by_nobody else State.PUBLISHED)
 
 
-@pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "picture")])
+@pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "image")])
 def test_a_late_response_with_the_post_id_settles_a_post_that_no_list_shows_yet(
     env: Environment, network: str, story: str
 ) -> None:
@@ -182,7 +182,7 @@ def test_the_post_appears_late_during_the_read_back(env: Environment, network: s
 
 
 def drain_up_to_the_commit(env: Environment, commit: str) -> None:
-    """Everything before it, so that the thread which hangs needs no time to pass; the commit itself cannot leave."""
+    """Run all steps before the commit, which cannot leave."""
     at = Call.of(commit)
 
     def broken(request: httpx2.Request) -> None:
@@ -205,7 +205,7 @@ EFFECTS: dict[str, Callable[[World], list[str | None]]] = {
 @pytest.mark.parametrize("network", NETWORKS)
 def test_two_processes_side_by_side_post_each_once(env: Environment, network: str) -> None:
     played = NETWORKS[network]
-    title = {"x": "text", "tiktok": "draft", "pinterest": "picture"}[network]
+    title = {"x": "text", "tiktok": "draft", "pinterest": "image"}[network]
     chosen = played.stories[title]
     people = [f"user{number}" for number in range(3)]
     profiles = {name: played.connect(env.rt, env.world, name) for name in people}

@@ -1,4 +1,4 @@
-"""A network whose refusals are hostile text: strangers read none of it, and the owner reads all of it."""
+"""A network with hostile refusals: only the owner sees their text."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ WORDS = 'quoth <script>alert(1)</script>\r\nsocialpub_held{provider="x"} 7\u202e
 
 
 class HostileTransport(httpx2.AsyncBaseTransport):
-    """Answers every call with `status`, and repeats WORDS in every text of the network's own form."""
+    """Responds to every call with `status` and with WORDS in every text field."""
 
     status, code = 402, 3
 

@@ -1,4 +1,4 @@
-"""Positions and other metadata of an image: no network gets them, the owner's own file keeps them."""
+"""Location and other metadata of an image: no network gets them, and the owner's file keeps them."""
 
 import hashlib
 from pathlib import Path
@@ -20,7 +20,7 @@ OPTIONS = {"x": {}, "tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest
 
 
 def arrived(world: World, network: str) -> list[str]:
-    """The SHA-256 of each image that the network has."""
+    """Return the SHA-256 of each image at the network."""
     match network:
         case "x":
             images = list(world.x.media.all.values())

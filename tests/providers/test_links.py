@@ -1,4 +1,4 @@
-"""The address of a published post leads to the post: on the sandbox, to the sandbox's own page of it."""
+"""The address of a published post shows the post, also in the sandbox."""
 
 import pytest
 from starlette.testclient import TestClient

@@ -1,4 +1,4 @@
-"""Files on their way to X: what arrives there, and what is said about those that cannot."""
+"""Files for X: the received bytes, and the messages about missing files."""
 
 import hashlib
 from pathlib import Path
@@ -106,10 +106,10 @@ def test_every_file_type_that_x_accepts_is_published(
 def test_a_video_in_several_chunks_arrives_whole(
     rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
 ) -> None:
-    film = media.pad(media.video_mp4(tmp_path / "film.mp4", 1.0), 3_500_000)
-    post = accept(rt, profile, media=(DraftMedia(artifact(rt, film, "video/mp4")),))
+    video = media.pad(media.video_mp4(tmp_path / "video.mp4", 1.0), 3_500_000)
+    post = accept(rt, profile, media=(DraftMedia(artifact(rt, video, "video/mp4")),))
     drain(rt, clock)
     (arrived,) = world.x.media.all.values()
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
-    assert arrived.sha256 == hashlib.sha256(film.read_bytes()).hexdigest()
+    assert arrived.sha256 == hashlib.sha256(video.read_bytes()).hexdigest()
     assert world.x.statuses("upload_append") == [200] * 4

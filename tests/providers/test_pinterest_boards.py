@@ -1,4 +1,4 @@
-"""Boards that the owner named: what they take is Pinterest's to say, and what they lack is said by name."""
+"""Boards of a post: Pinterest decides about access, and messages name missing scopes."""
 
 from datetime import timedelta
 
@@ -8,7 +8,7 @@ from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_
 from socialpub.db.states import State
 from socialpub.sandbox.pinterest.models import SECRET
 from tests.providers.grid import BODY, HOURS, Environment
-from tests.providers.stories_pinterest import film, picture
+from tests.providers.stories_pinterest import image, video
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import connect_pinterest
@@ -19,7 +19,7 @@ def give_up_after() -> timedelta:
     return HOURS
 
 
-@pytest.mark.parametrize("make", [picture, film])
+@pytest.mark.parametrize("make", [image, video])
 def test_a_board_that_cannot_be_read_may_still_accept_the_pin(env: Environment, make: object) -> None:
     profile = connect_pinterest(env.rt, env.world)
     board = env.world.pinterest.boards_of("demo")[0]
@@ -41,7 +41,7 @@ def test_the_refusal_of_a_secret_board_names_the_missing_scopes(env: Environment
     profile = connect_pinterest(env.rt, env.world, scopes=granted)
     board = env.world.pinterest.add_board(env.world.pinterest.existing_account("demo"), "Plans", privacy=SECRET)
     options = {"pinterest": {"boardId": board.id}}
-    post = accept(env.rt, profile, body=BODY, media=picture(env.rt, env.samples), options=options)
+    post = accept(env.rt, profile, body=BODY, media=image(env.rt, env.samples), options=options)
     drain(env.rt, env.clock)
     if set(PINTEREST_SECRET_SCOPES) <= set(granted):
         assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)

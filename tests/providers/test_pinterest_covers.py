@@ -1,4 +1,4 @@
-"""A picture of the owner's as the cover of a video."""
+"""The owner's image as the cover of a video."""
 
 from functools import partial
 from typing import Any
@@ -12,7 +12,7 @@ from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
 from tests.providers.grid import BODY, Environment, assert_the_outcome_is_true
 from tests.providers.networks import story_of
 from tests.providers.sample_artifacts import sample_artifact
-from tests.providers.stories_pinterest import film, picture
+from tests.providers.stories_pinterest import image, video
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
@@ -24,8 +24,8 @@ def cover(env: Environment) -> str:
     return sample_artifact(env.rt, env.samples / "cover.webp", "image/webp", partial(media.webp, width=640, height=960))
 
 
-def draft(env: Environment, cover_id: str, *, make: Any = film, **options: Any) -> Draft:
-    network, _ = story_of("pinterest", "film")
+def draft(env: Environment, cover_id: str, *, make: Any = video, **options: Any) -> Draft:
+    network, _ = story_of("pinterest", "video")
     profile = env.rt.reader.value("SELECT id FROM profile") or network.connect(env.rt, env.world)
     chosen = {**network.options(env.world, "demo"), "coverArtifactId": cover_id, **options}
     return Draft(BODY, None, (str(profile),), make(env.rt, env.samples), {"pinterest": chosen})
@@ -42,7 +42,7 @@ def test_a_video_pin_has_the_owners_cover_in_an_accepted_type(env: Environment) 
     post = env.rt.write(posts.create, given, OWNER)
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
-    assert_the_outcome_is_true(env.rt, env.world, story_of("pinterest", "film")[0], post)
+    assert_the_outcome_is_true(env.rt, env.world, story_of("pinterest", "video")[0], post)
     (pin,) = env.world.pinterest.pins
     assert (pin.kind, pin.key_frame_seconds) == ("video", None)
     assert [(one.mime_type, one.width, one.height) for one in pin.pictures] == [("image/jpeg", 640, 960)]
@@ -76,7 +76,7 @@ def test_a_cover_that_is_no_verified_artifact_is_refused_at_its_field(env: Envir
 
 def test_a_cover_that_pinterest_refuses_is_an_error_of_its_field(env: Environment) -> None:
     path = ("providerOptions", "pinterest", "coverArtifactId")
-    moving = film(env.rt, env.samples)[0].artifact_id
+    moving = video(env.rt, env.samples)[0].artifact_id
     assert [found for found, _ in problems(env, draft(env, moving))] == [path]
     both = draft(env, cover(env), coverImageKeyFrameTime=3)
     ((found, message),) = problems(env, both)
@@ -89,7 +89,7 @@ def test_a_cover_that_pinterest_refuses_is_an_error_of_its_field(env: Environmen
 
 
 def test_a_cover_for_an_image_pin_is_only_a_note(env: Environment) -> None:
-    given = draft(env, cover(env), make=picture)
+    given = draft(env, cover(env), make=image)
     (checked,) = drafts.check_draft(env.rt, env.rt.reader, given, OWNER)
     assert (checked.problems, len(checked.notes)) == ([], 1)
 

@@ -1,4 +1,4 @@
-"""Pinterest's board read back, whatever it makes of texts, dates, sections and the time."""
+"""Read-backs of a board with changed texts, dates and sections."""
 
 from typing import Any
 
@@ -14,8 +14,8 @@ BODY = "Tea & <biscuits> \u200bat 5 > 4, e\u0301clairs \U0001f389"
 OPTIONS = {"title": "Poster & \u200dprint", "link": "https://M\u00fcller.example:443/caf\u00e9/?x=1&y=2"}
 
 
-def pinned_and_lost(env: Environment, story: str = "picture", **options: Any) -> str:
-    """A post whose pin is made while nobody hears of it; settled."""
+def pinned_and_lost(env: Environment, story: str = "image", **options: Any) -> str:
+    """Return a settled post whose create call had no response."""
     network, chosen = story_of("pinterest", story)
     profile = network.connect(env.rt, env.world)
     given = {"pinterest": {**network.options(env.world, "demo"), **OPTIONS, **options}}
@@ -31,7 +31,7 @@ def assert_found(env: Environment, post: str) -> None:
     assert env.rt.reader.value("SELECT provider_post_id FROM delivery") == pin.id
 
 
-@pytest.mark.parametrize("story", ["picture", "carousel", "film"])
+@pytest.mark.parametrize("story", ["image", "carousel", "video"])
 @pytest.mark.parametrize(
     "changed",
     [
@@ -53,7 +53,7 @@ def test_a_pin_is_found_after_every_change_that_pinterest_makes(
 
 
 def test_a_pin_in_a_section_is_found_in_its_board(env: Environment) -> None:
-    network, _ = story_of("pinterest", "picture")
+    network, _ = story_of("pinterest", "image")
     board = str(network.options(env.world, "demo")["boardId"])
     post = pinned_and_lost(env, boardSectionId=env.world.pinterest.add_section(board, "Blue"))
     assert_found(env, post)
@@ -62,7 +62,7 @@ def test_a_pin_in_a_section_is_found_in_its_board(env: Environment) -> None:
 @pytest.mark.parametrize("seconds", [-7200, 0, 7200])
 def test_an_older_pin_with_the_same_words_is_not_taken_for_ours(env: Environment, seconds: float) -> None:
     env.world.pinterest.clock_skew_seconds = seconds
-    network, chosen = story_of("pinterest", "picture")
+    network, chosen = story_of("pinterest", "image")
     profile = network.connect(env.rt, env.world)
     first = begin(env, network, chosen, profile)
     drain(env.rt, env.clock)
@@ -77,7 +77,7 @@ def test_an_older_pin_with_the_same_words_is_not_taken_for_ours(env: Environment
 
 
 def test_a_pin_of_another_board_member_is_never_ours(env: Environment) -> None:
-    network, chosen = story_of("pinterest", "picture")
+    network, chosen = story_of("pinterest", "image")
     board = str(network.options(env.world, "demo")["boardId"])
     env.world.pinterest.boards[board].collaborators = (env.world.pinterest.existing_account("studio").id,)
     theirs = network.connect(env.rt, env.world, "studio")
@@ -100,7 +100,7 @@ def test_a_pin_without_texts_is_unassigned_while_two_deliveries_may_have_created
     env: Environment,
 ) -> None:
     env.world.pinterest.null_texts = ["description"]
-    network, chosen = story_of("pinterest", "picture")
+    network, chosen = story_of("pinterest", "image")
     profile = network.connect(env.rt, env.world)
     env.world.pinterest.next("create_pin").times_out_after_effect()
     env.world.pinterest.next("create_pin").times_out_before_effect()

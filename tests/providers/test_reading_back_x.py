@@ -1,4 +1,4 @@
-"""A post on X whose fate is unknown, read back from an X that writes it differently or answers strangely."""
+"""Read-backs of a post on X with changed texts and unusual responses."""
 
 import json
 from typing import Any
@@ -17,7 +17,7 @@ DIALECTS = ["new", "old"]
 
 
 def lost(env: Environment, body: str, username: str = "demo", **options: Any) -> str:
-    """A post that arrives while its answer does not; its id, all being over. `studio` is a subscriber."""
+    """Return the id of a settled post whose create call had no response. `studio` is a subscriber."""
     profile = X.connect(env.rt, env.world, username=username)
     if username == "studio":
         facts = json.dumps({"subscription_type": "Premium"})
@@ -34,7 +34,7 @@ def assert_found(env: Environment, post: str) -> None:
 
 
 def say(env: Environment, username: str, text: str, **body: Any) -> str:
-    """Somebody posts by hand; the id."""
+    """Post by hand and return the id."""
     granted = env.world.x.grant(username)
     answer = env.rt.http.call("POST", f"{HOST}/x/2/tweets", token=granted["accessToken"], json={"text": text, **body})
     assert answer.status == 201, answer.body
@@ -106,7 +106,7 @@ def test_our_reply_is_found_after_the_names_that_x_adds(env: Environment, dialec
     assert [made.shown_text for made in env.world.x.posts_of(demo)] == ["@alice Thank you!"]
 
 
-@pytest.mark.parametrize("story", ["pictures", "film"])
+@pytest.mark.parametrize("story", ["images", "video"])
 @pytest.mark.parametrize("left_out", [["attachments"], ["created_at", "entities"], ["attachments", "conversation_id"]])
 def test_members_that_x_leaves_out_do_not_hide_the_post(env: Environment, story: str, left_out: list[str]) -> None:
     played, chosen = story_of("x", story)

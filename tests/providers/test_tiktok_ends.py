@@ -1,4 +1,4 @@
-"""What a TikTok post ends as: in the inbox although it was direct, and under which address."""
+"""The end of a TikTok post: in the inbox, or with an address."""
 
 from socialpub.db.states import State
 from socialpub.publishing.delivery import backfill
@@ -9,7 +9,7 @@ from tests.support.drain import drain
 
 
 def test_a_direct_post_in_the_inbox_is_settled_with_a_note(env: Environment) -> None:
-    played, chosen = story_of("tiktok", "film")
+    played, chosen = story_of("tiktok", "video")
     env.world.tiktok.fate = "inbox"
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)

@@ -1,5 +1,6 @@
-"""The last chunk of a film, told as a table: whether it arrived, what was answered, how late TikTok counts, what the
-second try meets. Whatever it is, one task is begun and no other, and what is said of the post is so."""
+"""The last chunk of a video as a table: arrival, response, lag of TikTok's count, and the second try.
+
+In every row there is exactly one task, and the outcome is true."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -66,19 +67,19 @@ def give_up_after() -> timedelta:
 
 
 def in_every_run(first: str, lag: str, second: str) -> bool:
-    """Return whether a row is played in every run: each first answer, each lag and each second answer."""
+    """Return whether a row belongs to every run: each first response, each lag and each second response."""
     turn = list(CUT_AFTER).index(first)
     once = list(LAGS)[turn % len(LAGS)] == lag and second == ("404", "a time-out")[turn % 2]
     return once or (first, lag) == ("a time-out", "70 minutes late")
 
 
 def uncounted_in_every_run(first: str, lag: str) -> bool:
-    """Return whether a row is played in every run: each first answer, with one lag or the other."""
+    """Return whether a row belongs to every run: each first response with one of the lags."""
     return lag == ("exactly", "half an hour late")[list(CUT_BEFORE).index(first) % 2]
 
 
 def lost_in_every_run(first: str, second: str) -> bool:
-    """Return whether a row is played in every run: each first answer and each second answer."""
+    """Return whether a row belongs to every run: each first and each second response."""
     return first == ("a time-out", "403", "503")[SECOND.index(second) % 3]
 
 
@@ -146,7 +147,7 @@ def test_a_worker_that_dies_reports_nothing_false(env: Environment, arrived: boo
 
 
 def film_whose_worker_died(env: Environment, arrived: bool, call: Call) -> str:
-    played, chosen = story_of("tiktok", "film")
+    played, chosen = story_of("tiktok", "video")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     let_worker_die(env, call, "after" if arrived else "before")
     with pytest.raises(ProcessKilled):
@@ -158,14 +159,14 @@ def film_whose_worker_died(env: Environment, arrived: bool, call: Call) -> str:
 def outcome_of_successor(env: Environment, post: str) -> State:
     with successor_of(env) as successor:
         drain(successor, env.clock)
-        assert_the_outcome_is_true(successor, env.world, story_of("tiktok", "film")[0], post)
+        assert_the_outcome_is_true(successor, env.world, story_of("tiktok", "video")[0], post)
         assert len(env.world.tiktok.tasks.all) == 1
         return state_of(successor, post)
 
 
 @pytest.mark.parametrize("first", ["503", "an unreadable 200", "a time-out", "403"])
 def test_a_disconnect_during_the_last_chunk_leaves_the_outcome_unknown(env: Environment, first: str) -> None:
-    played, chosen = story_of("tiktok", "film")
+    played, chosen = story_of("tiktok", "video")
     profile = played.connect(env.rt, env.world)
     post = begin(env, played, chosen, profile)
     CUT_AFTER[first](env.world.tiktok.next("upload_chunk"))
@@ -185,7 +186,7 @@ def test_a_disconnect_during_the_last_chunk_leaves_the_outcome_unknown(env: Envi
 
 
 def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env: Environment) -> None:
-    played, chosen = story_of("tiktok", "film")
+    played, chosen = story_of("tiktok", "video")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     ends_at = env.clock.now() + timedelta(hours=1)
     met = 0
@@ -205,8 +206,8 @@ def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env: Environ
 
 
 def published_film(env: Environment) -> str:
-    """A film from acceptance to the last look; never more than one task is begun for it."""
-    played, chosen = story_of("tiktok", "film")
+    """Run a video from acceptance to its outcome, with at most one task."""
+    played, chosen = story_of("tiktok", "video")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)

@@ -1,4 +1,4 @@
-"""An app that TikTok has not audited: what is said of it, where, and how a draft becomes the owner's way."""
+"""An app that TikTok has not audited: its notes, and drafts as the alternative."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""TikTok's limit of posting accounts per app: the accounts beyond it wait, and everything else continues."""
+"""TikTok's limit of posting accounts: accounts beyond the limit wait, and all others continue."""
 
 import json
 import logging
@@ -20,7 +20,7 @@ HOUR = 3600.0
 
 
 class TwoAccounts:
-    """An app that may post for one account a day, and the account `demo` that has posted today."""
+    """An app limited to one account a day, and the account `demo`, which posted today."""
 
     def __init__(self, env: Environment) -> None:
         self.env = env
@@ -30,10 +30,10 @@ class TwoAccounts:
         env.world.tiktok.accounts[env.world.tiktok.account_named("studio").open_id].private = False  # type: ignore[union-attr]
         assert self.post(self.demo) is State.PUBLISHED
 
-    def accept(self, profile: str, story: str = "film") -> str:
+    def accept(self, profile: str, story: str = "video") -> str:
         return begin(self.env, *story_of("tiktok", story), profile)
 
-    def post(self, profile: str, story: str = "film") -> State:
+    def post(self, profile: str, story: str = "video") -> State:
         post = self.accept(profile, story)
         drain(self.env.rt, self.env.clock, within=HOUR)
         return state_of(self.env.rt, post)
@@ -54,7 +54,7 @@ def test_an_account_beyond_the_cap_waits_alone_for_a_day(
     accounts: TwoAccounts, env: Environment, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        waiting = [accounts.accept(accounts.studio, story) for story in ("film", "film", "photos")]
+        waiting = [accounts.accept(accounts.studio, story) for story in ("video", "video", "photos")]
         drain(env.rt, env.clock, within=HOUR)
     assert {state_of(env.rt, post) for post in waiting} == {State.QUEUED}
     assert holds.list_all(env.rt.reader) == [], "the app itself is not refused"

@@ -1,4 +1,4 @@
-"""Where a network wants the bytes: an address that is not allowed is the owner's to decide, once for all uploads."""
+"""Upload hosts: an address that is not allowed holds all uploads until the owner decides."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,7 +32,7 @@ def network_of(env: Environment, name: str) -> Any:
 def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
     env: Environment, name: str, address: str, reason: str
 ) -> None:
-    played, chosen = story_of(name, "film")
+    played, chosen = story_of(name, "video")
     network, profile = network_of(env, name), played.connect(env.rt, env.world)
     network.upload_host = address
     posts = [begin(env, played, chosen, profile, body=f"Number {number}") for number in range(3)]
@@ -52,19 +52,19 @@ def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
 
 
 def test_a_held_upload_delays_no_image(env: Environment) -> None:
-    played, film = story_of("pinterest", "film")
+    played, video = story_of("pinterest", "video")
     profile = played.connect(env.rt, env.world)
     env.world.pinterest.upload_host = HOST
-    waiting = begin(env, played, film, profile, body="A video")
+    waiting = begin(env, played, video, profile, body="A video")
     drain(env.rt, env.clock, within=60)
-    picture = begin(env, played, story_of("pinterest", "picture")[1], profile, body="A picture")
+    image = begin(env, played, story_of("pinterest", "image")[1], profile, body="A image")
     drain(env.rt, env.clock, within=60)
-    assert (state_of(env.rt, waiting), state_of(env.rt, picture)) == (State.QUEUED, State.PUBLISHED)
+    assert (state_of(env.rt, waiting), state_of(env.rt, image)) == (State.QUEUED, State.PUBLISHED)
 
 
 @pytest.mark.parametrize("name", ["tiktok", "pinterest"])
 def test_after_a_probe_with_its_own_refusal_another_post_probes(env: Environment, name: str) -> None:
-    played, chosen = story_of(name, "film")
+    played, chosen = story_of(name, "video")
     network, profile = network_of(env, name), played.connect(env.rt, env.world)
     network.upload_host = HOST
     first, second = (begin(env, played, chosen, profile, body=f"Number {number}") for number in range(2))

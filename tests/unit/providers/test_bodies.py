@@ -1,4 +1,4 @@
-"""Files inside a JSON body: written as Base64 while they are sent, with a length that is known before."""
+"""Files inside a JSON body: Base64 with a known length."""
 
 import asyncio
 import base64

@@ -1,4 +1,4 @@
-"""How a row of a network's error table is found, and what its action makes of a response."""
+"""Error tables: the matching row and its action."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""A network, or whoever stands in its place, answers to do harm: bombs, nests, and ways to elsewhere."""
+"""Hostile responses: compression bombs, deep nesting and redirects."""
 
 import gzip
 import socket
@@ -23,14 +23,14 @@ def http() -> Iterator[Http]:
 
 
 def packed_zeros(size: int) -> bytes:
-    """So many zeros, compressed without ever lying in memory."""
+    """Return compressed zeros without holding them in memory."""
     packer = zlib.compressobj(wbits=31)
     block = bytes(1024 * 1024)
     return b"".join(packer.compress(block) for _ in range(size // len(block))) + packer.flush()
 
 
 def peak_bytes() -> int:
-    """The most that this process ever held."""
+    """Return the peak memory of this process."""
     (line,) = (one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
 
@@ -49,7 +49,7 @@ def test_a_compression_bomb_is_cut_before_it_uses_memory(http: Http) -> None:
 
 @pytest.mark.parametrize("headers", [("gzip, gzip",), ("gzip", "gzip"), ("GZIP ,identity, gzip",)])
 def test_a_body_compressed_more_than_once_is_not_decompressed(http: Http, headers: tuple[str, ...]) -> None:
-    """Of a few kilobytes the second unpacking makes terabytes of which nothing need ever come out."""
+    """A second decompression turns a few kilobytes into terabytes."""
     twice = gzip.compress(gzip.compress(b'{"a": 1}'))
     with (
         Server(answering("200 OK", twice, *(f"Content-Encoding: {one}" for one in headers))) as server,
@@ -84,7 +84,7 @@ def test_no_redirect_carries_a_token_elsewhere(http: Http, status: str) -> None:
 
 
 def heads(lines: Callable[[int], bytes]) -> Callable[[Server, socket.socket], None]:
-    """An answer whose head never ends."""
+    """Send a response whose head never ends."""
 
     def play(server: Server, connection: socket.socket) -> None:
         server.hear(connection)

@@ -1,4 +1,4 @@
-"""Whoever calls learns one thing for certain: whether anything left this machine."""
+"""The HTTP client: `NotSent` means for certain that nothing left this host."""
 
 import asyncio
 import socket
@@ -15,11 +15,11 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from tests.support.hand_loop import HandLoop
 from tests.support.sandbox_transport import SandboxTransport
 
-SECRET = "token-that-nobody-may-read"
+SECRET = "a-secret-token"
 
 
 class Server:
-    """A real socket on loopback that plays one scripted conversation per connection and remembers what it was told."""
+    """A socket on loopback that plays one script per connection and stores the requests."""
 
     def __init__(self, play: Callable[["Server", socket.socket], None]) -> None:
         self._play = play
@@ -35,7 +35,7 @@ class Server:
 
     def __exit__(self, *_: object) -> None:
         self.over.set()
-        # `accept` does not wake up when its socket is closed under it.
+        # Closing a socket does not end its `accept`.
         self._listener.shutdown(socket.SHUT_RDWR)
         self._thread.join()
         self._listener.close()
@@ -53,7 +53,7 @@ class Server:
                     continue
 
     def hear(self, connection: socket.socket) -> bytes:
-        """One request, whole."""
+        """Return one whole request."""
         data = b""
         while b"\r\n\r\n" not in data:
             piece = connection.recv(65536)
@@ -88,7 +88,7 @@ def http() -> Iterator[Http]:
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
-    """The clock by which calls are given up."""
+    """Return the clock of the deadlines."""
     loop = HandLoop()
     monkeypatch.setattr(asyncio, "new_event_loop", lambda: loop)
     return loop
@@ -96,7 +96,7 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
 
 @contextmanager
 def closed_port() -> Iterator[str]:
-    """An address that nobody answers, held so that nobody else takes it."""
+    """Return a reserved address without a server."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"
@@ -237,8 +237,8 @@ def test_redirects_are_not_followed_and_cookies_not_kept(http: Http) -> None:
 
 
 def test_a_file_part_is_streamed_from_its_offset_with_its_length_announced(http: Http, tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    film.write_bytes(bytes(range(256)) * 1024)
+    video = tmp_path / "video.mp4"
+    video.write_bytes(bytes(range(256)) * 1024)
     with Server(answering("204 No Content", b"")) as server:
         http.call(
             "POST",
@@ -246,7 +246,7 @@ def test_a_file_part_is_streamed_from_its_offset_with_its_length_announced(http:
             token=SECRET,
             multipart={
                 "segment_index": "3",
-                "media": FilePart(film, offset=1000, length=200_000, filename='a"b.mp4', content_type="video/mp4"),
+                "media": FilePart(video, offset=1000, length=200_000, filename='a"b.mp4', content_type="video/mp4"),
             },
         )
     head, _, body = server.heard[0].partition(b"\r\n\r\n")
@@ -257,15 +257,15 @@ def test_a_file_part_is_streamed_from_its_offset_with_its_length_announced(http:
     assert first == b'\r\nContent-Disposition: form-data; name="segment_index"\r\n\r\n3\r\n'
     head_of_file, _, sent = second.partition(b"\r\n\r\n")
     assert b'name="media"; filename="a%22b.mp4"\r\nContent-Type: video/mp4' in head_of_file
-    assert sent == film.read_bytes()[1000:201_000] + b"\r\n"
+    assert sent == video.read_bytes()[1000:201_000] + b"\r\n"
     assert body.endswith(b"--" + boundary + b"--\r\n")
 
 
 def test_a_file_as_the_whole_body_keeps_the_callers_content_type(http: Http, tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    film.write_bytes(b"0123456789")
+    video = tmp_path / "video.mp4"
+    video.write_bytes(b"0123456789")
     with Server(answering("200 OK", b"")) as server:
-        http.call("PUT", server.url, content=FileBody(film, 2, 5), headers={"content-type": "video/mp4"})
+        http.call("PUT", server.url, content=FileBody(video, 2, 5), headers={"content-type": "video/mp4"})
     head, _, body = server.heard[0].partition(b"\r\n\r\n")
     assert body == b"23456"
     assert b"content-type: video/mp4" in head.lower()
@@ -276,17 +276,17 @@ def test_a_file_as_the_whole_body_keeps_the_callers_content_type(http: Http, tmp
 def test_a_missing_or_too_short_file_body_is_an_error_before_anything_leaves(
     http: Http, tmp_path: Path, length: int | None
 ) -> None:
-    film = tmp_path / "film.mp4"
+    video = tmp_path / "video.mp4"
     if length:
-        film.write_bytes(b"0123456789")
+        video.write_bytes(b"0123456789")
     with Server(answering("200 OK", b"")) as server, pytest.raises(FileNotFoundError):
-        http.call("PUT", server.url, content=FileBody(film, 0, length or 10))
+        http.call("PUT", server.url, content=FileBody(video, 0, length or 10))
     assert server.heard == []
 
 
 def test_a_file_upload_without_progress_is_cut(http: Http, loop: HandLoop, tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    with film.open("wb") as handle:
+    video = tmp_path / "video.mp4"
+    with video.open("wb") as handle:
         handle.truncate(64 * 1024 * 1024)
 
     def deaf(server: Server, _: socket.socket) -> None:
@@ -294,21 +294,21 @@ def test_a_file_upload_without_progress_is_cut(http: Http, loop: HandLoop, tmp_p
             loop.forward(1)
 
     with Server(deaf) as server, pytest.raises(NoAnswer, match="did not respond in time"):
-        http.call("PUT", server.url, content=FileBody(film, 0, 64 * 1024 * 1024))
+        http.call("PUT", server.url, content=FileBody(video, 0, 64 * 1024 * 1024))
 
 
 def test_a_file_upload_with_progress_may_take_longer_than_the_deadline(
     http: Http, loop: HandLoop, tmp_path: Path
 ) -> None:
     size, mega = 64 * 1024 * 1024, 1024 * 1024
-    film = tmp_path / "film.mp4"
-    with film.open("wb") as handle:
+    video = tmp_path / "video.mp4"
+    with video.open("wb") as handle:
         handle.truncate(size)
 
     def slow(server: Server, connection: socket.socket) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         got = 0
-        # A second for every megabyte: longer than deadline and stall in all, and what the sockets hold counts little.
+        # A second for each megabyte exceeds the deadline and the stall timeout in total.
         while got < size and (piece := connection.recv(262144)):
             if (got + len(piece)) // mega > got // mega:
                 loop.forward(1)
@@ -316,12 +316,12 @@ def test_a_file_upload_with_progress_may_take_longer_than_the_deadline(
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
     with Server(slow) as server:
-        assert http.call("PUT", server.url, content=FileBody(film, 0, size), deadline_seconds=20).status
+        assert http.call("PUT", server.url, content=FileBody(video, 0, size), deadline_seconds=20).status
 
 
 def test_a_call_connects_to_the_given_address_and_names_the_original_host(http: Http) -> None:
     with Server(answering("200 OK", b"{}")) as server:
-        url = server.url.replace("127.0.0.1", "pictures.test")
+        url = server.url.replace("127.0.0.1", "images.test")
         assert http.call("GET", f"{url}/a.png", address="127.0.0.1").ok
     named = url.removeprefix("http://").encode()
     assert b"host: " + named in server.heard[0].lower()
@@ -332,9 +332,9 @@ def test_the_certificate_of_an_address_must_match_its_name(http: Http) -> None:
         server.heard.append(connection.recv(65536))
 
     with Server(greeted) as server, pytest.raises(NotSent):
-        url = server.url.replace("http://127.0.0.1", "https://pictures.test")
+        url = server.url.replace("http://127.0.0.1", "https://images.test")
         http.call("GET", url, address="127.0.0.1")
-    assert b"pictures.test" in server.heard[0], "the greeting names whose certificate is wanted"
+    assert b"images.test" in server.heard[0], "the greeting names whose certificate is wanted"
 
 
 def test_check_allowed_runs_before_anything_leaves(http: Http) -> None:

@@ -1,4 +1,4 @@
-"""The documents that every written conversation is held against are able to find fault."""
+"""The comparisons with the official documents find wrong requests."""
 
 from typing import Any
 

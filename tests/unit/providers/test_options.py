@@ -1,4 +1,4 @@
-"""The one reader of all networks' options: it guesses nothing and drops nothing in silence."""
+"""The reader of all options neither guesses nor ignores anything."""
 
 from difflib import get_close_matches
 from typing import Any

@@ -1,4 +1,4 @@
-"""A post as readers of each network would see it, and how long the network finds its texts."""
+"""Previews of each network, and the length of their texts."""
 
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from socialpub.providers.registry import PROVIDERS, build
 NETWORKS = build(ProvidersSection())
 
 
-def picture(position: int = 0, mime_type: str = "image/jpeg", **facts: Any) -> MediaFile:
-    return MediaFile(position, "image", mime_type, 1000, Path("picture"), "picture.jpg", facts=facts)
+def image(position: int = 0, mime_type: str = "image/jpeg", **facts: Any) -> MediaFile:
+    return MediaFile(position, "image", mime_type, 1000, Path("image"), "image.jpg", facts=facts)
 
 
-def film(position: int = 0) -> MediaFile:
-    return MediaFile(position, "video", "video/mp4", 1000, Path("film"), "film.mp4", facts={"duration_seconds": 9})
+def video(position: int = 0) -> MediaFile:
+    return MediaFile(position, "video", "video/mp4", 1000, Path("video"), "video.mp4", facts={"duration_seconds": 9})
 
 
 def shown(network: str, text: str, *media: MediaFile, facts: dict[str, Any] | None = None, **options: Any) -> Preview:
@@ -31,7 +31,7 @@ def test_every_network_previews_incomplete_posts() -> None:
     for network in PROVIDERS:
         empty = shown(network, "")
         assert (empty.text, empty.media, empty.measures[0].used) == ((), (), 0)
-        assert written(shown(network, "Hello", picture()).text) == "Hello"
+        assert written(shown(network, "Hello", image()).text) == "Hello"
 
 
 # --- X ---------------------------------------------------------------------------------------------------------------
@@ -67,20 +67,18 @@ def test_x_hides_the_rest_of_a_long_text_and_the_part_that_it_refuses() -> None:
 
 
 def test_x_shows_four_images_or_one_video() -> None:
-    five = shown("x", "", *(picture(at) for at in range(5)))
+    five = shown("x", "", *(image(at) for at in range(5)))
     assert (five.media, "4 images" in five.remarks[0]) == ((0, 1, 2, 3), True)
-    mixed = shown("x", "", picture(0), film(1))
+    mixed = shown("x", "", image(0), video(1))
     assert (mixed.media, "video" in mixed.remarks[0]) == ((1,), True)
-    assert shown("x", "", picture(0), picture(1)).remarks == ()
+    assert shown("x", "", image(0), image(1)).remarks == ()
 
 
 # --- TikTok ----------------------------------------------------------------------------------------------------------
 
 
 def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
-    found = shown(
-        "tiktok", "👍 #zine", picture(0), picture(1), title="Zine", photoCoverIndex=1, privacyLevel="SELF_ONLY"
-    )
+    found = shown("tiktok", "👍 #zine", image(0), image(1), title="Zine", photoCoverIndex=1, privacyLevel="SELF_ONLY")
     assert [(one.label, one.used, one.allowed) for one in found.measures] == [
         ("Description", 8, 4000),
         ("Title", 4, 90),
@@ -91,26 +89,26 @@ def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
 
 
 def test_a_video_draft_has_no_caption_and_is_in_the_inbox() -> None:
-    found = shown("tiktok", "Gone", film(), mode="draft")
+    found = shown("tiktok", "Gone", video(), mode="draft")
     assert (found.text, found.measures, "inbox" in found.remarks[0]) == ((), (), True)
 
 
 def test_tiktok_shows_allowed_interactions_and_labels() -> None:
-    found = shown("tiktok", "", film(), disableDuet=False, disableStitch=False, brandContentToggle=True, isAigc=True)
+    found = shown("tiktok", "", video(), disableDuet=False, disableStitch=False, brandContentToggle=True, isAigc=True)
     assert found.remarks == ("Allowed: duets, stitches.",)
     assert found.labels == ("Paid partnership", "Creator labeled as AI-generated")
 
 
 def test_a_long_caption_is_cut_between_words() -> None:
     words = "word " * 40
-    found = shown("tiktok", words, film())
+    found = shown("tiktok", words, video())
     assert written(found.text) + written(found.more) == words
     assert len(written(found.text)) <= 90
     assert written(found.text).endswith("word")
 
 
 def test_text_over_the_limit_is_not_shown() -> None:
-    found = shown("tiktok", "👍" * 3000, film())
+    found = shown("tiktok", "👍" * 3000, video())
     assert found.measures == (TextMeasure("Caption", 6000, 2200, found.measures[0].unit),)
     assert len(written(found.text) + written(found.more)) == 1100
 
@@ -122,8 +120,8 @@ def test_a_pin_shows_a_title_a_link_and_the_first_image() -> None:
     found = shown(
         "pinterest",
         "See https://example.com.",
-        picture(0),
-        picture(1),
+        image(0),
+        image(1),
         title="Poster",
         link="https://www.studio.example/4",
     )
@@ -137,7 +135,7 @@ def test_a_pin_shows_a_title_a_link_and_the_first_image() -> None:
 
 
 def test_a_pin_without_title_or_link_has_a_remark() -> None:
-    assert shown("pinterest", "", picture(), link="http://[").remarks == (
+    assert shown("pinterest", "", image(), link="http://[").remarks == (
         "The pin has no title. A title helps people to find the pin.",
     )
-    assert len(shown("pinterest", "", picture()).remarks) == 2
+    assert len(shown("pinterest", "", image()).remarks) == 2

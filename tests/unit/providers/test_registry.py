@@ -1,4 +1,4 @@
-"""What is registered about every network: its section, its redirect addresses, and options that do what they say."""
+"""The data of every network: its section, its redirect addresses and its options."""
 
 import re
 from collections.abc import Iterable
@@ -94,7 +94,7 @@ NEEDED = {"tiktok": {"privacyLevel": "SELF_ONLY"}}
 
 
 def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
-    """What the network is told about a post with these options, in every kind of call that carries any."""
+    """Return the bodies that contain these options."""
     job: Any = SimpleNamespace(options=chosen, content=Content("Hello", ()), memo={"video": {"id": "1"}})
     if network == "x":
         return [x_options.body_fields(chosen)]

@@ -1,4 +1,4 @@
-"""Where the bytes of a video may go, and what is said of an address that is not allowed."""
+"""Allowed upload addresses, and messages about others."""
 
 import pytest
 

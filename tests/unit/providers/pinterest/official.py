@@ -1,7 +1,4 @@
-"""Pinterest's own OpenAPI document: the measure for every request that a written conversation holds.
-
-It lets unknown fields pass, Pinterest need not: here they are a complaint.
-"""
+"""Compares scripted requests with Pinterest's own OpenAPI document. Unknown fields are a complaint."""
 
 import base64
 import json
@@ -36,7 +33,7 @@ AI_DISCLOSURES = {
 
 @cache
 def present() -> bool:
-    """Whether the document is there. A conversation is worth testing without it; `test_official.py` says so."""
+    """Return whether the document exists. `test_official.py` reports a missing document."""
     try:
         return bool(described())
     except pytest.skip.Exception:
@@ -45,7 +42,7 @@ def present() -> bool:
 
 @cache
 def described() -> Any:
-    """The document, read once: it is large."""
+    """Return the document."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found = yaml.load(document("openapi", "pinterest.yaml").read_bytes(), loader)
     for schema in found["components"]["schemas"].values():
@@ -57,7 +54,7 @@ def described() -> Any:
 
 
 def complaints(method: str, path: str, request: Mapping[str, Any]) -> list[str]:
-    """Why the document does not describe the request; empty when it does, or when it is missing."""
+    """Return the complaints about the request, none without the document."""
     if not present():
         return []
     found = described()
@@ -75,7 +72,7 @@ def complaints(method: str, path: str, request: Mapping[str, Any]) -> list[str]:
 
 
 def written(body: Any) -> Any:
-    """A JSON body as Pinterest reads it."""
+    """Return a JSON body as Pinterest reads it."""
 
     def read(file: Base64File) -> str:
         return base64.b64encode(file.path.read_bytes()[: file.length]).decode()
@@ -85,7 +82,7 @@ def written(body: Any) -> Any:
 
 def _wrong_form(path: str, schema: Any, form: dict[str, str]) -> list[str]:
     if path == "/oauth/token":
-        # Told in the words of the description only.
+        # Only in the text of the description.
         form.pop("continuous_refresh", None)
         schema = {"$ref": f"#/components/schemas/{FORM_BY_GRANT[form['grant_type']]}"}
     return _invalid(schema, form)

@@ -1,4 +1,4 @@
-"""A written conversation with Pinterest: each call gets the next answer, and is held against its own document."""
+"""A scripted Pinterest: each call gets the next response and is compared with Pinterest's document."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,12 +29,12 @@ def error(status: int, code: Any, message: str = "No.", **headers: str) -> HttpR
 class CallOfPinterest(SentCall):
     @property
     def json(self) -> Any:
-        """The body as Pinterest reads it."""
+        """Return the body as Pinterest reads it."""
         return official.written(self.request.get("json"))
 
 
 class Script(ScriptedCalls):
-    """Held against Pinterest's own document."""
+    """Compares each request with Pinterest's document."""
 
     def __init__(self, *answers: HttpResponse | Exception, api: str = API) -> None:
         super().__init__(*answers)
@@ -47,14 +47,14 @@ class Script(ScriptedCalls):
         return call
 
 
-def picture(path: Path, position: int = 0, data: bytes = b"\xff\xd8 picture", **other: Any) -> MediaFile:
-    file = path / f"picture-{position}"
+def image(path: Path, position: int = 0, data: bytes = b"\xff\xd8 image", **other: Any) -> MediaFile:
+    file = path / f"image-{position}"
     file.write_bytes(data)
     facts = {"width": 1000, "height": 1500, "frames": 1}
     return replace(MediaFile(position, "image", "image/jpeg", len(data), file, "poster.jpg", facts=facts), **other)
 
 
-def film(path: Path = Path("/media/film"), size_bytes: int = 2_500_000, **other: Any) -> MediaFile:
+def video(path: Path = Path("/media/video"), size_bytes: int = 2_500_000, **other: Any) -> MediaFile:
     facts = {"width": 1080, "height": 1920, "duration_seconds": 30.0, "frame_rate": 30.0, "has_audio": True}
     return replace(MediaFile(0, "video", "video/mp4", size_bytes, path, "studio.mp4", facts=facts), **other)
 
@@ -65,7 +65,7 @@ FIELDS_OF_A_JOB = frozenset({"memo", "seconds", "fit", "since", "back"})
 def job(
     script: Script, *media: MediaFile, text: str = "", files: Mapping[str, MediaFile] | None = None, **more: Any
 ) -> Job:
-    """Everything in `more` that is no field of a job is an option."""
+    """Return a job. Keys of `more` that are no field of a job are options."""
     fields = {name: value for name, value in more.items() if name in FIELDS_OF_A_JOB}
     options = {"boardId": BOARD, **{name: value for name, value in more.items() if name not in FIELDS_OF_A_JOB}}
     account = Account("1000000000000000001", "studio_nord")

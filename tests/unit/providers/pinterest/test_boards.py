@@ -1,4 +1,4 @@
-"""A wrong board is told before anything is uploaded, and the right ones are listed."""
+"""Boards: a wrong board is refused before any upload, and boards are listed."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +10,7 @@ from socialpub.providers.http import Http
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.pinterest.client import MAX_PAGES
 from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
-from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, picture, run
+from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, image, run
 
 FOUND = answer(200, {"id": BOARD, "name": "Summer prints", "is_ads_only": False})
 DENIED = error(403, 29, "PINNER_DATA_ACCESS_DENIED: no")
@@ -22,7 +22,7 @@ def page(*items: dict[str, Any], bookmark: str | None = None) -> HttpResponse:
 
 
 def check(tmp_path: Path, script: Script, **options: Any) -> Any:
-    return run("board", script, picture(tmp_path), **options)
+    return run("board", script, image(tmp_path), **options)
 
 
 def test_an_existing_board_lets_the_post_continue(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The one call that makes a pin: what it carries, and what each answer to it means for the post."""
+"""The call that creates a pin: its body, and the meaning of each response."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -30,9 +30,9 @@ from tests.unit.providers.pinterest.script import (
     Script,
     answer,
     error,
-    film,
-    picture,
+    image,
     run,
+    video,
 )
 
 MADE = answer(201, {"id": PIN, "created_at": "2026-11-21T12:00:01"}, x_pinterest_rid="rid1")
@@ -43,12 +43,12 @@ READY = {"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 1, "ready": True}}
 
 
 def test_an_image_is_fitted_before_the_call_that_creates_the_pin(tmp_path: Path) -> None:
-    steps = ADAPTER.plan(Content("", (picture(tmp_path),)), {})
+    steps = ADAPTER.plan(Content("", (image(tmp_path),)), {})
     assert steps == [Step("board", Kind.PREPARE), Step("fit", Kind.PREPARE), Step("create_pin", Kind.COMMIT)]
 
 
 def test_a_video_is_uploaded_and_processed_before_the_call_that_creates_the_pin() -> None:
-    assert ADAPTER.plan(Content("", (film(),)), {}) == [
+    assert ADAPTER.plan(Content("", (video(),)), {}) == [
         Step("board", Kind.PREPARE),
         Step("upload", Kind.PREPARE),
         Step("await_processing", Kind.POLL),
@@ -58,7 +58,7 @@ def test_a_video_is_uploaded_and_processed_before_the_call_that_creates_the_pin(
 
 def test_an_unknown_step_publishes_nothing(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
-        run("craete_pin", Script(), picture(tmp_path))
+        run("craete_pin", Script(), image(tmp_path))
 
 
 def test_a_pin_contains_its_texts_and_the_image(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_pin_contains_its_texts_and_the_image(tmp_path: Path) -> None:
     outcome = run(
         "create_pin",
         script,
-        picture(tmp_path, data=b"\xff\xd8\xfb\xff", alt="Blue lighthouse"),
+        image(tmp_path, data=b"\xff\xd8\xfb\xff", alt="Blue lighthouse"),
         text="Two colour print.",
         boardSectionId=SECTION,
         title="Poster no. 4",
@@ -92,13 +92,13 @@ def test_a_pin_contains_its_texts_and_the_image(tmp_path: Path) -> None:
 
 def test_empty_fields_are_left_out(tmp_path: Path) -> None:
     script = Script(MADE)
-    run("create_pin", script, picture(tmp_path), text=" \n")
+    run("create_pin", script, image(tmp_path), text=" \n")
     assert set(script.calls[0].json) == {"board_id", "media_source"}
 
 
 def test_several_images_are_one_pin_with_the_first_alt_text(tmp_path: Path) -> None:
     script = Script(MADE)
-    media = [picture(tmp_path, 0), picture(tmp_path, 1, alt="Two"), picture(tmp_path, 2, alt="Three")]
+    media = [image(tmp_path, 0), image(tmp_path, 1, alt="Two"), image(tmp_path, 2, alt="Three")]
     run("create_pin", script, *media)
     body = script.calls[0].json
     assert body["alt_text"] == "Two"
@@ -111,7 +111,7 @@ def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
     options: dict[str, Any], seconds: int
 ) -> None:
     script = Script(MADE)
-    run("create_pin", script, film(), memo=READY, **options)
+    run("create_pin", script, video(), memo=READY, **options)
     assert script.calls[0].json["media_source"] == {
         "source_type": "video_id",
         "media_id": MEDIA,
@@ -120,9 +120,9 @@ def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
 
 
 def test_a_cover_image_is_fitted_before_the_video_is_sent_and_is_part_of_the_pin(tmp_path: Path) -> None:
-    cover = picture(tmp_path, data=b"\xff\xd8\xfb\xff")
+    cover = image(tmp_path, data=b"\xff\xd8\xfb\xff")
     options = {"coverArtifactId": "a1"}
-    names = [step.name for step in ADAPTER.plan(Content("", (film(),), {"a1": cover}), options)]
+    names = [step.name for step in ADAPTER.plan(Content("", (video(),), {"a1": cover}), options)]
     assert names == ["board", "fit", "upload", "await_processing", "create_pin"]
     asked: list[ImageLimits] = []
 
@@ -131,26 +131,26 @@ def test_a_cover_image_is_fitted_before_the_video_is_sent_and_is_part_of_the_pin
         asked.append(limits)
         return media
 
-    fitted = run("fit", Script(), film(), files={"a1": cover}, fit=fit, **options)
+    fitted = run("fit", Script(), video(), files={"a1": cover}, fit=fit, **options)
     assert isinstance(fitted, Done)
     assert [(limits.types, limits.max_bytes) for limits in asked] == [(("image/jpeg", "image/png"), 10_000_000)]
     script = Script(MADE)
-    run("create_pin", script, film(), memo={**fitted.memo, **READY}, files={"a1": cover}, fit=fit, **options)
+    run("create_pin", script, video(), memo={**fitted.memo, **READY}, files={"a1": cover}, fit=fit, **options)
     assert script.calls[0].json["media_source"] == {
         "source_type": "video_id",
         "media_id": MEDIA,
         "cover_image_content_type": "image/jpeg",
         "cover_image_data": "/9j7/w==",
     }
-    too_large = run("create_pin", Script(error(413, 413)), film(), memo=READY, files={"a1": cover}, **options)
+    too_large = run("create_pin", Script(error(413, 413)), video(), memo=READY, files={"a1": cover}, **options)
     assert isinstance(too_large, Again)
     assert (too_large.step, too_large.memo["max_bytes"]) == ("fit", 5_000_000)
     with pytest.raises(Unfit, match="cover image a1 is missing"):
-        run("create_pin", Script(), film(), memo=READY, **options)
+        run("create_pin", Script(), video(), memo=READY, **options)
 
 
 def test_a_video_that_is_not_ready_never_becomes_a_pin() -> None:
-    outcome = run("create_pin", Script(), film(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
+    outcome = run("create_pin", Script(), video(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.memo["video"]) == ("upload", None)
 
@@ -158,10 +158,10 @@ def test_a_video_that_is_not_ready_never_becomes_a_pin() -> None:
 def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
     from tests.unit.providers.pinterest.script import job
 
-    conversation = job(Script(MADE), picture(tmp_path))
+    conversation = job(Script(MADE), image(tmp_path))
     ADAPTER.run("create_pin", conversation)
     assert (conversation.trace.request_id, conversation.trace.code) == ("rid1", None)
-    conversation = job(Script(error(404, 40)), picture(tmp_path))
+    conversation = job(Script(error(404, 40)), image(tmp_path))
     ADAPTER.run("create_pin", conversation)
     assert conversation.trace.code == "40"
 
@@ -176,19 +176,19 @@ def test_one_image_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path
         asked.append(limits)
         return media
 
-    run("fit", Script(), picture(tmp_path), fit=fit)
-    run("fit", Script(), picture(tmp_path), picture(tmp_path, 1), fit=fit)
+    run("fit", Script(), image(tmp_path), fit=fit)
+    run("fit", Script(), image(tmp_path), image(tmp_path, 1), fit=fit)
     assert [limits.max_bytes for limits in asked] == [10_000_000, 2_000_000, 2_000_000]
     assert all(limits.types == ("image/jpeg", "image/png") for limits in asked)
 
 
 def test_all_images_of_a_pin_get_the_size_of_the_smallest(tmp_path: Path) -> None:
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
-        """The second one is heavy and comes out at 700 pixels at most."""
+        """Fit the second image to at most 700 pixels."""
         width = min(1000 if media.position == 0 else 700, limits.max_width or 1000)
         return replace(media, facts={"width": width, "height": width * 3 // 2})
 
-    media = [picture(tmp_path, 0), picture(tmp_path, 1)]
+    media = [image(tmp_path, 0), image(tmp_path, 1)]
     outcome = run("fit", Script(), *media, fit=fit)
     assert outcome == Done({"fit": {"max_width": 700, "max_height": 1050}})
     asked: list[ImageLimits] = []
@@ -206,19 +206,19 @@ def test_images_that_cannot_get_one_size_are_refused_before_the_commit(tmp_path:
         return replace(media, facts={"width": width, "height": width})
 
     with pytest.raises(Unfit, match="one size"):
-        run("fit", Script(), picture(tmp_path), picture(tmp_path, 1), fit=fit)
+        run("fit", Script(), image(tmp_path), image(tmp_path, 1), fit=fit)
 
 
 def test_images_that_pinterest_finds_too_large_are_sent_smaller_at_most_twice(tmp_path: Path) -> None:
     memo: dict[str, Any] = {}
     back: dict[str, int] = {}
     for allowed in (5_000_000, 2_500_000):
-        outcome = run("create_pin", Script(error(413, 413)), picture(tmp_path), memo=memo, back=back)
+        outcome = run("create_pin", Script(error(413, 413)), image(tmp_path), memo=memo, back=back)
         assert isinstance(outcome, Again)
         assert (outcome.step, outcome.memo["max_bytes"]) == ("fit", allowed)
         memo = outcome.memo
     script = Script(error(413, 413))
-    assert isinstance(run("create_pin", script, picture(tmp_path), memo=memo, back=back), Refused)
+    assert isinstance(run("create_pin", script, image(tmp_path), memo=memo, back=back), Refused)
 
 
 @pytest.mark.parametrize("reply", [answer(413, b"<html>"), answer(413, b"")])
@@ -226,20 +226,18 @@ def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller
     tmp_path: Path, reply: HttpResponse
 ) -> None:
     fitted = {"fit": {"max_width": 700, "max_height": 1050}}
-    outcome = run("create_pin", Script(reply), picture(tmp_path), memo=fitted)
+    outcome = run("create_pin", Script(reply), image(tmp_path), memo=fitted)
     assert isinstance(outcome, Unknown)
     assert outcome.memo is not None
-    # The second call: nothing is sent before the pictures were fitted anew.
-    again = run("create_pin", Script(), picture(tmp_path), memo=outcome.memo)
+    # The second call waits until the images are fitted again.
+    again = run("create_pin", Script(), image(tmp_path), memo=outcome.memo)
     assert isinstance(again, Again)
     assert again.step == "fit"
     asked: list[ImageLimits] = []
-    fit = run(
-        "fit", Script(), picture(tmp_path), memo=again.memo, fit=lambda item, limits: asked.append(limits) or item
-    )
+    fit = run("fit", Script(), image(tmp_path), memo=again.memo, fit=lambda item, limits: asked.append(limits) or item)
     assert [(limits.max_bytes, limits.max_width) for limits in asked] == [(5_000_000, None)]
     assert isinstance(fit, Done)
-    assert isinstance(run("create_pin", Script(MADE), picture(tmp_path), memo=fit.memo), Published)
+    assert isinstance(run("create_pin", Script(MADE), image(tmp_path), memo=fit.memo), Published)
 
 
 # --- what the answers mean -------------------------------------------------------------------------------------------
@@ -278,9 +276,9 @@ def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller
 def test_a_response_that_is_neither_pin_nor_refusal_leaves_the_outcome_unknown(
     tmp_path: Path, reply: HttpResponse | Exception
 ) -> None:
-    """The engine makes an unknown outcome of it, and the board is read back."""
+    """The engine reads the board back after this error."""
     with pytest.raises(NoAnswer):
-        run("create_pin", Script(reply), picture(tmp_path))
+        run("create_pin", Script(reply), image(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -308,7 +306,7 @@ def test_a_response_that_is_neither_pin_nor_refusal_leaves_the_outcome_unknown(
     ],
 )
 def test_a_refusal_says_what_to_change(tmp_path: Path, status: int, code: Any, said: str, says: str) -> None:
-    outcome = run("create_pin", Script(error(status, code, said)), picture(tmp_path))
+    outcome = run("create_pin", Script(error(status, code, said)), image(tmp_path))
     assert isinstance(outcome, Refused)
     assert says in outcome.message
     assert outcome.code == str(code)
@@ -321,7 +319,7 @@ def test_a_refusal_says_what_to_change(tmp_path: Path, status: int, code: Any, s
 def test_a_missing_permission_is_named_and_wants_a_new_consent(
     tmp_path: Path, status: int, code: int, said: str
 ) -> None:
-    outcome = run("create_pin", Script(error(status, code, said)), picture(tmp_path))
+    outcome = run("create_pin", Script(error(status, code, said)), image(tmp_path))
     assert isinstance(outcome, Refused)
     assert outcome.reauth
     assert "pins:write" in outcome.message
@@ -329,7 +327,7 @@ def test_a_missing_permission_is_named_and_wants_a_new_consent(
 
 def test_a_token_that_is_not_accepted_is_refreshed(tmp_path: Path) -> None:
     with pytest.raises(AuthExpired):
-        run("create_pin", Script(error(401, 2, "Authentication failed.")), picture(tmp_path))
+        run("create_pin", Script(error(401, 2, "Authentication failed.")), image(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -343,7 +341,7 @@ def test_a_refusal_of_the_app_holds_the_network_and_not_the_account(
     tmp_path: Path, status: int, code: int, said: str, says: str
 ) -> None:
     with pytest.raises(AppRefused) as caught:
-        run("create_pin", Script(error(status, code, said)), picture(tmp_path))
+        run("create_pin", Script(error(status, code, said)), image(tmp_path))
     assert says in caught.value.message
 
 
@@ -368,21 +366,21 @@ def test_a_wait_that_is_named_is_never_shortened(
     tmp_path: Path, headers: dict[str, str], seconds: float | None
 ) -> None:
     with pytest.raises(Throttled) as caught:
-        run("create_pin", Script(error(429, 8, "Slow down.", **headers)), picture(tmp_path))
+        run("create_pin", Script(error(429, 8, "Slow down.", **headers)), image(tmp_path))
     assert caught.value.retry_after_seconds == seconds
-    # Without a name of its own the engine takes the step's, so that the next pin waits too.
+    # The engine uses the step's name, so that the next pin also waits.
     assert ("Trial" in caught.value.message) == ((seconds or 0) > 3600)
 
 
 def test_a_function_that_is_switched_off_created_nothing_and_is_retried(tmp_path: Path) -> None:
     with pytest.raises(Throttled):
-        run("create_pin", Script(error(503, 4197, "Ramped down")), picture(tmp_path))
+        run("create_pin", Script(error(503, 4197, "Ramped down")), image(tmp_path))
 
 
 @pytest.mark.parametrize("where", ["message", "message_detail"])
 def test_spam_ends_the_post_and_pauses_the_account_for_hours(tmp_path: Path, where: str) -> None:
     body = {"code": 8, "message": "Blocked", where: "This looks like SPAM to us"}
-    outcome = run("create_pin", Script(answer(429, body, x_ratelimit_reset="5")), picture(tmp_path))
+    outcome = run("create_pin", Script(answer(429, body, x_ratelimit_reset="5")), image(tmp_path))
     assert isinstance(outcome, Refused)
     assert outcome.rest_seconds >= 3600
 
@@ -391,7 +389,7 @@ def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) 
     memo: dict[str, Any] = {}
     pauses = []
     for _ in range(3):
-        outcome = run("create_pin", Script(error(409, 409, "No exclusive access")), picture(tmp_path), memo=memo)
+        outcome = run("create_pin", Script(error(409, 409, "No exclusive access")), image(tmp_path), memo=memo)
         assert isinstance(outcome, Wait)
         pauses.append(outcome.seconds)
         memo = outcome.memo
@@ -400,17 +398,17 @@ def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) 
 
 def test_a_video_that_pinterest_lost_is_sent_again_once() -> None:
     back: dict[str, int] = {}
-    outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), film(), memo=READY, back=back)
+    outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), video(), memo=READY, back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit) == ("upload", 1)
     memo = {**outcome.memo, **READY}
-    assert isinstance(run("create_pin", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
-    assert isinstance(run("create_pin", Script(error(404, 40)), film(), memo=READY), Refused)
+    assert isinstance(run("create_pin", Script(error(404, 404)), video(), memo=memo, back=back), Refused)
+    assert isinstance(run("create_pin", Script(error(404, 40)), video(), memo=READY), Refused)
 
 
 def test_neither_a_quoted_image_nor_a_quoted_token_reaches_a_message(tmp_path: Path) -> None:
     said = f"{{'data': '{'QUFB' * 40}', 'token': 'pina_{'A' * 60}'}} is wrong"
-    outcome = run("create_pin", Script(error(400, 1, said)), picture(tmp_path))
+    outcome = run("create_pin", Script(error(400, 1, said)), image(tmp_path))
     assert isinstance(outcome, Refused)
     assert "****" in outcome.message
     assert "QUFB" not in outcome.message

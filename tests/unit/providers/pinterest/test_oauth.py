@@ -1,4 +1,4 @@
-"""Pinterest's consent: where the owner is sent, and what comes back."""
+"""OAuth at Pinterest: the consent page and the tokens."""
 
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit

@@ -1,4 +1,4 @@
-"""What is told about a pin before anything is sent, and Pinterest's tokens."""
+"""The checks and notes of a pin, and the account's identity."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The board is read back: what could be our pin is found, what is not is left alone, and only a whole look counts."""
+"""Read-backs of a board: our pin is found, other pins are ignored, and only a complete list counts."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -9,14 +9,14 @@ import pytest
 from socialpub.providers.base import CannotTell, Published, Readback
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from tests.support.scripted_calls import NOW
-from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, film, job, picture
+from tests.unit.providers.pinterest.script import ADAPTER, BOARD, SECTION, Script, answer, error, image, job, video
 
 COMMIT = NOW - timedelta(minutes=1)
 SINCE = COMMIT - timedelta(minutes=2)
 
 
 def shown(pin_id: str, seconds: float = 1.0, **fields: Any) -> dict[str, Any]:
-    """A pin without any text, made so long after the commit, as the board's list shows it."""
+    """Return a pin of the board's list without texts, created this long after the commit."""
     made = (COMMIT + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
     empty = {"title": None, "description": None, "link": None, "alt_text": None}
     return {"id": pin_id, "created_at": made, "media": {"media_type": "image"}, **empty, **fields}
@@ -26,8 +26,8 @@ def page(*pins: Any, bookmark: str | None = None) -> HttpResponse:
     return answer(200, {"items": list(pins), "bookmark": bookmark})
 
 
-def look(tmp_path: Path, script: Script, **more: Any) -> Readback | CannotTell:
-    media = more.pop("media", (picture(tmp_path, alt=more.pop("alt", None)),))
+def read_back(tmp_path: Path, script: Script, **more: Any) -> Readback | CannotTell:
+    media = more.pop("media", (image(tmp_path, alt=more.pop("alt", None)),))
     since = more.pop("since", lambda: SINCE)
     found = ADAPTER.recover(job(script, *media, since=since, **more))
     assert isinstance(found, Readback | CannotTell)
@@ -35,13 +35,13 @@ def look(tmp_path: Path, script: Script, **more: Any) -> Readback | CannotTell:
 
 
 def found(tmp_path: Path, *pins: Any, **more: Any) -> list[str | None]:
-    outcome = look(tmp_path, Script(page(*pins)), **more)
+    outcome = read_back(tmp_path, Script(page(*pins)), **more)
     assert isinstance(outcome, Readback)
     return [pin.post_id for pin in outcome.candidates]
 
 
 def similar(tmp_path: Path, *pins: Any, **more: Any) -> tuple[str, ...]:
-    outcome = look(tmp_path, Script(page(*pins)), **more)
+    outcome = read_back(tmp_path, Script(page(*pins)), **more)
     assert isinstance(outcome, Readback)
     assert outcome.candidates == ()
     return outcome.similar
@@ -49,19 +49,19 @@ def similar(tmp_path: Path, *pins: Any, **more: Any) -> tuple[str, ...]:
 
 def test_one_page_of_the_board_is_one_read_back(tmp_path: Path) -> None:
     script = Script(page(shown("9", title="Poster")))
-    outcome = look(tmp_path, script, title="Poster")
+    outcome = read_back(tmp_path, script, title="Poster")
     assert outcome == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
     assert script.asked == [f"GET /boards/{BOARD}/pins"]
     assert script.calls[0].params == {"page_size": "250"}
 
 
 def test_an_empty_board_means_absent_now(tmp_path: Path) -> None:
-    assert look(tmp_path, Script(page())) == Readback(())
+    assert read_back(tmp_path, Script(page())) == Readback(())
 
 
 def test_there_is_no_read_back_before_a_commit(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="commit"):
-        ADAPTER.recover(job(Script(), picture(tmp_path)))
+        ADAPTER.recover(job(Script(), image(tmp_path)))
 
 
 TEXTS: dict[str, Any] = {
@@ -135,14 +135,14 @@ def test_a_pin_of_another_kind_place_or_time_is_not_ours(tmp_path: Path, changed
 
 def test_a_pin_in_a_section_is_found_in_the_list_of_its_board(tmp_path: Path) -> None:
     script = Script(page(shown("9", board_section_id=SECTION), shown("8", board_section_id=None)))
-    outcome = look(tmp_path, script, boardSectionId=SECTION)
+    outcome = read_back(tmp_path, script, boardSectionId=SECTION)
     assert isinstance(outcome, Readback)
     assert [pin.post_id for pin in outcome.candidates] == ["8", "9"]
-    assert look(tmp_path, Script(page()), boardSectionId=SECTION) == Readback(())
+    assert read_back(tmp_path, Script(page()), boardSectionId=SECTION) == Readback(())
 
 
 def test_of_several_pictures_a_pin_with_as_many_is_ours(tmp_path: Path) -> None:
-    media = (picture(tmp_path, 0), picture(tmp_path, 1), picture(tmp_path, 2))
+    media = (image(tmp_path, 0), image(tmp_path, 1), image(tmp_path, 2))
 
     def carousel(pin_id: str, items: Any) -> dict[str, Any]:
         return shown(pin_id, media={"media_type": "multiple_images", "items": items})
@@ -180,17 +180,17 @@ def test_an_older_pin_with_the_same_texts_is_not_ours(tmp_path: Path, made: str 
 def test_a_pin_without_a_date_may_be_ours_and_narrows_nothing(tmp_path: Path, made: Any) -> None:
     assert similar(tmp_path, shown("9", created_at=made, title="Another")) == ("9",)
     script = Script(page(shown("9", 5), shown("8", created_at=made), shown("7", -4000), bookmark="more"))
-    assert [pin.post_id for pin in look(tmp_path, script).candidates] == ["8", "9"]  # type: ignore[union-attr]
+    assert [pin.post_id for pin in read_back(tmp_path, script).candidates] == ["8", "9"]  # type: ignore[union-attr]
 
 
 def test_dates_are_compared_with_the_clock_of_the_responses(tmp_path: Path) -> None:
-    """Before the first answer nobody knows Pinterest's time, and the window is a day wide."""
+    """Before the first response, Pinterest's time is unknown, and the window is a day wide."""
     script = Script(page(shown("9", -4000), shown("8", -5000), bookmark="a"), page())
 
     def since() -> Any:
         return SINCE if script.calls else SINCE - timedelta(days=1)
 
-    assert look(tmp_path, script, since=since) == Readback(())
+    assert read_back(tmp_path, script, since=since) == Readback(())
     assert len(script.calls) == 1, "all that follows is older still"
 
 
@@ -207,16 +207,16 @@ def test_malformed_items_of_the_list_are_ignored(tmp_path: Path) -> None:
 
 
 def test_a_video_matches_only_videos(tmp_path: Path) -> None:
-    video = {"media": {"media_type": "video"}}
-    assert found(tmp_path, shown("8"), shown("9", **video), media=(film(),)) == ["9"]
+    shown_video = {"media": {"media_type": "video"}}
+    assert found(tmp_path, shown("8"), shown("9", **shown_video), media=(video(),)) == ["9"]
 
 
-# --- how far a look goes ---------------------------------------------------------------------------------------------
+# --- how far a read-back goes -------------------------------------------------------------------------------------------
 
 
 def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path: Path) -> None:
     script = Script(page(shown("9", 5), shown("8", -4000), bookmark="more"))
-    assert look(tmp_path, script) == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
+    assert read_back(tmp_path, script) == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
     assert script.over
 
 
@@ -224,7 +224,7 @@ def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path: Pat
 def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path: Path, first: list[float]) -> None:
     pins = [shown(str(n), seconds) for n, seconds in enumerate(first, 100)]
     script = Script(page(*pins, bookmark="a"), page(shown("9")))
-    outcome = look(tmp_path, script)
+    outcome = read_back(tmp_path, script)
     assert isinstance(outcome, Readback)
     assert [pin.post_id for pin in outcome.candidates] == ["9"]
     assert script.calls[1].params["bookmark"] == "a"
@@ -232,21 +232,21 @@ def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path: Path, first: li
 
 def test_a_board_too_large_to_read_is_no_read_back(tmp_path: Path) -> None:
     pages = [page(shown(str(n), n - 100_000), bookmark=str(n)) for n in range(10)]
-    outcome = look(tmp_path, Script(*pages))
+    outcome = read_back(tmp_path, Script(*pages))
     assert isinstance(outcome, CannotTell)
     assert "https://www.pinterest.com/studio_nord/" in outcome.hint
 
 
 def test_a_found_pin_counts_on_a_board_of_any_size(tmp_path: Path) -> None:
     pages = [page(shown("9"), bookmark="0"), *(page(shown(str(n), -90_000), bookmark=str(n)) for n in range(1, 3))]
-    outcome = look(tmp_path, Script(*pages))
+    outcome = read_back(tmp_path, Script(*pages))
     assert isinstance(outcome, Readback)
     assert [pin.post_id for pin in outcome.candidates] == ["9"]
 
 
 @pytest.mark.parametrize("reply", [error(403, 29, "PINNER_DATA_ACCESS_DENIED"), error(404, 40), error(404, 404)])
 def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: HttpResponse) -> None:
-    outcome = look(tmp_path, Script(reply))
+    outcome = read_back(tmp_path, Script(reply))
     assert isinstance(outcome, CannotTell)
     assert BOARD in outcome.hint
 
@@ -272,6 +272,6 @@ def test_a_read_back_without_a_response_is_an_error(
     tmp_path: Path, reply: HttpResponse | Exception, kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
-        look(tmp_path, Script(reply))
+        read_back(tmp_path, Script(reply))
     with pytest.raises(kind):
-        look(tmp_path, Script(page(shown("8", 9), bookmark="a"), reply), title="Poster")
+        read_back(tmp_path, Script(page(shown("8", 9), bookmark="a"), reply), title="Poster")

@@ -1,4 +1,4 @@
-"""Videos on their way to Pinterest: where the bytes may go, and how a failed upload goes on."""
+"""Uploads of videos to Pinterest: allowed hosts, and retries after a failure."""
 
 from pathlib import Path
 from typing import Any
@@ -17,9 +17,9 @@ from tests.unit.providers.pinterest.script import (
     Script,
     answer,
     error,
-    film,
     job,
     run,
+    video,
 )
 
 FIELDS = {
@@ -46,7 +46,7 @@ def status(word: str) -> HttpResponse:
 
 def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored() -> None:
     script = Script(FORM, answer(204))
-    outcome = run("upload", script, film())
+    outcome = run("upload", script, video())
     assert script.asked == ["POST /media", f"POST {STORAGE}"]
     assert script.calls[0].json == {"media_type": "video"}
     assert outcome == Done(sent())
@@ -54,9 +54,9 @@ def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored
 
 def test_the_register_step_of_an_older_plan_does_nothing_and_its_stored_form_is_unused() -> None:
     memo = {"video": {"id": "1", "form": "sealed", "registered_at": NOW.timestamp()}}
-    assert run("register", Script(), film(), memo=memo) == Done(memo)
+    assert run("register", Script(), video(), memo=memo) == Done(memo)
     script = Script(FORM, answer(204))
-    assert run("upload", script, film(), memo=memo) == Done(sent())
+    assert run("upload", script, video(), memo=memo) == Done(sent())
     assert script.asked[0] == "POST /media"
 
 
@@ -72,11 +72,13 @@ def test_the_register_step_of_an_older_plan_does_nothing_and_its_stored_form_is_
 )
 def test_a_registration_that_cannot_be_read_is_no_answer(wrong: dict[str, Any]) -> None:
     with pytest.raises(NoAnswer):
-        run("upload", Script(answer(201, {**REGISTERED, **wrong})), film())
+        run("upload", Script(answer(201, {**REGISTERED, **wrong})), video())
 
 
 def test_a_host_that_the_owner_did_not_allow_holds_all_uploads_and_fails_no_post() -> None:
-    outcome = run("upload", Script(answer(201, {**REGISTERED, "upload_url": "https://evil.example/?k=secret"})), film())
+    outcome = run(
+        "upload", Script(answer(201, {**REGISTERED, "upload_url": "https://evil.example/?k=secret"})), video()
+    )
     assert isinstance(outcome, Held)
     assert (outcome.code, outcome.this_step) == ("upload_host", True)
     assert "evil.example" in outcome.reason
@@ -98,7 +100,7 @@ def test_a_host_that_the_owner_did_not_allow_holds_all_uploads_and_fails_no_post
 )
 def test_the_registration_reads_errors_as_every_step_does(reply: HttpResponse, kind: type[Exception]) -> None:
     with pytest.raises(kind):
-        run("upload", Script(reply), film())
+        run("upload", Script(reply), video())
 
 
 PRODUCTION = SECTION_OF_THE_CONFIGURATION
@@ -109,15 +111,15 @@ PRODUCTION = SECTION_OF_THE_CONFIGURATION
 
 def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
     script = Script(FORM, answer(204, x_amz_request_id="S3RID"))
-    conversation = job(script, film(size_bytes=150_000_000))
+    conversation = job(script, video(size_bytes=150_000_000))
     outcome = upload.upload_video(conversation, PRODUCTION)
     _, call = script.calls
     assert (call.method, call.path) == ("POST", STORAGE)
     parts = call.request["multipart"]
     assert list(parts) == [*FIELDS, "file"]
     assert {name: parts[name] for name in FIELDS} == FIELDS
-    assert parts["file"] == FilePart(Path("/media/film"), 0, 150_000_000, "video.mp4", "video/mp4")
-    # The signature is in the form; a token would be told to a stranger.
+    assert parts["file"] == FilePart(Path("/media/video"), 0, 150_000_000, "video.mp4", "video/mp4")
+    # The form is signed. A token would leak to the storage.
     assert set(call.request) == {"multipart"}
     assert conversation.trace.request_id == "S3RID"
     assert outcome == Done(sent())
@@ -125,12 +127,12 @@ def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> 
 
 def test_the_owners_file_name_is_not_sent() -> None:
     script = Script(FORM, answer(204))
-    run("upload", script, film(mime_type="video/quicktime"))
+    run("upload", script, video(mime_type="video/quicktime"))
     assert script.calls[1].request["multipart"]["file"].filename == "video.mov"
 
 
 def test_a_video_that_was_sent_is_not_sent_again() -> None:
-    assert run("upload", Script(), film(), memo=sent()) == Done(sent())
+    assert run("upload", Script(), video(), memo=sent()) == Done(sent())
 
 
 @pytest.mark.parametrize(
@@ -153,7 +155,7 @@ def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pau
     back: dict[str, int] = {}
     pauses = []
     for _ in range(9):
-        outcome = run("upload", Script(FORM, reply), film(), memo=memo, back=back)
+        outcome = run("upload", Script(FORM, reply), video(), memo=memo, back=back)
         assert isinstance(outcome, Again)
         assert outcome.step == "upload"
         pauses.append(outcome.seconds)
@@ -163,7 +165,7 @@ def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pau
 
 def test_an_upload_that_was_not_sent_is_retried() -> None:
     with pytest.raises(NotSent):
-        run("upload", Script(FORM, NotSent("no route")), film())
+        run("upload", Script(FORM, NotSent("no route")), video())
 
 
 def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
@@ -171,16 +173,16 @@ def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
     back: dict[str, int] = {}
     refusal = answer(403, STORAGE_SAYS % b"AccessDenied")
     for _ in range(3):
-        outcome = run("upload", Script(FORM, refusal), film(), memo=memo, back=back)
+        outcome = run("upload", Script(FORM, refusal), video(), memo=memo, back=back)
         assert isinstance(outcome, Again)
         memo = outcome.memo
-    outcome = run("upload", Script(FORM, refusal), film(), memo=memo, back=back)
+    outcome = run("upload", Script(FORM, refusal), video(), memo=memo, back=back)
     assert isinstance(outcome, Refused)
     assert "AccessDenied" in outcome.message
 
 
 def test_a_video_that_the_storage_finds_too_large_is_refused_with_its_size() -> None:
-    outcome = run("upload", Script(FORM, answer(400, STORAGE_SAYS % b"EntityTooLarge")), film())
+    outcome = run("upload", Script(FORM, answer(400, STORAGE_SAYS % b"EntityTooLarge")), video())
     assert isinstance(outcome, Refused)
     assert "2500000" in outcome.message
 
@@ -193,7 +195,7 @@ def test_a_video_is_waited_for_with_the_pauses_of_pinterests_own_sample() -> Non
     pauses = []
     for word in ("registered", "processing", "processing", "a new word", "processing", "processing"):
         script = Script(status(word))
-        outcome = run("await_processing", script, film(), memo=memo)
+        outcome = run("await_processing", script, video(), memo=memo)
         assert script.asked == [f"GET /media/{MEDIA}"]
         assert isinstance(outcome, Wait)
         pauses.append(outcome.seconds)
@@ -203,33 +205,33 @@ def test_a_video_is_waited_for_with_the_pauses_of_pinterests_own_sample() -> Non
 
 @pytest.mark.parametrize(("waited", "pause"), [(30, 10), (599, 10), (601, 60), (3601, 300), (100_000, 300)])
 def test_long_waits_ask_seldom_because_a_trial_app_has_a_thousand_reads_a_day(waited: float, pause: float) -> None:
-    outcome = run("await_processing", Script(status("processing")), film(), memo=sent(9, waited))
+    outcome = run("await_processing", Script(status("processing")), video(), memo=sent(9, waited))
     assert isinstance(outcome, Wait)
     assert outcome.seconds == pause
 
 
 def test_a_video_that_succeeded_goes_on_and_is_not_asked_for_again() -> None:
-    outcome = run("await_processing", Script(status("succeeded")), film(), memo=sent())
+    outcome = run("await_processing", Script(status("succeeded")), video(), memo=sent())
     assert isinstance(outcome, Done)
-    assert run("await_processing", Script(), film(), memo=outcome.memo) == outcome
+    assert run("await_processing", Script(), video(), memo=outcome.memo) == outcome
 
 
 def test_a_failed_video_is_sent_again_once_and_then_refused() -> None:
     back: dict[str, int] = {}
-    outcome = run("await_processing", Script(status("failed")), film(), memo=sent(), back=back)
+    outcome = run("await_processing", Script(status("failed")), video(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.limit) == ("upload", 1)
-    outcome = run("await_processing", Script(status("failed")), film(), memo={**outcome.memo, **sent()}, back=back)
+    outcome = run("await_processing", Script(status("failed")), video(), memo={**outcome.memo, **sent()}, back=back)
     assert isinstance(outcome, Refused)
     assert "H.264" in outcome.message
 
 
 def test_a_video_unknown_to_pinterest_is_sent_again_once() -> None:
     back: dict[str, int] = {}
-    outcome = run("await_processing", Script(error(404, 404, "Not found")), film(), memo=sent(), back=back)
+    outcome = run("await_processing", Script(error(404, 404, "Not found")), video(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
     memo = {**outcome.memo, **sent()}
-    assert isinstance(run("await_processing", Script(error(404, 404)), film(), memo=memo, back=back), Refused)
+    assert isinstance(run("await_processing", Script(error(404, 404)), video(), memo=memo, back=back), Refused)
 
 
 @pytest.mark.parametrize(
@@ -238,11 +240,11 @@ def test_a_video_unknown_to_pinterest_is_sent_again_once() -> None:
 )
 def test_an_error_of_the_poll_is_no_verdict_on_the_video(reply: HttpResponse | Exception) -> None:
     with pytest.raises(NoAnswer):
-        run("await_processing", Script(reply), film(), memo=sent())
+        run("await_processing", Script(reply), video(), memo=sent())
 
 
 def test_a_poll_without_a_video_goes_back_to_the_upload() -> None:
     for memo in ({}, {"video": None}):
-        outcome = run("await_processing", Script(), film(), memo=memo)
+        outcome = run("await_processing", Script(), video(), memo=memo)
         assert isinstance(outcome, Again)
         assert outcome.step == "upload"

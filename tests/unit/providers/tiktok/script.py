@@ -1,4 +1,4 @@
-"""A written conversation with TikTok: each call gets the next answer, and every request has its endpoint's form."""
+"""A scripted TikTok: each call gets the next response, and each request has its endpoint's form."""
 
 import json
 from dataclasses import replace
@@ -34,21 +34,21 @@ def envelope(status: int, code: str, message: str = "", /, **data: Any) -> HttpR
 
 
 def page(status: int) -> HttpResponse:
-    """What a proxy says."""
+    """Return a proxy's page."""
     return HttpResponse(status, {}, b"<html>")
 
 
 def put(status: int) -> HttpResponse:
-    """The answer of an upload host."""
+    """Return a response of the upload host."""
     return HttpResponse(status, {}, b"")
 
 
-def stands(status: str, **data: Any) -> HttpResponse:
+def with_status(status: str, **data: Any) -> HttpResponse:
     return ok(status=status, **data)
 
 
 def received(count: int) -> HttpResponse:
-    return stands("PROCESSING_UPLOAD", uploaded_bytes=count)
+    return with_status("PROCESSING_UPLOAD", uploaded_bytes=count)
 
 
 class CallOfTikTok(SentCall):
@@ -58,7 +58,7 @@ class CallOfTikTok(SentCall):
 
 
 class Script(ScriptedCalls):
-    """Held against what TikTok's pages say of each endpoint."""
+    """Compares each request with TikTok's documentation."""
 
     def __init__(self, *answers: HttpResponse | Exception) -> None:
         super().__init__(*answers)
@@ -82,15 +82,15 @@ class Script(ScriptedCalls):
 
     @property
     def asked(self) -> list[str]:
-        """PUTs by their range, the rest by the end of its path."""
+        """Return the range of each PUT and the end of every other path."""
         return [
             call.range if call.method == "PUT" else call.path.removeprefix("/v2/post/publish/") for call in self.calls
         ]
 
 
-def film(size_bytes: int = 15_000_000, mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
+def video(size_bytes: int = 15_000_000, mime_type: str = "video/mp4", **facts: Any) -> MediaFile:
     measured = {"width": 1080, "height": 1920, "duration_seconds": 12.0, "frame_rate": 30.0, **facts}
-    return MediaFile(0, "video", mime_type, size_bytes, Path("/media/film"), "trip.mp4", facts=measured)
+    return MediaFile(0, "video", mime_type, size_bytes, Path("/media/video"), "trip.mp4", facts=measured)
 
 
 def photo(position: int = 0, **other: Any) -> MediaFile:
@@ -100,7 +100,7 @@ def photo(position: int = 0, **other: Any) -> MediaFile:
 
 
 def opened(sent: int = 0, seconds_left: float = 3540.0, **more: Any) -> Memo:
-    """The memo of a task whose upload has begun."""
+    """Return the memo of a task whose upload has begun."""
     upload = {"address": f"sealed {ADDRESS}", "ends_at": NOW.timestamp() + seconds_left, "sent": sent, "out": False}
     creator = {"username": "demo.owner", "levels": ["SELF_ONLY"], "off": []}
     return {"creator": creator, "publish_id": PUBLISH_ID, "upload": {**upload, **more}}
@@ -121,7 +121,7 @@ def job(
         "open": lambda sealed: sealed.removeprefix("sealed "),
         "trace": script.trace,
     }
-    content, chosen = Content(text, media or (film(),)), DIRECT if options is None else options
+    content, chosen = Content(text, media or (video(),)), DIRECT if options is None else options
     return scripted_job(script, content, account or Account("oid", "owner"), "act.1", chosen, **{**given, **more})
 
 

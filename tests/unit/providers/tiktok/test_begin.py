@@ -1,4 +1,4 @@
-"""Before the first byte: the creator's say, the call that opens a task, and every way in which TikTok refuses it."""
+"""The calls before the upload: the creator's data, the new task and TikTok's refusals."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from tests.unit.providers.tiktok.script import (
     PUBLISH_ID,
     Script,
     envelope,
-    film,
     ok,
     opened,
     page,
     photo,
     run,
+    video,
 )
 
 PUBLIC = {"privacyLevel": "PUBLIC_TO_EVERYONE"}
@@ -66,7 +66,7 @@ def test_without_levels_the_next_call_decides() -> None:
 
 
 def test_a_video_longer_than_the_creator_may_post_is_refused_with_both_figures() -> None:
-    outcome = run("creator_info", Script(creator(max_video_post_duration_sec=180)), film(duration_seconds=180.5))
+    outcome = run("creator_info", Script(creator(max_video_post_duration_sec=180)), video(duration_seconds=180.5))
     assert isinstance(outcome, Refused)
     assert "180 seconds" in outcome.message
     assert "180.5" in outcome.message
@@ -118,7 +118,7 @@ def test_a_post_without_text_sends_no_title() -> None:
 
 def test_a_draft_sends_only_the_files_size() -> None:
     script = Script(ok(**TASK))
-    run("init_draft", script, film(158_008_374), options=DRAFT)
+    run("init_draft", script, video(158_008_374), options=DRAFT)
     assert script.asked == ["inbox/video/init/"]
     assert script.calls[0].json == {
         "source_info": {
@@ -284,7 +284,7 @@ def test_an_unusable_response_is_no_answer(answer: HttpResponse) -> None:
     "body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}', b'{"error": "x"}', b'{"error": {"code": 7}}']
 )
 def test_a_response_in_another_form_is_no_answer_with_any_status(step: str, status: int, body: bytes) -> None:
-    """It comes from something in between: no refusal, no spent token, no rate limit."""
+    """It is no refusal, no expired token and no rate limit."""
     with pytest.raises(NoAnswer) as caught:
         run(step, Script(HttpResponse(status, {"retry-after": "300"}, body)), memo=opened())
     assert f"HTTP {status}" in caught.value.message

@@ -1,4 +1,4 @@
-"""TikTok's tokens: whose they are, fresh ones, giving them back, and the consent that brings them."""
+"""OAuth at TikTok: identity, refresh, revocation and consent."""
 
 import json
 from collections.abc import Callable

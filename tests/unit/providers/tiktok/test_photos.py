@@ -1,4 +1,4 @@
-"""Photos: fitted, named by their addresses, and never named twice."""
+"""Photos: fitted, sent by their addresses, and never sent twice."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +12,19 @@ from socialpub.providers.base import Account, Again, Content, Done, ImageLimits,
 from socialpub.providers.responses import AuthExpired, NoAnswer, Throttled
 from socialpub.providers.tiktok import TikTok
 from tests.support.scripted_calls import as_it_is
-from tests.unit.providers.tiktok.script import ADAPTER, DIRECT, DRAFT, Script, envelope, film, job, ok, page, photo, run
+from tests.unit.providers.tiktok.script import (
+    ADAPTER,
+    DIRECT,
+    DRAFT,
+    Script,
+    envelope,
+    job,
+    ok,
+    page,
+    photo,
+    run,
+    video,
+)
 
 TASK = {"publish_id": "p_pub_url~v2.7000"}
 
@@ -97,7 +109,7 @@ def test_an_unreachable_appliance_is_reported_before_the_post(base: str) -> None
     known = Content("", (photo(),), served_from=base)
     problems = ADAPTER.check(known, DIRECT, Account("1"))
     assert [problem.message for problem in problems] == [outcome.message], "known when the post is accepted"
-    assert ADAPTER.check(replace(known, media=(film(),)), DIRECT, Account("1")) == [], "a video is sent"
+    assert ADAPTER.check(replace(known, media=(video(),)), DIRECT, Account("1")) == [], "a video is sent"
 
 
 def test_a_simulated_tiktok_fetches_from_any_address() -> None:

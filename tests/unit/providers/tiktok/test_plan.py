@@ -1,4 +1,4 @@
-"""The plans, how a video is cut, and where its pieces may go."""
+"""The plans of posts and the chunks of a video."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.providers.base import Content, Kind, MediaFile
 from socialpub.providers.tiktok import upload
-from tests.unit.providers.tiktok.script import ADAPTER, DIRECT, DRAFT, film, photo
+from tests.unit.providers.tiktok.script import ADAPTER, DIRECT, DRAFT, photo, video
 
 
 def names(options: dict[str, Any], *media: MediaFile) -> list[str]:
@@ -16,17 +16,17 @@ def names(options: dict[str, Any], *media: MediaFile) -> list[str]:
 
 
 def test_a_short_video_is_committed_by_its_only_chunk() -> None:
-    assert names(DIRECT, film()) == [
+    assert names(DIRECT, video()) == [
         "creator_info prepare", "init_video prepare", "send_last commit", "await_outcome poll",
     ]  # fmt: skip
 
 
 def test_of_a_long_video_all_chunks_but_the_last_only_prepare() -> None:
-    assert names(DIRECT, film(64_000_001))[2:4] == ["send_chunks prepare", "send_last commit"]
+    assert names(DIRECT, video(64_000_001))[2:4] == ["send_chunks prepare", "send_last commit"]
 
 
 def test_a_draft_asks_nothing_about_the_creator_and_ends_in_the_inbox() -> None:
-    assert names(DRAFT, film()) == [
+    assert names(DRAFT, video()) == [
         "init_draft prepare", "send_last commit", "await_outcome poll", "settle_draft poll",
     ]  # fmt: skip
 

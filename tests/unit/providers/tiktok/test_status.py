@@ -1,4 +1,4 @@
-"""After the commit: only TikTok's verdict ends the waiting, and an id is no part of it."""
+"""After the commit: only TikTok's verdict ends the polling."""
 
 from typing import Any
 
@@ -12,7 +12,6 @@ from tests.unit.providers.tiktok.script import (
     PUBLISH_ID,
     Script,
     envelope,
-    film,
     job,
     ok,
     opened,
@@ -20,7 +19,8 @@ from tests.unit.providers.tiktok.script import (
     photo,
     received,
     run,
-    stands,
+    video,
+    with_status,
 )
 
 POST_ID = 7000000000000000123
@@ -28,13 +28,13 @@ STEP = "await_outcome"
 
 
 def complete(*ids: Any, **more: Any) -> HttpResponse:
-    return stands("PUBLISH_COMPLETE", publicaly_available_post_id=list(ids), **more)
+    return with_status("PUBLISH_COMPLETE", publicaly_available_post_id=list(ids), **more)
 
 
 # --- published -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("answer", [stands("PUBLISH_COMPLETE"), complete()])
+@pytest.mark.parametrize("answer", [with_status("PUBLISH_COMPLETE"), complete()])
 def test_a_post_without_an_id_is_published(answer: HttpResponse) -> None:
     script = Script(answer)
     assert run(STEP, script, memo=opened()) == Published(None, None)
@@ -48,7 +48,7 @@ def test_the_first_id_counts_exactly_and_makes_the_link(ids: tuple[Any, ...]) ->
 
 
 def test_the_correct_spelling_of_the_ids_is_also_read() -> None:
-    answer = stands("PUBLISH_COMPLETE", publicly_available_post_id=[POST_ID])
+    answer = with_status("PUBLISH_COMPLETE", publicly_available_post_id=[POST_ID])
     outcome = run(STEP, Script(answer), memo=opened())
     assert isinstance(outcome, Published)
     assert outcome.post_id == str(POST_ID)
@@ -56,7 +56,7 @@ def test_the_correct_spelling_of_the_ids_is_also_read() -> None:
 
 @pytest.mark.parametrize("odd", [[None], [True], ["../x"], [{}], "x", 0, {"a": 1}])
 def test_a_malformed_id_is_ignored(odd: Any) -> None:
-    answer = stands("PUBLISH_COMPLETE", publicaly_available_post_id=odd)
+    answer = with_status("PUBLISH_COMPLETE", publicaly_available_post_id=odd)
     assert run(STEP, Script(answer), memo=opened()) == Published(None, None)
 
 
@@ -94,18 +94,18 @@ def test_a_missing_link_changes_nothing(answer: Any) -> None:
 
 
 def test_a_draft_in_the_inbox_is_settled_with_a_note() -> None:
-    outcome = run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=opened(), options=DRAFT)
+    outcome = run(STEP, Script(with_status("SEND_TO_USER_INBOX")), memo=opened(), options=DRAFT)
     assert isinstance(outcome, Done)
     assert any("in the TikTok inbox" in note for note in outcome.memo["notes"])
     assert run("settle_draft", Script(), memo=outcome.memo, options=DRAFT) == Published(None, None)
 
 
 def test_a_direct_post_in_the_inbox_is_also_settled_with_a_note() -> None:
-    """No step follows in its plan: the note is kept first, then it ends."""
-    waits = run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=opened())
+    """The plan has no further step, so the note is stored before the end."""
+    waits = run(STEP, Script(with_status("SEND_TO_USER_INBOX")), memo=opened())
     assert isinstance(waits, Wait)
     assert any("in the TikTok inbox" in note for note in waits.memo["notes"])
-    assert run(STEP, Script(stands("SEND_TO_USER_INBOX")), memo=waits.memo) == Published(None)
+    assert run(STEP, Script(with_status("SEND_TO_USER_INBOX")), memo=waits.memo) == Published(None)
 
 
 def test_a_draft_that_its_owner_finished_at_once_is_a_post() -> None:
@@ -128,8 +128,8 @@ def test_tiktok_is_asked_less_and_less_often(seconds: float, pause: float) -> No
 
 
 def test_after_half_an_hour_the_reason_is_a_missing_confirmation() -> None:
-    early = run(STEP, Script(stands("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1799)
-    late = run(STEP, Script(stands("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1800)
+    early = run(STEP, Script(with_status("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1799)
+    late = run(STEP, Script(with_status("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1800)
     assert isinstance(early, Wait)
     assert isinstance(late, Wait)
     assert early.reason == "TikTok is processing the photos"
@@ -137,7 +137,7 @@ def test_after_half_an_hour_the_reason_is_a_missing_confirmation() -> None:
 
 
 def test_an_unknown_status_means_work_in_progress() -> None:
-    assert isinstance(run(STEP, Script(stands("NEVER_HEARD_OF")), memo=opened()), Wait)
+    assert isinstance(run(STEP, Script(with_status("NEVER_HEARD_OF")), memo=opened()), Wait)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_an_uncertain_last_chunk_is_polled_until_an_hour_after_its_address_expir
     memo = opened(5, seconds_left=3000, out=True, watched="The connection broke.")
 
     def at(seconds: float, memo: Memo, count: int) -> Outcome:
-        return run(STEP, Script(received(count)), film(64_000_001), memo=memo, seconds=seconds)
+        return run(STEP, Script(received(count)), video(64_000_001), memo=memo, seconds=seconds)
 
     early = at(3059, memo, 0)
     assert early == Wait(60, early.reason if isinstance(early, Wait) else "", memo)
@@ -181,22 +181,24 @@ def test_an_uncertain_last_chunk_is_polled_until_an_hour_after_its_address_expir
     assert isinstance(at(9e4, still_moving.memo, 64_000_001), Wait), "whole after all"
 
 
-@pytest.mark.parametrize("told", [stands("PROCESSING_UPLOAD"), stands("NEVER_HEARD_OF"), received(64_000_001)])
-def test_a_missing_byte_count_proves_nothing(told: HttpResponse) -> None:
+@pytest.mark.parametrize(
+    "state", [with_status("PROCESSING_UPLOAD"), with_status("NEVER_HEARD_OF"), received(64_000_001)]
+)
+def test_a_missing_byte_count_proves_nothing(state: HttpResponse) -> None:
     memo = opened(5, seconds_left=-9e4, out=True, watched="The connection broke.", short=[0, 0])
-    assert isinstance(run(STEP, Script(told), film(64_000_001), memo=memo), Wait)
+    assert isinstance(run(STEP, Script(state), video(64_000_001), memo=memo), Wait)
 
 
 def test_a_low_count_of_an_accepted_video_is_only_late() -> None:
     memo = opened(6, seconds_left=-9e4, out=True)
-    assert isinstance(run(STEP, Script(received(0)), film(64_000_001), memo=memo), Wait)
+    assert isinstance(run(STEP, Script(received(0)), video(64_000_001), memo=memo), Wait)
 
 
 # --- failed ----------------------------------------------------------------------------------------------------------
 
 
 def failed(reason: str | None) -> HttpResponse:
-    return stands("FAILED", **({"fail_reason": reason} if reason else {}))
+    return with_status("FAILED", **({"fail_reason": reason} if reason else {}))
 
 
 @pytest.mark.parametrize(
@@ -244,24 +246,24 @@ def test_a_passing_failure_gets_one_new_task_and_no_third(reason: str, seconds: 
 
 
 @pytest.mark.parametrize(
-    "told",
+    "state",
     [
         received(64_000_001),
-        stands("PROCESSING_UPLOAD"),
-        stands("NEVER_HEARD_OF"),
-        stands("PUBLISH_COMPLETE"),
-        stands("SEND_TO_USER_INBOX"),
-        stands("FAILED", fail_reason="internal"),
+        with_status("PROCESSING_UPLOAD"),
+        with_status("NEVER_HEARD_OF"),
+        with_status("PUBLISH_COMPLETE"),
+        with_status("SEND_TO_USER_INBOX"),
+        with_status("FAILED", fail_reason="internal"),
     ],
 )
-def test_a_video_that_tiktok_may_have_is_only_polled(told: HttpResponse) -> None:
-    script = Script(told)
-    assert ADAPTER.recover(job(script, film(64_000_001), memo=opened(5))) == Done(opened(5))
+def test_a_video_that_tiktok_may_have_is_only_polled(state: HttpResponse) -> None:
+    script = Script(state)
+    assert ADAPTER.recover(job(script, video(64_000_001), memo=opened(5))) == Done(opened(5))
 
 
 def test_a_video_whose_last_bytes_are_missing_is_not_there() -> None:
     for got in (0, 50_000_000, 64_000_000):
-        assert ADAPTER.recover(job(Script(received(got)), film(64_000_001), memo=opened(5))) == Readback(whole=False)
+        assert ADAPTER.recover(job(Script(received(got)), video(64_000_001), memo=opened(5))) == Readback(whole=False)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What an owner may say about a post on TikTok, and what TikTok would refuse."""
+"""The options, checks and notes of a post on TikTok."""
 
 from dataclasses import replace
 from pathlib import Path

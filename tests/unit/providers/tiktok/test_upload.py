@@ -1,4 +1,4 @@
-"""The bytes: in order, resumed where TikTok says, never anew once TikTok may have the last of them."""
+"""The upload: ordered, resumed at TikTok's count, and never restarted when the last chunk may have arrived."""
 
 import pytest
 
@@ -11,17 +11,17 @@ from tests.unit.providers.tiktok.script import (
     PUBLISH_ID,
     Script,
     envelope,
-    film,
     opened,
     page,
     put,
     received,
     run,
-    stands,
+    video,
+    with_status,
 )
 
 SIZE = 64_000_001
-LONG = film(SIZE)
+LONG = video(SIZE)
 """Six chunks: five of ten million bytes, and the rest."""
 STATUS = "status/fetch/"
 
@@ -50,7 +50,7 @@ def test_chunks_go_in_order_and_stop_before_the_last() -> None:
 
 def test_a_put_uses_the_given_address_and_the_files_type() -> None:
     script = Script(put(201))
-    run("send_last", script, film(mime_type="video/quicktime"), memo=opened())
+    run("send_last", script, video(mime_type="video/quicktime"), memo=opened())
     call = script.calls[0]
     assert (call.method, call.path) == ("PUT", ADDRESS)
     assert call.request["headers"] == {"content-type": "video/quicktime", "content-range": "bytes 0-14999999/15000000"}
@@ -74,8 +74,8 @@ def test_chunks_of_a_dead_worker_are_not_sent_again() -> None:
 
 
 def test_a_lagging_count_is_ignored() -> None:
-    for told in (received(CHUNK), stands("PROCESSING_UPLOAD"), received(CHUNK + 1)):
-        script = Script(told, put(206))
+    for state in (received(CHUNK), with_status("PROCESSING_UPLOAD"), received(CHUNK + 1)):
+        script = Script(state, put(206))
         run("send_chunks", script, LONG, memo=opened(4))
         assert script.asked == [STATUS, chunk(4)]
 
@@ -152,7 +152,7 @@ def test_a_draft_restarts_with_its_own_first_step() -> None:
     [
         envelope(400, "invalid_publish_id"),
         envelope(400, "token_not_authorized_for_specified_publish_id"),
-        stands("FAILED", fail_reason="internal"),
+        with_status("FAILED", fail_reason="internal"),
     ],
 )
 def test_a_task_unknown_to_tiktok_restarts(answer: HttpResponse) -> None:
@@ -184,7 +184,7 @@ def test_an_address_is_checked_again_at_each_use(step: str) -> None:
 
 @pytest.mark.parametrize("status", [200, 206, 400, 401, 403, 404, 410, 416, 503])
 def test_a_page_instead_of_the_upload_host_proves_nothing(status: int) -> None:
-    """Neither that a chunk was taken nor that the upload is gone."""
+    """It proves neither success nor loss of the upload."""
     for answer in (page(status), HttpResponse(status, {"content-type": "text/html"}, b"Blocked")):
         with pytest.raises(NoAnswer):
             run("send_chunks", Script(received(0), answer), LONG, memo=opened())
@@ -211,24 +211,24 @@ def test_a_connection_that_failed_is_left_to_the_engine() -> None:
 
 
 OPEN = [NoAnswer("cut"), put(204), page(403), *(put(code) for code in (302, 400, 401, 403, 404, 410, 416, 429, 503))]
-"""What may be answered to a last chunk although it arrived."""
+"""Responses that may follow the arrival of the last chunk."""
 
 
 @pytest.mark.parametrize("answer", OPEN)
 @pytest.mark.parametrize(
-    "told",
+    "state",
     [
         received(SIZE),
-        stands("PUBLISH_COMPLETE"),
-        stands("SEND_TO_USER_INBOX", uploaded_bytes=0),
-        stands("FAILED", fail_reason="spam_risk"),
+        with_status("PUBLISH_COMPLETE"),
+        with_status("SEND_TO_USER_INBOX", uploaded_bytes=0),
+        with_status("FAILED", fail_reason="spam_risk"),
     ],
 )
 @pytest.mark.parametrize("unknown_before", [False, True])
 def test_a_complete_byte_count_means_arrival_after_any_response(
-    answer: HttpResponse | Exception, told: HttpResponse, unknown_before: bool
+    answer: HttpResponse | Exception, state: HttpResponse, unknown_before: bool
 ) -> None:
-    outcome = run("send_last", Script(answer, told), LONG, memo=opened(5), unknown_before=unknown_before)
+    outcome = run("send_last", Script(answer, state), LONG, memo=opened(5), unknown_before=unknown_before)
     assert isinstance(outcome, Done)
     assert outcome.memo["publish_id"] == PUBLISH_ID
     assert not outcome.memo["upload"].get("watched")
@@ -244,25 +244,25 @@ UNHEARD = [
     envelope(401, "scope_not_authorized"),
     envelope(400, "invalid_publish_id"),
     envelope(400, "token_not_authorized_for_specified_publish_id"),
-    stands("PROCESSING_UPLOAD"),
-    stands("NEVER_HEARD_OF"),
+    with_status("PROCESSING_UPLOAD"),
+    with_status("NEVER_HEARD_OF"),
     received(0),
     received(5 * CHUNK),
 ]
-"""What TikTok may say about a task of which it does not count every byte, or not yet."""
+"""TikTok's responses without a complete byte count."""
 
 
 @pytest.mark.parametrize("answer", OPEN)
-@pytest.mark.parametrize("told", UNHEARD)
+@pytest.mark.parametrize("state", UNHEARD)
 def test_the_outcome_is_unknown_after_the_first_try_and_polled_after_the_second(
-    answer: HttpResponse | Exception, told: HttpResponse | Exception
+    answer: HttpResponse | Exception, state: HttpResponse | Exception
 ) -> None:
-    first = run("send_last", Script(answer, told), LONG, memo=opened(5, out=False))
+    first = run("send_last", Script(answer, state), LONG, memo=opened(5, out=False))
     assert isinstance(first, Unknown)
     assert first.memo is not None
     assert first.memo["upload"]["out"] is True
     assert first.memo["publish_id"] == PUBLISH_ID
-    script = Script(answer, told)
+    script = Script(answer, state)
     second = run("send_last", script, LONG, memo=first.memo, unknown_before=True)
     assert script.asked == [chunk(5), STATUS], "the same bytes, to the same task"
     assert isinstance(second, Done)
@@ -296,7 +296,7 @@ def test_a_new_task_is_begun_only_when_no_try_of_the_last_chunk_can_have_left() 
     for memo in (opened(5, seconds_left=0, out=True), untold):
         script = Script(received(5 * CHUNK))
         assert isinstance(run("send_last", script, LONG, memo=memo), Unknown), "nor when the memo does not say"
-        assert script.asked == [STATUS], "the address is not used any more"
+        assert script.asked == [STATUS], "the expired address is not used"
     watched = run("send_last", Script(received(5 * CHUNK)), LONG, memo=never_sent, unknown_before=True)
     assert isinstance(watched, Done)
     assert watched.memo["upload"]["watched"]

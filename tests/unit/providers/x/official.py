@@ -1,4 +1,4 @@
-"""X's own OpenAPI documents, two generations: a request is right when either describes all of it, never a mixture."""
+"""Compares scripted requests with X's two OpenAPI documents: one of them must describe the whole request."""
 
 import json
 import re
@@ -12,12 +12,12 @@ from tests.support.provider_documents import document
 
 GENERATIONS = ("x.json", "x-2.166.json")
 UNDESCRIBED = ("/2/oauth2/token", "/2/oauth2/revoke")
-"""Only told on X's pages."""
+"""Only on X's pages."""
 
 
 @cache
 def present() -> bool:
-    """Whether the documents are there. A conversation is worth testing without them; `test_official.py` says so."""
+    """Return whether the documents exist. `test_official.py` reports missing documents."""
     try:
         return all(_load(name) for name in GENERATIONS)
     except pytest.skip.Exception:
@@ -25,7 +25,7 @@ def present() -> bool:
 
 
 def complaints(method: str, path: str, params: dict[str, str], body: Any, fields: dict[str, str] | None) -> list[str]:
-    """Why no document describes the request; empty when one does, or when the documents are missing."""
+    """Return the complaints about the request, none without the documents."""
     if path in UNDESCRIBED or not present():
         return []
     found: list[str] = []
@@ -52,7 +52,7 @@ def _against(
     wrong = list(_wrong_params(described, operation, params))
     content = operation.get("requestBody", {}).get("content")
     if content is None:
-        # `finalize` has none in either document, and is refused without a JSON object all the same.
+        # Neither document has a body for `finalize`, but X refuses the call without a JSON object.
         return wrong + ([] if body in (None, {}) and fields is None else ["it has no body"])
     if fields is not None:
         schema = content["multipart/form-data"]["schema"]
@@ -62,7 +62,7 @@ def _against(
 
 
 def parts(path: str) -> tuple[set[str], set[str]]:
-    """The parts that a form sent to `path` may have in the newest document, and those that it must have."""
+    """Return the allowed and the required parts of a form in the newest document."""
     described = _load(GENERATIONS[0])
     operation = _operation(described, "POST", path) or {"requestBody": {"content": {}}}
     schema = operation["requestBody"]["content"].get("multipart/form-data", {}).get("schema", {})

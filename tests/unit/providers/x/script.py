@@ -1,4 +1,4 @@
-"""A written conversation with X: each call gets the next answer, and is held against X's own documents."""
+"""A scripted X: each call gets the next response and is compared with X's documents."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -31,7 +31,7 @@ def problem(status: int, detail: str, type: str = "about:blank", **more: Any) ->
 
 
 def invalid(message: str) -> HttpResponse:
-    """X's way of saying 400."""
+    """Return X's form of a 400."""
     return answer(
         400,
         {
@@ -52,7 +52,7 @@ class CallOfX(SentCall):
 
 
 class Script(ScriptedCalls):
-    """Held against X's own documents."""
+    """Compares each request with X's documents."""
 
     def read(self, method: str, url: str, request: dict[str, Any]) -> SentCall:
         assert url.startswith(API)
@@ -63,9 +63,9 @@ class Script(ScriptedCalls):
         return call
 
 
-def picture(position: int = 0, **other: Any) -> MediaFile:
+def image(position: int = 0, **other: Any) -> MediaFile:
     facts = {"width": 1200, "height": 675, "frames": 1}
-    media = MediaFile(position, "image", "image/jpeg", 120_000, Path("/media/picture"), "holiday.jpg", facts=facts)
+    media = MediaFile(position, "image", "image/jpeg", 120_000, Path("/media/image"), "holiday.jpg", facts=facts)
     return replace(media, **other)
 
 
@@ -74,9 +74,9 @@ def gif(position: int = 0, **facts: Any) -> MediaFile:
     return MediaFile(position, "image", "image/gif", 2_000_000, Path("/media/gif"), "dance.gif", facts=measured)
 
 
-def film(position: int = 0, size_bytes: int = 2_500_000, **facts: Any) -> MediaFile:
+def video(position: int = 0, size_bytes: int = 2_500_000, **facts: Any) -> MediaFile:
     measured = {"width": 1280, "height": 720, "duration_seconds": 12.0, "frame_rate": 30.0, "has_audio": True, **facts}
-    return MediaFile(position, "video", "video/mp4", size_bytes, Path("/media/film"), "trip.mp4", facts=measured)
+    return MediaFile(position, "video", "video/mp4", size_bytes, Path("/media/video"), "trip.mp4", facts=measured)
 
 
 def account(*scopes: str, **facts: Any) -> Account:
@@ -94,7 +94,7 @@ def run(step: str, script: Script, text: str = "Hello", *media: MediaFile, **mor
 
 
 def uploaded(*ids: str, ready_seconds_ago: float = 60.0, **more: Any) -> Memo:
-    """The memo of files that X has and knows."""
+    """Return the memo of uploaded files."""
     return {
         "media": {
             str(index): {

@@ -1,4 +1,4 @@
-"""What X would refuse is told before anything is sent: the rule, the limit and what was found."""
+"""The checks and notes of a post on X name the rule, the limit and the value."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from socialpub.core.errors import FieldError
 from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.x import text as x_text
-from tests.unit.providers.x.script import ADAPTER, account, film, gif, picture
+from tests.unit.providers.x.script import ADAPTER, account, gif, image, video
 
 
 def check(text: str, *media: MediaFile, who: Account | None = None, **options: Any) -> list[FieldError]:
@@ -21,14 +21,14 @@ def check(text: str, *media: MediaFile, who: Account | None = None, **options: A
         ("Hello", ()),
         ("한" * 140, ()),
         ("x" * 256 + " https://example.com/" + "y" * 300, ()),
-        ("", (picture(),)),
-        ("four", tuple(picture(index) for index in range(4))),
+        ("", (image(),)),
+        ("four", tuple(image(index) for index in range(4))),
         ("", (gif(),)),
-        ("", (film(),)),
-        ("", (picture(), gif(1, frames=1))),
+        ("", (video(),)),
+        ("", (image(), gif(1, frames=1))),
         ("$AAPL costs $25", ()),
-        ("", (film(duration_seconds=1200.4, frame_rate=60.02, width=1080, height=1920),)),
-        ("", (MediaFile(0, "video", "video/mp4", 10, film().path, "unmeasured.mp4"),)),
+        ("", (video(duration_seconds=1200.4, frame_rate=60.02, width=1080, height=1920),)),
+        ("", (MediaFile(0, "video", "video/mp4", 10, video().path, "unmeasured.mp4"),)),
     ],
 )
 def test_a_post_that_x_accepts_has_no_errors(text: str, media: tuple[MediaFile, ...]) -> None:
@@ -43,20 +43,20 @@ def test_a_post_that_x_accepts_has_no_errors(text: str, media: tuple[MediaFile, 
         ("한" * 141, (), ("post", "body"), ("280", "282")),
         ("a\ufffeb", (), ("post", "body"), ("U+FFFE",)),
         ("$AAPL and $TSLA", (), ("post", "body"), ("1 cashtag", "2", "$AAPL, $TSLA")),
-        ("", tuple(picture(index) for index in range(5)), ("media",), ("4", "5")),
-        ("", (film(), picture(1)), ("media",), ("one video", "2")),
+        ("", tuple(image(index) for index in range(5)), ("media",), ("4", "5")),
+        ("", (video(), image(1)), ("media",), ("one video", "2")),
         ("", (gif(), gif(1)), ("media",), ("one animated GIF", "2")),
-        ("", (picture(alt="x" * 1001),), ("media", 0, "alt"), ("1000", "1001")),
+        ("", (image(alt="x" * 1001),), ("media", 0, "alt"), ("1000", "1001")),
         ("", (replace(gif(), size_bytes=15_000_001),), ("media", 0), ("15000000", "15000001")),
         ("", (gif(width=1281),), ("media", 0), ("1280×1080", "1281×300")),
         ("", (gif(width=1100, height=1090),), ("media", 0), ("1280×1080", "1100×1090")),
         ("", (gif(frames=351),), ("media", 0), ("350", "351")),
         ("", (gif(width=1280, height=1080, frames=300),), ("media", 0), ("300000000", "414720000")),
-        ("", (film(duration_seconds=0.2),), ("media", 0), ("0.5", "0.2")),
-        ("", (film(duration_seconds=1201.0),), ("media", 0), ("20 minutes", "20.0")),
-        ("", (film(frame_rate=120.0),), ("media", 0), ("60", "120")),
-        ("", (film(width=16, height=16),), ("media", 0), ("32×32", "16×16")),
-        ("", (film(width=1280, height=400),), ("media", 0), ("3:1", "1280×400")),
+        ("", (video(duration_seconds=0.2),), ("media", 0), ("0.5", "0.2")),
+        ("", (video(duration_seconds=1201.0),), ("media", 0), ("20 minutes", "20.0")),
+        ("", (video(frame_rate=120.0),), ("media", 0), ("60", "120")),
+        ("", (video(width=16, height=16),), ("media", 0), ("32×32", "16×16")),
+        ("", (video(width=1280, height=400),), ("media", 0), ("3:1", "1280×400")),
     ],
 )
 def test_an_error_names_the_rule_the_limit_and_the_value(
@@ -78,7 +78,7 @@ def test_an_error_names_the_rule_the_limit_and_the_value(
     ],
 )
 def test_subscribers_have_higher_limits(facts: dict[str, str]) -> None:
-    assert check("x" * 5000, film(duration_seconds=7000.0), who=account(**facts)) == []
+    assert check("x" * 5000, video(duration_seconds=7000.0), who=account(**facts)) == []
 
 
 def test_the_blue_tick_alone_is_no_subscription() -> None:
@@ -86,7 +86,7 @@ def test_the_blue_tick_alone_is_no_subscription() -> None:
 
 
 def test_a_quoted_post_and_media_exclude_each_other() -> None:
-    (problem,) = check("", picture(), quotePostId="1")
+    (problem,) = check("", image(), quotePostId="1")
     assert problem.path == ("providerOptions", "x", "quotePostId")
     assert check("Look", quotePostId="1") == []
 
@@ -94,7 +94,7 @@ def test_a_quoted_post_and_media_exclude_each_other() -> None:
 def test_a_missing_scope_is_an_error_when_it_is_needed() -> None:
     who = account("tweet.read", "tweet.write", "users.read")
     assert check("Hello", who=who) == []
-    (problem,) = check("Hello", picture(), who=who)
+    (problem,) = check("Hello", image(), who=who)
     assert "media.write" in problem.message
     assert check("Hello", who=account("tweet.read"))[0].path == ("profiles",)
 
@@ -108,7 +108,7 @@ def test_a_note_names_the_price_of_a_link() -> None:
 
 
 def test_a_note_names_the_prices_of_alt_texts_and_read_backs() -> None:
-    described = picture(alt="A bike"), picture(1), picture(2, alt="A car"), gif(3, frames=1)
+    described = image(alt="A bike"), image(1), image(2, alt="A car"), gif(3, frames=1)
     (note,) = ADAPTER.notes(Content("Hi", described), {})
     for part in (
         "0.005 USD for each alt text. This post has 2",
@@ -119,7 +119,7 @@ def test_a_note_names_the_prices_of_alt_texts_and_read_backs() -> None:
     (both,) = ADAPTER.notes(Content("see README.md", described), {})
     assert "0.200" in both
     assert both.count("each post read") == 1
-    assert ADAPTER.notes(Content("Hi", (picture(),)), {}) == []
+    assert ADAPTER.notes(Content("Hi", (image(),)), {}) == []
 
 
 @pytest.mark.parametrize("option", ["quotePostId", "communityId", "shareWithFollowers"])
@@ -133,7 +133,7 @@ def test_a_closed_option_is_a_note_and_no_error(option: str) -> None:
 
 
 def test_a_video_that_some_accounts_may_not_post_is_only_a_note() -> None:
-    media = replace(film(width=1920, height=1080), alt="A trip", mime_type="video/webm")
+    media = replace(video(width=1920, height=1080), alt="A trip", mime_type="video/webm")
     assert check("", media) == []
     notes = " ".join(ADAPTER.notes(Content("", (media,)), {}))
     for part in ("alt text", "1920×1080", "WebM"):
@@ -143,11 +143,11 @@ def test_a_video_that_some_accounts_may_not_post_is_only_a_note() -> None:
 @pytest.mark.parametrize(
     ("media", "parts"),
     [
-        (film(duration_seconds=141.0), ("longer than 140 seconds", "141 seconds", "without a subscription")),
-        (film(video_codec="hevc", audio_codec="aac"), ("H.264", "HEVC (H.265)", "iPhones")),
-        (film(video_codec="h264", audio_codec="opus"), ("AAC", "has Opus")),
-        (film(video_codec="av1", audio_codec="mp3"), ("AV1 and MP3",)),
-        (picture(mime_type="image/webp", facts={"frames": 3}), ("animated WebP", "GIF or a video")),
+        (video(duration_seconds=141.0), ("longer than 140 seconds", "141 seconds", "without a subscription")),
+        (video(video_codec="hevc", audio_codec="aac"), ("H.264", "HEVC (H.265)", "iPhones")),
+        (video(video_codec="h264", audio_codec="opus"), ("AAC", "has Opus")),
+        (video(video_codec="av1", audio_codec="mp3"), ("AV1 and MP3",)),
+        (image(mime_type="image/webp", facts={"frames": 3}), ("animated WebP", "GIF or a video")),
     ],
 )
 def test_media_that_x_may_refuse_after_the_upload_are_a_note(media: MediaFile, parts: tuple[str, ...]) -> None:
@@ -161,10 +161,10 @@ def test_media_that_x_may_refuse_after_the_upload_are_a_note(media: MediaFile, p
 @pytest.mark.parametrize(
     "media",
     [
-        film(duration_seconds=140.9, video_codec="h264", audio_codec="aac"),
-        film(),
-        film(has_audio=False, video_codec="h264"),
-        picture(mime_type="image/webp"),
+        video(duration_seconds=140.9, video_codec="h264", audio_codec="aac"),
+        video(),
+        video(has_audio=False, video_codec="h264"),
+        image(mime_type="image/webp"),
     ],
 )
 def test_documented_and_unmeasured_values_have_no_note(media: MediaFile) -> None:
@@ -172,7 +172,7 @@ def test_documented_and_unmeasured_values_have_no_note(media: MediaFile) -> None
 
 
 def test_subscribers_get_no_note_about_long_and_large_videos() -> None:
-    media = film(duration_seconds=3000.0, width=1920, height=1080)
+    media = video(duration_seconds=3000.0, width=1920, height=1080)
     assert ADAPTER.notes(Content("", (media,)), {}, account(subscription_type="Premium")) == []
     assert len(ADAPTER.notes(Content("", (media,)), {}, account())) == 2
 
@@ -204,7 +204,7 @@ def test_mentions_of_the_account_itself_and_of_the_replied_account_have_no_note(
 
 
 def test_a_text_is_weighed_once_for_all_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`POST /posts/validate` may name a hundred profiles, and needs no more than a key that reads."""
+    """`POST /posts/validate` may name a hundred profiles and needs only a read key."""
     weighed: list[str] = []
     find = x_text.find_links
     monkeypatch.setattr(x_text, "find_links", lambda text: weighed.append(text) or find(text))

@@ -1,4 +1,4 @@
-"""The one call that makes the post: sent once, and never answered with a guess."""
+"""The call that creates the post, and the meaning of each response."""
 
 from datetime import timedelta
 from email.utils import format_datetime
@@ -22,14 +22,14 @@ from tests.unit.providers.x.script import (
     Script,
     answer,
     data,
-    film,
     gif,
+    image,
     invalid,
     job,
-    picture,
     problem,
     run,
     uploaded,
+    video,
 )
 
 DUPLICATE = problem(403, "You are not allowed to create a Tweet with duplicate content.")
@@ -61,7 +61,7 @@ def test_the_body_has_the_chosen_options_without_defaults() -> None:
         "shareWithFollowers": True,
     }
     script = Script(data(201, id="1"))
-    run("create_post", script, "Hi", picture(0), picture(1), memo=uploaded("11", "12"), options=chosen)
+    run("create_post", script, "Hi", image(0), image(1), memo=uploaded("11", "12"), options=chosen)
     assert script.calls[0].json == {
         "text": "Hi",
         "media": {"media_ids": ["11", "12"]},
@@ -81,7 +81,7 @@ def test_the_reply_setting_everyone_is_left_out() -> None:
 
 def test_an_image_needs_no_text() -> None:
     script = Script(data(201, id="1"))
-    run("create_post", script, "", picture(), memo=uploaded("11"))
+    run("create_post", script, "", image(), memo=uploaded("11"))
     assert script.calls[0].json == {"text": "", "media": {"media_ids": ["11"]}}, "an absent one is refused by some"
 
 
@@ -159,7 +159,7 @@ REFUSED: list[tuple[HttpResponse, str, float]] = [
     (problem(403, "Your account is not permitted to access this feature"), "Try again later", 3600),
     (answer(403, {"errors": [{"code": 226, "message": "This request looks like it might be automated."}]}),
      "automated spam", 6 * 3600),
-    (problem(403, "Something that nobody has seen yet"), "Something that nobody has seen yet", 0),
+    (problem(403, "Something new"), "Something new", 0),
     (problem(404, "Not Found", "https://api.x.com/2/problems/resource-not-found"), "no longer exists", 0),
     (problem(413, "Payload Too Large"), "smaller media", 0),
     (problem(409, "Conflict", "https://api.x.com/2/problems/conflict"), "Conflict", 0),
@@ -296,7 +296,7 @@ def test_a_refusal_that_quotes_our_own_words_about_duplicates_is_none() -> None:
 
 
 def test_fresh_invalid_media_wait_once_then_are_sent_again_once_then_fail() -> None:
-    media = picture()
+    media = image()
     back: dict[str, int] = {}
     first = run(
         "create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=3), back=back
@@ -317,7 +317,7 @@ def test_fresh_invalid_media_wait_once_then_are_sent_again_once_then_fail() -> N
 
 
 def test_old_invalid_media_are_sent_again_once_and_created_at_most_three_times() -> None:
-    media = film()
+    media = video()
     back: dict[str, int] = {}
     first = run(
         "create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=uploaded("1", ready_seconds_ago=30), back=back
@@ -333,7 +333,7 @@ def test_old_invalid_media_are_sent_again_once_and_created_at_most_three_times()
 
 def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything_is_created() -> None:
     script = Script()
-    outcome = run("create_post", script, "Hi", picture(0), picture(1), memo=uploaded("1", "2"), seconds=24 * 3600)
+    outcome = run("create_post", script, "Hi", image(0), image(1), memo=uploaded("1", "2"), seconds=24 * 3600)
     assert isinstance(outcome, Again)
     assert outcome.step == "upload:0"
     assert script.calls == []
@@ -357,11 +357,11 @@ def test_no_token_of_an_answer_reaches_a_message() -> None:
     ("media", "names"),
     [
         ((), ["create_post"]),
-        ((picture(),), ["upload:0", "create_post"]),
-        ((picture(0, alt="A bike"), picture(1)), ["upload:0", "alt:0", "upload:1", "create_post"]),
+        ((image(),), ["upload:0", "create_post"]),
+        ((image(0, alt="A bike"), image(1)), ["upload:0", "alt:0", "upload:1", "create_post"]),
         ((gif(),), ["init:0", "append:0", "finalize:0", "await:0", "create_post"]),
         ((gif(frames=1),), ["upload:0", "create_post"]),
-        ((film(),), ["init:0", "append:0", "finalize:0", "await:0", "create_post"]),
+        ((video(),), ["init:0", "append:0", "finalize:0", "await:0", "create_post"]),
     ],
 )
 def test_a_plan_prepares_every_file_and_commits_once(media: tuple[Any, ...], names: list[str]) -> None:

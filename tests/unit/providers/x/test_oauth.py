@@ -1,4 +1,4 @@
-"""Tokens of X: only an answer that speaks of the token itself sends the owner back to the consent page."""
+"""OAuth at X: only a response about the token itself requires a new consent."""
 
 from collections.abc import Callable
 from typing import Any, cast

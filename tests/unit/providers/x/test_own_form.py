@@ -1,4 +1,4 @@
-"""What is not written as X writes it was not said by X: a page, nothing, or the JSON of a gateway is no answer."""
+"""A body in another form than X's (a page, nothing, a gateway's JSON) is no answer."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -9,7 +9,7 @@ from socialpub.providers.base import Again, Refused, Wait
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, NoAnswer
 from socialpub.providers.x.client import read_error
-from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, data, film, job, picture, problem, run, uploaded
+from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, data, image, job, problem, run, uploaded, video
 
 STATUSES = (302, 400, 401, 402, 403, 404, 407, 408, 409, 413, 421, 425, 429, 431, 451, 500, 502, 503, 520)
 FOREIGN: dict[str, Any] = {
@@ -30,20 +30,20 @@ FOREIGN: dict[str, Any] = {
         "detail": "The site owner has blocked you.",
     },
 }
-FILM = film(size_bytes=10)
+VIDEO = video(size_bytes=10)
 OPENED = {"media": {"0": {**uploaded("77")["media"]["0"], "ready_at": None, "segment": 0, "chunk_bytes": 1 << 20}}}
 
 
-def look(script: Script) -> Any:
+def read_back(script: Script) -> Any:
     return ADAPTER.recover(job(script, since=lambda: NOW))
 
 
 CALLS: dict[str, Callable[[Script], Any]] = {
     "the post": lambda script: run("create_post", script),
-    "the beginning of an upload": lambda script: run("init:0", script, "Hi", FILM),
-    "the end of an upload": lambda script: run("finalize:0", script, "Hi", FILM, memo=OPENED),
-    "the question after the processing": lambda script: run("await:0", script, "Hi", FILM, memo=OPENED),
-    "the look": look,
+    "the beginning of an upload": lambda script: run("init:0", script, "Hi", VIDEO),
+    "the end of an upload": lambda script: run("finalize:0", script, "Hi", VIDEO, memo=OPENED),
+    "the question after the processing": lambda script: run("await:0", script, "Hi", VIDEO, memo=OPENED),
+    "the read-back": read_back,
     "the account": lambda script: ADAPTER.oauth.identify(cast(Http, script), "AT", frozenset()),
     "a refresh": lambda script: ADAPTER.oauth.refresh(cast(Http, script), "RT"),
     "an exchange": lambda script: ADAPTER.oauth.exchange(cast(Http, script), "c", "http://a/b", "v" * 43),
@@ -68,30 +68,30 @@ def test_a_page_instead_of_a_success_is_no_answer(call: Callable[[Script], Any])
 @pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 503])
 def test_a_segment_and_an_image_are_sent_again_after_a_foreign_body(status: int, body: Any) -> None:
-    for step, media, memo in (("append:0", FILM, OPENED), ("upload:0", picture(), None)):
+    for step, media, memo in (("append:0", VIDEO, OPENED), ("upload:0", image(), None)):
         with pytest.raises(NoAnswer):
             run(step, Script(answer(status, body)), "Hi", media, memo=memo)
 
 
 def test_a_page_after_a_segment_does_not_count_as_sent() -> None:
     with pytest.raises(NoAnswer):
-        run("append:0", Script(answer(200, FOREIGN["a page"])), "Hi", FILM, memo=OPENED)
+        run("append:0", Script(answer(200, FOREIGN["a page"])), "Hi", VIDEO, memo=OPENED)
 
 
 @pytest.mark.parametrize("status", [413, 431])
 @pytest.mark.parametrize("body", [None, b"<html>413 Request Entity Too Large</html>"])
 def test_the_edge_refuses_large_files_without_a_message(status: int, body: Any) -> None:
-    media = film(size_bytes=3_000_000)
+    media = video(size_bytes=3_000_000)
     smaller = run("append:0", Script(answer(status, body)), "Hi", media, memo=OPENED)
     assert isinstance(smaller, Again)
     assert smaller.step == "init:0"
     assert smaller.memo["media"]["0"]["chunk_bytes"] == 1 << 19
-    assert isinstance(run("upload:0", Script(answer(status, body)), "Hi", picture()), Again)
+    assert isinstance(run("upload:0", Script(answer(status, body)), "Hi", image()), Again)
 
 
 def test_an_alt_text_that_met_a_page_is_tried_again() -> None:
     for status in (200, 401, 403):
-        media = picture(alt="A bike")
+        media = image(alt="A bike")
         outcome = run("alt:0", Script(answer(status, b"<html>")), "Hi", media, memo=uploaded("11"))
         assert isinstance(outcome, Wait)
 
@@ -118,12 +118,12 @@ def test_xs_own_shapes_are_known(own: HttpResponse) -> None:
 
 def test_a_refusal_in_xs_own_form_still_is_one() -> None:
     assert isinstance(run("create_post", Script(problem(403, "Forbidden"))), Refused)
-    assert isinstance(run("init:0", Script(problem(403, "Forbidden")), "Hi", FILM), Refused)
+    assert isinstance(run("init:0", Script(problem(403, "Forbidden")), "Hi", VIDEO), Refused)
 
 
 def test_a_status_without_data_is_no_finished_video() -> None:
     for body in ({}, {"meta": {}}, {"data": []}):
         for step in ("await:0", "finalize:0"):
             with pytest.raises(NoAnswer):
-                run(step, Script(answer(200, body)), "Hi", FILM, memo=OPENED)
-    assert isinstance(run("await:0", Script(data(id="77")), "Hi", FILM, memo=OPENED), Wait)
+                run(step, Script(answer(200, body)), "Hi", VIDEO, memo=OPENED)
+    assert isinstance(run("await:0", Script(data(id="77")), "Hi", VIDEO, memo=OPENED), Wait)

@@ -1,4 +1,4 @@
-"""The account is read back as X shows it: what could be our post is found, what is not is left alone."""
+"""Read-backs of an account on X: our post is found, and other posts are ignored."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,13 +8,13 @@ import pytest
 from socialpub.providers.base import CannotTell, MediaFile, Readback
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from socialpub.providers.x import X
-from tests.unit.providers.x.script import NOW, SECTION, Script, answer, film, invalid, job, picture, problem
+from tests.unit.providers.x.script import NOW, SECTION, Script, answer, image, invalid, job, problem, video
 
 
 def shown(
     post_id: str, text: str, *urls: dict[str, Any], media: int = 0, key: str = "3", **more: Any
 ) -> dict[str, Any]:
-    """A post as X's timeline shows it."""
+    """Return a post of X's timeline."""
     post: dict[str, Any] = {"id": post_id, "text": text, "created_at": "2026-11-21T12:00:01.000Z", **more}
     if urls:
         post["entities"] = {"urls": list(urls)}
@@ -37,23 +37,23 @@ def timeline(*posts: dict[str, Any], next_token: str | None = None) -> HttpRespo
 SINCE = NOW - timedelta(minutes=3)
 
 
-def look(
+def read_back(
     script: Script, text: str, *media: MediaFile, adapter: X | None = None, **options: Any
 ) -> Readback | CannotTell:
-    """By an adapter that has not asked X yet."""
+    """Read back with an adapter that has not called X yet."""
     asked = job(script, text, *media, options=options, since=lambda: SINCE)
     return (adapter or X(SECTION)).recover(asked)
 
 
 def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), **options: Any) -> list[str | None]:
-    outcome = look(Script(timeline(*posts)), text, *media, **options)
+    outcome = read_back(Script(timeline(*posts)), text, *media, **options)
     assert isinstance(outcome, Readback)
     return [post.post_id for post in outcome.candidates]
 
 
 def test_the_read_back_asks_for_all_posts_since_the_commit() -> None:
     script = Script(timeline())
-    assert look(script, "Hello") == Readback(())
+    assert read_back(script, "Hello") == Readback(())
     assert script.asked == ["GET /2/users/2244990001/tweets"]
     assert script.calls[0].params == {
         "max_results": "100",
@@ -89,7 +89,7 @@ def test_the_date_of_the_response_narrows_the_window() -> None:
 
 
 def test_a_post_is_found_with_its_address() -> None:
-    outcome = look(Script(timeline(shown("9", "Other"), shown("5", "Hello"))), "Hello")
+    outcome = read_back(Script(timeline(shown("9", "Other"), shown("5", "Hello"))), "Hello")
     assert isinstance(outcome, Readback)
     (post,) = outcome.candidates
     assert (post.post_id, post.url) == ("5", "https://x.com/acme/status/5")
@@ -141,12 +141,12 @@ MEDIA_LINK = link("m", "https://x.com/acme/status/5/photo/1", media_key="3_0")
 
 
 def test_the_link_that_media_add_is_no_part_of_the_text() -> None:
-    media = (picture(0), picture(1))
+    media = (image(0), image(1))
     assert found("Hi", shown("5", "Hi https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
     assert found("", shown("5", "https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
-    video = link("m", "https://x.com/acme/status/5/video/1")
-    assert found("Hi", shown("5", "Hi https://t.co/m", video, media=1, key="7"), media=(film(),)) == ["5"]
-    assert found("Hi", shown("5", "Hi https://t.co/m", media=1, key="13"), media=(film(),)) == ["5"]
+    video_link = link("m", "https://x.com/acme/status/5/video/1")
+    assert found("Hi", shown("5", "Hi https://t.co/m", video_link, media=1, key="7"), media=(video(),)) == ["5"]
+    assert found("Hi", shown("5", "Hi https://t.co/m", media=1, key="13"), media=(video(),)) == ["5"]
 
 
 def test_a_long_post_is_read_from_its_note_or_known_by_its_beginning() -> None:
@@ -166,9 +166,9 @@ def test_a_reply_may_begin_with_names_and_a_quote_end_with_its_post() -> None:
     assert found("@eve Yes!", shown("5", "@bob @eve Yes!", **to_one), inReplyToPostId="1") == ["5"]
     assert found("@eve", shown("5", "@bob", **to_one), inReplyToPostId="1") == []
     assert found(
-        "", shown("5", "@bob https://t.co/m", MEDIA_LINK, media=1, **to_one), media=(picture(),), inReplyToPostId="1"
+        "", shown("5", "@bob https://t.co/m", MEDIA_LINK, media=1, **to_one), media=(image(),), inReplyToPostId="1"
     ) == ["5"]
-    assert found("Yes!", shown("5", "@bob Yes!"), inReplyToPostId="1") == [], "nobody says where it stands"
+    assert found("Yes!", shown("5", "@bob Yes!"), inReplyToPostId="1") == [], "no field shows what it replies to"
     assert found("Yes!", shown("5", "@bob Yes!")) == []
     quoted = link("q", "https://twitter.com/bob/status/77")
     assert found("Look", shown("5", "Look https://t.co/q", quoted), quotePostId="77") == ["5"]
@@ -176,7 +176,7 @@ def test_a_reply_may_begin_with_names_and_a_quote_end_with_its_post() -> None:
 
 def test_the_whole_list_is_read() -> None:
     script = Script(timeline(shown("9", "Other"), next_token="more"), timeline(shown("5", "Hello")))
-    outcome = look(script, "Hello")
+    outcome = read_back(script, "Hello")
     assert isinstance(outcome, Readback)
     assert [post.post_id for post in outcome.candidates] == ["5"]
     assert script.calls[1].params["pagination_token"] == "more"
@@ -189,20 +189,20 @@ def test_reading_stops_after_a_page_older_than_the_commit() -> None:
         timeline(shown("9", "Hello"), shown("8", "Hello", **old), next_token="more"),
         timeline(shown("7", "Hello", **old), next_token="still more"),
     )
-    outcome = look(script, "Hello")
+    outcome = read_back(script, "Hello")
     assert isinstance(outcome, Readback)
     assert [post.post_id for post in outcome.candidates] == ["9"]
 
 
 def test_a_list_without_end_cannot_decide() -> None:
-    outcome = look(Script(*[timeline(shown("9", "Other"), next_token="more")] * 10), "Hello")
+    outcome = read_back(Script(*[timeline(shown("9", "Other"), next_token="more")] * 10), "Hello")
     assert isinstance(outcome, CannotTell)
     assert "https://x.com/acme" in outcome.hint
 
 
 def test_a_partial_success_is_a_read_back() -> None:
     partly = answer(200, {"data": [shown("5", "Hello")], "errors": [{"title": "Not Found"}], "meta": {}})
-    assert isinstance(look(Script(partly), "Hello"), Readback)
+    assert isinstance(read_back(Script(partly), "Hello"), Readback)
 
 
 NOT_ENROLLED = {
@@ -240,7 +240,7 @@ NOT_ENROLLED = {
 )
 def test_a_read_back_without_a_response_is_an_error(reply: Any, kind: type[Exception]) -> None:
     with pytest.raises(kind):
-        look(Script(reply), "Hello")
+        read_back(Script(reply), "Hello")
 
 
 # --- two generations of names -----------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def test_the_accepted_dialect_is_used_for_the_next_read_back() -> None:
     adapter = X(SECTION)
     first, second, third = Script(UNKNOWN_NAME, FOUND), Script(FOUND), Script(invalid("[tweet.fields]"), FOUND)
     for script in (first, second, third):
-        outcome = look(script, "Hello", adapter=adapter)
+        outcome = read_back(script, "Hello", adapter=adapter)
         assert isinstance(outcome, Readback)
         assert [post.post_id for post in outcome.candidates] == ["5"]
     assert [asked_in(script) for script in (first, second, third)] == [["new", "old"], ["old"], ["old", "new"]]
@@ -268,10 +268,10 @@ def test_a_refusal_in_both_dialects_is_a_refusal_and_changes_nothing() -> None:
     adapter = X(SECTION)
     script = Script(UNKNOWN_NAME, invalid("No"))
     with pytest.raises(Rejected) as refusal:
-        look(script, "Hello", adapter=adapter)
+        read_back(script, "Hello", adapter=adapter)
     assert "post.fields" in refusal.value.message
     again = Script(FOUND)
-    look(again, "Hello", adapter=adapter)
+    read_back(again, "Hello", adapter=adapter)
     assert asked_in(again) == ["new"]
 
 
@@ -289,9 +289,9 @@ def test_a_refusal_in_both_dialects_is_a_refusal_and_changes_nothing() -> None:
 def test_an_error_of_the_second_request_is_raised(second: Any, kind: type[Exception]) -> None:
     adapter, following = X(SECTION), Script(FOUND)
     with pytest.raises(kind):
-        look(Script(UNKNOWN_NAME, second), "Hello", adapter=adapter)
-    look(following, "Hello", adapter=adapter)
-    assert asked_in(following) == ["new"], "only an answer tells"
+        read_back(Script(UNKNOWN_NAME, second), "Hello", adapter=adapter)
+    read_back(following, "Hello", adapter=adapter)
+    assert asked_in(following) == ["new"], "only a response decides"
 
 
 @pytest.mark.parametrize(
@@ -309,18 +309,18 @@ def test_only_a_refusal_of_the_question_itself_leads_to_the_other_names(
 ) -> None:
     script = Script(first)
     with pytest.raises(kind):
-        look(script, "Hello")
+        read_back(script, "Hello")
     assert len(script.calls) == 1
 
 
 def test_names_that_change_in_the_middle_of_a_list_are_followed_once() -> None:
     more = timeline(shown("9", "Other"), next_token="more")
     script = Script(more, UNKNOWN_NAME, FOUND)
-    assert isinstance(look(script, "Hello"), Readback)
+    assert isinstance(read_back(script, "Hello"), Readback)
     assert asked_in(script) == ["new", "new", "old"]
     assert script.calls[2].params["pagination_token"] == "more"
     with pytest.raises(Rejected):
-        look(Script(UNKNOWN_NAME, more, UNKNOWN_NAME), "Hello")
+        read_back(Script(UNKNOWN_NAME, more, UNKNOWN_NAME), "Hello")
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_names_that_change_in_the_middle_of_a_list_are_followed_once() -> None:
 )
 def test_references_are_requested_only_for_replies_and_quotes(options: Any, expansions: str | None) -> None:
     script = Script(UNKNOWN_NAME, timeline())
-    look(script, "Hello", **options)
+    read_back(script, "Hello", **options)
     assert script.calls[0].params.get("expansions") == expansions
     assert "expansions" not in script.calls[1].params
     assert "referenced_tweets" in script.calls[1].params["tweet.fields"], "the old names have a field for it"

@@ -1,4 +1,4 @@
-"""Which posts of the account's list could be ours: kind about how X writes, strict about what is somebody else's."""
+"""Which listed posts match: lenient about X's changes, strict about other posts."""
 
 import time
 from typing import Any
@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.providers.base import Account, Content, MediaFile
 from socialpub.providers.x.read_back import SentPost
-from tests.unit.providers.x.script import film, gif, picture
+from tests.unit.providers.x.script import gif, image, video
 from tests.unit.providers.x.test_read_back import MEDIA_LINK, link, shown
 
 ME = Account("2244990001", "acme")
@@ -124,7 +124,7 @@ def test_a_long_text_matches_by_its_beginning() -> None:
     assert could_be(shown("5", LONG[:276] + "…"), LONG)
     assert could_be(shown("5", LONG[:274] + "… https://t.co/more"), LONG)
     assert not could_be(shown("5", LONG[:274] + "… https://t.co/more"), "other " + LONG)
-    assert not could_be(shown("5", "word… https://t.co/more"), LONG), "nobody cuts a text so short"
+    assert not could_be(shown("5", "word… https://t.co/more"), LONG), "X cuts no text this short"
     assert not could_be(shown("5", LONG[:274] + "…"), "word " * 20), "a short text is not cut"
 
 
@@ -157,7 +157,7 @@ def test_a_top_post_is_no_reply_and_a_reply_is_no_top_post() -> None:
     assert could_be(top, "Thank you!")
     assert not could_be(top, "Thank you!", inReplyToPostId="111")
     assert not could_be(below, "Thank you!")
-    assert could_be(below, "Thank you!", inReplyToPostId="111"), "a reply, to nobody knows what"
+    assert could_be(below, "Thank you!", inReplyToPostId="111"), "a reply to an unknown post"
     assert not could_be(shown("5", "Thank you!"), "@alice Thank you!", inReplyToPostId="111")
     edited = shown("9", "Thank you!", conversation_id="5", edit_history_post_ids=["5", "9"])
     assert could_be(edited, "Thank you!")
@@ -169,8 +169,8 @@ def test_absent_and_null_fields_prove_nothing() -> None:
     )
     assert could_be({"id": "5", "text": "Hi", **nothing}, "Hi")
     assert could_be({"id": "5", "text": "Hi"}, "Hi", inReplyToPostId="111")
-    assert could_be({"id": "5", "text": "Hi https://t.co/m", **nothing}, "Hi", picture())
-    assert could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", picture()), "a field that failed X"
+    assert could_be({"id": "5", "text": "Hi https://t.co/m", **nothing}, "Hi", image())
+    assert could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", image()), "a field that failed X"
     assert could_be(shown("5", "Hi", conversation_id=None, referenced_posts=[]), "Hi", inReplyToPostId="111")
 
 
@@ -197,19 +197,19 @@ def test_a_post_without_an_id_does_not_match(id: Any) -> None:
 @pytest.mark.parametrize(
     ("keys", "media", "fits"),
     [
-        (["3_1"], (picture(),), True),
-        (["3_1", "3_2"], (picture(0), picture(1)), True),
+        (["3_1"], (image(),), True),
+        (["3_1", "3_2"], (image(0), image(1)), True),
         (["3_1"], (gif(frames=1),), True),
         (["16_1"], (gif(),), True),
-        (["7_1"], (film(),), True),
-        (["13_1"], (film(),), True),
-        (["99_1"], (film(),), True),
-        (["3_1"], (picture(0), picture(1)), False),
-        (["7_1"], (picture(),), False),
+        (["7_1"], (video(),), True),
+        (["13_1"], (video(),), True),
+        (["99_1"], (video(),), True),
+        (["3_1"], (image(0), image(1)), False),
+        (["7_1"], (image(),), False),
         (["3_1"], (gif(),), False),
-        (["16_1"], (film(),), False),
+        (["16_1"], (video(),), False),
         (["3_1"], (), False),
-        ([], (picture(),), False),
+        ([], (image(),), False),
     ],
 )
 def test_kind_and_number_of_media_must_fit(keys: list[str], media: tuple[MediaFile, ...], fits: bool) -> None:
@@ -219,8 +219,8 @@ def test_kind_and_number_of_media_must_fit(keys: list[str], media: tuple[MediaFi
 
 def test_media_also_appear_in_the_links() -> None:
     assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi")
-    assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", film())
-    assert not could_be(shown("5", "Hi"), "Hi", picture()), "X ends such a text with their link"
+    assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", video())
+    assert not could_be(shown("5", "Hi"), "Hi", image()), "X ends such a text with their link"
 
 
 # --- any text, in linear time ----------------------------------------------------------------------------------------
@@ -257,5 +257,5 @@ def test_no_text_takes_long(ours: str, theirs: str) -> None:
     began = time.process_time()
     for post in posts:
         could_be(post, ours)
-        could_be(post, ours, picture(), inReplyToPostId="1")
+        could_be(post, ours, image(), inReplyToPostId="1")
     assert time.process_time() - began < 3

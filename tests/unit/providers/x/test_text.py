@@ -1,4 +1,4 @@
-"""X's length of a text, held against twitter-text's own cases and against a library that reads them too."""
+"""X's length of a text, compared with the cases of twitter-text and with a library."""
 
 import importlib
 import re
@@ -125,7 +125,7 @@ def test_an_emoji_younger_than_the_reference_counts_two(text: str) -> None:
     [
         ("🇦🇦", 4),  # no country
         ("🚗🏽", 4),  # a car has no skin
-        ("😀️", 4),  # is colourful already
+        ("😀️", 4),  # already in color
         ("©", 1),  # a letter without the selector
         ("1", 1),
         ("👩‍👩‍👩‍👩‍👩", 5),  # no emoji joins five: four, a joiner, and the last
@@ -176,7 +176,7 @@ def test_a_bare_domain_costs_like_a_link_because_x_makes_one_of_it() -> None:
 
 @pytest.fixture(scope="module")
 def library() -> Any:
-    """`twitter-text-parser`, which wants `pkg_resources` for one file of its own; setuptools has it no more."""
+    """Return `twitter-text-parser`, with a stand-in for `pkg_resources`, which setuptools no longer has."""
 
     def resource_string(module: str, name: str) -> bytes:
         return (Path(str(sys.modules[module].__file__)).parent / name).read_bytes()
@@ -255,7 +255,7 @@ HOSTILE = {
 @pytest.mark.parametrize("ending", ["", ".com"])
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_text_of_50000_characters_is_weighed_at_once(unit: str, ending: str) -> None:
-    # Quadratic, each of these would take minutes.
+    # In quadratic time, each of these would take minutes.
     text = (unit * CHARACTERS)[:CHARACTERS] + ending
     assert weigh(text).length > 0
 
@@ -277,7 +277,7 @@ PATTERNS = ("_BEGINNING", "_PORT", "_PUNYCODE", "_LATIN", "_PATH_RUN", "_PATH_PA
 
 
 class CountingPattern:
-    """A compiled pattern that adds up how many characters it was let loose on."""
+    """A compiled pattern that counts the characters it searches."""
 
     def __init__(self, pattern: "re.Pattern[str]", spans: list[int]) -> None:
         self._pattern = pattern

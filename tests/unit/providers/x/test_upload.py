@@ -1,4 +1,4 @@
-"""Files on their way to X: a crash resumes, and what X lost is sent again a counted number of times."""
+"""Uploads to X: resumed after a crash, and sent again a limited number of times."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,14 +13,14 @@ from tests.unit.providers.x.script import (
     Script,
     answer,
     data,
-    film,
     gif,
+    image,
     invalid,
     job,
-    picture,
     problem,
     run,
     uploaded,
+    video,
 )
 
 MIB = 1024 * 1024
@@ -29,7 +29,7 @@ OPENED = data(id="77", media_key="7_77", expires_after_secs=DAY)
 
 
 def after(*steps: str, script: Script, media: MediaFile, memo: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Run steps that end well; what is remembered then."""
+    """Run steps that succeed and return the memo."""
     for step in steps:
         outcome = run(step, script, "Hi", media, memo=memo)
         assert isinstance(outcome, Done)
@@ -38,12 +38,12 @@ def after(*steps: str, script: Script, media: MediaFile, memo: dict[str, Any] | 
     return memo
 
 
-# --- pictures --------------------------------------------------------------------------------------------------------
+# --- images --------------------------------------------------------------------------------------------------------
 
 
 def test_an_image_is_one_call_with_its_category_and_without_its_name() -> None:
     script = Script(data(id="11", media_key="3_11", size=120_000, expires_after_secs=DAY))
-    memo = after("upload:0", script=script, media=picture())
+    memo = after("upload:0", script=script, media=image())
     parts = script.calls[0].request["multipart"]
     assert list(parts) == ["media_category", "media"]
     assert parts["media_category"] == "tweet_image"
@@ -53,12 +53,12 @@ def test_an_image_is_one_call_with_its_category_and_without_its_name() -> None:
 
 
 def test_an_image_that_x_has_is_not_sent_again() -> None:
-    assert after("upload:0", script=Script(), media=picture(), memo=uploaded("11")) == uploaded("11")
+    assert after("upload:0", script=Script(), media=image(), memo=uploaded("11")) == uploaded("11")
 
 
 def test_an_expired_image_is_sent_again() -> None:
     script = Script(data(id="12", expires_after_secs=DAY))
-    outcome = run("upload:0", script, "Hi", picture(), memo=uploaded("11"), seconds=DAY)
+    outcome = run("upload:0", script, "Hi", image(), memo=uploaded("11"), seconds=DAY)
     assert isinstance(outcome, Done)
     assert outcome.memo["media"]["0"]["id"] == "12"
 
@@ -83,7 +83,7 @@ def test_an_image_that_cannot_be_fitted_is_left_to_the_engine() -> None:
         raise Unfit("holiday.jpg: too large")
 
     with pytest.raises(Unfit):
-        run("upload:0", Script(), "Hi", picture(), fit=fit)
+        run("upload:0", Script(), "Hi", image(), fit=fit)
 
 
 def test_an_image_that_the_edge_finds_too_large_is_made_smaller() -> None:
@@ -95,16 +95,16 @@ def test_an_image_that_the_edge_finds_too_large_is_made_smaller() -> None:
 
     memo: dict[str, Any] = {}
     for status in (413, 431, 413):
-        outcome = run("upload:0", Script(answer(status)), "Hi", picture(), memo=memo, fit=fit)
+        outcome = run("upload:0", Script(answer(status)), "Hi", image(), memo=memo, fit=fit)
         assert isinstance(outcome, Again)
         assert outcome.step == "upload:0"
         memo = outcome.memo
-    assert isinstance(run("upload:0", Script(answer(413)), "Hi", picture(), memo=memo, fit=fit), Refused)
+    assert isinstance(run("upload:0", Script(answer(413)), "Hi", image(), memo=memo, fit=fit), Refused)
     assert sizes == [5_000_000, 2_500_000, 1_250_000, 625_000]
 
 
 def test_an_upload_without_the_scope_names_it_and_leaves_the_account_alone() -> None:
-    for step, media in (("upload:0", picture()), ("init:0", film())):
+    for step, media in (("upload:0", image()), ("init:0", video())):
         outcome = run(step, Script(problem(403, "Forbidden")), "Hi", media)
         assert isinstance(outcome, Refused)
         assert "media.write" in outcome.message
@@ -114,14 +114,14 @@ def test_an_upload_without_the_scope_names_it_and_leaves_the_account_alone() -> 
 def test_a_response_without_an_id_is_no_answer() -> None:
     for unusable in (data(media_key="3_1"), answer(200, b"<html>"), answer(200)):
         with pytest.raises(NoAnswer):
-            run("upload:0", Script(unusable), "Hi", picture())
+            run("upload:0", Script(unusable), "Hi", image())
 
 
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
 def test_a_video_is_sent_in_chunks_and_polled() -> None:
-    media = film(size_bytes=2 * MIB + 5)
+    media = video(size_bytes=2 * MIB + 5)
     script = Script(
         OPENED,
         data(expires_at=1),
@@ -173,14 +173,14 @@ def test_an_animated_gif_is_ready_when_x_names_no_processing() -> None:
 )
 def test_a_chunk_is_a_mebibyte_or_a_thousandth(total: int, chunk: int, segments: int) -> None:
     script = Script(OPENED, *[answer(204)] * segments)
-    memo = after("init:0", "append:0", script=script, media=film(size_bytes=total))
+    memo = after("init:0", "append:0", script=script, media=video(size_bytes=total))
     assert script.over
     assert script.calls[1].file.length == min(chunk, total)
     assert memo["media"]["0"]["segment"] == segments
 
 
 def test_an_upload_pauses_after_ten_seconds_and_then_continues() -> None:
-    media = film(size_bytes=3 * MIB)
+    media = video(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     over: Iterator[bool] = iter([False, True])
     outcome = run("append:0", Script(answer(204), answer(204)), "Hi", media, memo=memo, slice_over=lambda: next(over))
@@ -194,7 +194,7 @@ def test_an_upload_pauses_after_ten_seconds_and_then_continues() -> None:
     "failure", [NoAnswer("cut"), answer(503), problem(429, "Too many"), problem(401, "No"), answer(200, b"<html>")]
 )
 def test_a_failed_upload_keeps_the_chunks_before_the_failure(failure: Any) -> None:
-    media = film(size_bytes=3 * MIB)
+    media = video(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run("append:0", Script(answer(204), failure), "Hi", media, memo=memo)
     assert isinstance(outcome, More)
@@ -206,7 +206,7 @@ def test_a_failed_upload_keeps_the_chunks_before_the_failure(failure: Any) -> No
 
 
 def test_a_rate_limit_keeps_the_chunks_and_the_wait_that_x_names() -> None:
-    media = film(size_bytes=3 * MIB)
+    media = video(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run(
         "append:0",
@@ -226,7 +226,7 @@ def test_a_rate_limit_keeps_the_chunks_and_the_wait_that_x_names() -> None:
 
 @pytest.mark.parametrize("status", [413, 431])
 def test_chunks_that_are_too_large_are_halved_in_a_new_session(status: int) -> None:
-    media = film(size_bytes=MIB)
+    media = video(size_bytes=MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     halvings = 0
     while True:
@@ -247,7 +247,7 @@ def test_chunks_that_are_too_large_are_halved_in_a_new_session(status: int) -> N
     "gone", [invalid("BadRequest: Not found"), problem(404, "Not Found"), invalid("segments are missing")]
 )
 def test_a_session_unknown_to_x_restarts_once(step: str, gone: Any) -> None:
-    media = film(size_bytes=10)
+    media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     back: dict[str, int] = {}
     outcome = run(step, Script(gone), "Hi", media, memo=memo, back=back)
@@ -260,7 +260,7 @@ def test_a_session_unknown_to_x_restarts_once(step: str, gone: Any) -> None:
 
 @pytest.mark.parametrize("step", ["append:0", "finalize:0", "await:0"])
 def test_an_expired_session_restarts(step: str) -> None:
-    media = film(size_bytes=10)
+    media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run(step, Script(), "Hi", media, memo=memo, seconds=DAY)
     assert isinstance(outcome, Again)
@@ -269,7 +269,7 @@ def test_an_expired_session_restarts(step: str) -> None:
 
 @pytest.mark.parametrize("step", ["finalize:0", "await:0"])
 def test_a_video_that_x_cannot_process_has_a_reason_and_a_remedy(step: str) -> None:
-    media = film(size_bytes=10)
+    media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     failed = data(processing_info={"state": "failed", "error": {"name": "InvalidMedia", "message": "Bad format"}})
     outcome = run(step, Script(failed), "Hi", media, memo=memo)
@@ -279,7 +279,7 @@ def test_a_video_that_x_cannot_process_has_a_reason_and_a_remedy(step: str) -> N
 
 
 def test_a_video_may_be_processed_for_half_an_hour_but_not_forever() -> None:
-    media = film(size_bytes=10)
+    media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     working = data(processing_info={"state": "in_progress", "check_after_secs": 60})
     outcome: Any = run("await:0", Script(working), "Hi", media, memo=memo)
@@ -293,7 +293,7 @@ def test_a_video_may_be_processed_for_half_an_hour_but_not_forever() -> None:
 
 
 def test_alt_text_goes_into_its_wrapper_once() -> None:
-    media = picture(alt="A red bicycle")
+    media = image(alt="A red bicycle")
     script = Script(data(id="11", associated_metadata={}))
     memo = after("alt:0", script=script, media=media, memo=uploaded("11"))
     assert script.asked == ["POST /2/media/metadata"]
@@ -302,12 +302,12 @@ def test_alt_text_goes_into_its_wrapper_once() -> None:
 
 
 def test_a_refused_alt_text_is_a_note_and_the_post_continues() -> None:
-    memo = after("alt:0", script=Script(problem(403, "No")), media=picture(alt="A bike"), memo=uploaded("11"))
+    memo = after("alt:0", script=Script(problem(403, "No")), media=image(alt="A bike"), memo=uploaded("11"))
     assert "without the alt text of media item 1" in memo["notes"][0]
 
 
 def test_an_outage_of_alt_texts_delays_the_post_at_most_five_tries() -> None:
-    media, memo = picture(alt="A bike"), uploaded("11")
+    media, memo = image(alt="A bike"), uploaded("11")
     for _ in range(4):
         outcome = run("alt:0", Script(answer(500)), "Hi", media, memo=memo)
         assert isinstance(outcome, Wait)
@@ -319,13 +319,13 @@ def test_an_outage_of_alt_texts_delays_the_post_at_most_five_tries() -> None:
 def test_an_alt_text_step_raises_errors_of_account_and_app() -> None:
     for status, kind in ((401, AuthExpired), (429, Throttled), (402, AppRefused)):
         with pytest.raises(kind):
-            run("alt:0", Script(problem(status, "No")), "Hi", picture(alt="A bike"), memo=uploaded("11"))
+            run("alt:0", Script(problem(status, "No")), "Hi", image(alt="A bike"), memo=uploaded("11"))
 
 
 def test_a_step_does_not_change_its_job() -> None:
     given = job(
-        Script(answer(204)), "Hi", film(size_bytes=10), memo=after("init:0", script=Script(OPENED), media=film())
+        Script(answer(204)), "Hi", video(size_bytes=10), memo=after("init:0", script=Script(OPENED), media=video())
     )
     before = repr(given.memo)
-    run("append:0", Script(answer(204)), "Hi", film(size_bytes=10), memo=given.memo)
+    run("append:0", Script(answer(204)), "Hi", video(size_bytes=10), memo=given.memo)
     assert repr(given.memo) == before

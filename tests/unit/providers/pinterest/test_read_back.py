@@ -211,7 +211,7 @@ def test_a_video_matches_only_videos(tmp_path: Path) -> None:
     assert found(tmp_path, shown("8"), shown("9", **shown_video), media=(video(),)) == ["9"]
 
 
-# --- how far a read-back goes -------------------------------------------------------------------------------------------
+# --- how far a read-back goes -----------------------------------------------------------------------------------------
 
 
 def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path: Path) -> None:

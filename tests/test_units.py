@@ -132,7 +132,7 @@ def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
 @pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
-def test_a_service_can_do_little_besides_its_work(unit: Path) -> None:
+def test_a_service_can_do_little_more_than_its_work(unit: Path) -> None:
     threshold = f"--threshold={MOST_EXPOSED * 10:.0f}"
     done = subprocess.run(
         ["systemd-analyze", "security", "--offline=yes", "--no-pager", threshold, str(unit)],

@@ -89,7 +89,7 @@ def test_what_the_first_worker_fails_to_publish_at_once_is_told(
     assert "1 delivery failed" in titles(phone)[0]
 
 
-def test_a_worker_that_is_gone_is_told_by_the_web_server(installation: Installation, phone: HttpService) -> None:
+def test_a_worker_that_is_gone_is_reported_by_the_web_server(installation: Installation, phone: HttpService) -> None:
     installation.sandbox()
     installation.start("web")
     worker = installation.start("worker")

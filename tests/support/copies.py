@@ -46,7 +46,7 @@ def copy_of_former_tables(rt: Runtime, folder: Path) -> Path:
     return target
 
 
-def post_with_a_picture(rt: Runtime, folder: Path) -> str:
+def post_with_an_image(rt: Runtime, folder: Path) -> str:
     """What there is to copy: a profile, its post, and the post's picture, made in this folder; the artifact's id."""
     artifact_id = artifact(rt, media.png(folder / "a.png"), "image/png")
     accept(rt, add_profile(rt), media=(DraftMedia(artifact_id),))

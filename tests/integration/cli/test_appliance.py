@@ -75,7 +75,7 @@ def test_a_revoked_key_is_refused_at_once(terminal: Terminal, rt: Runtime) -> No
     assert "revoked" in terminal("admin", "list-keys").stdout
 
 
-def test_what_is_no_key_is_told(terminal: Terminal) -> None:
+def test_what_is_no_key_is_reported(terminal: Terminal) -> None:
     unknown = terminal.refusal("admin", "revoke-key", "abc")
     assert unknown.startswith("Error: There is no key abc.")
     assert "Hint:" in unknown
@@ -201,7 +201,7 @@ def test_an_address_that_took_a_test_message_is_no_finding(terminal: Terminal, p
     assert findings_of(terminal) == {"ntfy://127.0.0.1": "ok", "gotify://127.0.0.1": "problem"}
 
 
-def test_addresses_of_one_host_are_told_apart_in_every_list(terminal: Terminal, postbox: Postbox) -> None:
+def test_addresses_of_one_host_are_reported_apart_in_every_list(terminal: Terminal, postbox: Postbox) -> None:
     urls = '\n[notify]\nurls = ["ntfy://127.0.0.1/one", "ntfy://127.0.0.1/two"]\n'
     terminal.config.write_text(terminal.config.read_text() + urls)
     assert terminal("admin", "notify-test").stdout.splitlines() == [

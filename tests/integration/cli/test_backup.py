@@ -15,7 +15,7 @@ from tests.support.appliance import accept, message_of
 from tests.support.drain import drain
 
 
-def test_a_copy_is_written_read_and_put_back(terminal: Terminal) -> None:
+def test_a_backup_is_written_read_and_restored(terminal: Terminal) -> None:
     profile = terminal.connect()
     with terminal.open() as rt:
         accept(rt, profile)
@@ -106,7 +106,7 @@ def test_a_data_dir_that_does_not_exist_yet_is_made(terminal: Terminal) -> None:
     assert other("doctor").exit_code == 1, "no worker has run there"
 
 
-def test_a_folder_that_does_not_exist_is_told_with_the_command_that_makes_it(terminal: Terminal) -> None:
+def test_a_folder_that_does_not_exist_is_reported_with_the_command_that_creates_it(terminal: Terminal) -> None:
     target = terminal.folder / "my copies" / "today" / "copy.tar"
     refused = terminal.refusal("backup", str(target))
     assert f"The folder {target.parent} does not exist." in refused
@@ -138,7 +138,7 @@ def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
     assert terminal("restore", stripped, "--unsealed").exit_code == 0
 
 
-def test_without_a_file_copies_gather_in_a_folder_and_any_of_them_is_put_back(terminal: Terminal) -> None:
+def test_without_a_file_backups_gather_in_a_folder_and_any_of_them_is_restored(terminal: Terminal) -> None:
     profile = terminal.connect()
     with terminal.open() as rt:
         accept(rt, profile)
@@ -173,14 +173,14 @@ def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes
     assert said not in terminal("backup", str(terminal.folder / "one.copy")).stderr, "that one stays here"
 
 
-def test_whoever_is_second_is_told_so_and_has_not_failed(terminal: Terminal) -> None:
+def test_the_second_of_two_backups_reports_the_first_and_does_not_fail(terminal: Terminal) -> None:
     with terminal.open() as rt, FileLock(rt.settings.run_dir / "scheduled-copy.lock"):
         second = terminal("backup")
     assert (second.exit_code, second.stdout) == (0, "")
     assert "is already being made" in second.stderr
 
 
-def test_a_copy_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: Terminal) -> None:
+def test_a_backup_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: Terminal) -> None:
     text = terminal.config.read_text()
     terminal.config.write_text(f'{text}\n[backup]\nafter = ["/nowhere/restic", "backup", "{{copy}}"]\n')
     assert "'/nowhere/restic' cannot be run: No such file or directory" in terminal.refusal("backup")
@@ -189,9 +189,7 @@ def test_a_copy_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: T
     assert "'/nowhere/restic' cannot be run" in found
 
 
-def test_a_copy_that_takes_long_tells_the_log_how_far_it_is(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_that_takes_long_logs_its_progress(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backup, "LINE_SECONDS", 0.0)
     assert "Writing: 100 %, " in terminal("backup").stderr
 

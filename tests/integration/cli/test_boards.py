@@ -73,7 +73,7 @@ def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, m
     assert "disconnected" in terminal("admin", "list-boards", profile).stderr
 
 
-def test_an_account_without_a_board_is_told_to_make_one(
+def test_an_account_without_a_board_gets_the_command_that_creates_one(
     terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Pinterest, "list_boards", lambda self, http, token: [])

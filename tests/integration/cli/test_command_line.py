@@ -73,7 +73,7 @@ def test_the_same_words_do_not_stand_twice_in_a_message(terminal: Terminal) -> N
     assert said.startswith("Error: The account of these tokens could not be determined: X ")
 
 
-def test_credentials_that_are_no_text_are_told(terminal: Terminal) -> None:
+def test_credentials_that_are_no_text_are_reported(terminal: Terminal) -> None:
     file = terminal.folder / "credentials.json"
     file.write_bytes(b"\xff\xfe{")
     assert "not UTF-8 text" in terminal.refusal("admin", "import-profile", "x", "--credentials", str(file))
@@ -138,7 +138,7 @@ def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:
     assert "Hint:" in terminal.refusal("sandbox", "--listen", "192.0.2.1:8100")
 
 
-def test_a_full_disk_is_told_as_one_whatever_is_said_after_it(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_for_every_wording(tmp_path: Path) -> None:
     """Such as of a ROLLBACK, which SQLite has done by itself then."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         database.execute("PRAGMA max_page_count = 1")

@@ -142,7 +142,7 @@ def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> N
         assert rt.reader.value("SELECT count(*) FROM consent") == 0
 
 
-def test_an_address_that_leads_elsewhere_is_told_before_anybody_consents(terminal: Terminal) -> None:
+def test_an_address_that_leads_elsewhere_is_reported_before_consent(terminal: Terminal) -> None:
     other = httpx2.Response(200, json={"status": "ok", "instance": "0123456789abcdef"})
     terminal.mounts[HERE] = httpx2.MockTransport(lambda _: other)
     done = terminal.refusal("admin", "connect-profile", "x")
@@ -152,7 +152,7 @@ def test_an_address_that_leads_elsewhere_is_told_before_anybody_consents(termina
 
 
 @pytest.mark.parametrize("paste", [[], ["--paste"]])
-def test_a_web_server_with_an_older_configuration_is_told_before_anybody_consents(
+def test_a_web_server_with_an_older_configuration_is_reported_before_consent(
     terminal: Terminal, web: Caller, paste: list[str]
 ) -> None:
     with terminal.open("web") as running:
@@ -260,9 +260,7 @@ def test_a_network_with_an_address_of_its_own_is_connected_by_pasting(
     assert done.stdout.strip() == profiles_of(terminal)[0]["id"]
 
 
-def test_a_rule_that_is_broken_is_told_before_the_owner_goes_to_the_network(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rule_that_is_broken_is_reported_before_consent(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     own = '[providers.tiktok]\nclient_key = "key"\nclient_secret = "secret"\n'
     terminal.config.write_text(f'base_url = "http://box.lan"\n{own}')
     paste(monkeypatch)

@@ -87,7 +87,7 @@ def test_a_video_that_cannot_be_made_says_why(tmp_path: Path) -> None:
     video.cancel()
 
 
-def test_whoever_got_no_post_is_named_with_the_reason(tmp_path: Path) -> None:
+def test_a_network_without_its_post_is_named_with_the_reason(tmp_path: Path) -> None:
     processes = DemoProcesses(tmp_path / "demo")
     good = {"provider": "x", "profileName": "Demo", "status": "published"}
     refused = {"provider": "tiktok", "profileName": "Demo", "status": "failed", "errorMessage": "Too many today."}

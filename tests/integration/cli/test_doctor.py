@@ -74,7 +74,7 @@ def test_findings_come_as_json_too(terminal: Terminal) -> None:
     ]
 
 
-def test_the_next_command_is_told_with_the_configuration_of_this_one(
+def test_the_next_command_names_the_configuration_of_this_one(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Typed without it, it would look for another configuration, and find none, or that of another installation."""

@@ -26,7 +26,7 @@ def terminal(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
 @pytest.mark.parametrize(
     "command", [("admin", "create-key", "my laptop"), ("serve",), ("web",), ("worker",), ("backup", "/tmp/never.tar")]
 )
-def test_root_is_told_the_command_that_does_it_as_the_owner(terminal: Terminal, command: tuple[str, ...]) -> None:
+def test_root_gets_the_command_that_runs_as_the_owner(terminal: Terminal, command: tuple[str, ...]) -> None:
     before = sorted((terminal.folder / "data").rglob("*"))
     refused = terminal.refusal(*command)
     assert f"is owned by {USER.pw_name}" in refused

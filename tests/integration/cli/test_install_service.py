@@ -57,7 +57,7 @@ def files_below(folder: Path) -> dict[str, str]:
     }
 
 
-def test_everything_lies_below_destdir_and_says_where_it_will_be(tmp_path: Path) -> None:
+def test_everything_is_below_destdir_and_says_where_it_will_be(tmp_path: Path) -> None:
     stage = tmp_path / "stage"
     install(stage)
     installed = version.current()
@@ -231,7 +231,7 @@ def test_places_where_no_service_can_work_are_refused(tmp_path: Path, options: t
     assert not (tmp_path / "stage").exists()
 
 
-def test_only_root_can_install_and_is_told_the_whole_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_root_can_install_and_gets_the_full_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     refused = run("install-service")
     assert refused.exit_code == 1

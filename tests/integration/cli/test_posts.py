@@ -91,7 +91,7 @@ def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt:
     assert rt.reader.value("SELECT state FROM delivery") == State.QUEUED
 
 
-def test_a_post_that_is_not_there_is_told(terminal: Terminal) -> None:
+def test_a_post_that_is_not_there_is_reported(terminal: Terminal) -> None:
     for command in ("show-post", "stop-post", "retry-post"):
         assert terminal.refusal("admin", command, NOBODY).startswith("Error: No post has this id.")
         assert terminal("admin", command, "12").exit_code == 2

@@ -28,7 +28,7 @@ def test_a_missing_scope_is_said_at_once(terminal: Terminal) -> None:
     assert "do not allow publishing" in terminal.refusal("admin", "import-profile", "x", stdin=granted)
 
 
-def test_a_network_that_is_away_is_told_apart_from_a_refusal(terminal: Terminal) -> None:
+def test_a_network_that_is_away_is_reported_apart_from_a_refusal(terminal: Terminal) -> None:
     grant = terminal.grant()
     terminal.world.x.next("me").fails_with(503)
     assert "Try again" in terminal.refusal("admin", "import-profile", "x", stdin=grant)

@@ -108,7 +108,7 @@ def test_kept_keys_stay_valid_and_are_reported_no_longer(restored: Terminal, lea
     assert "owner, at the terminal: Kept the API key “leaked” of a restored backup." in history(restored)
 
 
-def test_nobody_both_keeps_and_revokes(restored: Terminal, leaked: str) -> None:
+def test_keeping_and_revoking_exclude_each_other(restored: Terminal, leaked: str) -> None:
     refused = restored("admin", "resume", "--keep-keys", "--revoke-keys")
     assert refused.exit_code == 2
     assert "exclude each other" in refused.stderr

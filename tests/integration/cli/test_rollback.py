@@ -86,7 +86,7 @@ def test_the_doctor_names_what_of_the_former_version_still_runs(
         assert "A process of a former version still runs" in words(terminal("admin", "list-keys").stderr)
 
 
-def test_afterwards_it_names_the_copy(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:
+def test_afterwards_it_names_the_backup(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:
     assert terminal("admin", "list-keys").exit_code == 0
     assert f"is in {copy_in(terminal)}" in words(terminal("doctor").stdout)
 
@@ -262,7 +262,7 @@ def test_no_door_opens_a_database_of_a_newer_version(
     assert database_of(terminal).read_bytes() == before
 
 
-def test_a_copy_that_an_older_version_made_is_restored_and_brought_up_to_date(
+def test_a_backup_that_an_older_version_made_is_restored_and_brought_up_to_date(
     terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = terminal.folder / "older.tar"

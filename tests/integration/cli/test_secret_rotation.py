@@ -204,7 +204,7 @@ def test_a_key_that_comes_from_elsewhere_is_not_replaced(terminal: Terminal, pro
     assert terminal("admin", "list-profiles").exit_code == 0
 
 
-def test_a_copy_from_before_is_restored_with_the_key_of_before(
+def test_a_backup_from_before_is_restored_with_the_key_of_before(
     terminal: Terminal, profile: str, tmp_path: Path
 ) -> None:
     copy = tmp_path / "before.tar"

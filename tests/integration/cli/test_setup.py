@@ -121,7 +121,7 @@ def test_the_place_is_the_one_that_the_environment_names(tmp_path: Path, monkeyp
     assert (tmp_path / "volume" / "data" / "secret.key").exists()
 
 
-def test_a_volume_of_somebody_else_is_told_with_the_user_that_needs_it(
+def test_a_volume_of_another_user_is_reported_with_the_needed_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refused(folder: Path) -> None:
@@ -133,9 +133,7 @@ def test_a_volume_of_somebody_else_is_told_with_the_user_that_needs_it(
     assert f"to user {os.getuid()}" in (told.value.hint or "")
 
 
-def test_a_volume_that_cannot_even_be_looked_into_is_told_alike(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unreadable_volume_is_reported_in_the_same_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def closed(*_: object, **__: object) -> bool:
         raise PermissionError(13, "Permission denied")
 

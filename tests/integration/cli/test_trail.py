@@ -20,7 +20,7 @@ def told(rt: Runtime, *kinds: str) -> list[tuple[str, str]]:
     return [(entry.actor, audit_text.describe(entry)) for entry in reversed(entries)]
 
 
-def test_what_the_owner_does_at_the_terminal_is_told_in_its_order(terminal: Terminal, rt: Runtime) -> None:
+def test_what_the_owner_does_at_the_terminal_is_listed_in_order(terminal: Terminal, rt: Runtime) -> None:
     key = terminal("admin", "create-key", "my script", "--scope", "read").stdout.strip()
     profile = terminal.connect()
     terminal("admin", "rename-profile", profile, "Bakery")
@@ -67,7 +67,7 @@ def test_what_a_key_posts_is_no_news_and_what_it_disconnects_is(terminal: Termin
     assert audit_text.describe_actor(newest.actor) == f"API key “my script” ({key.split('_')[1]})"
 
 
-def test_posts_that_the_owner_stops_or_makes_by_hand_are_told(terminal: Terminal, rt: Runtime) -> None:
+def test_posts_that_the_owner_stops_or_makes_by_hand_are_reported(terminal: Terminal, rt: Runtime) -> None:
     profile = terminal.connect()
     with actor.act_as(actor.key("a1b2", "script")):
         post = accept(rt, profile, body="Fresh\nbread", at=rt.now() + timedelta(hours=1))
@@ -96,7 +96,7 @@ def test_what_failed_leaves_no_trail(terminal: Terminal, rt: Runtime) -> None:
     assert audit_log.load_page(rt.reader).total == 0
 
 
-def test_a_restored_copy_and_a_new_secret_are_told(terminal: Terminal, rt: Runtime) -> None:
+def test_a_restored_backup_and_a_new_secret_are_reported(terminal: Terminal, rt: Runtime) -> None:
     copy = terminal.folder / "a.copy"
     terminal("backup", str(copy))
     settings = rt.settings

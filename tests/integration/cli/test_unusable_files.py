@@ -80,7 +80,7 @@ def test_a_read_only_mount_is_named_with_the_way_to_see_why(opened: Terminal) ->
 
 
 @pytest.mark.parametrize("limit", [7, *(pytest.param(limit, marks=pytest.mark.endurance) for limit in (8, 9)), 10])
-def test_too_many_open_files_are_told_as_that(opened: Terminal, limit: int) -> None:
+def test_too_many_open_files_are_reported_as_such(opened: Terminal, limit: int) -> None:
     """Python itself starts with five. The lower the limit, the earlier a file is missing."""
     few = ("sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh")
     for command in (("doctor", "--problems"), ("admin", "list-keys")):
@@ -231,7 +231,7 @@ def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
         ("EMFILE", "Too many files are open"),
     ],
 )
-def test_the_systems_own_codes_are_told_in_the_same_words(opened: Terminal, code: str, words: str) -> None:
+def test_the_systems_own_codes_are_reported_in_the_same_words(opened: Terminal, code: str, words: str) -> None:
     error = OSError(getattr(errno, code), "words", str(opened.folder / "data" / "media"))
     shown = as_command_error(error, partial(file_faults.find_fault, settings=loader.load(opened.config)))
     assert shown is not None and shown.hint

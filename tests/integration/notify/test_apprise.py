@@ -53,7 +53,7 @@ def test_ntfy_and_gotify_get_title_and_text(service: HttpService) -> None:
     assert (gotify[0], gotify[1]["title"], gotify[1]["message"]) == ("/message", TITLE, BODY)
 
 
-def test_what_went_wrong_is_told_in_words(service: HttpService) -> None:
+def test_the_cause_of_a_failure_is_a_sentence(service: HttpService) -> None:
     service.status = 401
     refused = send(f"json://owner:wrong@{service.address}/")
     assert refused == "the service refuses the user name, the password or the token (401)"
@@ -76,7 +76,7 @@ def test_a_stop_waits_a_few_seconds_for_a_service(service: HttpService) -> None:
         notify_send.send_message(SecretStr(f"json://{service.address}/"), TITLE, BODY, stopping=stopping, seconds=600.0)
 
 
-def test_the_child_ends_with_whoever_asked_it(service: HttpService) -> None:
+def test_the_child_ends_with_its_parent(service: HttpService) -> None:
     service.hangs = True
     asks = (
         "from pydantic import SecretStr\nfrom socialpub.ops.notify import send\n"
@@ -141,7 +141,7 @@ def test_a_name_shows_a_host_only_where_apprise_has_one() -> None:
         assert "{host}" in places[scheme]
 
 
-def test_nobody_to_tell_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_addresses_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subprocess, "Popen", None)
     notify_send.refuse_wrong_addresses(Settings())
 

@@ -36,12 +36,12 @@ def release(rt: Runtime, provider: str = "x") -> None:
     rt.db.write(lambda tx: holds.release(tx, provider, holds.PUBLISHING))
 
 
-def test_nothing_is_told_while_all_is_well(minutes: Minutes, postbox: Postbox) -> None:
+def test_nothing_is_sent_without_alerts(minutes: Minutes, postbox: Postbox) -> None:
     minutes(90)
     assert postbox.received == []
 
 
-def test_a_held_network_is_told_once_and_once_more_when_it_is_well_again(
+def test_a_held_network_is_sent_once_and_again_when_it_is_resolved(
     rt: Runtime, minutes: Minutes, postbox: Postbox
 ) -> None:
     minutes(1)
@@ -71,7 +71,7 @@ def test_what_is_found_within_a_minute_is_one_message(rt: Runtime, minutes: Minu
     assert postbox.last.count("must be connected again") == 3
 
 
-def test_what_is_over_within_the_minute_is_not_told(
+def test_an_alert_that_ends_within_a_minute_is_not_sent(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
     minutes(1)
@@ -101,7 +101,7 @@ def test_fifty_failed_deliveries_are_one_message_that_names_a_few(
     assert len(postbox.received) == 1, "what failed is told once"
 
 
-def test_what_failed_before_there_was_anybody_to_tell_is_not_told(
+def test_what_failed_before_the_first_address_is_not_sent(
     rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str, minutes: Minutes, postbox: Postbox
 ) -> None:
     network.results["create_post"] = [Refused("The post is not allowed.")]
@@ -124,13 +124,13 @@ def test_what_fails_in_the_first_second_of_the_first_worker_is_reported(
     assert "1 delivery failed" in postbox.titles[0]
 
 
-def test_the_web_server_that_stands_in_begins_nothing_while_a_worker_reports(rt: Runtime) -> None:
+def test_the_fallback_in_the_web_server_sends_nothing_while_a_worker_reports(rt: Runtime) -> None:
     rt.stopping.set()
     Notifier(rt, is_fallback=True).start()
     assert notifications.services(rt.reader) == []
 
 
-def test_a_lasting_cause_is_told_again_after_a_week(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
+def test_a_lasting_cause_is_reported_again_after_a_week(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
     add_profile(rt, status="reauthRequired", reason="The grant was revoked.")
     minutes(7 * 1440 - 30)
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.BACKED_UP_AT, tx.stamp))
@@ -175,7 +175,9 @@ def test_the_daily_limit_says_so_and_the_next_day_sums_up(
     assert "2 alerts were delayed" in postbox.last
 
 
-def test_a_clock_that_was_set_is_told_once(rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox) -> None:
+def test_a_clock_that_was_set_is_reported_once(
+    rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
+) -> None:
     minutes(1)
     clock.jump(7200)
     minutes(60)
@@ -183,7 +185,7 @@ def test_a_clock_that_was_set_is_told_once(rt: Runtime, clock: HandClock, minute
     assert "The clock was set forward by 2 hours" in postbox.last
 
 
-def test_an_account_that_lapses_is_told_a_week_before_and_when_it_has(
+def test_an_account_that_lapses_is_reported_a_week_before_and_when_it_has(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
     ends = rt.now() + timedelta(days=6)
@@ -198,7 +200,7 @@ def test_an_account_that_lapses_is_told_a_week_before_and_when_it_has(
     assert "must be connected again" in postbox.last
 
 
-def test_a_pause_is_told_after_a_day(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
+def test_a_pause_is_reported_after_a_day(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
     rt.write(resume.pause)
     minutes(23 * 60)
     assert postbox.received == []
@@ -208,7 +210,7 @@ def test_a_pause_is_told_after_a_day(rt: Runtime, minutes: Minutes, postbox: Pos
 
 
 @pytest.mark.parametrize("notify", [{"causes": ["disk"]}])
-def test_what_the_owner_does_not_want_to_know_is_not_told(
+def test_alerts_that_the_owner_excludes_are_not_sent(
     rt: Runtime, minutes: Minutes, postbox: Postbox, notify: dict[str, Any]
 ) -> None:
     hold(rt)
@@ -216,7 +218,7 @@ def test_what_the_owner_does_not_want_to_know_is_not_told(
     assert postbox.received == []
 
 
-def test_a_restored_copy_speaks_of_nothing_but_itself(
+def test_a_restored_backup_speaks_of_nothing_but_itself(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
     postbox.failing["json"] = "it does not answer in time"
@@ -328,7 +330,7 @@ def test_no_row_holds_an_address(rt: Runtime, minutes: Minutes) -> None:
 # --- the worker ------------------------------------------------------------------------------------------------------
 
 
-def test_a_worker_that_is_gone_is_told_by_the_web_server(
+def test_a_worker_that_is_gone_is_reported_by_the_web_server(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
     minutes(1)

@@ -30,22 +30,9 @@ from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies
 from tests.support.appliance import accept, add_profile
-from tests.support.copies import copy_of, file_of, post_with_a_picture, put_back
+from tests.support.copies import copy_of, file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
-
-
-@pytest.fixture
-def appliance_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "original"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def picture(rt: Runtime, tmp_path: Path) -> str:
-    """A post with a picture; its artifact."""
-    return post_with_a_picture(rt, tmp_path)
 
 
 def files_in(folder: Path) -> list[str]:
@@ -55,28 +42,25 @@ def files_in(folder: Path) -> list[str]:
 # --- taking ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_copied_comes_back_as_it_was(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+def test_what_was_copied_comes_back_as_it_was(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
     copy = copy_of(rt, tmp_path)
     assert copy.stat().st_mode & 0o777 == 0o600
     settings = put_back(copy, tmp_path / "new" / "deep", clock)
-    assert files_in(settings.data_dir) == files_in_an_appliance(file_of(rt, picture))
+    assert files_in(settings.data_dir) == files_in_an_appliance(file_of(rt, image))
     assert settings.data_dir.stat().st_mode & 0o777 == 0o700
     assert settings.secret_key_file.stat().st_mode & 0o777 == 0o600
     assert settings.secret_key_file.read_bytes() == rt.settings.secret_key_file.read_bytes()
-    other = build(settings, clock=clock)
-    try:
-        assert file_of(other, picture).read_bytes() == file_of(rt, picture).read_bytes()
+    with closing(build(settings, clock=clock)) as other:
+        assert file_of(other, image).read_bytes() == file_of(rt, image).read_bytes()
         assert other.reader.value("SELECT count(*) FROM post") == 1
-    finally:
-        other.close()
 
 
-def files_in_an_appliance(picture: Path) -> list[str]:
-    folder = picture.parent.name
-    return ["media", f"media/{folder}", f"media/{folder}/{picture.name}", "secret.key", "socialpub.db"]
+def files_in_an_appliance(image: Path) -> list[str]:
+    folder = image.parent.name
+    return ["media", f"media/{folder}", f"media/{folder}/{image.name}", "secret.key", "socialpub.db"]
 
 
-def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+def test_a_backup_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     profiles = add_profile(rt), add_profile(rt, account_id="other")
     enough, begun = threading.Event(), threading.Event()
 
@@ -107,8 +91,8 @@ def test_a_copy_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_pa
             assert database.execute("SELECT sum(posts) FROM audience_count").fetchone() == (found.posts,)
 
 
-def test_a_copy_of_much_takes_little_memory(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
-    media.pad(file_of(rt, picture), 48 << 20)
+def test_a_backup_of_much_takes_little_memory(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
+    media.pad(file_of(rt, image), 48 << 20)
     tracemalloc.start()
     try:
         copy = copy_of(rt, tmp_path)
@@ -121,7 +105,7 @@ def test_a_copy_of_much_takes_little_memory(rt: Runtime, picture: str, tmp_path:
 
 
 def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unused = artifact(rt, media.png(tmp_path / "b.png"), "image/png")
     copy_database = create.copy_database
@@ -137,31 +121,28 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     told = create.write_backup(rt, copy, with_secret=True)
     assert (told.media_files, told.media_missing) == (1, 0)
     assert verify.verify_backup(copy) == told
-    other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
-    try:
+    with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
         gone = artifact_rows.find(other.reader, unused)
         assert gone is not None
         assert (gone["storage_key"], gone["removed_at"]) == (None, told.copied_at)
-        assert file_of(other, picture).is_file()
+        assert file_of(other, image).is_file()
         assert other.reader.value("SELECT count(*) FROM artifact") == 2
-    finally:
-        other.close()
 
 
-def test_a_file_that_was_lost_before_is_told_and_stops_no_copy(rt: Runtime, picture: str, tmp_path: Path) -> None:
-    file_of(rt, picture).unlink()
+def test_a_file_that_was_lost_before_is_reported_and_stops_no_backup(rt: Runtime, image: str, tmp_path: Path) -> None:
+    file_of(rt, image).unlink()
     told = create.write_backup(rt, tmp_path / "appliance.copy")
     assert (told.media_files, told.media_missing) == (0, 1)
     assert verify.verify_backup(tmp_path / "appliance.copy") == told
 
 
-def test_secret_key_is_in_a_copy_only_when_it_is_wanted(rt: Runtime, picture: str, tmp_path: Path) -> None:
+def test_secret_key_is_in_a_backup_only_when_it_is_wanted(rt: Runtime, image: str, tmp_path: Path) -> None:
     assert "secret.key" not in copies.members_of(copy_of(rt, tmp_path, with_secret=False))
     key = rt.settings.secret_key_file.read_bytes()
     assert key not in (tmp_path / "appliance.copy").read_bytes()
 
 
-def test_nothing_is_overwritten_by_a_copy(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_overwritten_by_a_backup(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = tmp_path / "taken"
     taken.write_text("mine")
     loose = tmp_path / "loose"
@@ -208,11 +189,11 @@ def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypa
     assert files_in(tmp_path) == before
 
 
-def test_a_copy_on_the_same_disk_leaves_rows_their_room(
-    rt: Runtime, picture: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_backup_on_the_same_disk_leaves_rows_their_room(
+    rt: Runtime, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     floor = int(rt.settings.health.disk_floor_bytes)
-    needed = file_of(rt, picture).stat().st_size + rt.settings.database_file.stat().st_size
+    needed = file_of(rt, image).stat().st_size + rt.settings.database_file.stat().st_size
     free = floor + needed
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: free)
     before = files_in(tmp_path)
@@ -235,7 +216,7 @@ def places(size: int) -> list[int]:
     return sorted({*range(0, size, 6007), *range(512), *range(size - 12_000, size, 37), *range(size - 600, size)})
 
 
-def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_path: Path) -> None:
+def test_a_backup_cut_short_anywhere_is_refused(rt: Runtime, image: str, tmp_path: Path) -> None:
     whole = copy_of(rt, tmp_path).read_bytes()
     cut = tmp_path / "cut"
     for length in places(len(whole)):
@@ -248,7 +229,7 @@ def test_a_copy_cut_short_anywhere_is_refused(rt: Runtime, picture: str, tmp_pat
             verify.verify_backup(cut)
 
 
-def test_a_byte_changed_anywhere_is_seen(rt: Runtime, picture: str, tmp_path: Path) -> None:
+def test_a_byte_changed_anywhere_is_seen(rt: Runtime, image: str, tmp_path: Path) -> None:
     copy = copy_of(rt, tmp_path)
     whole = bytearray(copy.read_bytes())
     for place in places(len(whole)):
@@ -290,8 +271,8 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("member", STRANGE, ids=[f"{info.name}-{info.type.decode()}" for info in STRANGE])
-def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, member: tarfile.TarInfo
+def test_members_that_no_backup_holds_are_refused_and_touch_nothing(
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, member: tarfile.TarInfo
 ) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
@@ -302,7 +283,7 @@ def test_members_that_no_copy_holds_are_refused_and_touch_nothing(
     assert files_in(tmp_path) == before
 
 
-def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, picture: str, tmp_path: Path) -> None:
+def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, image: str, tmp_path: Path) -> None:
     copy = copy_of(rt, tmp_path)
     folder = tmp_path / "unpacked"
     folder.mkdir()
@@ -316,7 +297,7 @@ def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, picture: str, tmp_pa
     )
 
 
-def test_the_sums_come_last_and_list_everything(rt: Runtime, picture: str, tmp_path: Path) -> None:
+def test_the_sums_come_last_and_list_everything(rt: Runtime, image: str, tmp_path: Path) -> None:
     copy, other = copy_of(rt, tmp_path), tmp_path / "other"
     sums = copies.sums_of(copy)
     verify.verify_backup(copies.rewritten(copy, other, sums))
@@ -331,8 +312,8 @@ def test_the_sums_come_last_and_list_everything(rt: Runtime, picture: str, tmp_p
         verify.verify_backup(copies.forged(copy, other, strange("sha256/" + "0" * 64), changed={}))
 
 
-def test_a_copy_of_a_former_version_is_as_good_as_any(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock
+def test_a_backup_of_a_former_version_is_as_good_as_any(
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock
 ) -> None:
     former = copies.of_a_former_version(copy_of(rt, tmp_path), tmp_path / "former")
     assert verify.verify_backup(former) == verify.verify_backup(tmp_path / "appliance.copy")
@@ -351,13 +332,13 @@ def test_a_copy_of_a_former_version_is_as_good_as_any(
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
-def test_a_copy_that_lacks_a_part_is_refused(rt: Runtime, picture: str, tmp_path: Path, lacking: str) -> None:
+def test_a_backup_that_lacks_a_part_is_refused(rt: Runtime, image: str, tmp_path: Path, lacking: str) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
     with pytest.raises(format.InvalidBackup, match="it lacks"):
         verify.verify_backup(copy)
 
 
-def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_no_backup(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(format.InvalidBackup, match="is not a backup"):
@@ -372,7 +353,7 @@ def test_a_file_of_another_kind_is_no_copy(rt: Runtime, tmp_path: Path) -> None:
         verify.verify_backup(tmp_path / "missing")
 
 
-def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: str, tmp_path: Path) -> None:
+def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, image: str, tmp_path: Path) -> None:
     copy = copy_of(rt, tmp_path)
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
@@ -389,7 +370,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, picture: 
         verify.verify_backup(forged)
 
 
-def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+def test_a_backup_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     rt.db.write(
         lambda tx: (
             tx.execute(
@@ -410,14 +391,13 @@ def test_a_copy_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: P
 
 
 def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock
 ) -> None:
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     copied_at = rt.stamp()
     copy = copy_of(rt, tmp_path)
     clock.forward(3600)
-    other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
-    try:
+    with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
         assert appliance_state.paused_at(other.reader) == other.stamp()
         assert appliance_state.restored_from(other.reader) == copied_at
         assert other.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") is None
@@ -426,13 +406,8 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
         clock.forward(3600)
         second = tmp_path / "second.copy"
         create.write_backup(other, second, with_secret=True)
-    finally:
-        other.close()
-    third = build(put_back(second, tmp_path / "newer", clock), clock=clock)
-    try:
+    with closing(build(put_back(second, tmp_path / "newer", clock), clock=clock)) as third:
         assert appliance_state.restored_from(third.reader) == copied_at
-    finally:
-        third.close()
 
 
 @pytest.mark.parametrize(
@@ -450,7 +425,7 @@ def test_nothing_is_overwritten_by_a_restore(rt: Runtime, tmp_path: Path, clock:
     assert path.read_text() == "mine"
 
 
-def test_empty_folders_are_no_media(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+def test_empty_folders_are_no_media(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
     copy = copy_of(rt, tmp_path)
     (tmp_path / "new" / "data" / "media" / "incoming").mkdir(parents=True)
     settings = put_back(copy, tmp_path / "new", clock)
@@ -473,7 +448,7 @@ def test_a_matching_secret_key_may_lie_there(rt: Runtime, tmp_path: Path, clock:
 
 
 @pytest.mark.parametrize("with_secret", [True, False])
-def test_a_copy_of_another_secret_key_is_refused_saying_so(
+def test_a_backup_of_another_secret_key_is_refused_saying_so(
     rt: Runtime, tmp_path: Path, clock: HandClock, with_secret: bool
 ) -> None:
     copy = copy_of(rt, tmp_path, with_secret=with_secret)
@@ -490,7 +465,7 @@ def test_a_copy_of_another_secret_key_is_refused_saying_so(
 
 @pytest.mark.parametrize("breaks", ["secret.key", "media", "socialpub.db"])
 def test_a_restore_that_fails_half_way_leaves_nothing(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch, breaks: str
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch, breaks: str
 ) -> None:
     copy = copy_of(rt, tmp_path)
     before = files_in(tmp_path)
@@ -516,7 +491,7 @@ def test_a_restore_that_fails_half_way_leaves_nothing(
 
 
 def test_an_appliance_that_appears_meanwhile_is_not_overwritten(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = copy_of(rt, tmp_path)
     settings = Settings(data_dir=tmp_path / "new")
@@ -539,11 +514,8 @@ def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
     ticket = RequestKey("key", "once", "fingerprint")
     rt.write(idempotency.begin, ticket)
     copy = copy_of(rt, tmp_path)
-    other = build(put_back(copy, tmp_path / "new", clock), clock=clock)
-    try:
+    with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
         assert other.write(idempotency.begin, ticket) is None
-    finally:
-        other.close()
 
 
 def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
@@ -572,8 +544,8 @@ def with_our_key(rt: Runtime, folder: Path) -> Settings:
 
 
 @pytest.mark.parametrize("with_secret", [True, False])
-def test_a_copy_that_somebody_changed_without_the_key_is_refused(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, with_secret: bool
+def test_a_backup_that_somebody_changed_without_the_key_is_refused(
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, with_secret: bool
 ) -> None:
     copy = copy_of(rt, tmp_path, with_secret=with_secret)
     assert summary_of(copy, rt.secrets) is format.Seal.FITS
@@ -590,7 +562,7 @@ def test_a_copy_that_somebody_changed_without_the_key_is_refused(
     restore.restore(copy, settings, clock)
 
 
-def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
     """So is that of a copy which a former version made: its owner knows where it has been."""
     copy = copy_of(rt, tmp_path)
     stripped = copies.forged(copy, tmp_path / "stripped", changed={})
@@ -608,7 +580,7 @@ def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, picture: str, tmp_pat
     assert restore.restore(stripped, settings, clock, unsealed=True).seal is format.Seal.NONE
 
 
-def test_what_cannot_be_checked_is_told(rt: Runtime, picture: str, tmp_path: Path, clock: HandClock) -> None:
+def test_what_cannot_be_checked_is_reported(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
     bare = copy_of(rt, tmp_path, with_secret=False)
     assert summary_of(bare) is format.Seal.UNCHECKED
     assert summary_of(bare, OTHERS) is format.Seal.UNCHECKED
@@ -652,7 +624,7 @@ PATHS = [
 
 @pytest.mark.parametrize("statement", PATHS)
 def test_a_strangers_database_names_no_path(
-    rt: Runtime, picture: str, tmp_path: Path, clock: HandClock, statement: str
+    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, statement: str
 ) -> None:
     """Also one who has the key, and seals it."""
     copy = copy_of(rt, tmp_path)

@@ -35,7 +35,7 @@ def left(rt: Runtime, disk: Path) -> list[str]:
     return sorted(path.name for path in (*disk.iterdir(), *rt.settings.run_dir.glob(f"{create.PREFIX}*")))
 
 
-def test_the_next_copy_and_housekeeping_remove_what_one_that_was_killed_left(rt: Runtime, disk: Path) -> None:
+def test_the_next_backup_and_housekeeping_remove_what_one_that_was_killed_left(rt: Runtime, disk: Path) -> None:
     killed(rt, disk)
     assert len(left(rt, disk)) == 2
     tasks.clean_backups(rt)
@@ -45,7 +45,7 @@ def test_the_next_copy_and_housekeeping_remove_what_one_that_was_killed_left(rt:
     assert left(rt, disk) == []
 
 
-def test_a_copy_that_is_being_made_stays(rt: Runtime, disk: Path) -> None:
+def test_a_backup_that_is_being_made_stays(rt: Runtime, disk: Path) -> None:
     with create.temp_dir_in(rt.settings, disk) as scratch:
         assert scratch.stat().st_mode & 0o777 == 0o700
         tasks.clean_backups(rt)
@@ -54,7 +54,7 @@ def test_a_copy_that_is_being_made_stays(rt: Runtime, disk: Path) -> None:
     assert left(rt, disk) == []
 
 
-def test_a_folder_that_the_service_does_not_see_is_left_to_whoever_does(rt: Runtime, disk: Path) -> None:
+def test_a_folder_that_the_service_does_not_see_is_left_to_a_process_that_sees_it(rt: Runtime, disk: Path) -> None:
     killed(rt, disk)
     hidden = disk.rename(disk.with_name("unmounted"))
     tasks.clean_backups(rt)
@@ -71,7 +71,7 @@ def test_a_note_removes_nothing_but_what_it_is_named_after(rt: Runtime, disk: Pa
     assert sorted(path.name for path in disk.iterdir()) == [scratch.name, "mine"]
 
 
-def test_a_scheduled_copy_that_was_killed_is_gone_without_another_one(rt: Runtime) -> None:
+def test_a_scheduled_backup_that_was_killed_is_gone_without_another_one(rt: Runtime) -> None:
     made = schedule.make_backup(rt)
     rest = made.path.with_name(f"{UNFINISHED}2026-10-11T09-00-00Z")
     rest.mkdir()

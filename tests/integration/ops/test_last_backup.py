@@ -22,7 +22,7 @@ def told(rt: Runtime) -> Finding:
     return finding
 
 
-def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
+def test_the_owner_is_reminded_of_the_first_backup_and_of_one_after_a_week(
     rt: Runtime, clock: HandClock, tmp_path: Path
 ) -> None:
     assert told(rt).level == "note"
@@ -41,7 +41,7 @@ def test_the_owner_is_reminded_of_the_first_copy_and_of_one_after_a_week(
     assert told(rt).level == "ok"
 
 
-def test_a_copy_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Path) -> None:
+def test_a_backup_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Path) -> None:
     missing = tmp_path / "missing" / "copy"
     with pytest.raises(OperatorError):
         create.write_backup(rt, missing)

@@ -82,6 +82,6 @@ def test_a_failure_needs_the_owner_until_it_was_tried_again_or_is_a_week_old(
     assert alerts.load_alert_facts(rt).failed.newest == []
 
 
-def test_a_disk_is_told_before_it_is_full() -> None:
+def test_a_disk_is_reported_before_it_is_full() -> None:
     told = [(DiskSpace(free, 100).is_full, DiskSpace(free, 100).is_nearly_full) for free in (99, 100, 199, 200)]
     assert told == [(True, False), (False, True), (False, True), (False, False)]

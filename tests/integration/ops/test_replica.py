@@ -12,24 +12,11 @@ from socialpub.db import appliance_state
 from socialpub.ops.backup import create, format, restore, verify
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile
-from tests.support.copies import file_of, post_with_a_picture
 from tests.support.hand_clock import HandClock
 
 
 @pytest.fixture
-def appliance_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "original"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def stored(rt: Runtime, tmp_path: Path) -> Path:
-    return file_of(rt, post_with_a_picture(rt, tmp_path))
-
-
-@pytest.fixture
-def replica(rt: Runtime, stored: Path, tmp_path: Path, clock: HandClock) -> Path:
+def replica(rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock) -> Path:
     """The database as it was when the worker last reported, two hours before it is needed."""
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
     target = tmp_path / "replica.db"
@@ -49,26 +36,23 @@ def elsewhere(rt: Runtime, tmp_path: Path) -> Settings:
     return settings
 
 
-def test_it_is_put_beside_its_media_and_is_paused(
-    rt: Runtime, replica: Path, stored: Path, elsewhere: Settings, clock: HandClock
+def test_it_is_restored_beside_its_media_and_is_paused(
+    rt: Runtime, replica: Path, stored_image: Path, elsewhere: Settings, clock: HandClock
 ) -> None:
     reported_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
-    brought_back = elsewhere.media_dir / stored.parent.name / stored.name
+    brought_back = elsewhere.media_dir / stored_image.parent.name / stored_image.name
     brought_back.parent.mkdir(parents=True)
-    brought_back.write_bytes(stored.read_bytes())
+    brought_back.write_bytes(stored_image.read_bytes())
     told = restore.restore(replica, elsewhere, clock, unsealed=True)
     assert (told.posts, told.media_files, told.media_missing) == (1, 1, 0)
-    other = build(elsewhere, clock=clock)
-    try:
+    with closing(build(elsewhere, clock=clock)) as other:
         assert appliance_state.paused_at(other.reader) == other.stamp()
         assert appliance_state.restored_from(other.reader) == reported_at, "what came later may have been sent"
         assert other.instance_id != rt.instance_id
         assert brought_back.is_file()
-    finally:
-        other.close()
 
 
-def test_media_that_were_not_brought_back_are_told(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
+def test_media_that_were_not_brought_back_are_reported(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
     told = restore.restore(replica, elsewhere, clock, unsealed=True)
     assert (told.media_files, told.media_missing) == (0, 1)
     assert elsewhere.media_dir.is_dir()
@@ -88,7 +72,7 @@ def test_it_overwrites_no_database(replica: Path, elsewhere: Settings, clock: Ha
         restore.restore(replica, elsewhere, clock, unsealed=True)
 
 
-def test_one_that_is_in_use_is_no_copy(rt: Runtime, elsewhere: Settings, clock: HandClock) -> None:
+def test_one_that_is_in_use_is_no_backup(rt: Runtime, elsewhere: Settings, clock: HandClock) -> None:
     accept(rt, add_profile(rt))
     with pytest.raises(OperatorError, match="is not a backup: its journal"):
         restore.restore(rt.settings.database_file, elsewhere, clock, unsealed=True)
@@ -111,8 +95,5 @@ def test_one_from_a_clock_that_was_ahead_is_of_now_at_the_latest(
 ) -> None:
     clock.jump(-86400)
     restore.restore(replica, elsewhere, clock, unsealed=True)
-    other = build(elsewhere, clock=clock)
-    try:
+    with closing(build(elsewhere, clock=clock)) as other:
         assert appliance_state.restored_from(other.reader) == other.stamp()
-    finally:
-        other.close()

@@ -243,7 +243,7 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
     ],
     ids=["as it was", "edited"],
 )
-def test_a_pin_that_does_not_tell_its_words_may_be_the_originals_while_another_outcome_is_open(
+def test_a_pin_without_a_text_may_be_the_originals_while_another_outcome_is_open(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path, untold: list[str], change: Change
 ) -> None:
     pins = [DraftMedia(artifact(original, media.jpeg(tmp_path / f"{n}.jpg"), "image/jpeg")) for n in range(2)]
@@ -502,11 +502,8 @@ def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: 
     meanwhile()
     rt.close()
     rollback.roll_back(copy.path, settings, clock)
-    older = build(settings, clock=clock, http=http_over(FaultTransport(world)), role="test")
-    try:
+    with closing(build(settings, clock=clock, http=http_over(FaultTransport(world)), role="test")) as older:
         yield older
-    finally:
-        older.close()
 
 
 def test_a_rollback_pauses_in_the_same_way(

@@ -76,7 +76,7 @@ def minutes(rt: Runtime, clock: HandClock, count: int) -> None:
         clock.forward(60)
 
 
-def test_failures_of_the_original_are_neither_shown_nor_told_and_own_ones_are(
+def test_failures_of_the_original_are_neither_shown_nor_sent_but_its_own_are(
     rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: str, postbox: Postbox, tmp_path: Path
 ) -> None:
     minutes(rt, clock, 1)
@@ -94,7 +94,7 @@ def test_failures_of_the_original_are_neither_shown_nor_told_and_own_ones_are(
         assert len(alerts.load_alert_facts(other).failed.newest) == 1
 
 
-def test_what_the_original_told_has_no_end_here_and_what_it_could_not_send_is_not_sent(
+def test_the_originals_alerts_and_unsent_messages_are_dropped(
     rt: Runtime, clock: HandClock, network: ScriptedNetwork, postbox: Postbox, tmp_path: Path
 ) -> None:
     minutes(rt, clock, 1)

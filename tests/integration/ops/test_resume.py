@@ -95,7 +95,7 @@ def outcome(rt: Runtime, post: str) -> tuple[Any, ...]:
 
 
 @readable
-def test_what_nobody_sent_fails_and_says_so(
+def test_a_post_that_was_not_sent_fails_and_says_so(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path,
     accepted: Callable[[Runtime, World], str], count: Callable[[World], int],
 ) -> None:  # fmt: skip
@@ -140,7 +140,7 @@ def test_what_is_scheduled_for_later_is_looked_for_once_and_goes_out_at_its_time
         assert world.x.posts[0].created_at >= clock.now() - timedelta(seconds=5)
 
 
-def test_what_was_due_before_the_copy_and_never_taken_up_is_read_back_too(
+def test_what_was_due_before_the_backup_and_never_taken_up_is_read_back_too(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     post = accept(original, connect_x(original, world))
@@ -152,7 +152,7 @@ def test_what_was_due_before_the_copy_and_never_taken_up_is_read_back_too(
     assert tweets(world) == 1
 
 
-def test_of_two_equal_posts_each_is_told_for_itself(
+def test_two_equal_posts_are_decided_separately(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     profile = connect_x(original, world)
@@ -169,7 +169,7 @@ def test_of_two_equal_posts_each_is_told_for_itself(
     assert tweets(world) == 1
 
 
-def test_a_copy_made_in_the_middle_of_a_call_sends_it_no_second_time(
+def test_a_backup_made_in_the_middle_of_a_call_sends_it_no_second_time(
     original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     for number, words in enumerate(({}, {"nothing_was_sent": True})):
@@ -247,7 +247,7 @@ def chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CHUNK_BYTES", 5_000_000)
 
 
-def test_a_film_that_the_copy_knows_no_publish_id_of_cannot_be_told(
+def test_a_video_without_a_publish_id_in_the_backup_has_an_unknown_outcome(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
@@ -263,7 +263,7 @@ def test_a_film_that_the_copy_knows_no_publish_id_of_cannot_be_told(
 
 @pytest.mark.usefixtures("chunks")
 @pytest.mark.parametrize("endpoint", ["upload_chunk", "status_fetch"])
-def test_a_film_whose_publish_id_the_copy_knows_is_watched(
+def test_a_video_with_a_publish_id_in_the_backup_is_watched(
     original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path, endpoint: str
 ) -> None:
     post = film_on_tiktok(original, world)
@@ -280,7 +280,7 @@ def test_a_film_whose_publish_id_the_copy_knows_is_watched(
 
 
 @pytest.mark.usefixtures("chunks")
-def test_a_film_whose_upload_never_ended_may_have_been_begun_anew(
+def test_a_video_whose_upload_never_ended_may_have_been_uploaded_again(
     original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
@@ -294,7 +294,7 @@ def test_a_film_whose_upload_never_ended_may_have_been_begun_anew(
     assert len(world.tiktok.tasks.all) == 1
 
 
-def test_a_film_past_its_last_byte_is_only_watched(
+def test_a_video_past_its_last_byte_is_only_watched(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
@@ -318,7 +318,7 @@ def test_a_film_past_its_last_byte_is_only_watched(
         ("spam_risk_user_banned_from_posting", State.FAILED, 1),
     ],
 )
-def test_a_film_that_tiktok_calls_failed_is_never_begun_anew_by_the_copy(
+def test_a_video_that_tiktok_calls_failed_is_never_uploaded_again_by_the_backup(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path, fate: str, state: State, tasks: int
 ) -> None:
     post = film_on_tiktok(original, world)
@@ -335,7 +335,7 @@ def test_a_film_that_tiktok_calls_failed_is_never_begun_anew_by_the_copy(
 
 
 @pytest.mark.usefixtures("chunks")
-def test_a_verdict_on_an_upload_that_the_copy_had_not_ended_is_none_on_the_post(
+def test_a_verdict_on_an_upload_that_the_backup_had_not_ended_is_none_on_the_post(
     original: Runtime, world: World, transport: FaultTransport, clock: HandClock, tmp_path: Path
 ) -> None:
     post = film_on_tiktok(original, world)
@@ -363,7 +363,7 @@ def test_what_the_original_had_half_sent_is_sent_from_its_beginning_when_nothing
     assert len(world.tiktok.catch_up()) == 1
 
 
-def test_pictures_that_the_original_had_fitted_are_fitted_again_when_nothing_was_sent(
+def test_images_that_the_original_had_fitted_are_fitted_again_when_nothing_was_sent(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     picture = artifact(original, media.png(tmp_path / "photo.png"), "image/png")
@@ -384,7 +384,7 @@ def test_pictures_that_the_original_had_fitted_are_fitted_again_when_nothing_was
 # --- before the resume, and after it ---------------------------------------------------------------------------------
 
 
-def test_paused_a_copy_neither_refreshes_nor_revokes(
+def test_paused_a_backup_neither_refreshes_nor_revokes(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     post = on_x(original, world)
@@ -409,7 +409,7 @@ def token_of(rt: Runtime, profile: str) -> str:
     return rt.secrets.open(sealed, "profile", profile, "access_token")
 
 
-def test_before_the_resume_nobody_can_say_that_a_due_post_was_not_sent(
+def test_before_the_resume_a_due_post_is_not_called_unsent(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
     profile = connect_x(original, world)

@@ -60,7 +60,7 @@ def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
     assert [row.scope for row in holds.list_all(rt.reader)] == [holds.QUESTIONS], "nothing was answered"
 
 
-def test_a_copy_of_a_copy_calls_nothing_absent_that_nobody_could_look_for(
+def test_a_backup_of_a_backup_calls_no_unread_post_absent(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))

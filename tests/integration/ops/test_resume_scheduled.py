@@ -79,7 +79,7 @@ def test_what_the_original_did_not_send_is_looked_for_once_and_sent_at_its_time(
 
 
 @READABLE
-def test_a_look_that_is_not_answered_comes_first_all_the_same(
+def test_an_unanswered_read_back_still_comes_first(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path, accepted: Any
 ) -> None:
     post = accepted(original, world)

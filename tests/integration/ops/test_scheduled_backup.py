@@ -26,24 +26,11 @@ from socialpub.ops.backup import create, format, last_backup, schedule, verify
 from socialpub.ops.backup.schedule import UNFINISHED, DatedBackup, MadeBackup
 from socialpub.runtime import Runtime, build
 from tests.samples import media
-from tests.support.copies import file_of, post_with_a_picture, put_back
+from tests.support.copies import file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
 DAY = 86400
-
-
-@pytest.fixture
-def appliance_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "original"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def picture(rt: Runtime, tmp_path: Path) -> Path:
-    """Where the picture of a post is stored."""
-    return file_of(rt, post_with_a_picture(rt, tmp_path))
 
 
 @pytest.fixture
@@ -82,8 +69,8 @@ def age(path: Path, clock: HandClock) -> None:
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
-    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock
+def test_a_backup_in_a_folder_is_checked_and_restored_like_one_in_a_file(
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock
 ) -> None:
     made = schedule.make_backup(rt, with_secret=True)
     assert made.path == rt.settings.data_dir / "backups" / "2026-10-12T09-00-00Z"
@@ -94,16 +81,15 @@ def test_a_copy_in_a_folder_is_checked_and_put_back_like_one_in_a_file(
     checked = subprocess.run(["sha256sum", "-c", "SHA256SUMS"], cwd=made.path, check=True, capture_output=True)
     assert len(checked.stdout.splitlines()) == 4
     settings = put_back(made.path, tmp_path / "new", clock)
-    other = build(settings, clock=clock)
-    try:
-        assert (settings.media_dir / picture.parent.name / picture.name).read_bytes() == picture.read_bytes()
+    with closing(build(settings, clock=clock)) as other:
+        assert (
+            settings.media_dir / stored_image.parent.name / stored_image.name
+        ).read_bytes() == stored_image.read_bytes()
         assert other.reader.value("SELECT count(*) FROM post") == 1
         assert other.reader.value("SELECT value FROM appliance WHERE name = 'paused_at'") == other.stamp()
-    finally:
-        other.close()
 
 
-def test_secret_key_is_in_no_scheduled_copy_unless_it_is_wanted(rt: Runtime) -> None:
+def test_secret_key_is_in_no_scheduled_backup_unless_it_is_wanted(rt: Runtime) -> None:
     made = schedule.make_backup(rt)
     assert not (made.path / "secret.key").exists()
     key = rt.settings.secret_key_file.read_bytes().strip()
@@ -159,7 +145,7 @@ def list_elsewhere(copy: Path) -> None:
     ],
 )
 def test_what_was_changed_in_a_folder_is_refused(
-    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], told: str
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], told: str
 ) -> None:
     made = schedule.make_backup(rt, with_secret=True)
     change(made.path)
@@ -195,7 +181,7 @@ def folder(path: Path) -> None:
 @pytest.mark.parametrize("made_of", [fifo, device, link, folder])
 @pytest.mark.parametrize("name", ["SHA256SUMS", "SEAL", "socialpub-copy.json", "secret.key", "socialpub.db", "*.png"])
 def test_what_is_not_a_regular_file_in_a_folder_is_refused_and_never_waited_for(
-    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, name: str, made_of: Callable[[Path], None]
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, name: str, made_of: Callable[[Path], None]
 ) -> None:
     made = schedule.make_backup(rt, with_secret=True)
     path = next(made.path.rglob(name))
@@ -223,7 +209,7 @@ def test_a_fifo_in_the_place_of_a_backup_is_refused_and_never_waited_for(tmp_pat
 
 @pytest.mark.parametrize("name", ["SHA256SUMS", "SEAL", "socialpub-copy.json"])
 def test_a_fifo_in_an_earlier_backup_does_not_keep_the_next_one_waiting(
-    rt: Runtime, picture: Path, clock: HandClock, name: str
+    rt: Runtime, stored_image: Path, clock: HandClock, name: str
 ) -> None:
     earlier = schedule.make_backup(rt)
     (earlier.path / name).unlink()
@@ -251,20 +237,20 @@ def ended_in_time(read: Callable[[], T]) -> T:
         signal.signal(signal.SIGALRM, before)
 
 
-def test_what_is_not_listed_is_no_part_of_the_copy(rt: Runtime, picture: Path) -> None:
+def test_what_is_not_listed_is_no_part_of_the_backup(rt: Runtime, stored_image: Path) -> None:
     made = schedule.make_backup(rt)
     (made.path / "media" / ".DS_Store").write_bytes(b"a file manager was here")
     assert verify.verify_backup(made.path, rt.secrets) == made.summary
 
 
-def test_a_folder_of_copies_is_no_copy_but_names_one(rt: Runtime) -> None:
+def test_a_folder_of_backups_is_no_backup_but_names_one(rt: Runtime) -> None:
     made = schedule.make_backup(rt)
     with pytest.raises(format.InvalidBackup) as refused:
         verify.verify_backup(made.path.parent)
     assert str(made.path) in (refused.value.hint or "")
 
 
-def test_a_damaged_database_is_no_copy_and_takes_no_good_ones_place(rt: Runtime, clock: HandClock) -> None:
+def test_a_damaged_database_is_no_backup_and_takes_no_good_ones_place(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=1, keep_weeks=0, keep_months=0)
     good = schedule.make_backup(rt)
     clock.forward(DAY)
@@ -281,63 +267,63 @@ def test_a_damaged_database_is_no_copy_and_takes_no_good_ones_place(rt: Runtime,
 
 
 def test_media_take_no_room_twice_and_are_read_once(
-    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    age(picture, clock)
+    age(stored_image, clock)
     first = schedule.make_backup(rt)
-    assert in_copy(first, picture).stat().st_ino == picture.stat().st_ino
+    assert in_copy(first, stored_image).stat().st_ino == stored_image.stat().st_ino
     assert first.scheduled.new_bytes == (first.path / "socialpub.db").stat().st_size
-    assert first.scheduled.size_bytes == first.scheduled.new_bytes + picture.stat().st_size
+    assert first.scheduled.size_bytes == first.scheduled.new_bytes + stored_image.stat().st_size
     clock.forward(DAY)
     read = []
     digest_of = format.compute_digest
     monkeypatch.setattr(format, "compute_digest", lambda path: read.append(path.suffix) or digest_of(path))
     added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
     second = schedule.make_backup(rt)
-    assert sorted(read) == [".db", ".png"], "the new picture and the database alone"
+    assert sorted(read) == [".db", ".png"], "the new stored_image and the database alone"
     assert in_copy(second, added).stat().st_ino == added.stat().st_ino
     verify.verify_backup(second.path, rt.secrets)
-    picture.unlink()
-    assert in_copy(second, picture).is_file(), "what the appliance removes stays in its copies"
+    stored_image.unlink()
+    assert in_copy(second, stored_image).is_file(), "what the appliance removes stays in its copies"
 
 
 def test_on_another_disk_only_what_is_new_is_written(
-    rt: Runtime, picture: Path, tmp_path: Path, clock: HandClock, another_disk: None
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, another_disk: None
 ) -> None:
-    age(picture, clock)
+    age(stored_image, clock)
     first = schedule.make_backup(rt)
-    assert in_copy(first, picture).stat().st_ino != picture.stat().st_ino
+    assert in_copy(first, stored_image).stat().st_ino != stored_image.stat().st_ino
     assert first.scheduled.new_bytes == first.scheduled.size_bytes
     clock.forward(DAY)
     added = file_of(rt, artifact(rt, media.png(tmp_path / "b.png"), "image/png"))
     second = schedule.make_backup(rt)
-    assert in_copy(second, picture).stat().st_ino == in_copy(first, picture).stat().st_ino
+    assert in_copy(second, stored_image).stat().st_ino == in_copy(first, stored_image).stat().st_ino
     database = (second.path / "socialpub.db").stat().st_size
     assert second.scheduled.new_bytes == database + added.stat().st_size
     for copy in (first, second):
         verify.verify_backup(copy.path, rt.secrets)
 
 
-def test_a_file_that_was_touched_since_is_read_again(rt: Runtime, picture: Path, clock: HandClock) -> None:
-    age(picture, clock)
+def test_a_file_that_was_touched_since_is_read_again(rt: Runtime, stored_image: Path, clock: HandClock) -> None:
+    age(stored_image, clock)
     schedule.make_backup(rt)
     clock.forward(DAY)
-    media.pad(picture, 1000)
-    age(picture, clock)
+    media.pad(stored_image, 1000)
+    age(stored_image, clock)
     clock.forward(60)
     verify.verify_backup(schedule.make_backup(rt).path, rt.secrets)
 
 
-def test_after_a_month_every_file_is_read_again_and_what_rotted_is_told(
-    rt: Runtime, picture: Path, clock: HandClock
+def test_after_a_month_every_file_is_read_again_and_damage_is_reported(
+    rt: Runtime, stored_image: Path, clock: HandClock
 ) -> None:
-    age(picture, clock)
+    age(stored_image, clock)
     schedule.make_backup(rt)
-    before = picture.stat()
-    content = bytearray(picture.read_bytes())
+    before = stored_image.stat()
+    content = bytearray(stored_image.read_bytes())
     content[len(content) // 2] ^= 1
-    picture.write_bytes(content)
-    os.utime(picture, ns=(before.st_atime_ns, before.st_mtime_ns))  # a bit that a disk lost changes no time
+    stored_image.write_bytes(content)
+    os.utime(stored_image, ns=(before.st_atime_ns, before.st_mtime_ns))  # a bit that a disk lost changes no time
     clock.forward(29 * DAY)
     assert schedule.make_backup(rt).changed == 0
     clock.forward(DAY)
@@ -348,20 +334,22 @@ def test_after_a_month_every_file_is_read_again_and_what_rotted_is_told(
     assert schedule.make_backup(rt).changed == 0, "it was told once"
 
 
-def test_on_another_disk_a_file_that_rotted_in_the_copies_is_brought_anew(
-    rt: Runtime, picture: Path, clock: HandClock, another_disk: None
+def test_on_another_disk_a_file_that_rotted_in_the_backups_is_copied_again(
+    rt: Runtime, stored_image: Path, clock: HandClock, another_disk: None
 ) -> None:
-    age(picture, clock)
+    age(stored_image, clock)
     first = schedule.make_backup(rt)
-    in_copy(first, picture).write_bytes(b"x" * picture.stat().st_size)
+    in_copy(first, stored_image).write_bytes(b"x" * stored_image.stat().st_size)
     clock.forward(30 * DAY)
     made = schedule.make_backup(rt)
-    assert in_copy(made, picture).read_bytes() == picture.read_bytes()
+    assert in_copy(made, stored_image).read_bytes() == stored_image.read_bytes()
     verify.verify_backup(made.path, rt.secrets)
 
 
-def test_sums_of_a_copy_that_somebody_changed_are_not_believed(rt: Runtime, picture: Path, clock: HandClock) -> None:
-    age(picture, clock)
+def test_sums_of_a_backup_that_somebody_changed_are_not_believed(
+    rt: Runtime, stored_image: Path, clock: HandClock
+) -> None:
+    age(stored_image, clock)
     first = schedule.make_backup(rt)
     sums = first.path / "SHA256SUMS"
     sums.write_bytes(sums.read_bytes().replace(b"a", b"b"))
@@ -446,7 +434,7 @@ def test_only_our_own_folders_are_ever_removed(rt: Runtime, clock: HandClock) ->
     assert not made.path.exists()
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Path, clock: HandClock) -> None:
+def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, stored_image: Path, clock: HandClock) -> None:
     made = schedule.make_backup(rt)
     made.path.rename(made.path.with_name(UNFINISHED + made.path.name))
     (made.path.parent / f"{UNFINISHED}2026-10-11T09-00-00Z").mkdir()  # killed before it wrote a byte
@@ -455,7 +443,7 @@ def test_what_a_killed_run_left_is_removed_by_the_next(rt: Runtime, picture: Pat
     assert names(rt) == [next_one.path.name]
 
 
-def test_copies_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runtime, clock: HandClock) -> None:
+def test_backups_of_former_keys_are_pruned_like_those_of_the_present_one(rt: Runtime, clock: HandClock) -> None:
     configured(rt, keep_days=2, keep_weeks=0, keep_months=0)
     former = []
     for _ in range(3):
@@ -488,8 +476,8 @@ def test_two_at_once_are_one(rt: Runtime) -> None:
 # --- what fails ------------------------------------------------------------------------------------------------------
 
 
-def test_a_copy_never_takes_the_room_that_is_kept_for_rows(
-    rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_backup_never_takes_the_room_that_is_kept_for_rows(
+    rt: Runtime, stored_image: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     floor = int(rt.settings.health.disk_floor_bytes)
     free = floor + rt.settings.database_file.stat().st_size // 2
@@ -502,14 +490,16 @@ def test_a_copy_never_takes_the_room_that_is_kept_for_rows(
     assert schedule.make_backup(rt).summary.media_files == 1
 
 
-def test_media_that_cannot_be_linked_need_room_too(rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_media_that_cannot_be_linked_need_room_too(
+    rt: Runtime, stored_image: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuses(self: Path, target: Path) -> None:
         raise OSError(1, "Operation not permitted")
 
     monkeypatch.setattr(Path, "hardlink_to", refuses)
     floor, rows = int(rt.settings.health.disk_floor_bytes), create.rows_bytes(rt)
     monkeypatch.setattr(Files, "free_bytes", lambda _: floor + rows)
-    media.pad(picture, rows + 1)
+    media.pad(stored_image, rows + 1)
     with pytest.raises(OperatorError, match="disk_floor_bytes"):
         schedule.make_backup(rt)
     assert names(rt) == []
@@ -519,8 +509,8 @@ def test_media_that_cannot_be_linked_need_room_too(rt: Runtime, picture: Path, m
     verify.verify_backup(made.path, rt.secrets)
 
 
-def test_a_disk_that_becomes_full_leaves_no_half_copy(
-    rt: Runtime, picture: Path, monkeypatch: pytest.MonkeyPatch, another_disk: None
+def test_a_disk_that_becomes_full_leaves_no_half_backup(
+    rt: Runtime, stored_image: Path, monkeypatch: pytest.MonkeyPatch, another_disk: None
 ) -> None:
     def full(file: Any) -> None:
         raise OSError(28, "No space left on device")
@@ -533,7 +523,7 @@ def test_a_disk_that_becomes_full_leaves_no_half_copy(
     assert "No space left" in str(last_backup.load(rt.reader).failure)
 
 
-def test_a_folder_that_cannot_be_made_is_told(rt: Runtime) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(rt: Runtime) -> None:
     (rt.settings.data_dir / "a file").write_text("")
     configured(rt, folder="a file/copies")
     with pytest.raises(OperatorError, match="Not a directory"):
@@ -559,7 +549,7 @@ def python(code: str) -> tuple[str, ...]:
     return (sys.executable, "-c", code)
 
 
-def test_the_command_gets_the_copy_and_none_of_our_settings(
+def test_the_command_gets_the_backup_and_none_of_our_settings(
     rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SOCIALPUB_METRICS__TOKEN", "a token")
@@ -592,7 +582,7 @@ def test_the_command_gets_the_copy_and_none_of_our_settings(
         ),
     ],
 )
-def test_a_command_that_fails_is_a_copy_that_failed(rt: Runtime, command: tuple[str, ...], told: str) -> None:
+def test_a_command_that_fails_is_a_backup_that_failed(rt: Runtime, command: tuple[str, ...], told: str) -> None:
     configured(rt, after=command)
     with pytest.raises(OperatorError, match=told):
         schedule.make_backup(rt)
@@ -631,7 +621,7 @@ def test_a_command_that_hangs_is_ended_with_everything_it_started(
     os.close(reader)
 
 
-def test_a_copy_tells_how_far_it_is(rt: Runtime, picture: Path) -> None:
+def test_a_backup_reports_its_progress(rt: Runtime, stored_image: Path) -> None:
     class Told:
         expected = done = 0
 

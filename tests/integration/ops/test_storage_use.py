@@ -23,9 +23,7 @@ def test_media_count_as_long_as_their_bytes_are_here(rt: Runtime, clock: HandClo
     assert storage.read_use(rt).media_bytes == 0
 
 
-def test_versions_thumbnails_and_pictures_of_accounts_are_walked_through_now_and_then(
-    rt: Runtime, clock: HandClock
-) -> None:
+def test_renditions_thumbnails_and_avatars_are_measured_every_ten_minutes(rt: Runtime, clock: HandClock) -> None:
     folders = (rt.files.root / files.RENDITIONS / "d1", rt.files.root / files.THUMBNAILS / "ab")
     for size, folder in zip((100, 20, 3), (*folders, rt.settings.avatars_dir), strict=True):
         folder.mkdir(parents=True)
@@ -37,7 +35,7 @@ def test_versions_thumbnails_and_pictures_of_accounts_are_walked_through_now_and
     assert storage.read_use(rt).renditions_bytes == 1123
 
 
-def test_database_and_disk_are_told(rt: Runtime) -> None:
+def test_database_and_disk_are_reported(rt: Runtime) -> None:
     found = storage.read_use(rt)
     assert found.database_bytes >= rt.settings.database_file.stat().st_size > 0
     assert found.queue_bytes == 0

@@ -67,7 +67,7 @@ def test_an_appliance_without_a_database_is_left_without_one(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_that_a_command_of_roots_left_behind_is_told(settings: Settings) -> None:
+def test_a_file_that_a_command_of_root_created_is_reported(settings: Settings) -> None:
     os.chown(settings.data_dir, 12345, 12345)
     os.chown(settings.media_dir, 12345, 12345)
     for path in settings.data_dir.rglob("*"):
@@ -85,7 +85,7 @@ def test_a_file_that_a_command_of_roots_left_behind_is_told(settings: Settings) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_folder_of_roots_around_a_services_database_is_told_the_other_way_round(settings: Settings) -> None:
+def test_a_folder_of_roots_around_a_services_database_is_reported_in_reverse(settings: Settings) -> None:
     for path in settings.data_dir.rglob("*"):
         os.chown(path, 12345, 12345)
     finding = the(outside(settings), "data_dir")
@@ -100,13 +100,13 @@ def test_a_folder_that_others_can_look_into_is_a_note(settings: Settings) -> Non
     assert problems(found) == []
 
 
-def test_a_secret_key_that_others_can_read_is_told(settings: Settings) -> None:
+def test_a_secret_key_that_others_can_read_is_reported(settings: Settings) -> None:
     settings.secret_key_file.chmod(0o644)
     assert the(outside(settings), "permissions").remedy == f"Run `chmod 600 {settings.secret_key_file}`."
     assert goes_on(settings)
 
 
-def test_a_configuration_with_a_secret_that_others_can_read_is_told(tmp_path: Path, settings: Settings) -> None:
+def test_a_configuration_with_a_secret_that_others_can_read_is_reported(tmp_path: Path, settings: Settings) -> None:
     file = tmp_path / "config.toml"
     file.write_text('data_dir = "data"\n[providers.x]\nclient_id = "a"\nclient_secret = "very-secret"\n')
     file.chmod(0o644)
@@ -128,10 +128,10 @@ def make_newer(settings: Settings) -> None:
         (lambda settings: settings.data_dir.rename(settings.data_dir.with_name("away")), "data_dir", "does not exist"),
         (lambda settings: settings.secret_key_file.unlink(), "secret.key", "is missing"),
         (lambda settings: settings.secret_key_file.write_text("b" * 43), "secret.key", "another secret.key"),
-        (make_newer, "database", "newer socialpub: it has 0999_future"),
+        (make_newer, "database", "does not know its migrations 0999_future"),
     ],
 )
-def test_what_keeps_the_rest_from_being_checked_is_told(
+def test_what_keeps_the_rest_from_being_checked_is_reported(
     settings: Settings, change: Callable[[Settings], object], subject: str, words: str
 ) -> None:
     change(settings)
@@ -142,7 +142,7 @@ def test_what_keeps_the_rest_from_being_checked_is_told(
 
 
 @pytest.mark.parametrize("how", ["garbage", "a page"])
-def test_a_damaged_database_is_told(settings: Settings, how: str) -> None:
+def test_a_damaged_database_is_reported(settings: Settings, how: str) -> None:
     content = bytearray(settings.database_file.read_bytes())
     if how == "garbage":
         content = bytearray(b"no database " * 1000)
@@ -164,7 +164,7 @@ def test_a_database_of_an_older_version_is_left_as_it_is(settings: Settings) -> 
     assert not goes_on(settings)
 
 
-def test_a_database_that_nobody_else_may_read_is_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_database_is_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     hurried = settings.model_copy(
         update={"database": settings.database.model_copy(update={"busy_timeout": timedelta(milliseconds=1)})}
     )
@@ -176,7 +176,7 @@ def test_a_database_that_nobody_else_may_read_is_told(settings: Settings, monkey
         other.execute("ROLLBACK")
 
 
-def test_file_types_that_cannot_be_recognised_are_told(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_types_that_cannot_be_recognized_are_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(_: Path) -> str:
         raise ImportError("failed to find libmagic")
 
@@ -200,7 +200,7 @@ def test_base_url_is_https_or_stays_on_this_machine(settings: Settings, base_url
     assert the(outside(settings.model_copy(update={"base_url": base_url})), "base_url", level)
 
 
-def test_no_network_at_all_is_told(settings: Settings) -> None:
+def test_no_network_at_all_is_reported(settings: Settings) -> None:
     finding = the(outside(settings.model_copy(update={"providers": ProvidersSection()})), "credentials")
     assert "No network is configured" in finding.message
     assert goes_on(settings)
@@ -215,7 +215,7 @@ def test_no_network_at_all_is_told(settings: Settings) -> None:
         ({"x": XSection(client_id="a native app, which has no secret")}, None),
     ],
 )
-def test_half_of_a_pair_of_credentials_is_told(
+def test_half_of_a_pair_of_credentials_is_reported(
     settings: Settings, section: dict[str, Any], message: str | None
 ) -> None:
     found = outside(settings.model_copy(update={"providers": ProvidersSection(**section)}))
@@ -252,7 +252,7 @@ def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp
     )
 
 
-def test_a_database_that_somebody_keeps_locked_is_told(rt: Runtime) -> None:
+def test_a_database_that_another_program_locks_is_reported(rt: Runtime) -> None:
     rt.db.busy_seconds = 0.01
     rt.db._connection.execute("PRAGMA busy_timeout = 10")
     with closing(sqlite3.connect(rt.db.path, isolation_level=None)) as other:
@@ -262,23 +262,23 @@ def test_a_database_that_somebody_keeps_locked_is_told(rt: Runtime) -> None:
     assert problems(inside(rt)) == []
 
 
-def test_a_disk_below_its_floor_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_below_its_floor_is_reported(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: 499_999_999)
     assert "499 MB are free" in the(inside(rt), "disk").message
 
 
-def test_a_clock_that_went_back_is_told(rt: Runtime, clock: HandClock) -> None:
+def test_a_clock_that_went_back_is_reported(rt: Runtime, clock: HandClock) -> None:
     accept(rt, add_profile(rt))
     clock.jump(-600)
     assert stamp(clock.now()) in the(inside(rt), "clock").message
 
 
-def test_a_clock_that_was_never_set_is_told(tmp_path: Path, rt: Runtime, clock: HandClock) -> None:
+def test_a_clock_that_was_never_set_is_reported(tmp_path: Path, rt: Runtime, clock: HandClock) -> None:
     clock.jump(-20 * 365 * 86400)
     assert "2006" in the(inside(rt), "clock").message
 
 
-def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+def test_a_clock_that_a_network_contradicts_is_reported(rt: Runtime, http: AnsweringHttp) -> None:
     http.answers["https://api.x.com"] = HttpResponse(404, {"date": "Mon, 12 Oct 2026 09:01:00 GMT"})
     http.answers["https://open.tiktokapis.com"] = HttpResponse(404, {"date": "nonsense"})
     assert problems(inside(rt)) == []
@@ -286,12 +286,12 @@ def test_a_clock_that_a_network_contradicts_is_told(rt: Runtime, http: Answering
     assert "The clock of X shows 2026-10-12T09:03" in the(inside(rt), "clock").message
 
 
-def test_a_worker_that_never_ran_is_told(rt: Runtime) -> None:
+def test_a_worker_that_never_ran_is_reported(rt: Runtime) -> None:
     rt.db.write(lambda tx: tx.execute("DELETE FROM appliance WHERE name = 'heartbeat'").rowcount)
     assert "never run" in the(inside(rt), "worker").message
 
 
-def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, clock: HandClock) -> None:
+def test_a_worker_that_is_gone_and_its_overdue_deliveries_are_reported(rt: Runtime, clock: HandClock) -> None:
     accept(rt, add_profile(rt))
     clock.forward(121)
     first, second = [finding for finding in inside(rt) if finding.level is Level.PROBLEM]
@@ -303,20 +303,20 @@ def test_a_worker_that_is_gone_and_what_it_leaves_lying_are_told(rt: Runtime, cl
     assert the(found, "paused", Level.NOTE).remedy == "To continue, run `socialpub admin resume`."
 
 
-def test_a_copy_that_was_not_resumed_is_noted(rt: Runtime) -> None:
+def test_a_backup_that_was_not_resumed_is_noted(rt: Runtime) -> None:
     rt.write(resume.pause)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('restored_from', ?)", (tx.stamp,)).rowcount)
     assert "backup of 2026-10-12" in the(inside(rt), "paused", Level.NOTE).message
 
 
-def test_a_network_that_refuses_the_app_is_told(rt: Runtime) -> None:
+def test_a_network_that_refuses_the_app_is_reported(rt: Runtime) -> None:
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
     finding = the(inside(rt), "network")
     assert "no credits left" in finding.message
     assert "2026-10-12T09:15" in str(finding.remedy)
 
 
-def test_a_profile_that_must_be_connected_again_is_told(rt: Runtime) -> None:
+def test_a_profile_that_must_be_connected_again_is_reported(rt: Runtime) -> None:
     add_profile(rt, status="reauthRequired", reason="X refuses the refresh token.")
     add_profile(rt, account_id="gone", status="disconnected")
     finding = the(inside(rt), "profile")
@@ -327,7 +327,7 @@ def test_a_profile_that_must_be_connected_again_is_told(rt: Runtime) -> None:
 @pytest.mark.parametrize(
     ("days", "words"), [(6, "can publish only until"), (-1, "could publish only until"), (8, None)]
 )
-def test_a_profile_whose_owner_must_act_soon_is_told(
+def test_a_profile_whose_owner_must_act_soon_is_reported(
     rt: Runtime, clock: HandClock, days: int, words: str | None
 ) -> None:
     add_profile(rt, expires_at=stamp(clock.now() + timedelta(days=days)))
@@ -337,7 +337,7 @@ def test_a_profile_whose_owner_must_act_soon_is_told(
         assert words in the(inside(rt), "profile").message
 
 
-def test_missing_credentials_of_a_network_in_use_are_told(rt: Runtime) -> None:
+def test_missing_credentials_of_a_network_in_use_are_reported(rt: Runtime) -> None:
     networks = ProvidersSection(x=XSection(client_id="public"), pinterest=PinterestSection(client_id="half"))
     rt.settings = rt.settings.model_copy(update={"providers": networks})
     add_profile(rt, "x")
@@ -349,7 +349,7 @@ def test_missing_credentials_of_a_network_in_use_are_told(rt: Runtime) -> None:
     assert finding.remedy == "Copy client_key and client_secret from the app's page into [providers.tiktok]."
 
 
-def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+def test_a_network_that_cannot_be_reached_is_reported(rt: Runtime, http: AnsweringHttp) -> None:
     http.answers["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
     http.answers["https://open.tiktokapis.com"] = NoAnswer("It did not answer in time.")
     found = inside(rt)
@@ -360,7 +360,7 @@ def test_a_network_that_cannot_be_reached_is_told(rt: Runtime, http: AnsweringHt
     assert "no usable response" in the(found, "network", Level.NOTE).message
 
 
-def test_a_sandbox_that_was_forgotten_is_told_how_it_starts(rt: Runtime, http: AnsweringHttp) -> None:
+def test_a_sandbox_that_does_not_run_is_reported_with_its_command(rt: Runtime, http: AnsweringHttp) -> None:
     x = XSection.model_validate({"client_id": "app", "api_url": "http://127.0.0.1:8100/x"})
     rt.settings = rt.settings.model_copy(update={"providers": NETWORKS.model_copy(update={"x": x})})
     http.answers["http://127.0.0.1:8100/x"] = NotSent("127.0.0.1:8100 could not be reached.")
@@ -385,7 +385,7 @@ def test_a_journal_that_was_never_taken_over_is_a_note(rt: Runtime, monkeypatch:
     assert "socialpub.db-wal has grown" in the(inside(rt), "database", Level.NOTE).message
 
 
-def test_a_worker_that_runs_out_of_files_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_runs_out_of_files_is_reported(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     for open_files in (819, 820):
         monkeypatch.setattr(health, "read_process_figures", lambda used=open_files: ProcessFigures(0, 0, 1, used, 1024))
         rt.write(health.record_heartbeat)
@@ -416,7 +416,7 @@ def as_service(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Path:
         ({"ActiveState": "active", "WatchdogUSec": "0"}, Level.NOTE, "no watchdog", "units of this version"),
     ],
 )
-def test_what_systemd_says_of_the_services_is_told(
+def test_what_systemd_says_of_the_services_is_reported(
     rt: Runtime, monkeypatch: pytest.MonkeyPatch, state: dict[str, str], level: Level, words: str, remedy: str | None
 ) -> None:
     file = as_service(rt, monkeypatch)
@@ -431,7 +431,9 @@ def test_what_systemd_says_of_the_services_is_told(
     assert "service" not in {finding.subject for finding in inside(rt)}, "it runs another installation"
 
 
-def test_a_socket_elsewhere_than_the_configuration_says_is_told(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_socket_elsewhere_than_the_configuration_says_is_reported(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = as_service(rt, monkeypatch)
     socket = {"ActiveState": "active", "Listen": f"{rt.settings.listen} (Stream)"}
     asked = {
@@ -457,7 +459,7 @@ def at(rt: Runtime, base_url: str, listen: str = "127.0.0.1:8000") -> Runtime:
     return rt
 
 
-def test_a_web_server_that_does_not_run_is_told(rt: Runtime, http: AnsweringHttp) -> None:
+def test_a_web_server_that_does_not_run_is_reported(rt: Runtime, http: AnsweringHttp) -> None:
     http.answers[f"{HERE}/healthz"] = NotSent("refused")
     finding = the(inside(rt), "web")
     assert "nothing answers at 127.0.0.1:8000" in finding.message
@@ -487,7 +489,7 @@ def test_a_web_server_at_another_address_than_the_configured_one_is_found(
         (NoAnswer("It did not answer in time."), "did not answer in time"),
     ],
 )
-def test_an_address_that_leads_elsewhere_is_told(
+def test_an_address_that_leads_elsewhere_is_reported(
     rt: Runtime, http: AnsweringHttp, answer: HttpResponse | Exception, words: str
 ) -> None:
     http.answers["https://posts.example/healthz"] = answer
@@ -504,7 +506,7 @@ def test_an_address_that_only_this_machine_cannot_reach_is_a_note(rt: Runtime, h
     assert rt.instance_id in str(finding.remedy)
 
 
-def test_two_ports_of_this_machine_are_told_unless_a_proxy_joins_them(rt: Runtime, http: AnsweringHttp) -> None:
+def test_two_ports_of_this_machine_are_reported_unless_a_proxy_joins_them(rt: Runtime, http: AnsweringHttp) -> None:
     http.answers["http://localhost:9000/healthz"] = NotSent("refused")
     finding = the(inside(at(rt, "http://localhost:9000")), "base_url")
     assert "port 9000" in finding.message and "port 8000" in finding.message
@@ -516,9 +518,8 @@ def test_two_ports_of_this_machine_are_told_unless_a_proxy_joins_them(rt: Runtim
 # --- the configuration in use ----------------------------------------------------------------------------------------
 
 
-def test_a_process_that_runs_with_an_older_configuration_is_told(rt: Runtime) -> None:
-    web = build(rt.settings, clock=rt.clock, http=rt.http, role="web")
-    try:
+def test_a_process_that_runs_with_an_older_configuration_is_reported(rt: Runtime) -> None:
+    with closing(build(rt.settings, clock=rt.clock, http=rt.http, role="web")) as web:
         machine.publish_configuration(web)
         assert problems(inside(rt)) == []
         networks = rt.settings.providers.model_copy(
@@ -531,6 +532,4 @@ def test_a_process_that_runs_with_an_older_configuration_is_told(rt: Runtime) ->
         assert "Stop `socialpub serve` and start it again." in str(finding.remedy)
         lying = b"".join(path.read_bytes() for path in rt.settings.run_dir.rglob("*.lock"))
         assert b"very-secret" not in lying and b'"new"' not in lying
-    finally:
-        web.close()
     assert problems(inside(rt)) == [], "it has ended"

@@ -62,7 +62,7 @@ def test_an_account_that_works_makes_a_refused_address_a_note(rt: Runtime, http:
     assert x.level is Level.PROBLEM
 
 
-def test_a_stand_in_has_no_rule_for_its_redirect_address(rt: Runtime, http: AnsweringHttp) -> None:
+def test_the_sandbox_has_no_rule_for_its_redirect_address(rt: Runtime, http: AnsweringHttp) -> None:
     x = XSection.model_validate({"client_id": "app", "api_url": "http://127.0.0.1:8100/x"})
     (tiktok,) = redirects_of(rt, "http://box.lan:8000", http, x=x)
     assert "TikTok" in tiktok.message

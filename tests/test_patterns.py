@@ -292,14 +292,16 @@ def seconds(work: Callable[[], Any]) -> float:
 
 @cache
 def calm() -> float:
-    """What one step for each character of the longest text takes: less than that is never too long."""
+    """Return the seconds of one step for each character of the longest text. Less is never too long."""
     letters, text = re.compile("[a-z]"), "a" * MOST
     return min(seconds(lambda: [None for _ in letters.finditer(text)]) for _ in range(ROUNDS))
 
 
 def check_growth(read: Callable[[str], Any], worst: Worst) -> None:
-    """The longest text takes about four times as long as one of a quarter of its length, at least in one of a few
-    rounds. Shorter ones only keep a failure from taking for ever."""
+    """Check that the longest text takes about four times as long as a quarter of it, in one of several rounds.
+
+    Shorter texts end a failing check early.
+    """
     begin, piece, end = worst
     told = f"{begin!r}, {piece!r} again and again, {end!r}"
     took = dict.fromkeys(SIZES, 0.0)
@@ -333,7 +335,6 @@ Found = dict[str, list[tuple["re.Pattern[Any]", frozenset[str]]]]
 
 @cache
 def patterns() -> Found:
-    """Every pattern, by the module and the constant or function in which it stands."""
     found: Found = defaultdict(list)
     trees = {name: ast.parse(path.read_text()) for name, path in OURS}
     uses = {name: used_methods(tree) for name, tree in trees.items()}
@@ -350,7 +351,6 @@ def patterns() -> Found:
 
 
 def assigned(tree: ast.Module) -> Iterator[str]:
-    """The names of a module's constants."""
     for node in tree.body:
         targets = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -369,7 +369,6 @@ def patterns_in(value: Any) -> Iterator["re.Pattern[Any]"]:
 
 
 def used_methods(tree: ast.Module) -> defaultdict[str, set[str]]:
-    """How a module uses the constant of each name."""
     uses = defaultdict(set)
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in METHODS:
@@ -380,7 +379,6 @@ def used_methods(tree: ast.Module) -> defaultdict[str, set[str]]:
 
 
 def inline(tree: ast.Module) -> Iterator[tuple[str, str, "re.Pattern[Any]"]]:
-    """Patterns that stand inside a function, and those handed to pydantic: function, method, pattern."""
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             continue
@@ -405,12 +403,11 @@ def re_function(call: ast.Call) -> str | None:
 
 
 def evaluated(node: ast.expr) -> Any:
-    """A literal, or flags."""
     return eval(compile(ast.Expression(node), "<pattern>", "eval"), {"re": re})
 
 
 def applied(pattern: "re.Pattern[Any]", method: str) -> Callable[[str], Any]:
-    """The pattern as it is used, on a text."""
+    """Return the call that applies the pattern to a text."""
     if method in ALL_MATCHES:
 
         def use(text: Any) -> Any:
@@ -452,7 +449,6 @@ def test_matching_a_route_takes_linear_time() -> None:
 
 
 def test_a_slow_pattern_is_detected() -> None:
-    """It took three seconds of everybody's time."""
     media_types = re.compile(r"([a-z0-9.+-]+/[a-z0-9.+-]+)\s*(?:;\s*q=([0-9.]+))?")
     with pytest.raises(pytest.fail.Exception, match=r"take .*times as long"):
         check_growth(media_types.findall, ("text/html,", "a", ""))

@@ -33,7 +33,7 @@ _STORED = {
 
 
 def picture(width: int, height: int, *, noise: bool = False) -> Image.Image:
-    """Four coloured quarters; with `noise`, pixels that hardly compress (3 bytes each as PNG)."""
+    """Four colored quarters, or pixels that hardly compress (3 bytes each as PNG)."""
     if noise:
         return Image.frombytes("RGB", (width, height), random.Random(width * height).randbytes(width * height * 3))
     quarters = Image.new("RGB", (2, 2))
@@ -47,9 +47,10 @@ def picture(width: int, height: int, *, noise: bool = False) -> Image.Image:
 def jpeg(
     path: Path, width: int = 320, height: int = 240, orientation: int = 1, *, noise: bool = False, **save: Any
 ) -> Path:
-    """A phone's JPEG: `width` and `height` are as shown, the pixels are stored turned by `orientation` (1 to 8), and
-    the EXIF data hold maker, place and, as makers do, another little JPEG.
-    `save` goes to Pillow (quality, progressive, …)."""
+    """A phone's JPEG. `width` and `height` are as shown, and the pixels are stored with `orientation` (1 to 8).
+
+    The EXIF data contain maker, place and another JPEG. `save` are Pillow's options (quality, progressive, …).
+    """
     image = picture(width, height, noise=noise)
     if orientation in _STORED:
         image = image.transpose(_STORED[orientation])
@@ -74,7 +75,6 @@ def jpeg_progressive(path: Path, width: int = 320, height: int = 240) -> Path:
 
 
 def jpeg_flat(path: Path, width: int = 320, height: int = 240) -> Path:
-    """Progressive, of one grey."""
     Image.new("L", (width, height), 128).save(path, "JPEG", progressive=True)
     return path
 
@@ -90,27 +90,26 @@ def jpeg_grey(path: Path, width: int = 320, height: int = 240) -> Path:
 
 
 def jpeg_with_profile(path: Path, width: int = 320, height: int = 240, orientation: int = 6) -> Path:
-    """With an ICC profile, which has to survive fitting."""
     return jpeg(
         path, width, height, orientation, icc_profile=ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     )
 
 
 def jpeg_mpo(path: Path, width: int = 320, height: int = 240) -> Path:
-    """A phone's multi-picture JPEG: the picture, and a smaller second one behind it."""
+    """A multi-picture JPEG of a phone, with a smaller second image."""
     picture(width, height).save(path, "MPO", save_all=True, append_images=[picture(width // 2, height // 2)])
     return path
 
 
 def jpeg_mpo_beheaded(path: Path) -> Path:
-    """A multi-picture JPEG after a messenger cut the second picture off but left its index."""
+    """A multi-picture JPEG from a messenger that removed the second image and kept the index."""
     whole = jpeg_mpo(path).read_bytes()
     path.write_bytes(whole[: whole.index(b"\xff\xd9\xff\xd8") + 2])
     return path
 
 
 def jpeg_samsung(path: Path) -> Path:
-    """With the trailer of one maker behind the end."""
+    """A JPEG with the trailer of a phone maker after its end."""
     trailer = b"\0\0\x01\x0aImage_UTC_Data1767225600000"
     directory = b"SEFH" + struct.pack("<IIHHII", 107, 1, 0, 0x0A01, len(trailer), len(trailer))
     jpeg(path).write_bytes(path.read_bytes() + trailer + directory + struct.pack("<I", len(directory)) + b"SEFT")
@@ -118,7 +117,7 @@ def jpeg_samsung(path: Path) -> Path:
 
 
 def motion_photo(path: Path) -> Path:
-    """A JPEG with a short MP4 behind its end."""
+    """A JPEG with a short MP4 after its end."""
     video = video_mp4(path.with_suffix(".part"), seconds=0.5).read_bytes()
     path.with_suffix(".part").unlink()
     jpeg(path).write_bytes(path.read_bytes() + video)
@@ -131,7 +130,6 @@ def png(path: Path, width: int = 320, height: int = 240, *, noise: bool = False)
 
 
 def png_alpha(path: Path, width: int = 320, height: int = 240) -> Path:
-    """Transparent in its left half."""
     image = picture(width, height).convert("RGBA")
     image.paste((0, 0, 0, 0), (0, 0, width // 2, height))
     image.save(path, "PNG")
@@ -139,13 +137,13 @@ def png_alpha(path: Path, width: int = 320, height: int = 240) -> Path:
 
 
 def png_palette(path: Path, width: int = 320, height: int = 240) -> Path:
-    """256 colours, the first of them transparent."""
+    """A palette of 16 colors, the first of them transparent."""
     picture(width, height).quantize(16).save(path, "PNG", transparency=0)
     return path
 
 
 def png_16bit(path: Path, width: int = 320, height: int = 240) -> Path:
-    """Greys of 16 bits, from black on the left to white on the right."""
+    """Gray values of 16 bits, from black on the left to white on the right."""
     row = struct.pack(f"<{width}H", *(x * 65535 // max(1, width - 1) for x in range(width)))
     Image.frombytes("I;16", (width, height), row * height).save(path, "PNG")
     return path
@@ -203,9 +201,9 @@ def video_mp4(
     muxer: str = "mp4",
     **muxer_options: str,
 ) -> Path:
-    """H.264 and AAC in MP4. `width` and `height` are as stored; a player turns the picture by `rotation` degrees.
+    """H.264 and AAC in MP4. `width` and `height` are as stored; a player rotates the frames by `rotation` degrees.
 
-    `brand` replaces the major brand (four characters); `size` pads the file to that many bytes with a `free` box.
+    `brand` is the major brand (four characters). A `free` box pads the file to `size` bytes.
     """
     options = dict(muxer_options)
     flags = [options.pop("movflags", ""), "+faststart" if faststart else ""]
@@ -220,48 +218,44 @@ def video_mp4(
 
 
 def video_mov(path: Path, seconds: float = 1.0, **options: Any) -> Path:
-    """The same in QuickTime's own dress, as iPhones write it."""
     return video_mp4(path, seconds, muxer="mov", **options)
 
 
 def video_m4v(path: Path, seconds: float = 1.0, **options: Any) -> Path:
-    """The same under the brand `M4V `."""
     return video_mp4(path, seconds, brand="M4V ", **options)
 
 
 def video_3gp(path: Path, seconds: float = 1.0, **options: Any) -> Path:
-    """The same under the brand of a phone (`3gp6`)."""
     return video_mp4(path, seconds, muxer="3gp", **options)
 
 
 def video_fragmented(path: Path, seconds: float = 1.0, **options: Any) -> Path:
-    """An MP4 in fragments, whose header knows no duration."""
+    """An MP4 in fragments without a duration in its header."""
     return video_mp4(path, seconds, faststart=False, movflags="+frag_keyframe+empty_moov", **options)
 
 
 def video_webm(
     path: Path, seconds: float = 1.0, *, codec: str = "libvpx", audio: bool = True, live: bool = False
 ) -> Path:
-    """VP8 (or `libvpx-vp9`) and Opus in WebM; `live` as a browser records it, without length or duration."""
+    """VP8 (or `libvpx-vp9`) and Opus in WebM. `live`: without length and duration, as browsers record."""
     _encode(path, "webm", {"live": "1"} if live else {}, seconds, (128, 96), 24, codec, "libopus" if audio else None, 0)
     return path
 
 
 def video_matroska(path: Path, seconds: float = 1.0, *, codec: str = "libvpx", audio_codec: str = "libopus") -> Path:
-    """Matroska; with the default codecs it is WebM in all but its name."""
+    """Matroska. With the default codecs, only the name differs from WebM."""
     _encode(path, "matroska", {}, seconds, (128, 96), 24, codec, audio_codec, 0)
     return path
 
 
 def sound_mp4(path: Path, seconds: float = 0.5) -> Path:
-    """An MP4 without any video track."""
     with av.open(str(path), "w", format="mp4") as container:
         _silence(container, container.add_stream("aac", rate=_SOUND_RATE, layout="mono"), seconds)
     return path
 
 
 def pad(path: Path, size: int) -> Path:
-    """Grow an MP4 or QuickTime file to `size` bytes with a `free` box; the disk holds no more than before."""
+    """Grow an MP4 or QuickTime file to `size` bytes with a `free` box, without using disk space."""
     missing = size - path.stat().st_size
     if missing < 8:
         raise ValueError(f"the file has {path.stat().st_size} bytes, padding to {size} is not possible")
@@ -273,14 +267,14 @@ def pad(path: Path, size: int) -> Path:
 
 
 def inserted(path: Path, part: bytes, at: int = 2) -> Path:
-    """The file at `path` with these bytes in between; at first behind a JPEG's start marker."""
+    """Insert these bytes into the file, by default after a JPEG's start marker."""
     whole = path.read_bytes()
     path.write_bytes(whole[:at] + part + whole[at:])
     return path
 
 
 def _encode(path: Path, muxer: str, options: dict[str, str], *how: Any) -> None:
-    """Write a video. Each kind is encoded once, which takes longer than most tests that need it."""
+    """Write a video. Each kind is encoded once, because encoding is slow."""
     path.write_bytes(_encoded(muxer, tuple(options.items()), *how))
 
 

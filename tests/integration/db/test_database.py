@@ -53,7 +53,6 @@ def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> Non
 
 
 def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
-    """Much was stored, and removed."""
     into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'copy.made', ?)"
     rt.db.write(lambda tx: tx.many(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
     rt.db.write(lambda tx: tx.execute("DELETE FROM trail"))
@@ -86,7 +85,7 @@ def test_few_free_pages_stay_for_new_rows(rt: Runtime, monkeypatch: pytest.Monke
 
 @pytest.fixture
 def old_database(tmp_path: Path, clock: HandClock) -> Runtime:
-    """Made by a version that did not know of it."""
+    """Return a database of a version without incremental vacuum."""
     (tmp_path / "old").mkdir()
     rt = open_appliance(tmp_path / "old", clock)
     rt.close()
@@ -190,7 +189,6 @@ def test_a_long_reader_lets_the_log_grow_until_the_reader_ends(
 
 
 def test_a_replica_always_finds_all_changes_in_the_log(rt: Runtime, replicated: Runtime) -> None:
-    """It releases its lock for a moment at each checkpoint."""
     for one, is_kept in ((rt, False), (replicated, True)):
         write(one, 1)
         before = round_of(one)
@@ -212,7 +210,7 @@ def test_a_missing_replica_does_not_fill_the_disk(
 
 
 def test_writes_go_on_while_a_replica_holds_its_lock_and_empties_the_log(replicated: Runtime) -> None:
-    """As Litestream does: a read transaction that is nearly always open, and checkpoints of its own, also hard ones."""
+    """Litestream has a read transaction nearly always, and forces checkpoints."""
     enough, emptied = threading.Event(), []
 
     def replicate() -> None:

@@ -19,8 +19,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
 
-def told(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
-    """Type and text of what a filter lets through, newest first."""
+def listed(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
     page = log_list.load_page(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
     return [(entry.type, entry.text) for entry in page.entries]
 
@@ -36,17 +35,17 @@ def test_entries_are_found_by_network_profile_type_time_and_error(rt: Runtime, p
     rt.write(posts.cancel, canceled, OWNER)
     gone = accept(rt, profile, body="third", at=rt.now() + timedelta(hours=1))
     rt.write(posts.stop, gone)
-    assert told(rt, profile_id=profile) == [
+    assert listed(rt, profile_id=profile) == [
         ("canceled", "third"),
         ("pending", "third"),
         ("published", "first"),
         ("pending", "first"),
     ]
-    assert told(rt, provider="tiktok") == [("canceled", "second"), ("pending", "second")]
-    assert told(rt, type="canceled", profile_id=second) == [("canceled", "second")]
-    assert told(rt, until=noon) == [("published", "first"), ("pending", "first")]
-    assert told(rt, since=noon, type="pending") == [("pending", "third"), ("pending", "second")]
-    assert told(rt, provider="pinterest") == []
+    assert listed(rt, provider="tiktok") == [("canceled", "second"), ("pending", "second")]
+    assert listed(rt, type="canceled", profile_id=second) == [("canceled", "second")]
+    assert listed(rt, until=noon) == [("published", "first"), ("pending", "first")]
+    assert listed(rt, since=noon, type="pending") == [("pending", "third"), ("pending", "second")]
+    assert listed(rt, provider="pinterest") == []
 
 
 def test_a_log_entry_is_found_by_a_part_of_its_error(rt: Runtime, profile: str) -> None:

@@ -48,7 +48,6 @@ MODELS = [*KEYED.__subclasses__(), *(model for model in models.TableRow.__subcla
 
 
 def table(connection: sqlite3.Connection, name: str) -> dict[str, Any]:
-    """Return the columns, indexes and foreign keys of a table. The order of columns is left out."""
     columns = {
         # A primary key is never null here: every insert gives one.
         column: (type, bool(required or key), default, key, hidden)
@@ -226,7 +225,7 @@ FORMER: list[tuple[int | None, dict[str, Any], Phase]] = [
 
 @pytest.fixture
 def upgraded(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
-    """An appliance that was brought up to date with a delivery of each of the former combinations, and one ended."""
+    """An upgraded appliance with a delivery for each combination of flags, and one ended delivery."""
     with former_version(tmp_path, clock, "00[01]*_*.py", "002[0-4]_*.py") as before:
         database = before.settings.database_file
     with sqlite3.connect(database) as rows:

@@ -13,7 +13,7 @@ from socialpub.db.locks import ProcessLock
 
 @pytest.fixture
 def before_next_flock(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Has this run once, when the next file is opened and not locked yet."""
+    """Call this function once, before the next file is locked."""
     flock, waiting = fcntl.flock, list[Callable[[], object]]()
 
     def interrupted(fd: int, how: int) -> None:

@@ -30,7 +30,6 @@ BROKEN = Fernet(base64.urlsafe_b64encode(b"x" * 32)).encrypt(b"of another key")
 
 
 def former(text: str) -> bytes:
-    """As the former version sealed it, with the key of tests."""
     derived = HKDF(SHA256(), length=32, salt=None, info=b"socialpub tokens at rest").derive(b"k" * 32)
     return Fernet(base64.urlsafe_b64encode(derived)).encrypt(text.encode())
 
@@ -61,7 +60,6 @@ def test_a_token_carried_to_another_column_cannot_be_used_there(rt: Runtime, pro
 
 
 def test_sealed_texts_of_the_former_version_are_rejected(rt: Runtime, profile: str) -> None:
-    """It knows no place: one of an old copy would fit everywhere."""
     rt.db.write(lambda tx: tx.execute("UPDATE profile SET access_token = ?", (former("access-0"),)))
     with pytest.raises(OperatorError, match="cannot be decrypted"):
         tokens.load_fresh(rt, profile)
@@ -72,8 +70,7 @@ def test_sealed_texts_of_the_former_version_are_rejected(rt: Runtime, profile: s
 
 @pytest.fixture
 def old(tmp_path: Path, clock: HandClock, network: ScriptedNetwork) -> Callable[[], Runtime]:
-    """A data folder as the former version left it: a profile, one whose token it could not read either, a consent that
-    waits for its browser, and a delivery whose upload has begun. Opens it with this version."""
+    """Open a data folder of the former version, with profiles, an open consent, and a started upload."""
     rt = open_appliance(tmp_path, clock, providers={"x": network})
     good, bad = add_profile(rt), add_profile(rt, account_id="bad")
     post = accept(rt, good)

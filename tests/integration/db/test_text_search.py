@@ -26,7 +26,6 @@ TEXTS = (
 
 @pytest.fixture
 def stock(rt: Runtime, profile: str, clock: HandClock) -> list[str]:
-    """One post of each text, and their ids."""
     made = []
     for text in TEXTS:
         made.append(accept(rt, profile, body=text or "x"))
@@ -37,7 +36,7 @@ def stock(rt: Runtime, profile: str, clock: HandClock) -> list[str]:
 
 
 def found(rt: Runtime, stock: list[str], text: str, **filters: object) -> list[int]:
-    """Which of the stock hold this text, by their places, the newest first."""
+    """Return the positions of the posts that match this text, newest first."""
     page = post_list.load_page(rt.reader, PostFilter(text=text, **filters))  # type: ignore[arg-type]
     shown = [next(at for at, post in enumerate(stock) if post.encode() in one) for one in page.shown]
     assert page.total == len(shown)
@@ -100,7 +99,7 @@ def test_the_text_filter_combines_with_other_filters_and_pages(rt: Runtime, prof
     accept(rt, profile, body="Cake", at=rt.now() + timedelta(hours=1))
     shared = accept(rt, profile, body="Bread for all", at=rt.now() + timedelta(hours=1))
     audience = int(rt.reader.value("SELECT audience_id FROM post WHERE id = ?", (made[0],)))
-    nobodys = audience + 1
+    unknown = audience + 1
 
     def ids(**filters: object) -> tuple[list[str], int]:
         page = post_list.load_page(rt.reader, PostFilter(text="bread", **filters))  # type: ignore[arg-type]
@@ -111,7 +110,7 @@ def test_the_text_filter_combines_with_other_filters_and_pages(rt: Runtime, prof
     assert ids(per_page=2, page=9) == ([], 7)
     assert ids(status="scheduled") == ([shared, made[5], made[3], made[1]], 4)
     assert ids(status="scheduled", audiences=(audience,))[1] == 4
-    assert ids(audiences=(nobodys,)) == ([], 0)
+    assert ids(audiences=(unknown,)) == ([], 0)
     assert ids(outcome="pending", profiles=(profile,))[1] == 7
     assert ids(outcome="pending", profiles=(other,))[1] == 0
     assert ids(outcome="published")[1] == 0

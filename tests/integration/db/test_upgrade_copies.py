@@ -33,7 +33,7 @@ FAILING = NEXT + "    db.execute_sql('INSERT INTO nowhere VALUES (1)')\n"
 
 
 class Upgrading(NamedTuple):
-    """An appliance with a post, and the migrations of a version after this one."""
+    """An appliance with a post, and the migrations of a newer version."""
 
     settings: Settings
     clock: HandClock
@@ -213,7 +213,7 @@ build(Settings(data_dir=Path(sys.argv[1]))).close()
 
 
 def killed(upgrading: Upgrading, patch: str = "") -> None:
-    """A real process brings the database up to date, and dies on the way."""
+    """Run an upgrade in a process that dies."""
     command = [sys.executable, "-c", UPGRADE.format(patch), upgrading.settings.data_dir, upgrading.migrations]
     done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
     assert done.returncode == -signal.SIGKILL, done.stderr

@@ -27,12 +27,11 @@ class Reply:
         return self.json()["data"]
 
     def paths(self) -> list[list[str | int]]:
-        """The failing fields of a 400."""
         return [item["path"] for item in self.json()["errors"]]
 
 
 class Gone(Exception):
-    """The application noticed that the caller went away, and answered nothing."""
+    """The application detected that the caller disconnected, and sent no response."""
 
 
 class Caller:
@@ -48,7 +47,6 @@ class Caller:
         self._runner.close()
 
     def run(self, story: Coroutine[Any, Any, T]) -> T:
-        """Several things at once, on one event loop."""
         return self._runner.run(story)
 
     # --- one request -------------------------------------------------------------------------------------------------
@@ -66,12 +64,11 @@ class Caller:
         goes_away: bool = False,
         before_last: Callable[[], Coroutine[Any, Any, Any]] | None = None,
     ) -> Reply:
-        """`goes_away`: the connection breaks after the last piece instead of ending. `before_last`: what happens
-        elsewhere while the last piece is still on its way."""
+        """`goes_away`: disconnect after the last piece. `before_last` runs before the last piece is sent."""
         pieces = [body] if isinstance(body, bytes) else list(body)
         length = {"content-length": str(len(body))} if isinstance(body, bytes) else {"transfer-encoding": "chunked"}
         parts = urlsplit(url)
-        told = {"host": "testserver", **length, **(headers or {})}
+        fields = {"host": "testserver", **length, **(headers or {})}
         scope = {
             "type": "http",
             "http_version": "1.1",
@@ -80,7 +77,7 @@ class Caller:
             "path": unquote(parts.path),
             "raw_path": parts.path.encode(),
             "query_string": parts.query.encode(),
-            "headers": [(name.lower().encode(), value.encode()) for name, value in told.items()],
+            "headers": [(name.lower().encode(), value.encode()) for name, value in fields.items()],
             "client": ("127.0.0.1", 50000),
             "server": ("testserver", 80),
         }
@@ -115,13 +112,13 @@ class Caller:
         return self.run(self.posting(path, body, **headers))
 
     async def posting(self, path: str, body: Any, **headers: str) -> Reply:
-        told = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
-        told |= {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.asking("POST", f"/api/v1{path}", json.dumps(body).encode(), told)
+        fields = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        fields |= {name.replace("_", "-"): value for name, value in headers.items()}
+        return await self.asking("POST", f"/api/v1{path}", json.dumps(body).encode(), fields)
 
     def patch(self, path: str, body: Any) -> Reply:
-        told = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
-        return self.ask("PATCH", f"/api/v1{path}", json.dumps(body).encode(), told)
+        fields = {"authorization": f"Bearer {self.key}", "content-type": "application/json"}
+        return self.ask("PATCH", f"/api/v1{path}", json.dumps(body).encode(), fields)
 
     def get(self, path: str) -> Reply:
         return self.ask("GET", f"/api/v1{path}", headers={"authorization": f"Bearer {self.key}"})
@@ -136,8 +133,11 @@ class Caller:
         return self.run(self.putting(reservation, data, **headers))
 
     async def putting(self, reservation: Any, data: Pieces, **headers: str) -> Reply:
-        told = {**reservation["requiredHeaders"], **{name.replace("_", "-"): value for name, value in headers.items()}}
-        return await self.asking("PUT", reservation["uploadUrl"], data, told)
+        fields = {
+            **reservation["requiredHeaders"],
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        return await self.asking("PUT", reservation["uploadUrl"], data, fields)
 
     def complete(self, reservation: Any) -> Reply:
         return self.run(self.completing(reservation))
@@ -146,7 +146,7 @@ class Caller:
         return await self.posting("/uploads/complete", {"artifactId": reservation["artifactId"]})
 
     def upload(self, data: bytes, mime_type: str = "image/png", name: str = "a.png") -> Any:
-        """Reserve, send, complete; the artifact."""
+        """Reserve, send and complete an upload. Return the artifact."""
         reservation = self.reserve(data, mime_type, name)
         assert self.put(reservation, data).status == 200
         completed = self.complete(reservation)

@@ -17,6 +17,5 @@ def png(tmp_path: Path) -> bytes:
 
 @pytest.fixture
 def caller(rt: Runtime) -> Iterator[Caller]:
-    """Somebody with a key that may write."""
     with Caller(create_app(rt), rt.write(api_keys.create, "test")) as caller:
         yield caller

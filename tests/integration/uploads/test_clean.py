@@ -117,7 +117,7 @@ def test_more_files_than_one_write_allows_are_removed(rt, clock, caller):
 
 @pytest.fixture
 def tidy(tmp_path, clock):
-    """An appliance whose owner keeps media for a week after a post has settled."""
+    """An appliance that keeps media for a week after a post has settled."""
     (tmp_path / "tidy").mkdir()
     rt = open_appliance(
         tmp_path / "tidy", clock, providers={"x": ScriptedNetwork()}, media={"keep_after_settled": "7d"}
@@ -192,7 +192,6 @@ def test_bytes_that_another_post_still_needs_stay(tidy, clock, tidy_caller, png)
 
 
 def ages(rt, clock, days):
-    """This number of days pass, with housekeeping on each day."""
     return sum(retention.remove_unused_media(rt) for _ in range(days) if clock.forward(DAY) is None)
 
 

@@ -20,7 +20,6 @@ def files_of(rt):
 
 
 def refused(reply):
-    """The sentence of a 400 that names the artifact."""
     assert reply.status == 400, reply.body
     assert reply.json()["code"] == "invalidRequest"
     assert reply.paths() == [["artifactId"]]
@@ -28,7 +27,7 @@ def refused(reply):
 
 
 def inspects_with(monkeypatch, inspect):
-    """Have the decoder process replaced by `inspect(path)`."""
+    """Replace the decoder process by `inspect(path)`."""
 
     async def inspect_file(path, declared, limits, **_):
         return await inspect(path)
@@ -275,7 +274,6 @@ CORES = os.cpu_count() or 1
 
 @pytest.fixture
 def other(rt, caller):
-    """Somebody with another key."""
     other = Caller(caller.app, rt.write(api_keys.create, "other"))
     with other:
         yield other

@@ -82,7 +82,7 @@ confinement._syscall = older
 
 
 def child(before: str) -> tuple[str, ...]:
-    """The real child, with something done before it begins."""
+    """Start the real child after this code."""
     code = f"from socialpub.media.decoder import confinement, process\n{before}\nprocess.main()"
     return (sys.executable, "-I", "-c", code)
 
@@ -108,7 +108,7 @@ def lacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]
 def test_a_compromised_decoder_cannot_read_secrets_open_sockets_or_start_programs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacks: tuple[str, ...], version: int
 ) -> None:
-    """`version` is that of Landlock: each one refuses more than the one before."""
+    """`version` is the version of Landlock. Each version denies more."""
     if lacks:
         pytest.skip(f"this machine's kernel does not offer {' and '.join(lacks)}")
     (tmp_path / "secret.key").write_text("never to be seen")
@@ -147,7 +147,7 @@ def test_a_decoder_can_write_only_its_target(
 def test_no_thread_of_a_decoder_begins_before_it_is_confined(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Landlock confines the thread that asks for it, and what that thread begins later."""
+    """Landlock confines the calling thread and its later threads."""
     before = (
         "import os, pathlib, sys\nconfine = confinement.confine\ndef counted(*paths):\n"
         "    if len(os.listdir('/proc/self/task')) != 1: sys.exit('a thread before its time')\n"

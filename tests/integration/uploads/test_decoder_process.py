@@ -146,7 +146,6 @@ def test_a_suspended_child_is_not_the_files_fault(tmp_path: Path, monkeypatch: p
 
 
 def test_the_answer_during_a_suspension_of_the_parent_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time is over before we come to look, and the child is as quick as we are."""
     monkeypatch.setattr(client, "_kill", lambda child: None)
     found = client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits(), timeout_seconds=0)
     assert found.mime_type == "image/png"
@@ -225,7 +224,7 @@ def test_a_child_that_does_not_start_is_not_the_files_fault(tmp_path: Path, monk
 
 @pytest.fixture
 def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryBudget:
-    """Memory for one child at a time, which other processes share."""
+    """Memory for one child at a time, shared with other processes."""
     turns = MemoryBudget(tmp_path / "run", SLOT_BYTES)
     monkeypatch.setattr(client, "_memory", turns)
     return turns
@@ -371,7 +370,7 @@ def _child(ends: str) -> tuple[str, ...]:
 
 
 def _confined_child(does: str) -> tuple[str, ...]:
-    """One that sets itself the real limits first."""
+    """A replacement of the child with the real limits."""
     code = (
         "import json, os, sys; from socialpub.media.decoder import process\n"
         "request = json.load(sys.stdin)\n"
@@ -382,7 +381,7 @@ def _confined_child(does: str) -> tuple[str, ...]:
 
 
 def _real_child(before: str) -> tuple[str, ...]:
-    """The real one, with something done before it begins."""
+    """Start the real child after this code."""
     code = f"import resource; from socialpub.media.decoder import process; {before}; process.main()"
     return (sys.executable, "-I", "-c", code)
 
@@ -394,7 +393,7 @@ WEBP = FitLimits(("image/webp",), 5_000_000, 3500, 3500)
 
 
 def clear_webp(path: Path, side: int) -> Path:
-    """A WebP file with transparency, which takes more memory to decode than any other type."""
+    """A WebP file with transparency, which needs more memory than any other type."""
     grey = Image.linear_gradient("L").resize((side, side))
     image = Image.merge("RGBA", (grey, grey.rotate(90), grey, grey.rotate(180)))
     image.save(path, "WEBP", lossless=True, quality=0, method=0)
@@ -431,7 +430,7 @@ def test_100_megapixels_with_transparency_fit_every_network(tmp_path: Path, limi
 
 @pytest.fixture
 def greedy_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An encoder without memory for more than 100,000 pixels, which says so as libwebp does."""
+    """An encoder with memory for at most 100,000 pixels and libwebp's error."""
     save = Image.Image.save
 
     def greedy(image: Image.Image, *arguments: Any, **options: Any) -> None:

@@ -25,7 +25,7 @@ ROOM = 10_000
 
 @dataclass
 class Disk:
-    """A disk of our own size; what other programs take of it is up to the test."""
+    """A disk with a given size. The test sets the bytes of other programs."""
 
     files: Files
     floor_bytes: int
@@ -54,7 +54,6 @@ def disk(rt, monkeypatch) -> Disk:
 
 @pytest.fixture
 def another_process(rt) -> Files:
-    """What a second web process has over the same data folder."""
     return Files(rt.files.root, int(rt.settings.health.disk_floor_bytes))
 
 
@@ -70,10 +69,10 @@ def unavailable(reply, words="disk"):
 
 
 def half_sent(caller, reservation, size, meanwhile, **more):
-    """A PUT during which something else happens, once half of it has arrived."""
+    """Send a PUT, and call `meanwhile` after half of the bytes."""
     half = b"a" * (size // 2)
-    told = reservation["requiredHeaders"]
-    return caller.asking("PUT", reservation["uploadUrl"], [half, half], told, before_last=meanwhile, **more)
+    fields = reservation["requiredHeaders"]
+    return caller.asking("PUT", reservation["uploadUrl"], [half, half], fields, before_last=meanwhile, **more)
 
 
 # --- two at a time ---------------------------------------------------------------------------------------------------
@@ -138,8 +137,8 @@ def test_the_remaining_bytes_of_a_transfer_are_reserved(rt, caller, disk):
 def test_a_broken_transfer_releases_its_space_at_once(rt, caller, disk):
     first, second = caller.reserve(6000), caller.reserve(6000)
     with pytest.raises(Gone):
-        told = first["requiredHeaders"]
-        caller.run(caller.asking("PUT", first["uploadUrl"], [b"a" * 3000], told, goes_away=True))
+        fields = first["requiredHeaders"]
+        caller.run(caller.asking("PUT", first["uploadUrl"], [b"a" * 3000], fields, goes_away=True))
     assert caller.put(second, b"b" * 6000).status == 200
 
 
@@ -235,8 +234,8 @@ def test_a_slow_transfer_loses_its_space_to_another_transfer(rt, clock, caller, 
         seen.append((await caller.putting(other, b"b" * 900)).status)
 
     pieces = [b"a" * 100, b"a" * (ROOM - 100)]
-    told = slow["requiredHeaders"]
-    reply = caller.run(caller.asking("PUT", slow["uploadUrl"], pieces, told, before_last=meanwhile))
+    fields = slow["requiredHeaders"]
+    reply = caller.run(caller.asking("PUT", slow["uploadUrl"], pieces, fields, before_last=meanwhile))
     assert seen == [503, 200], "no transfer is slow at once"
     assert unavailable(reply, "KiB per second")
 

@@ -18,7 +18,6 @@ def files(tmp_path):
 
 
 def there(files):
-    """Every file below the media folder."""
     return sorted(str(path.relative_to(files.root)) for path in files.root.rglob("*") if path.is_file())
 
 

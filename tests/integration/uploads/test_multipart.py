@@ -42,8 +42,8 @@ def form(*parts, end=True, boundary=BOUNDARY):
 
 
 def headers(caller, boundary=BOUNDARY, **more):
-    told = {"authorization": f"Bearer {caller.key}", "content-type": f"multipart/form-data; boundary={boundary}"}
-    return told | {name.replace("_", "-"): value for name, value in more.items()}
+    fields = {"authorization": f"Bearer {caller.key}", "content-type": f"multipart/form-data; boundary={boundary}"}
+    return fields | {name.replace("_", "-"): value for name, value in more.items()}
 
 
 def send(caller, *parts, boundary=BOUNDARY, **more):
@@ -316,17 +316,17 @@ def test_a_form_that_cannot_be_read_is_a_400(rt, caller, body):
 
 @pytest.mark.parametrize("content_type", ["multipart/form-data", f"multipart/form-data; boundary={'x' * 300}"])
 def test_a_boundary_is_needed(caller, content_type):
-    told = {**headers(caller), "content-type": content_type}
-    reply = caller.ask("POST", "/api/v1/posts", form(text("payload", b"{}")), told)
+    fields = {**headers(caller), "content-type": content_type}
+    reply = caller.ask("POST", "/api/v1/posts", form(text("payload", b"{}")), fields)
     assert (reply.status, reply.paths()) == (400, [[]])
 
 
 def test_other_content_types_are_a_415_and_so_are_forms_elsewhere(caller):
-    told = headers(caller)
+    fields = headers(caller)
     for path in ("/api/v1/uploads", "/api/v1/posts/validate"):
-        assert caller.ask("POST", path, form(text("payload", b"{}")), told).status == 415
-    told["content-type"] = "application/x-www-form-urlencoded"
-    assert caller.ask("POST", "/api/v1/posts", b"a=1", told).status == 415
+        assert caller.ask("POST", path, form(text("payload", b"{}")), fields).status == 415
+    fields["content-type"] = "application/x-www-form-urlencoded"
+    assert caller.ask("POST", "/api/v1/posts", b"a=1", fields).status == 415
 
 
 def test_a_key_that_may_only_read_has_its_form_refused_unread(rt, caller, profile, png):

@@ -22,13 +22,13 @@ OUTSIDE = ["../../../victim.png", "ab/../../../victim.png", "fitted/../../../vic
 
 @pytest.fixture
 def network():
-    """One that is sent files before the post is made."""
+    """A network that receives files before the post."""
     return ScriptedNetwork(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 
 
 @pytest.fixture
 def victim(rt):
-    """A file that is not socialpub's, where such keys lead to."""
+    """A foreign file, to which such keys lead."""
     path = rt.settings.data_dir.parent / "victim.png"
     path.write_bytes(b"precious")
     return path
@@ -41,7 +41,7 @@ def foreign_key(request, victim):
 
 @pytest.fixture
 def artifact(rt, caller, png, foreign_key):
-    """A verified artifact whose row names a file outside."""
+    """A verified artifact whose row names a file outside the media folder."""
     artifact = caller.upload(png, name="holiday.png")
     rt.db.write(lambda tx: tx.execute("UPDATE artifact SET storage_key = ?", (foreign_key,)))
     return artifact
@@ -144,7 +144,7 @@ HOSTILE = [
 
 
 def elsewhere(rt: Runtime, folder: Path) -> set[Path]:
-    """Every file that is no media, and no lock of a process."""
+    """Return every file except media and lock files."""
     own = (rt.settings.media_dir, rt.settings.run_dir)
     return {path for path in folder.rglob("*") if path.is_file() and not any(map(path.is_relative_to, own))}
 

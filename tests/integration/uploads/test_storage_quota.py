@@ -28,13 +28,12 @@ def appliance_options() -> dict[str, Any]:
 
 @pytest.fixture
 def picture(tmp_path: Path) -> bytes:
-    """A little more than a third of the quota."""
+    """An image above a third of the quota."""
     data = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     return data + b"\0" * (QUOTA // 3 + 1000 - len(data))
 
 
 def is_refused(reply: Reply) -> bool:
-    """Whether it is the clear refusal that a full quota gives."""
     if reply.status != 503:
         return False
     problem = json.loads(reply.body)
@@ -50,7 +49,6 @@ def reserve(caller: Caller, size: int) -> Reply:
 
 
 def stored(rt: Runtime) -> tuple[int, int]:
-    """What is counted, which is what there is."""
     counted = artifact_rows.stored(rt.reader)
     files = [path for path in rt.settings.media_dir.rglob("*.png") if path.is_file()]
     assert counted == (len(files), sum(path.stat().st_size for path in files))
@@ -116,8 +114,8 @@ def test_files_of_another_process_count_at_the_write_of_the_row(rt: Runtime, cal
 
     async def story() -> Reply:
         pieces = [picture[:1000], picture[1000:]]
-        told = reservation["requiredHeaders"]
-        return await caller.asking("PUT", reservation["uploadUrl"], pieces, told, before_last=another_process)
+        fields = reservation["requiredHeaders"]
+        return await caller.asking("PUT", reservation["uploadUrl"], pieces, fields, before_last=another_process)
 
     assert is_refused(caller.run(story()))
     rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = size_bytes - 40000"))

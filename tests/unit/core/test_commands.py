@@ -21,7 +21,7 @@ MOUNTS = "540 530 0:40 /containers/storage/volumes/posts/_data /data rw,nosuid -
 
 @pytest.fixture
 def process(tmp_path: Path) -> Process:
-    """A process of a checkout, in the checkout's folder, on a machine with nothing else."""
+    """A process of a checkout in its folder."""
     script = tmp_path / "checkout/.venv/bin/socialpub"
     script.parent.mkdir(parents=True)
     script.touch(mode=0o755)
@@ -103,7 +103,6 @@ def test_config_is_named_where_a_command_without_it_finds_another_file(process: 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 def test_a_command_in_an_inaccessible_folder_names_the_configuration(tmp_path: Path) -> None:
-    """`sudo socialpub` runs as the service's user, often in a home that is closed to it."""
     tmp_path.chmod(0o700)
     process = Process(Path("/etc/passwd"), {"PATH": ""}, Path("/opt/python3"), tmp_path)
     os.seteuid(next(entry.pw_uid for entry in pwd.getpwall() if entry.pw_uid != 0))

@@ -18,7 +18,7 @@ def key_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def denied(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """The kernel forbids the reading, as it does for everybody but root."""
+    """The kernel denies reading, as for every user except root."""
 
     def read_text(path: Path, *_: object) -> str:
         raise PermissionError(13, "Permission denied", str(path))

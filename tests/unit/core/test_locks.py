@@ -31,7 +31,6 @@ class Story:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def ask(self, *names: str) -> None:
-        """`a1` is the first work of the key `a`."""
         for name in names:
             self._ends[name] = asyncio.Event()
             self._tasks[name] = asyncio.ensure_future(self._work(name))

@@ -20,7 +20,7 @@ ours = logs.get_logger("socialpub")
 
 @pytest.fixture
 def written():
-    """Configure logging; returns a function that gives the lines so far. Everything is put back afterwards."""
+    """Configure logging, and return a function that returns the lines. The fixture restores the configuration."""
     loggers = [logging.getLogger(name) for name in ("", logs.LOGGER, *logs._LIBRARIES)]
     before = [(logger, logger.level, list(logger.handlers), logger.propagate) for logger in loggers]
 

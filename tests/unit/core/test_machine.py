@@ -103,7 +103,7 @@ def run(how: str) -> str:
 
 
 class Hearing:
-    """The other end: systemd's."""
+    """systemd's end of the socket."""
 
     def __init__(self, address: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -228,7 +228,7 @@ def test_addresses_of_sockets_have_the_form_of_listen() -> None:
 
 
 def test_a_child_gets_neither_the_sockets_nor_the_variables() -> None:
-    """In a process of its own, whose descriptor 3 is free for the socket."""
+    """The test needs a process whose descriptor 3 is free."""
     program = """
 import os, socket, subprocess, sys
 from socialpub.core.machine import find_service_manager

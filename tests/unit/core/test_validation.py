@@ -133,12 +133,12 @@ def test_of_a_hundred_thousand_unknown_names_a_hundred_are_named_and_all_are_cou
 
 
 def test_an_error_is_one_sentence_with_the_field() -> None:
-    def told(**given: Any) -> str:
+    def message(**given: Any) -> str:
         return validation.parse(Order, {"required": {}, **given})[1].refusal().detail
 
-    assert told(count=0) == "count must be at least 1."
-    assert told(items=[{}, {"alt_text": 1}]) == "items[1].alt_text must be a string, not a number."
-    assert told(count=0, loud=1) == "count must be at least 1. There is 1 more error."
+    assert message(count=0) == "count must be at least 1."
+    assert message(items=[{}, {"alt_text": 1}]) == "items[1].alt_text must be a string, not a number."
+    assert message(count=0, loud=1) == "count must be at least 1. There is 1 more error."
     assert validation.parse(Order, [])[1].refusal("The order").detail == "The order must be an object, not an array."
 
 

@@ -99,7 +99,7 @@ MAKERS += [png, png_animated, webp, webp_animated, gif_animated]
 
 
 def shown(data: bytes) -> list[tuple[Any, ...]]:
-    """What a viewer shows of the file: every frame, how long, in which colours."""
+    """Return what a viewer shows of the file: frames, durations, colors."""
     with Image.open(io.BytesIO(data)) as image:
         # Behind the first image of a JPEG are others, which no viewer shows.
         frames = [image] if image.format in ("JPEG", "MPO") else ImageSequence.Iterator(image)

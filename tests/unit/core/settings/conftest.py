@@ -8,8 +8,6 @@ from socialpub.core.settings.loader import Settings, SettingsError
 
 @pytest.fixture
 def configured(tmp_path):
-    """Load settings from this text and these variables."""
-
     def load(text: str = "", **environ: str) -> Settings:
         file = tmp_path / "config.toml"
         file.write_text(text)
@@ -20,7 +18,7 @@ def configured(tmp_path):
 
 @pytest.fixture
 def mistakes(configured):
-    """The message that this text and these variables are answered with."""
+    """Return the message about this text and these variables."""
 
     def refused(text: str = "", **environ: str) -> str:
         with pytest.raises(SettingsError) as raised:

@@ -44,7 +44,7 @@ def test_all_frames_together_may_not_have_fewer_pixels_than_one(mistakes):
     ["", "example.com", "ftp://x", "http://", "https:///p", "http://x?q", "http://x#f", "http://u@x", "http://x:70000",
      "http://x y", "http://x\\n", "http://ü.de", "http://x:0"],
 )  # fmt: skip
-def test_a_url_with_port_0_is_rejected(mistakes, url):
+def test_an_invalid_base_url_is_rejected(mistakes, url):
     assert "base_url" in mistakes(f'base_url = "{url}"')
 
 
@@ -111,7 +111,6 @@ def test_what_is_no_address_is_rejected_with_what_is_accepted(mistakes, wrong):
 
 
 def test_an_address_inside_of_a_network_is_asked_about(mistakes):
-    """10.0.0.7/8 may mean one machine or sixteen million machines."""
     assert "write 10.0.0.0/8" in mistakes('[proxies]\ntrusted = ["10.0.0.7/8"]')
 
 

@@ -70,8 +70,6 @@ _ATTEMPTS = {
     "published": Badge("Published", "good"),
 }
 
-# --- badges ----------------------------------------------------------------------------------------------------------
-
 
 def post_badge(post: Mapping[str, Any]) -> Badge:
     return outcomes_badge(post["status"], (delivery_outcome(one) for one in post["deliveries"]))
@@ -137,9 +135,6 @@ def _network_badge(post_status: str, outcomes: set[str]) -> Badge:
     if len(outcomes) == 1:
         return _OUTCOMES[outcomes.pop()]
     return POST_STATES["pending"] if "pending" in outcomes else outcomes_badge("settled", outcomes)
-
-
-# --- texts and names -------------------------------------------------------------------------------------------------
 
 
 def excerpt(post: Mapping[str, Any], max_letters: int = MAX_EXCERPT_LETTERS) -> str:

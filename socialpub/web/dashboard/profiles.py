@@ -192,9 +192,6 @@ async def disconnect(rt: Runtime, visit: Visit) -> Answer:
     return visit.go(f"/profiles/{profile.id}", status=status)
 
 
-# --- connecting ------------------------------------------------------------------------------------------------------
-
-
 @page()
 async def connect_new(rt: Runtime, visit: Visit) -> Answer:
     provider_name = visit.params["provider"]

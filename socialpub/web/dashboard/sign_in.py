@@ -27,9 +27,6 @@ MAX_WAITING = 100
 RETRY_SECONDS = 5
 
 
-# --- signing in and out ----------------------------------------------------------------------------------------------
-
-
 @page(signed_in=False)
 async def form(rt: Runtime, visit: Visit) -> Answer:
     """Show the password field, or sign in with the token of a link."""
@@ -81,9 +78,6 @@ async def end_session(rt: Runtime, visit: Visit) -> Answer:
     return visit.go("/system", status="The session is ended. That browser must sign in again.")
 
 
-# --- the password ----------------------------------------------------------------------------------------------------
-
-
 @page(signed_in=False)
 async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
     if sign_in.is_password_set(rt.reader):
@@ -120,9 +114,6 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
         return await system.render(rt, visit, forms.field_errors(error))
     visit.sign_in(await rt.write_soon(_change, hashed, visit.session))
     return visit.go("/system", status="The password is changed. Every other browser must sign in again.")
-
-
-# --- inside ----------------------------------------------------------------------------------------------------------
 
 
 @asynccontextmanager

@@ -40,9 +40,6 @@ Counts = tuple[int, int]
 """Today, and all days."""
 
 
-# --- the page --------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class AtAGlance:
     """One of four summaries. `at` is a stamp after the text, `more` an address for details."""
@@ -183,9 +180,6 @@ def _run_doctor(rt: Runtime) -> list[Finding]:
     return found + (list(checks.check(rt, Surface.DASHBOARD)) if can_be_opened else [])
 
 
-# --- pause and resume -------------------------------------------------------------------------------------------------
-
-
 @page()
 async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
     await rt.write_soon(resume.pause)
@@ -230,9 +224,6 @@ async def try_held(rt: Runtime, visit: Visit) -> Answer:
     held = await rt.write_soon(resume.probe_held_networks)
     said = "socialpub retries the next delivery to each held network now. Check this page again in a minute."
     return visit.go("/system", status=said if held else "No network refuses this app.")
-
-
-# --- backup and notifications -----------------------------------------------------------------------------------------
 
 
 @page()

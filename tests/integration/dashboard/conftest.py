@@ -58,9 +58,6 @@ def owner_session(rt: Runtime, password_hash: str) -> tuple[str, str]:
     return f"socialpub_session_{rt.instance_id[:8]}", session.token
 
 
-# --- browsers without scripts ----------------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def stranger(app: App) -> Iterator[Tab]:
     """A browser without a session."""
@@ -76,9 +73,6 @@ def owner(app: App, rt: Runtime, password_hash: str) -> Iterator[Tab]:
         browser.cookies[name] = token
         browser.open("/")
         yield browser
-
-
-# --- a real browser --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")

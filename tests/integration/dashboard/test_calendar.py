@@ -30,9 +30,6 @@ def stored_time(rt: Runtime, post_id: str) -> str:
     return str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
-# --- what is shown ---------------------------------------------------------------------------------------------------
-
-
 def test_the_current_month_is_a_table_for_screen_readers(owner: Tab) -> None:
     page = owner.open("/calendar")
     assert (page.status, page.heading, page.title) == (200, "Calendar", "Calendar – socialpub")
@@ -185,9 +182,6 @@ def test_posts_without_text_show_the_kind_of_their_media(owner: Tab, rt: Runtime
     assert entries(owner.open("/calendar"), "2026-10-12") == ["11:00 ◷ Scheduled Post without text X"]
 
 
-# --- going about -----------------------------------------------------------------------------------------------------
-
-
 def test_paging_works_over_the_end_of_a_year_with_53_weeks(owner: Tab) -> None:
     owner.open("/calendar")
     for caption in ("November 2026", "December 2026", "January 2027", "February 2027"):
@@ -228,9 +222,6 @@ def test_a_future_day_links_to_a_new_post(owner: Tab, clock: HandClock) -> None:
     assert "New post on 11 October" not in addresses
     clock.forward(9 * 3600)  # 23:30: no full hour is left
     assert "New post on 12 October" not in owner.open("/calendar").links()
-
-
-# --- moving ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_post_is_moved_without_a_mouse_and_the_view_stays(owner: Tab, rt: Runtime, profile: str) -> None:

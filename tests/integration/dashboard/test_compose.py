@@ -75,14 +75,8 @@ def test_errors_appear_at_their_fields_and_the_input_stays(
     assert post_ids(rt) == []
 
 
-# --- sending the form -------------------------------------------------------------------------------------------------
-
-
 def artifacts(rt: Runtime) -> int:
     return int(rt.reader.value("SELECT count(*) FROM artifact"))
-
-
-# --- once ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_form_that_is_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
@@ -122,9 +116,6 @@ def test_after_going_back_another_text_becomes_another_post_only_when_asked(owne
     assert len(post_ids(rt)) == 2
 
 
-# --- equal content of a form that was loaded again -------------------------------------------------------------------
-
-
 def send(owner: Tab, text: str, *files: Path) -> Page:
     """Send a new form, as after Back in a browser without scripts."""
     owner.open("/compose")
@@ -161,9 +152,6 @@ def test_a_form_with_scripts_is_known_by_its_id_alone(owner: Tab, rt: Runtime, x
     for _ in range(2):
         owner.press("Publish", {"Text": "Good morning", "#scripted": "yes"}, on="/compose")
     assert len(post_ids(rt)) == 2
-
-
-# --- what is refused -------------------------------------------------------------------------------------------------
 
 
 def test_an_empty_form_needs_a_profile_and_content(owner: Tab, x: str) -> None:
@@ -227,9 +215,6 @@ def test_removed_media_is_an_error_and_can_be_taken_out_of_the_form(owner: Tab, 
     assert page.field("Text").raw_text.strip() == "With"
 
 
-# --- beginnings ------------------------------------------------------------------------------------------------------
-
-
 def test_a_copy_starts_with_the_content_of_the_other_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]}, on="/compose")
     owner.press("Publish", {"Text": "Said before", "Alt text": "A picture", "Who may reply": "following"})
@@ -249,17 +234,11 @@ def test_compose_shows_profiles_to_reconnect_and_a_pause(owner: Tab, rt: Runtime
     assert "Publishing has been paused" in page.text
 
 
-# --- without a session -----------------------------------------------------------------------------------------------
-
-
 def test_without_a_session_no_file_is_stored(stranger: Tab, owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
     body, content_type = multipart([("media", Attachment.of(media.jpeg(tmp_path / "a.jpg")))])
     reply = stranger.ask("POST", "/compose", body + bytes(3 << 20), {"content-type": content_type})
     assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
     assert artifacts(rt) == 0
-
-
-# --- times ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(autouse=True)
@@ -342,8 +321,6 @@ def test_an_edit_shows_which_of_two_equal_times_the_post_has(owner: Tab, rt: Run
     assert page.role("status") == "The post is changed."
     assert times_of_posts(rt) == ["2026-10-25T00:30:00.000Z"]
 
-
-# --- while the owner writes -------------------------------------------------------------------------------------------
 
 UNKNOWN = "01a12f57-1a80-7074-9d08-074dfc0027ba"
 

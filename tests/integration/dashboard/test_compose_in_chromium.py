@@ -73,9 +73,6 @@ def bring(page: Page, kind: str, *files: Path, onto: str = "main") -> None:
     page.locator(onto).evaluate(BRING, [kind, told])
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
 def test_chosen_dropped_and_pasted_files_are_uploaded_at_once_and_keep_their_order(
     page: Page, rt: Runtime, photos: list[Path], complaints: list[str]
 ) -> None:
@@ -174,9 +171,6 @@ def test_the_order_changes_by_keyboard_and_by_dragging(page: Page, photos: list[
     assert complaints == []
 
 
-# --- what the server says of it --------------------------------------------------------------------------------------
-
-
 def test_counters_problems_and_previews_follow_what_is_typed(page: Page, complaints: list[str]) -> None:
     expect(page.locator("#options-pinterest")).to_be_hidden()
     tick(page, "x")
@@ -197,9 +191,6 @@ def test_counters_problems_and_previews_follow_what_is_typed(page: Page, complai
     expect(page.locator("#counters li")).to_have_count(0)
     expect(page.locator("#found")).to_be_empty()
     assert complaints == []
-
-
-# --- drafts ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(

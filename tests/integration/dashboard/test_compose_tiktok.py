@@ -56,9 +56,6 @@ def accepted(rt: Runtime) -> int:
     return int(rt.reader.value("SELECT count(*) FROM post"))
 
 
-# --- what is shown when it opens -------------------------------------------------------------------------------------
-
-
 def test_each_new_form_asks_tiktok_for_the_choices_of_the_account(owner: Tab, world: World, tiktok: str) -> None:
     page = owner.open("/compose")
     assert "Posting to Demo @demo" in page.text
@@ -133,9 +130,6 @@ def is_hidden(element: Element) -> bool:
     return False
 
 
-# --- what stops ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -180,9 +174,6 @@ def test_without_an_answer_of_tiktok_only_a_draft_can_be_sent(
     assert "TikTok did not return" in page.role("alert")
     owner.press("Publish", {"How to post": "draft"})
     assert accepted(rt) == 1
-
-
-# --- what must be chosen ---------------------------------------------------------------------------------------------
 
 
 EVERYONE = {"Who can see it": "PUBLIC_TO_EVERYONE"}
@@ -240,9 +231,6 @@ def test_the_consent_text_precedes_the_button(owner: Tab, tiktok: str, video: Pa
     assert consent(page) == ["By posting, you agree to TikTok's Branded Content Policy and Music Usage Confirmation ."]
 
 
-# --- what arrives there ----------------------------------------------------------------------------------------------
-
-
 def test_the_post_has_exactly_the_chosen_options(
     owner: Tab, rt: Runtime, world: World, clock: HandClock, tiktok: str, video: Path
 ) -> None:
@@ -293,8 +281,6 @@ def test_a_copy_needs_new_tiktok_choices(owner: Tab, rt: Runtime, tiktok: str, v
     assert page.chosen("Who can see it") == []
     assert not is_ticked(page, "Allow comments")
 
-
-# --- an app that TikTok has not audited ------------------------------------------------------------------------------
 
 SENT_TO_THE_APP, PUBLISHED = "Send to the TikTok app", "Publish directly"
 

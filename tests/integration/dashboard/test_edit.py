@@ -110,9 +110,6 @@ def test_an_edit_needs_tiktok_s_choices(owner: Tab, rt: Runtime, world: World, a
     assert (given["privacyLevel"], given["disableComment"]) == ("PUBLIC_TO_EVERYONE", True)
 
 
-# --- only what changed -----------------------------------------------------------------------------------------------
-
-
 def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media(
     owner: Tab, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Change]
 ) -> None:
@@ -170,9 +167,6 @@ def test_another_day_keeps_the_seconds(owner: Tab, rt: Runtime, x: str, at: date
     assert day == str(at.date())
     owner.press("Save", {"Time": f"{later}T{time}"})
     assert read_post(rt, post_id)["scheduledAt"] == f"{later}T{time}Z"
-
-
-# --- a change in between ---------------------------------------------------------------------------------------------
 
 
 def test_after_a_concurrent_change_both_versions_are_shown_and_nothing_is_saved(
@@ -263,9 +257,6 @@ def test_an_edit_that_is_submitted_twice_asks_no_question(owner: Tab, rt: Runtim
     owner.page = page
     page = owner.press("Save", {"Text": "Hello"})
     assert (page.path, page.role("status")) == (f"/posts/{post_id}", CHANGED)
-
-
-# --- it has started --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("how", ["started", "canceled", "due"])

@@ -148,8 +148,6 @@ def test_names_of_keys_are_shown_as_text(owner: Tab, rt: Runtime) -> None:
         assert page.root.all("img") == []
 
 
-# --- keys of a restored backup ----------------------------------------------------------------------------------------
-
 FINDING = "Urgent: Keep or revoke the keys of the restored backup"
 
 

@@ -78,8 +78,6 @@ def test_without_an_address_the_page_asks_for_one(owner: Tab, urls: list[str]) -
     assert not page.has_button("Send a test message")
 
 
-# --- addresses that the owner adds -----------------------------------------------------------------------------------
-
 NTFY = "ntfys://owner:HiddenPassword@ntfy.example.org/HiddenTopic"
 
 

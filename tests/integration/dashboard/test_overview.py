@@ -257,9 +257,6 @@ def test_what_is_published_next_and_what_was_published(rt: Runtime, x: str, cloc
     assert overview.read_flow(rt).upcoming[0].id == later[-1], "it is due, and waits for the end of the pause"
 
 
-# --- profiles with the same label -------------------------------------------------------------------------------------
-
-
 def add_named(rt: Runtime, *accounts: tuple[str, str, str | None]) -> None:
     for number, (provider, name, username) in enumerate(accounts):
         add_profile(rt, provider, account_id=f"account-{number}", name=name, username=username)

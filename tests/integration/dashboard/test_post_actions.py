@@ -51,9 +51,6 @@ def test_each_action_is_offered_where_it_applies(owner: Tab, rt: Runtime, later:
     assert offered(owner, later) == set()
 
 
-# --- edit ------------------------------------------------------------------------------------------------------------
-
-
 def test_a_scheduled_post_is_edited_from_its_page(owner: Tab, rt: Runtime, later: str) -> None:
     owner.open(f"/posts/{later}")
     page = owner.follow("Edit")
@@ -64,9 +61,6 @@ def test_a_scheduled_post_is_edited_from_its_page(owner: Tab, rt: Runtime, later
     assert acts(rt) == [("dashboard", "post.edited", later)]
     rt.write(posts.stop, later)
     assert "Only posts scheduled for the future can be edited." in owner.open(f"/posts/{later}/edit").role("alert")
-
-
-# --- cancel ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_post_is_canceled_after_a_question(owner: Tab, rt: Runtime, later: str) -> None:
@@ -99,9 +93,6 @@ def test_an_action_returns_to_the_former_page(owner: Tab, later: str) -> None:
     assert page.path == f"/posts/{later}"
 
 
-# --- publish now -----------------------------------------------------------------------------------------------------
-
-
 def test_a_scheduled_post_can_be_published_now(owner: Tab, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world), at=rt.now() + timedelta(days=1))
     owner.open(f"/posts/{post}")
@@ -118,9 +109,6 @@ def test_a_scheduled_post_can_be_published_now(owner: Tab, rt: Runtime, world: W
 def test_publishing_now_says_when_publishing_is_paused(owner: Tab, rt: Runtime, later: str) -> None:
     rt.write(resume.pause)
     assert "Publishing is paused" in owner.open(f"/posts/{later}/publish").text
-
-
-# --- stop ------------------------------------------------------------------------------------------------------------
 
 
 def test_stop_shows_the_state_of_each_delivery_before_and_after(owner: Tab, rt: Runtime) -> None:
@@ -161,9 +149,6 @@ def test_a_due_post_of_a_restored_installation_can_be_stopped_but_not_canceled(
     assert "restored from a backup" in page.role("alert")
     assert "press “Resume” under System in the dashboard." in page.role("alert")
     assert "socialpub admin" not in page.text
-
-
-# --- post again ------------------------------------------------------------------------------------------------------
 
 
 def test_failed_deliveries_are_posted_again_at_once(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
@@ -238,8 +223,6 @@ def test_a_post_that_cannot_be_posted_again_shows_the_reason(owner: Tab, rt: Run
     end(rt, published, State.PUBLISHED)
     assert owner.open(f"/posts/{published}/again").role("alert").startswith("No delivery of this post has failed")
 
-
-# --- change and post again --------------------------------------------------------------------------------------------
 
 CHANGE, AGAIN = "Change and post again", "Post again"
 
@@ -408,8 +391,6 @@ def test_a_changed_post_can_be_scheduled(owner: Tab, rt: Runtime, world: World) 
     assert alerts.load_alert_facts(rt).failed.newest == []
 
 
-# --- reschedule -------------------------------------------------------------------------------------------------------
-
 AT = datetime(2026, 11, 5, 8, 0, tzinfo=UTC)
 
 
@@ -443,9 +424,6 @@ def test_the_new_time_is_in_the_zone_of_the_form(owner: Tab, rt: Runtime, post: 
     assert time_of(rt, post) == "2026-11-06T17:30:00.000Z"
 
 
-# --- a change in between ---------------------------------------------------------------------------------------------
-
-
 def test_after_a_concurrent_change_rescheduling_asks_first(owner: Tab, rt: Runtime, post: str) -> None:
     owner.open(f"/posts/{post}/reschedule?back=/system")
     rt.write(posts.edit, post, Change(frozenset({"body"}), body="Morning sky"), OWNER)
@@ -476,9 +454,6 @@ def test_rescheduling_to_the_same_time_changes_nothing(owner: Tab, rt: Runtime, 
     page = owner.press("Reschedule", on=f"/posts/{post}/reschedule?back=/system")
     assert page.role("status").startswith("The post already has this time")
     assert rt.reader.value("SELECT count(*) FROM trail") == before
-
-
-# --- what is refused -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

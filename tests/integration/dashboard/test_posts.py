@@ -35,9 +35,6 @@ def facts(page: Page) -> dict[str, str]:
     return dict(zip(names, [one.text for one in page.root.all("dd")], strict=True))
 
 
-# --- the list --------------------------------------------------------------------------------------------------------
-
-
 def test_an_empty_list_links_to_compose(owner: Tab) -> None:
     page = owner.open("/posts")
     assert (page.heading, page.status) == ("Posts", 200)
@@ -128,9 +125,6 @@ def test_a_post_at_the_last_possible_instant_can_be_shown(owner: Tab, rt: Runtim
         assert (page.status, "Far away" in page.html) == (200, True), path
     for path in ("/posts?scheduledBefore=9999-12-31T23:59:59Z", "/compose?at=9999-12-31T23:59:59.000Z"):
         assert owner.open(path).status == 200, path
-
-
-# --- one post --------------------------------------------------------------------------------------------------------
 
 
 def test_the_page_of_a_post_shows_its_outcome(

@@ -49,9 +49,6 @@ def through_consent(
     return owner.open(f"{back.path}?{back.query}")
 
 
-# --- connecting ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("network", "label"), [("x", "X"), ("tiktok", "TikTok"), ("pinterest", "Pinterest")])
 def test_an_account_is_connected_on_the_page_of_its_network(
     rt: Runtime, owner: Tab, browser: Browser, network: str, label: str
@@ -100,8 +97,6 @@ def test_a_consent_connects_the_account_after_a_sign_out(rt: Runtime, owner: Tab
     (row,) = profile_rows.list_all(rt.reader)
     assert page.links()["Continue to the profile"] == f"http://127.0.0.1:8000/profiles/{row.id}"
 
-
-# --- a browser that does not come back -------------------------------------------------------------------------------
 
 ELSEWHERE = "http://127.0.0.1:9000/oauth/x/callback"
 
@@ -203,9 +198,6 @@ def test_the_page_shows_the_redirect_rule_of_the_network_first(rt: Runtime, owne
     assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
 
 
-# --- reconnecting ----------------------------------------------------------------------------------------------------
-
-
 def test_reconnecting_an_account_publishes_its_waiting_posts(
     rt: Runtime, world: World, owner: Tab, browser: Browser, clock: HandClock, x: str
 ) -> None:
@@ -264,9 +256,6 @@ def test_refresh_fetches_the_account_data_without_a_refresh_token(rt: Runtime, w
     assert "Try again later" in page.role("alert")
 
 
-# --- changing --------------------------------------------------------------------------------------------------------
-
-
 def test_a_label_can_be_changed_and_is_shown_as_text(rt: Runtime, owner: Tab, x: str) -> None:
     accept(rt, x, body=HTML)
     page = owner.press("Rename", {"Name": HTML}, on=f"/profiles/{x}")
@@ -323,7 +312,7 @@ def test_boards_and_sections_are_those_of_the_account(rt: Runtime, world: World,
     page = owner.press("Save options", {"Section": offered[f"{sectioned.name}: {section_name}"]})
     assert profiles.get(rt.reader, pins).options == {"boardId": sectioned.id, "boardSectionId": section_id}
     composed = owner.open("/compose").field("Board").all("option")[0].text
-    assert composed == f"As stored: {sectioned.name}"
+    assert composed == f"Profile default: {sectioned.name}"
     page = owner.open(f"/profiles/{pins}")
     (chosen,) = [one for one in page.field("Section").all("option") if "selected" in one.attributes]
     assert chosen.text == f"{sectioned.name}: {section_name}"
@@ -426,9 +415,6 @@ def test_a_refresh_of_the_queue_does_not_ask_the_network(
     assert transport.called == []
 
 
-# --- disconnecting -------------------------------------------------------------------------------------------------
-
-
 def test_disconnect_shows_the_consequences_and_asks_first(rt: Runtime, owner: Tab, clock: HandClock, x: str) -> None:
     post = accept(rt, x, body="Tomorrow", at=clock.now() + timedelta(days=1))
     owner.open(f"/profiles/{x}")
@@ -445,9 +431,6 @@ def test_disconnect_shows_the_consequences_and_asks_first(rt: Runtime, owner: Ta
     assert state_of(rt, post) is State.FAILED
     assert owner.open(f"/profiles/{x}/disconnect").path == f"/profiles/{x}"
     assert "x profile" in owner.open("/profiles").text
-
-
-# --- seeing ----------------------------------------------------------------------------------------------------------
 
 
 def test_a_tiktok_profile_shows_the_limits_of_an_unaudited_app(
@@ -489,9 +472,6 @@ def test_a_restored_installation_refreshes_nothing(rt: Runtime, world: World, ow
     page = owner.press("Refresh", on=f"/profiles/{x}")
     assert "To continue, press “Resume” under System" in page.role("alert")
     assert world.x.counts["token"] == 0
-
-
-# --- boards -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World, owner: Tab, pins: str) -> None:

@@ -182,9 +182,6 @@ def test_the_usage_of_keys_and_networks_is_counted(owner: Tab, rt: Runtime) -> N
     assert page.root.all("img") == []
 
 
-# --- backups ---------------------------------------------------------------------------------------------------------
-
-
 def download(owner: Tab) -> Reply:
     owner.open("/system")
     form = owner.page.form_of(owner.page.button("Download backup"))

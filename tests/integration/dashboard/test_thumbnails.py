@@ -83,8 +83,6 @@ def test_a_decoder_that_cannot_start_does_not_condemn_the_image(
     assert owner.ask("GET", address(photo)).status == 200
 
 
-# --- the cover of a pin's video ---------------------------------------------------------------------------------------
-
 FIELD = "#options.pinterest.coverArtifactId"
 UPLOAD = f"{FIELD}.file"
 

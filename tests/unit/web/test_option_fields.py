@@ -71,8 +71,12 @@ def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
     assert option_fields.read(form("tiktok", disableComment=""), "tiktok") == {}
     assert option_fields.read(form("tiktok", disableComment="false"), "tiktok") == {"disableComment": False}
     assert option_fields.read(form("x"), "tiktok") == {}
-    fields = option_fields.fields("tiktok", {}, stored={"disableComment": False}, blank="As stored")
-    assert [one.label for one in fields["disableComment"].choices] == ["As stored: allowed", "Allowed", "Not allowed"]
+    fields = option_fields.fields("tiktok", {}, stored={"disableComment": False}, blank="Profile default")
+    assert [one.label for one in fields["disableComment"].choices] == [
+        "Profile default: allowed",
+        "Allowed",
+        "Not allowed",
+    ]
     assert fields["disableDuet"].choices[0].label == "Default: not allowed"
     assert fields["privacyLevel"].choices[0] == OptionChoice("", "Not set"), "nobody but the owner chooses it"
 

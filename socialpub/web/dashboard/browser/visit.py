@@ -111,8 +111,6 @@ class Visit:
         self._cookie_values = cookie_values
         self._secret = session.token if session is not None else visitor
 
-    # --- what came in ------------------------------------------------------------------------------------------------
-
     @property
     def restored_from(self) -> str | None:
         """When the backup of a restored, paused installation was made. The overview and System show it themselves."""
@@ -138,8 +136,6 @@ class Visit:
             return None
         self.headers.append(security.drop_cookie(self.request, "notice"))
         return security.unpack_notice(value, self._secret)
-
-    # --- what goes out -----------------------------------------------------------------------------------------------
 
     @property
     def form_token(self) -> str:
@@ -323,9 +319,6 @@ async def _read_form(request: Request) -> Form:
     if request.content_type not in (forms.URLENCODED, b""):
         raise UnsupportedMediaType("The dashboard accepts only forms that a browser submits.")
     return Form.read(body)
-
-
-# --- rendering -------------------------------------------------------------------------------------------------------
 
 
 def _compress(body: bytes) -> bytes:

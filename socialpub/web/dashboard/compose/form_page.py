@@ -107,18 +107,12 @@ class Messages:
     """Whether the post can no longer be edited."""
 
 
-# --- where a problem is shown ----------------------------------------------------------------------------------------
-
-
 def by_field(problems: Iterable[FormProblem]) -> dict[str, str]:
     """Return the messages of each field by the id of the field."""
     found: dict[str, list[str]] = {}
     for problem in problems:
         found.setdefault(problem.anchor, []).append(problem.sentence)
     return {anchor: " ".join(dict.fromkeys(sentences)) for anchor, sentences in found.items()}
-
-
-# --- the profiles of a form -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,9 +194,6 @@ async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creat
     )
 
 
-# --- choices of an account --------------------------------------------------------------------------------------------
-
-
 Question = Callable[[Runtime, Profile, str], NetworkChoices]
 
 
@@ -262,9 +253,6 @@ _QUESTIONS: Mapping[str, Question] = {
 }
 
 
-# --- questions to networks --------------------------------------------------------------------------------------------
-
-
 async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
     """Return the result of `ask()`, which runs in a thread. Equal questions share one thread.
 
@@ -284,9 +272,6 @@ async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T
     if not asking.done():
         raise TimeoutError
     return asking.result()
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 async def show(
@@ -370,7 +355,7 @@ def _options(
     start = f"options-{network}-"
     errors = {anchor.removeprefix(start): text for anchor, text in at_field.items() if anchor.startswith(start)}
     shown = form.options.get(network, {})
-    return option_fields.fields(network, shown, stored=stored, blank="As stored", errors=errors, known=known)
+    return option_fields.fields(network, shown, stored=stored, blank="Profile default", errors=errors, known=known)
 
 
 async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:

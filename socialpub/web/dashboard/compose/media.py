@@ -40,8 +40,6 @@ MAX_UPLOAD_REQUEST_BYTES = 64 * 1024
 
 Work = Callable[[Runtime, Visit, Any], Awaitable[dict[str, Any]]]
 
-# --- sent with the form -----------------------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
@@ -138,9 +136,6 @@ def _why_refused(part: FormPart) -> str:
     return f"“{part.file_name}”: {uploads.explain_unaccepted(part.declared_type)}"
 
 
-# --- shown in the form ------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class AttachedMedia:
     """A file of the form. `fault` is the reason why the file cannot be used."""
@@ -185,9 +180,6 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:
     kinds = {row.kind for item in form.media if (row := artifact_rows.find(rt.reader, item.artifact_id)) is not None}
     return kinds == {"image"}
-
-
-# --- sent ahead by the script -----------------------------------------------------------------------------------------
 
 
 @page(streams=True)
@@ -264,9 +256,6 @@ async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[st
         "fileName": row.file_name,
         "durationSeconds": json.loads(row.facts or "{}").get("duration_seconds"),
     }
-
-
-# --- thumbnails -------------------------------------------------------------------------------------------------------
 
 
 @page()

@@ -120,9 +120,6 @@ async def _act(visit: Visit, action: Awaitable[object], status: str) -> Answer:
     return _go_back(visit, status=status)
 
 
-# --- cancel ----------------------------------------------------------------------------------------------------------
-
-
 @page()
 async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
@@ -136,9 +133,6 @@ async def cancel(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
     action = rt.write_soon(posts.cancel, post["id"], OWNER)
     return await _act(visit, action, f"Canceled. “{labels.title(post)}” will not be published.")
-
-
-# --- publish now -----------------------------------------------------------------------------------------------------
 
 
 @page()
@@ -155,9 +149,6 @@ async def publish(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
     now = Change(given=frozenset({"scheduled_at"}), scheduled_at=None)
     return await _act(visit, rt.write_soon(posts.edit, post["id"], now, OWNER), "The post is being published.")
-
-
-# --- stop ------------------------------------------------------------------------------------------------------------
 
 
 @page()
@@ -192,9 +183,6 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
     if posts.may_be_sent(rt.reader, details.delivery, rt.stamp()):
         return f"{account}: already sent, so it may be public. socialpub checks the outcome and sends nothing again."
     return f"{account}: will not be sent."
-
-
-# --- post again ------------------------------------------------------------------------------------------------------
 
 
 @page()
@@ -262,9 +250,6 @@ def _account_link(rt: Runtime, delivery: Row) -> dict[str, str]:
 def _sentence(error: FieldError) -> str:
     subject = _SUBJECTS.get(str(error.path[0]), "It") if error.path else "It"
     return f"{subject} {error.message}."
-
-
-# --- reschedule ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,9 +98,6 @@ async def _read_posts(rt: Runtime, query: PostFilter) -> PostPage:
     return await rt.read_in_thread(read) if is_long else read(rt.reader)
 
 
-# --- one post --------------------------------------------------------------------------------------------------------
-
-
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
     details = actions.load_details(rt, visit)

@@ -128,9 +128,6 @@ def _content_key(reader: Reader, draft: Draft) -> RequestKey:
     return RequestKey(OWNER.key_id, f"content {fingerprint}", fingerprint)
 
 
-# --- the version of a post --------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class PostVersion:
     """`content` is a digest, because two changes can share a millisecond. It is empty if a page knows only the time."""

@@ -35,7 +35,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         warnings={row.id: upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
         names=labels.profile_names(connected),
         waiting=dict(count_queued_by_profile(rt.reader)),
-        pictures=avatars.list_versions(rt),
+        avatars=avatars.list_versions(rt),
         attempts=access_rows.waiting_consents(rt.reader, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.find_missing_app(rt, name) for name in rt.providers},
     )

@@ -1,4 +1,4 @@
-// Posts of the calendar are moved by dragging: the script sends the form of "Move" and shows the result.
+// Move posts in the calendar by dragging. The script submits the form of "Move" and shows the result.
 "use strict";
 
 (() => {
@@ -16,7 +16,7 @@
     for (const id of ["moved", "refused"]) document.getElementById(id).textContent = id === kind ? text : "";
   };
 
-  // `2026-11-25` keeps the time of the day, `2026-11-25T14:00` the minutes.
+  // A day (`2026-11-25`) keeps the time, an hour (`2026-11-25T14:00`) keeps the minutes.
   const newTime = (at, time) => at.includes("T") ? at.slice(0, 14) + time.slice(3) : `${at}T${time}`;
 
   const move = async (entry, at) => {
@@ -33,7 +33,7 @@
     } catch {
       return say("refused", failed);
     }
-    // A change in between, and a time that comes twice: the form itself asks.
+    // After a concurrent change or for a repeated time, the form asks.
     if (page.querySelector('form[action$="/reschedule"] :is([name="which"], [name="do"])')) {
       location.assign(`${entry.dataset.move}?${new URLSearchParams({ at, back, updatedAt })}`);
       return false;
@@ -92,18 +92,18 @@
     entries.append(entry);
     say("", "");
     if (await move(entry, newTime(cell.dataset.at, entry.dataset.time))) return;
-    // Refused: back to where it was.
+    // Refused: return to the former place.
     list.insertBefore(entry, next);
     if (!entries.childElementCount) entries.remove();
   });
 
-  // An empty hour that is still to come leads to a new post.
+  // An empty future hour opens a new post.
   document.addEventListener("click", (event) => {
     const cell = event.target.closest?.("#calendar td.open");
     if (cell && event.target === cell) location.assign(calendar().dataset.compose + cell.dataset.at);
   });
 
-  // While something is dragged the calendar stands still.
+  // No refresh during a drag.
   document.addEventListener("htmx:before:request", (event) => {
     if (dragged) event.preventDefault();
   });

@@ -1,5 +1,5 @@
-// Compose while the owner writes: the groups of the networks, the button's label, counters, problems and previews from
-// the server, and a form that waits for its uploads. Without this script, the page works by its buttons.
+// Compose with scripts: options by network, counters, problems, previews, and a form that waits for its uploads.
+// Without scripts, the buttons of the page do the same.
 "use strict";
 
 window.composeForm = (() => {
@@ -9,15 +9,15 @@ window.composeForm = (() => {
   const words = page.dataset;
   const said = document.getElementById("compose-said");
 
-  // What the scripts of this page share: they cannot import one another.
+  // Shared with the other scripts of the page, which cannot import each other.
   const shared = {
     form,
     words,
-    // A text of the template with its {places} filled.
+    // Fill the {places} of a text.
     sentence: (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]),
     announce: (text) => { said.textContent = text; },
     changed: () => form.dispatchEvent(new Event("change", { bubbles: true })),
-    // A request of ours: the token goes along, and a session that has ended is an answer and not a page.
+    // Send a request with the token. The end of the session is an error.
     ask: async (address, body, more = {}) => {
       let answer;
       try {
@@ -33,11 +33,9 @@ window.composeForm = (() => {
     uploads: { running: 0, failed: 0 },
   };
   form.classList.add("with-script");
-  // This browser gives a form that was sent its id back (compose_draft.js).
+  // With scripts, a form keeps its id after "Back" (compose_draft.js).
   form.append(Object.assign(document.createElement("input"), { type: "hidden", name: "scripted", value: "yes" }));
   for (const one of form.querySelectorAll(".scripted-only")) one.hidden = false;
-
-  // --- groups of networks, and the word on the button ----------------------------------------------------------------
 
   const boxes = () => [...form.querySelectorAll('input[name="profiles"]')];
 
@@ -59,7 +57,7 @@ window.composeForm = (() => {
     if (button) button.textContent = at ? button.dataset.at : button.dataset.now;
   }
 
-  // A time that is hidden beside "Now" is kept for "At a time", and not sent.
+  // A time that is hidden by "Now" is kept, but not sent.
   form.addEventListener("formdata", ({ formData }) => {
     if (formData.get("when") === "now") for (const name of ["time", "which"]) formData.delete(name);
   });
@@ -69,15 +67,13 @@ window.composeForm = (() => {
     showWhen();
   }
 
-  // --- what the server says of it ------------------------------------------------------------------------------------
-
   const QUIET = 400;
   let timer = 0;
   let asking = false;
   let again = false;
   let problems = 0;
-  // The result of the last submit remains until a change. Problems found meanwhile are shown above the buttons, so that
-  // nothing moves while the owner writes.
+  // The result of the last submit stays until a change. New problems appear above the buttons, so that nothing moves
+  // while the owner writes.
   let untouched = document.querySelector("#problems [role=alert], #problems [role=status]") !== null;
 
   function fields() {
@@ -85,7 +81,7 @@ window.composeForm = (() => {
     for (const [name, value] of new FormData(form)) {
       if (typeof value === "string") sent.append(name, value);
     }
-    // Profiles that cannot be changed are not sent by a form.
+    // A form does not send disabled checkboxes.
     for (const box of boxes()) if (box.checked && box.disabled) sent.append("profiles", box.value);
     return sent;
   }
@@ -93,19 +89,19 @@ window.composeForm = (() => {
   function put(id, found) {
     const place = document.getElementById(id);
     if (!place || !found || place.innerHTML === found.innerHTML) return;
-    // What somebody has opened stays open.
+    // Opened details stay open.
     const open = [...place.querySelectorAll("details")].map((one) => one.open);
     [...found.querySelectorAll("details")].forEach((one, at) => { one.open = open[at] ?? false; });
     place.replaceChildren(...found.childNodes);
   }
 
-  // Of a time that comes twice one is chosen: the same two stay as they are.
+  // Keep the choice between the same two times.
   function putWhich(found) {
     if (document.getElementById("which").textContent.trim() !== found.textContent.trim()) put("which", found);
   }
 
   async function check() {
-    // One at a time: an answer never overtakes a later one.
+    // One request at a time, so that responses arrive in order.
     if (asking) { again = true; return; }
     asking = true;
     try {
@@ -113,7 +109,7 @@ window.composeForm = (() => {
       if (!answer.ok) throw new Error(words.unchecked);
       const found = document.createElement("template");
       found.innerHTML = await answer.text();
-      // Its addresses are relative to the one that was asked, which may lie deeper than this page.
+      // Addresses are relative to the response, which can be deeper than this page.
       for (const one of found.content.querySelectorAll("[src]")) one.src = new URL(one.getAttribute("src"), answer.url);
       const part = (id) => found.content.getElementById(id);
       put("counters", part("counters"));
@@ -154,8 +150,6 @@ window.composeForm = (() => {
   form.addEventListener("input", touched);
   form.addEventListener("change", touched);
 
-  // --- sending waits for uploads -------------------------------------------------------------------------------------
-
   const waiting = document.getElementById("compose-waiting");
   let sender = null;
 
@@ -187,7 +181,7 @@ window.composeForm = (() => {
   });
 
   show();
-  // After the other scripts have put back what was there.
+  // After the other scripts have restored the form.
   addEventListener("load", check);
   addEventListener("pageshow", (event) => { if (event.persisted) show(); });
   return shared;

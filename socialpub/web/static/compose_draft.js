@@ -1,5 +1,5 @@
-// A post that is being written survives a closed tab: it is kept in this browser, for this installation and page, until
-// it was accepted or its owner signs out. The form's token is never among it.
+// Drafts: this browser stores the form for this installation and page until the post is accepted or the owner signs
+// out. A draft never contains the form token.
 "use strict";
 
 (() => {
@@ -9,7 +9,7 @@
   const PREFIX = "socialpub-draft:";
   const LONGEST = 30 * 24 * 3600 * 1000;
   const query = new URLSearchParams(location.search);
-  // A copy of a post is another draft than an empty page; a day that the calendar names is not.
+  // A copy of a post has its own draft.
   const origin = ["from", "again"].find((name) => query.has(name));
   const copied = origin ? `?${origin}=${query.get(origin)}` : "";
   const key = `${PREFIX}${words.installation}:${location.pathname}${copied}`;
@@ -18,8 +18,8 @@
   let timer = 0;
   let stopped = false;
 
-  // Fields that the owner fills in. The draft also keeps `form`, by which the server knows a form that is sent twice,
-  // and the version of the post that the form was made from: an edit changes no later version unasked.
+  // A draft also contains the form id and the version of the post, so that the server can detect duplicates and
+  // concurrent changes.
   const isOfForm = (field) => ["form", "updatedAt", "content", "was"].includes(field.name);
   const isKept = (field) => isOfForm(field) || (
     field.name && !["csrf", "artifact"].includes(field.name) && !field.name.startsWith("alt.")
@@ -60,12 +60,10 @@
     } catch { /* a browser that keeps nothing, or is full */ }
   }
 
-  // --- a form that was sent, and comes back with "Back" ----------------------------------------------------------------
-
-  // The entry of the browser's history keeps it, with the id by which the server knows the form.
+  // The history entry stores the submitted form with its id.
   let sent = form.elements.updatedAt ? null : history.state?.sent ?? null;
   const content = (of) => JSON.stringify([of.fields, of.media]);
-  // What was sent is no draft, as long as nothing is changed.
+  // A submitted form without changes is not a draft.
   const isSent = () => sent !== null && content(sent) === content(written());
 
   function keepSent() {
@@ -90,7 +88,7 @@
   }
 
   function fill(draft) {
-    // A field that the address has filled in already, such as a day of the calendar, is not overwritten by a draft.
+    // Values from the address override the draft.
     const later = new Set(query.has("at") && draft !== sent ? ["when", "time", "zone"] : []);
     const values = new Map();
     for (const [name, value] of draft.fields) values.set(name, [...(values.get(name) ?? []), value]);
@@ -157,7 +155,7 @@
   document.addEventListener("submit", (event) => {
     if (event.target === form && !event.defaultPrevented) {
       save();
-      // The next page shows whether it was accepted. Then dashboard.js removes the draft.
+      // dashboard.js removes the draft if the next page shows success.
       if (/^(publish|anyway|keep|save)\b/.test(event.submitter?.value)) {
         keepSent();
         markSent();
@@ -168,10 +166,9 @@
   });
 
   forgetOld();
-  // A page that was sent and came back holds what counts.
+  // A returned page has the current values.
   const cameBack = document.querySelector("#problems [role]") !== null;
   const draft = cameBack ? null : read(key);
-  // What was accepted is no draft any more.
   if (draft) restore(draft, words.restored);
   else if (sent && !cameBack) restore(sent, words.submitted);
 })();

@@ -1,5 +1,4 @@
-// The media of a post that is being written: chosen, dropped, pasted or taken with the camera. The script sends them one
-// by one to signed addresses and shows the progress. The owner describes and sorts them.
+// Media of Compose: files are chosen, dropped, pasted or taken with the camera, and uploaded at once.
 "use strict";
 
 (() => {
@@ -18,8 +17,6 @@
   const nameOf = (item) => item.dataset.file || item.querySelector(".file")?.textContent.split(", ")[0] || "";
   const sizeOf = (bytes) => bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
-  // --- items ---------------------------------------------------------------------------------------------------------
-
   function thumbnail(kind, address) {
     const shown = document.createElement(kind === "video" ? "video" : "img");
     if (kind === "video") {
@@ -31,7 +28,6 @@
     return shown;
   }
 
-  // An item of the list as the server would have written it.
   function mediaItem(artifact, address, alt = "") {
     const item = clone("media-item");
     const id = artifact.artifactId;
@@ -51,7 +47,7 @@
     return prepared(item);
   }
 
-  // Dragged by its picture: a field within something that can be dragged cannot be selected with the mouse.
+  // Only the image can be dragged, so that text in the fields can be selected.
   function prepared(item) {
     const handle = item.querySelector(".thumbnail");
     handle.draggable = true;
@@ -105,12 +101,10 @@
     const up = button.value.endsWith(":up");
     const other = up ? item.previousElementSibling : item.nextElementSibling?.nextElementSibling ?? null;
     move(item, other);
-    // What moves in a document loses the focus; at the end of the list the other button takes it.
+    // Moving an element removes the focus, so restore the focus.
     (button.disabled ? item.querySelector('button[name="move"]:not(:disabled)') : button)?.focus();
     sayPlace(item);
   });
-
-  // --- order by dragging ---------------------------------------------------------------------------------------------
 
   let dragged = null;
   let home = null;
@@ -142,13 +136,11 @@
   });
   list.addEventListener("dragend", () => {
     if (!dragged) return;
-    // Dropped elsewhere, it goes back to its place.
+    // Dropped elsewhere: return to the former place.
     if (home !== dragged.nextElementSibling) move(dragged, home);
     dragged.classList.remove("dragged");
     dragged = null;
   });
-
-  // --- sending -------------------------------------------------------------------------------------------------------
 
   async function askJson(address, body, signal) {
     const headers = { "Content-Type": "application/json", Accept: "application/json" };
@@ -268,8 +260,6 @@
     }
   }
 
-  // --- where files come from -----------------------------------------------------------------------------------------
-
   function take(files) {
     wrong.textContent = "";
     add(files);
@@ -277,7 +267,7 @@
 
   function choose(event) {
     take([...event.target.files]);
-    // They are sent already: the form need not bring them again.
+    // The files are uploaded, so the form does not send them.
     event.target.value = "";
   }
   input.addEventListener("change", choose);
@@ -304,7 +294,7 @@
   addEventListener("paste", (event) => {
     const files = [...(event.clipboardData?.files ?? [])];
     const brought = event.clipboardData?.types ?? [];
-    // Text that is copied from a document brings a picture of itself along.
+    // Copied text can include an image of the text.
     const isText = brought.includes("text/plain") && (brought.includes("text/html") || brought.includes("text/rtf"));
     if (!files.length || isText) return;
     event.preventDefault();
@@ -318,7 +308,7 @@
   for (const item of list.children) prepared(item);
   settle();
 
-  // For a draft that is put back: whether the file is still there.
+  // Restore an uploaded file of a draft, if the file still exists.
   shared.restoreMedia = async ({ id, alt }) => {
     const artifact = await askJson(words.complete, { artifactId: id });
     list.append(mediaItem(artifact, new URL(artifact.thumbnailUrl, artifact.from).href, alt));

@@ -1,5 +1,4 @@
-// For every page of the dashboard: the browser's time zone for the server, buttons that copy, and the end of drafts.
-// Pages work without it.
+// On each page: send the time zone to the server, copy buttons, and remove drafts.
 "use strict";
 
 (() => {
@@ -9,7 +8,7 @@
     document.cookie = `${cookie}; path=/; max-age=31536000; samesite=lax`;
   }
 
-  // <button data-copy="id of an element"> copies that element's text, and says so in the button for a moment.
+  // <button data-copy="id"> copies the text of that element.
   document.addEventListener("click", async (event) => {
     const button = event.target.closest("button[data-copy]");
     if (!button) return;
@@ -18,7 +17,7 @@
     try {
       await navigator.clipboard.writeText(text);
     } catch {
-      // Without https there is no clipboard: select it, so that the keyboard can copy it.
+      // Without https, there is no clipboard API, so select and copy the text.
       const range = document.createRange();
       range.selectNodeContents(source);
       const selection = getSelection();
@@ -32,7 +31,7 @@
     setTimeout(() => { button.textContent = before; }, 2000);
   });
 
-  // <form data-once> is sent once, however often its button is pressed meanwhile.
+  // <form data-once> is submitted only once.
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.dataset.once === undefined) return;
@@ -43,7 +42,7 @@
     for (const form of document.querySelectorAll("form[data-once]")) form.dataset.once = "";
   });
 
-  // Drafts of posts (compose_draft.js) end when a page says that the post was accepted, and with the session.
+  // Remove drafts (compose_draft.js) after a post is accepted and after sign-out.
   function endAccepted() {
     const sent = sessionStorage.getItem("socialpub-sent");
     sessionStorage.removeItem("socialpub-sent");
@@ -54,7 +53,7 @@
     if (!event.target.action.endsWith("/logout")) return;
     for (const key of Object.keys(localStorage)) if (key.startsWith("socialpub-draft:")) localStorage.removeItem(key);
   }
-  // A browser that stores nothing refuses even the question.
+  // Storage can be blocked.
   const quietly = (act) => (event) => { try { act(event); } catch { /* then there is no draft */ } };
   quietly(endAccepted)();
   document.addEventListener("submit", quietly(endAll));

@@ -1,10 +1,9 @@
-// Starts the viewer of the API's reference. It stands before the viewer's own script.
+// Start the viewer of the API reference. This script runs before the viewer's script.
 "use strict";
 
 const own = document.currentScript;
 
-// The page's policy takes only style elements that carry its nonce. The viewer gives it to the first of those that it
-// makes and forgets the others.
+// The policy of the page requires a nonce for style elements. The viewer sets it only on its first element.
 const createElement = document.createElement;
 document.createElement = function (name, options) {
   const element = createElement.call(document, name, options);
@@ -12,25 +11,23 @@ document.createElement = function (name, options) {
   return element;
 };
 
-// A browser that came by another address than base_url (in the LAN, through a tunnel) calls the appliance by that one.
+// The browser may use another address than base_url, for example in a LAN.
 const here = new URL(own.dataset.root, location.href).href.replace(/\/$/, "");
 
-// The document is written for generators and for our own page; this is what the viewer would show worse.
+// Adjust the document for the viewer.
 function arrange(description) {
   const [{ url: baseUrl }] = description.servers;
   description.servers = [{ url: here, description: "This appliance" }];
   description.info.description = description.info.description.replaceAll(baseUrl, here);
   for (const operation of Object.values(description.paths).flatMap(Object.values)) {
-    // The viewer writes samples of its own, with the reader's key and in three languages. What it cannot know, such as
-    // the files of a form, is shown as text.
+    // The viewer writes its own samples. Other samples, such as forms with files, become text.
     const [, ...others] = operation["x-codeSamples"];
     delete operation["x-codeSamples"];
     for (const { label, source } of others) {
       operation.description += `\n\n${label}:\n\n\`\`\`sh\n${source.replaceAll(baseUrl, here)}\n\`\`\``;
     }
     for (const parameter of operation.parameters) {
-      // Otherwise it sends the first possible value of every filter that is not filled in, and reports that an empty
-      // time is no time, an empty number no number.
+      // Otherwise the viewer sends a value for each empty filter.
       if (parameter.required) continue;
       const { default: usual, format, minimum } = parameter.schema;
       const value = usual ?? minimum ?? (format === "date-time" ? new Date().toISOString() : undefined);
@@ -42,7 +39,7 @@ function arrange(description) {
   return description;
 }
 
-// The viewer would make a field of every option that the payload may have, and none for a file.
+// The viewer would show a field for each possible option and no field for a file.
 function arrangeForm(form) {
   const { payload, ...files } = form.example;
   const text = { type: "string", description: "The post, as JSON" };
@@ -65,7 +62,7 @@ async function start() {
   viewer.replaceChildren(); // the viewer would take the content for its own, rendered by a server
   Scalar.createApiReference(viewer, {
     content,
-    // Nothing of what its makers offer on servers of theirs; the page's policy would refuse to ask those anyway.
+    // Disable the online services of the viewer, which the policy also blocks.
     withDefaultFonts: false,
     telemetry: false,
     agent: { disabled: true },
@@ -74,7 +71,7 @@ async function start() {
     showDeveloperTools: "never",
     documentDownloadType: "none",
     modelsSectionLabel: "Objects",
-    // A key is gone with the tab.
+    // The key is removed when the tab closes.
     persistAuth: false,
     defaultHttpClient: { targetKey: "shell", clientKey: "curl" },
     hiddenClients: {

@@ -1,5 +1,4 @@
-// TikTok's choices while they are being made: what the ticked accounts offer, what excludes each other, and what is
-// agreed to. Without it the server says the same when the form is checked or sent.
+// TikTok's form: available choices, mutual exclusions and the consent text. The server checks the same rules.
 "use strict";
 
 (() => {
@@ -18,7 +17,7 @@
   const creators = [...group.querySelectorAll("[data-profile]")];
   const words = (text) => text.split(" ").filter(Boolean);
   const ONLY_ME = "SELF_ONLY";
-  // Every level that one of the accounts offers; the select shows those that all ticked accounts share.
+  // All levels. The select shows the common levels of the ticked accounts.
   const levels = new Map([...group.querySelectorAll("template option")].map((one) => [one.value, one.textContent]));
 
   function ticked() {
@@ -36,7 +35,7 @@
     const before = privacy.value;
     const offered = [...privacy.options].map((one) => one.value).filter(Boolean);
     if (common.join() !== offered.join()) {
-      // What is not offered any more is no choice, and no other one takes its place.
+      // An unavailable level is deselected, and no other level is selected.
       privacy.replaceChildren(privacy.options[0], ...common.map((level) => new Option(levels.get(level) ?? level, level)));
       privacy.value = common.includes(before) ? before : "";
     }
@@ -69,7 +68,7 @@
       organic.checked = branded.checked = false;
     }
     const onlyMe = [...privacy.options].find((one) => one.value === ONLY_ME);
-    // One of the two was chosen first, and closes the other.
+    // The first choice disables the other one.
     branded.disabled = privacy.value === ONLY_ME && !branded.checked;
     if (onlyMe) {
       onlyMe.disabled = branded.checked && privacy.value !== ONLY_ME;
@@ -92,7 +91,7 @@
   function show() {
     const chosen = ticked();
     for (const one of creators) one.hidden = chosen.length > 0 && !chosen.includes(one.dataset.profile);
-    // A draft is finished in TikTok's app, which asks for these itself.
+    // TikTok's app asks for these choices of a draft.
     for (const part of group.querySelectorAll("[data-direct]")) part.hidden = mode.value === "draft";
     showLevels(chosen);
     showInteractions(chosen);

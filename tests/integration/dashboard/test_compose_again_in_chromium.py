@@ -8,10 +8,9 @@ from playwright.sync_api import Page, expect
 
 from socialpub.db.states import State
 from socialpub.runtime import Runtime
-from tests.integration.api.test_retry import end
 from tests.samples import media
 from tests.support import axe
-from tests.support.appliance import accept
+from tests.support.appliance import accept, end_deliveries
 
 pytestmark = pytest.mark.chromium
 
@@ -119,7 +118,7 @@ def test_a_submitted_form_is_not_a_draft(page: Page, rt: Runtime, scripts: bool)
 
 def test_post_again_after_back_creates_one_post(page: Page, rt: Runtime, x: str) -> None:
     post = accept(rt, x, body="Again")
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     page.goto(f"/posts/{post}")
     page.get_by_role("button", name="Post again").click()
     page.wait_for_url(lambda url: not url.endswith(post))

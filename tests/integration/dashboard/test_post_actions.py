@@ -16,9 +16,8 @@ from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.integration.api.test_retry import end
 from tests.samples import media
-from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of, status_of
+from tests.support.appliance import OWNER, accept, add_profile, end_deliveries, message_of, state_of, status_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import post_ids
@@ -45,7 +44,7 @@ def test_each_action_is_offered_where_it_applies(owner: Tab, rt: Runtime, later:
     assert offered(owner, later) == {"Edit", "Reschedule", "Publish now", "Cancel post"}
     now = accept(rt, add_profile(rt, account_id="b"))
     assert offered(owner, now) == {"Stop"}
-    end(rt, now, State.FAILED)
+    end_deliveries(rt, now, State.FAILED)
     assert offered(owner, now) == {"Post again"}
     rt.write(posts.stop, later)
     assert offered(owner, later) == set()
@@ -114,7 +113,7 @@ def test_publishing_now_says_when_publishing_is_paused(owner: Tab, rt: Runtime, 
 def test_stop_shows_the_state_of_each_delivery_before_and_after(owner: Tab, rt: Runtime) -> None:
     shop, club, other = (add_profile(rt, account_id=name, name=name) for name in ("shop", "club", "other"))
     post = accept(rt, shop, club, other)
-    end(rt, post, State.PUBLISHED, State.QUEUED, State.QUEUED)
+    end_deliveries(rt, post, State.PUBLISHED, State.QUEUED, State.QUEUED)
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET committed_at = ? WHERE profile_id = ?", (tx.stamp, club)))
     owner.open(f"/posts/{post}")
     page = owner.follow("Stop")
@@ -131,7 +130,7 @@ def test_stop_shows_the_state_of_each_delivery_before_and_after(owner: Tab, rt: 
 def test_a_settled_post_has_nothing_to_stop(owner: Tab, rt: Runtime) -> None:
     post = accept(rt, add_profile(rt))
     owner.open(f"/posts/{post}/stop")
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     page = owner.press("Stop")
     assert page.role("alert") == "The post is already settled. There is nothing to stop."
     assert owner.open(f"/posts/{post}/stop").role("alert") == page.role("alert")
@@ -170,10 +169,10 @@ def test_failed_deliveries_are_posted_again_at_once(owner: Tab, rt: Runtime, wor
 
 def test_post_again_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world), body="Again")
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     page = owner.open(f"/posts/{post}")
     new = owner.press("Post again").path
-    end(rt, new.removeprefix("/posts/"), State.FAILED)  # so that another retry is possible
+    end_deliveries(rt, new.removeprefix("/posts/"), State.FAILED)  # so that another retry is possible
     owner.page = page
     again = owner.press("Post again")
     assert (again.path, again.role("status")) == (
@@ -187,7 +186,7 @@ def test_post_again_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, wo
 def test_an_unknown_outcome_links_to_the_account_first(owner: Tab, rt: Runtime) -> None:
     shop, club = (add_profile(rt, account_id=name, name=name, username=name) for name in ("shop", "club"))
     post = accept(rt, shop, club)
-    end(rt, post, State.FAILED, State.UNCONFIRMED)
+    end_deliveries(rt, post, State.FAILED, State.UNCONFIRMED)
     owner.open(f"/posts/{post}")
     page = owner.follow("Post again")
     assert page.heading == "Post this again?"
@@ -198,7 +197,7 @@ def test_an_unknown_outcome_links_to_the_account_first(owner: Tab, rt: Runtime) 
 
 def test_an_unknown_outcome_needs_a_tick(owner: Tab, rt: Runtime) -> None:
     post = accept(rt, add_profile(rt, username=None))
-    end(rt, post, State.UNCONFIRMED)
+    end_deliveries(rt, post, State.UNCONFIRMED)
     page = owner.press("Post again", on=f"/posts/{post}/again")
     assert page.status == 400 and "Check the account first" in page.role("alert")
     field = page.field("Post there again (it may appear twice)")
@@ -212,7 +211,7 @@ def test_a_post_that_cannot_be_posted_again_shows_the_reason(owner: Tab, rt: Run
     profile = add_profile(rt, name="Shop")
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, profile, media=(DraftMedia(photo),))
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     rt.db.write(lambda tx: tx.update("artifact", photo, removed_at=tx.stamp, storage_key=None))
     page = owner.press("Post again", on=f"/posts/{post}")
     assert page.path == f"/posts/{post}" and "bytes were removed; upload the file again" in page.role("alert")
@@ -220,7 +219,7 @@ def test_a_post_that_cannot_be_posted_again_shows_the_reason(owner: Tab, rt: Run
     page = owner.press("Post again")
     assert "The account can no longer be reached: x “Shop” was disconnected" in page.role("alert")
     published = accept(rt, add_profile(rt, account_id="b"))
-    end(rt, published, State.PUBLISHED)
+    end_deliveries(rt, published, State.PUBLISHED)
     assert owner.open(f"/posts/{published}/again").role("alert").startswith("No delivery of this post has failed")
 
 
@@ -341,7 +340,7 @@ def test_post_again_is_the_main_action_if_the_same_post_can_succeed(
 
 def test_post_again_is_the_main_action_for_failures_of_former_versions(owner: Tab, rt: Runtime) -> None:
     post = accept(rt, add_profile(rt))
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     assert main_action(owner.open(f"/posts/{post}")) == AGAIN
 
 
@@ -359,7 +358,7 @@ def test_an_account_of_another_retry_is_left_out(owner: Tab, rt: Runtime, world:
 def test_a_changed_post_is_not_sent_to_accounts_with_an_unknown_outcome(owner: Tab, rt: Runtime) -> None:
     shop, club = (add_profile(rt, account_id=name, name=name, username=name) for name in ("shop", "club"))
     post = accept(rt, shop, club)
-    end(rt, post, State.FAILED, State.UNCONFIRMED)
+    end_deliveries(rt, post, State.FAILED, State.UNCONFIRMED)
     page = owner.open(f"/compose?again={post}")
     assert "checked" not in page.field("club").attributes
     page = owner.press("Publish", {"#profiles": [shop, club]})
@@ -372,7 +371,7 @@ def test_a_changed_post_is_not_sent_to_accounts_with_an_unknown_outcome(owner: T
 def test_a_reconnected_account_is_the_same_account(owner: Tab, rt: Runtime, world: World) -> None:
     former = connect_x(rt, world)
     post = accept(rt, former)
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     rt.write(profiles.disconnect, former)
     again = connect_x(rt, world)
     page = owner.open(f"/compose?again={post}")
@@ -383,7 +382,7 @@ def test_a_reconnected_account_is_the_same_account(owner: Tab, rt: Runtime, worl
 
 def test_a_changed_post_can_be_scheduled(owner: Tab, rt: Runtime, world: World) -> None:
     post = accept(rt, connect_x(rt, world))
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     owner.open(f"/compose?again={post}")
     at = (rt.now() + timedelta(days=1)).strftime("%Y-%m-%dT10:00")
     owner.press("Publish", {"Text": "Tomorrow", "#when": "at", "Time": at})

@@ -13,9 +13,8 @@ from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.integration.api.test_retry import end
 from tests.samples import media
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
@@ -44,8 +43,8 @@ def test_an_empty_list_links_to_compose(owner: Tab) -> None:
 
 def test_the_list_shows_profiles_and_outcomes(owner: Tab, rt: Runtime) -> None:
     x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
-    end(rt, accept(rt, x, pinterest, body="First"), State.PUBLISHED, State.UNCONFIRMED)
-    end(rt, accept(rt, x, body="Second"), State.FAILED)
+    end_deliveries(rt, accept(rt, x, pinterest, body="First"), State.PUBLISHED, State.UNCONFIRMED)
+    end_deliveries(rt, accept(rt, x, body="Second"), State.FAILED)
     accept(rt, pinterest, body="Third", at=rt.now() + timedelta(days=1))
     page = owner.open("/posts")
     assert listed(page) == ["Third", "Second", "First"]
@@ -72,8 +71,8 @@ def test_paging_keeps_the_filters(owner: Tab, rt: Runtime, profile: str) -> None
 
 def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Runtime) -> None:
     x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
-    end(rt, accept(rt, x, body="Failed one"), State.FAILED)
-    end(rt, accept(rt, x, pinterest, body="Both"), State.PUBLISHED, State.FAILED)
+    end_deliveries(rt, accept(rt, x, body="Failed one"), State.FAILED)
+    end_deliveries(rt, accept(rt, x, pinterest, body="Both"), State.PUBLISHED, State.FAILED)
     accept(rt, pinterest, body="Tomorrow", at=rt.now() + timedelta(days=1))
     page = owner.press("Show", {"Status": "scheduled"}, on="/posts")
     assert listed(page) == ["Tomorrow"]
@@ -182,7 +181,7 @@ def test_the_details_of_a_published_post_are_folded_and_times_have_seconds(
     assert folded.all("summary")[0].text == "Details on X x profile"
     assert len(folded.all("table")) == len(folded.all("ol")) == 1
     assert facts(page)["Published"].startswith("12 Oct 2026, 09:00:07 UTC")
-    end(rt, accept(rt, x, lost), State.PUBLISHED, State.FAILED)
+    end_deliveries(rt, accept(rt, x, lost), State.PUBLISHED, State.FAILED)
     partly = owner.open(f"/posts/{rt.reader.value('SELECT max(id) FROM post')}")
     assert partly.root.all("details") == [], "what failed is there to be read"
 
@@ -229,7 +228,7 @@ def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
     post = accept(
         rt, profile, body=f"Body {MARKUP}", media=(DraftMedia(picture, f"Alt {MARKUP}"),), options={"x": {"a": MARKUP}}
     )
-    end(rt, post, State.FAILED)
+    end_deliveries(rt, post, State.FAILED)
     columns = {"error_message": f"Message {MARKUP}", "url": "javascript:alert(1)", "provider_post_id": MARKUP}
     rt.db.write(
         lambda tx: tx.update("delivery", tx.one("SELECT id FROM delivery")["id"], **columns)  # type: ignore[index]

@@ -127,7 +127,7 @@ def field_hint(option: Option, *, listed: bool = False) -> str:
 PREFIX = "options."
 SECTION = "boardSectionId"
 UPLOAD = ".file"
-NO_PICTURE = "None"
+NO_IMAGE = "None"
 ARTIFACTS = {
     option.name: network for network, table in OPTIONS.items() for option in table if option.type is OptionType.ARTIFACT
 }
@@ -162,7 +162,7 @@ class OptionField:
     key: str
     label: str
     control: str
-    """`select`, `boxes`, `pictures`, `text`, `number` or `url`."""
+    """`select`, `boxes`, `images`, `text`, `number` or `url`."""
     value: str
     ticked: tuple[str, ...]
     choices: tuple[OptionChoice, ...]
@@ -216,10 +216,10 @@ def fields(
             held = defaults.get(key) if key not in stored else None
             held = held or (None if applies is None else _label(offered or (), applies) or _shown(option, applies))
             choices = (OptionChoice("", "Not set" if held is None else f"{source}: {held}"), *choices)
-        elif control == "pictures":
-            choices = (OptionChoice("", NO_PICTURE), *choices)
+        elif control == "images":
+            choices = (OptionChoice("", NO_IMAGE), *choices)
         limited = option.type in (OptionType.TEXT, OptionType.LINK, OptionType.DIGITS, OptionType.INTEGER)
-        chosen_from = control in ("select", "boxes", "pictures")
+        chosen_from = control in ("select", "boxes", "images")
         found[key] = OptionField(
             name=f"{PREFIX}{network}.{key}",
             key=key,
@@ -317,7 +317,7 @@ def _control(
             return "select", tuple(OptionChoice(*one) for one in (reversed(words) if allowed_first else words))
         case OptionType.ARTIFACT if offered is not None:
             is_there = not value or any(one.value == value for one in offered)
-            return "pictures", (*offered, *(() if is_there else (OptionChoice(value, "Removed file"),)))
+            return "images", (*offered, *(() if is_there else (OptionChoice(value, "Removed file"),)))
         case OptionType.CHOICES:
             return "boxes", tuple(OptionChoice(one, value_label(one)) for one in option.values)
         case OptionType.CHOICE if offered is None:

@@ -19,7 +19,7 @@ from tests.support.sandbox_http import FaultTransport, http_over, sandbox
 
 # The same few examples every time, and none fails because the machine is busy. `make endurance` loads the other
 # profile. It draws more examples, and fresh ones. Its seed repeats them.
-settings.register_profile("tests", max_examples=40, deadline=None, derandomize=True, database=None)
+settings.register_profile("tests", max_examples=25, deadline=None, derandomize=True, database=None)
 settings.register_profile("endurance", deadline=None, derandomize=False, database=None, print_blob=True)
 settings.load_profile("tests")
 # Hypothesis draws from the constants of every loaded module of the project. Without them, a test generates the same

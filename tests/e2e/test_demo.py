@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import httpx2
+import pytest
 
 from tests.e2e.processes import Process, until
 
@@ -15,9 +16,15 @@ ASTRAY = {"SOCIALPUB_PROVIDERS__X__API_URL": "http://192.0.2.1", "SOCIALPUB_BASE
 """Settings of another appliance, in the shell in which somebody starts the demo."""
 
 
-def test_the_demo_publishes_and_says_where_to_look_once_and_again(tmp_path: Path) -> None:
-    # One after the other: both would take the usual ports.
+@pytest.mark.parametrize("runs_before", [False, pytest.param(True, marks=pytest.mark.endurance)])
+def test_the_demo_publishes_prints_addresses_and_stays_up(tmp_path: Path, runs_before: bool) -> None:
     folder = tmp_path / "demo"
+    if runs_before:
+        run_once(folder)
+    stay_and_sign_in(folder)
+
+
+def run_once(folder: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "socialpub", "demo", "--once", "--folder", str(folder)],
         env=os.environ | ASTRAY,
@@ -29,13 +36,10 @@ def test_the_demo_publishes_and_says_where_to_look_once_and_again(tmp_path: Path
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     check(done.stdout, folder)
-    stay_and_sign_in(tmp_path)
 
 
-def stay_and_sign_in(tmp_path: Path) -> None:
-    """Again, over the same data; now it stays up."""
-    folder = tmp_path / "demo"
-    process = Process("demo", "--folder", str(folder), log=tmp_path / "demo.log", env=os.environ | ASTRAY)
+def stay_and_sign_in(folder: Path) -> None:
+    process = Process("demo", "--folder", str(folder), log=folder.with_suffix(".log"), env=os.environ | ASTRAY)
     try:
         until(lambda: "Ctrl-C" in process.output or not process.running, "the demo is up or gone")
         check(process.output, folder)
@@ -54,7 +58,7 @@ def stay_and_sign_in(tmp_path: Path) -> None:
 
 
 def check(printed: str, folder: Path) -> None:
-    for kind in ("picture", "video"):
+    for kind in ("image", "video"):
         for network in ("X", "TikTok", "Pinterest"):
             assert re.search(rf"✓ {kind} +{network} +published", printed), printed
     assert re.search(r"http://127\.0\.0\.1:\d+/x/demo/status/\d+", printed), printed

@@ -115,6 +115,7 @@ def test_the_first_post_works_as_written(shell: Shell, ports: dict[str, str], tm
         httpx2.get(f"http://127.0.0.1:{ports['8765']}/healthz", trust_env=False)
 
 
+@pytest.mark.endurance
 def test_the_first_post_stops_where_another_socialpub_responds(
     tmp_path: Path, ports: dict[str, str], make_installation: MakeInstallation
 ) -> None:

@@ -46,7 +46,9 @@ def test_a_restart_under_load_breaks_no_kept_connection(make_installation: MakeI
         return sum(one.answered.total() for one in load)
 
     until(lambda: answers() > WARM, "the load runs")
+    (worker,) = serve.children()
     assert serve.stop() == 0
+    assert not lives(worker)
     before = answers()
     installation.start("serve")
     until(lambda: answers() > before + WARM, "the load runs again")
@@ -85,13 +87,6 @@ def test_a_stop_answers_who_waits_and_leaves_a_call_in_the_air_to_recovery(make_
     delivery = installation.fresh_caller().delivery(post)
     assert delivery["status"] == "published", delivery
     assert installation.x.texts() == ["In the air"]
-
-
-def test_an_idle_appliance_ends_at_once_and_leaves_nobody_behind(installation: Installation) -> None:
-    serve = installation.start("serve")
-    (worker,) = serve.children()
-    assert serve.stop() == 0
-    assert not lives(worker)
 
 
 def test_who_asks_twice_is_shown_no_stack_trace(installation: Installation) -> None:

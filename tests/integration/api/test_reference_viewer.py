@@ -157,6 +157,7 @@ def test_a_reader_creates_a_post_with_an_image(
     assert reader.complaints == []
 
 
+@pytest.mark.endurance
 def test_the_viewer_works_below_a_path_that_the_proxy_removes(reader: Reader, address: str, key: str) -> None:
     def pass_on(route: Route) -> None:
         route.fulfill(response=route.fetch(url=route.request.url.replace(BEHIND_A_PROXY, address, 1)))

@@ -26,7 +26,7 @@ from socialpub.runtime import Runtime
 
 WAIT_SECONDS = 60
 READ_LOG = "For details, read the logs in the demo's folder."
-PRIVATE = "visible only to its owner (SELF_ONLY), so it has no public address"
+PRIVATE = "visible only to its owner (SELF_ONLY): no public address"
 DATA_OPTION = "  -d '"
 MARGIN = "   "
 LINE_WIDTH = 93

@@ -68,7 +68,9 @@ def _recognize(path: Path) -> str:
             # The decoder decides whether Matroska is WebM.
             found = structure.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
     if found not in ACCEPTED_TYPES:
-        raise MediaRejected(f"The file has no declared type; its content is {found}. Accepted types are {_ACCEPTED}.")
+        raise MediaRejected(
+            f"The file was sent without a type; its content is {found}. Accepted types are {_ACCEPTED}."
+        )
     return found
 
 

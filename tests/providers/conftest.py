@@ -26,7 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def world(clock: HandClock) -> Iterator[World]:
-    """Return the simulated networks. Every request of a test must match the networks' own documents."""
     world = sandbox(clock)
     world.record = True
     world.tiktok.verified_domains.append("social.example.org")
@@ -46,7 +45,6 @@ class CurrentTransport(httpx2.AsyncBaseTransport):
 
 @pytest.fixture(scope="session")
 def shared_http() -> Iterator[tuple[CurrentTransport, Http]]:
-    """Return one client for all tests, because creating a client is slow."""
     current = CurrentTransport()
     http = http_over(current)
     yield current, http
@@ -61,7 +59,6 @@ def transport(shared_http: tuple[CurrentTransport, Http], world: World) -> Fault
 
 @pytest.fixture
 def give_up_after() -> timedelta:
-    """Return `give_up_after` in hours. Files without a wait of a day override it."""
     return PATIENCE
 
 

@@ -51,13 +51,11 @@ class Environment:
 
 
 def hours_or_a_day(request: pytest.FixtureRequest) -> timedelta:
-    """Return hours as `give_up_after`, unless the test's fault makes a delivery wait for a day."""
     cell = getattr(request.node, "callspec", None)
     return PATIENCE if cell is not None and cell.params.get("fault") in WAITS_OF_A_DAY else HOURS
 
 
 def grid_appliance(folder: Path, clock: HandClock, http: Http, give_up_after: timedelta = PATIENCE) -> Runtime:
-    """Return another process of the appliance over this folder."""
     publishing = PublishingSection(give_up_after=give_up_after)
     networks = providers_of_the_sandbox()
     return open_appliance(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
@@ -65,7 +63,6 @@ def grid_appliance(folder: Path, clock: HandClock, http: Http, give_up_after: ti
 
 @contextmanager
 def successor_of(env: Environment) -> Iterator[Runtime]:
-    """Another process over the same folder."""
     rt = grid_appliance(env.folder, env.clock, env.rt.http)
     try:
         yield rt
@@ -88,7 +85,6 @@ class Call:
 
 
 def let_worker_die(env: Environment, call: Call, moment: str) -> None:
-    """The worker dies `before` or `after` this call."""
     met = 0
 
     def dies(request: httpx2.Request) -> None:
@@ -131,8 +127,6 @@ class Fault:
 
 
 def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: Any) -> Fault:
-    """Return a fault that the sandbox simulates."""
-
     def apply(env: Environment, network: str, call: Call) -> None:
         upcoming = env.world.networks[network].next(call.endpoint).skipping(call.skip)
         getattr(upcoming, verb)(*args, **kwargs).times(times)
@@ -141,8 +135,6 @@ def scripted(means: Means, verb: str, *args: Any, times: float = 1, **kwargs: An
 
 
 def unreachable(means: Means, times: int) -> Fault:
-    """The call does not leave the host."""
-
     def apply(env: Environment, network: str, call: Call) -> None:
         left, met = times, 0
 
@@ -278,14 +270,12 @@ class Network:
         return self.faults.get(name) or FAULTS[name]
 
     def cells(self) -> Iterator["Cell"]:
-        """Yield every cell of the whole grid."""
         for title, story in self.stories.items():
             for call in story.calls:
                 for fault in (*(FAULTS if story.every_fault else ONE_FAULT_PER_MEANING), *story.own.get(call, ())):
                     yield self.name, title, call, fault
 
     def pairwise(self) -> Iterator["Cell"]:
-        """Yield the cells of every run: all pairs of a step and a fault for one network, all classes for the others."""
         classes, own_faults, known = cycle(ONE_FAULT_PER_MEANING), set(self.faults), set(self.cells())
         for title, story in self.stories.items():
             for call in story.calls:
@@ -311,7 +301,6 @@ EVERY_PAIR = ("x", "video")
 
 
 def played(rows: Iterable[tuple[Any, ...]], always: Callable[..., bool]) -> list[Any]:
-    """Return the rows as parameters. Rows that are not `always` played run only in `make grid`."""
     return [
         pytest.param(*row, id=" · ".join(map(str, row)), marks=() if always(*row) else pytest.mark.whole_grid)
         for row in rows
@@ -321,14 +310,12 @@ def played(rows: Iterable[tuple[Any, ...]], always: Callable[..., bool]) -> list
 def begin(
     env: Environment, network: Network, story: Story, profile: str, *, username: str = "demo", body: str = BODY
 ) -> str:
-    """Accept the post of this story and return its id."""
     chosen = {**network.options(env.world, username), **story.options}
     options = {network.name: chosen} if chosen else None
     return accept(env.rt, profile, body=body, media=story.make(env.rt, env.samples), options=options)
 
 
 def play(env: Environment, network: Network, title: str, call: str, fault: str) -> None:
-    """Run one cell from acceptance to the last check."""
     story = network.stories[title]
     fault_met, at = network.fault(fault), Call.of(call)
     with story.under():
@@ -346,7 +333,6 @@ def play(env: Environment, network: Network, title: str, call: str, fault: str) 
 
 
 def assert_the_outcome_is_true(rt: Runtime, world: World, network: Network, post: str) -> None:
-    """Check for at most one effect, and for one true report of it."""
     row = rt.reader.one("SELECT state, provider_post_id, error_message FROM delivery WHERE post_id = ?", (post,))
     stated = Stated.from_row(row)
     assert stated.outcome != "pending"

@@ -9,10 +9,7 @@ from tests.unit.providers.x import official as x
 
 
 def complaints(request: RecordedRequest) -> list[str]:
-    """Return the complaints about this request, none without a document.
-
-    TikTok publishes no document, and Pinterest's document does not describe the storage for videos.
-    """
+    """Return the complaints about this request. TikTok and Pinterest's storage have no document."""
     query = tuple(sorted(request.query.items()))
     if request.network == "x" and request.fields:
         return _form(request.path, tuple(name for name, _, _ in request.fields))
@@ -35,7 +32,6 @@ def _of_pinterest(method: str, path: str, query: tuple[tuple[str, str], ...], bo
 
 @cache
 def _form(path: str, names: tuple[str, ...]) -> list[str]:
-    """Return the parts of a form by name."""
     if not x.present():
         return []
     known, needed = x.parts(path)

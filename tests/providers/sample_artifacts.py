@@ -12,7 +12,6 @@ _known: dict[Path, Facts] = {}
 
 
 def sample_artifact(rt: Runtime, sample: Path, mime_type: str, make: Callable[[Path], object]) -> str:
-    """Add this sample as an artifact and return its id."""
     if sample not in _known:
         make(sample)
         _known[sample] = inspect_file(sample, mime_type, MediaLimits())

@@ -42,7 +42,6 @@ def small_chunks() -> AbstractContextManager[Any]:
 
 
 def made(world: World) -> list[str]:
-    """Return posts of every privacy level and drafts in the inbox, also without a known publish_id."""
     drafts = [task.publish_id for task in world.tiktok.tasks.all.values()]
     posts = [post.id for post in world.tiktok.catch_up()]
     return posts + [one for one in drafts if world.tiktok.tasks.all[one].status == IN_INBOX]

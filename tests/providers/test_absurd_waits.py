@@ -21,7 +21,6 @@ LIMITED: dict[str, tuple[str, str, Any]] = {
 
 
 def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[str, str]:
-    """Return a post whose call was refused with these headers, and its profile."""
     title, call, body = LIMITED[network]
     played, chosen = story_of(network, title)
     profile = played.connect(env.rt, env.world)

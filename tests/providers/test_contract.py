@@ -63,9 +63,6 @@ def adapters(env: Environment) -> dict[str, Provider]:
     return env.rt.providers
 
 
-# --- names and options -----------------------------------------------------------------------------------------------
-
-
 def test_the_grid_covers_every_network(adapters: dict[str, Provider]) -> None:
     assert set(adapters) == set(NETWORKS) == set(OPTIONS)
     assert {name: adapter.name for name, adapter in adapters.items()} == {name: name for name in adapters}
@@ -117,11 +114,7 @@ def test_a_posts_own_option_overrides_a_stored_option_in_any_spelling(
     }
 
 
-# --- check and plan --------------------------------------------------------------------------------------------------
-
-
 def contents(folder: Path) -> list[Content]:
-    """Return media from none to far too many."""
     image = MediaFile(0, "image", "image/jpeg", 1000, folder / "a.jpg", "a.jpg", None, {"width": 320, "height": 240})
     film_facts = {"width": 640, "height": 480, "duration_seconds": 5.0, "frame_rate": 30.0, "video_codec": "h264"}
     video = MediaFile(0, "video", "video/mp4", 10_000, folder / "a.mp4", "a.mp4", None, film_facts)
@@ -196,11 +189,7 @@ def test_a_delivery_fails_with_the_errors_of_validate_before_anything_is_sent(
     assert env.transport.called == []
 
 
-# --- what is written down --------------------------------------------------------------------------------------------
-
-
 def secrets_of(env: Environment) -> list[str]:
-    """Return every secret that the networks know."""
     world = env.world
     tokens = [
         secret
@@ -263,9 +252,6 @@ def test_no_adapter_sleeps_or_reads_a_clock() -> None:
                 if isinstance(node, ast.Attribute):
                     taken = ast.unparse(node)
                     assert taken not in ("datetime.now", "datetime.utcnow", "date.today"), path
-
-
-# --- the measure -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,6 @@ class EchoTransport(httpx2.AsyncBaseTransport):
         return {"title": words, "detail": words, "type": "about:blank", "status": self.status}
 
     def _agrees(self, path: str, words: str) -> dict[str, Any]:
-        """The account, in every network's format."""
         account = {"id": "7", "open_id": "7", "username": words[:60], "name": words[:60], "display_name": words[:60]}
         error = {"error": {"code": "ok", "message": words, "log_id": self.trace}}
         board = {"id": "5001", "name": words, "privacy": "PUBLIC"}
@@ -118,7 +117,6 @@ def rt(tmp_path: Path, clock: HandClock, appliance_options: dict[str, Any]) -> I
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """Return all log lines."""
     loggers = [std_logging.getLogger(name) for name in ("", logging.LOGGER)]
     before = [(one, one.level, one.handlers[:]) for one in loggers]
     stream = io.StringIO()
@@ -130,18 +128,15 @@ def lines() -> Iterator[io.StringIO]:
 
 
 def quoted(text: str) -> list[str]:
-    """Return the parts of secrets in a text, in any encoding."""
     return re.findall(r".{0,20}hush.{0,20}", text)
 
 
 def kept(rt: Runtime) -> str:
-    """Return the whole database as text."""
     with closing(sqlite3.connect(rt.settings.database_file)) as database:
         return "\n".join(database.iterdump())
 
 
 def apart(work: Callable[..., object], *arguments: object, **more: object) -> Any:
-    """Forget all masked secrets, like a new process."""
     return contextvars.Context().run(work, *arguments, **more)  # type: ignore[arg-type]
 
 

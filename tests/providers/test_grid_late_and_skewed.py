@@ -28,16 +28,12 @@ EVERYTHING = ("x", "text")
 
 
 def lost_commit(env: Environment, network: str, story: str, *, effect: bool) -> str:
-    """Return the id of a post whose commit had no response."""
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     verb = "times_out_after_effect" if effect else "times_out_before_effect"
     upcoming = env.world.networks[network].next(chosen.commit)
     getattr(upcoming, verb)()
     return post
-
-
-# --- skew ------------------------------------------------------------------------------------------------------------
 
 
 SKEWS = (-8 * HOUR, -600, -180, 180, 600, 8 * HOUR)
@@ -94,7 +90,6 @@ def test_our_clock_is_set_between_the_call_and_the_read_back(
 def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(
     env: Environment, network: str, story: str
 ) -> None:
-    """A clock change during the call stays in effect, also for a new process."""
     played, chosen = story_of(network, story)
     env.world.networks[network].clock_skew_seconds = -7 * 24 * HOUR  # the clock was always right
     post = lost_commit(env, network, story, effect=True)
@@ -118,9 +113,6 @@ def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(
         assert state_of(successor, post) is State.PUBLISHED, message_of(successor, post)
 
 
-# --- lag -------------------------------------------------------------------------------------------------------------
-
-
 LAGS = (112, 185, 400, 590)
 
 
@@ -139,9 +131,6 @@ def test_the_list_lags_by_minutes(env: Environment, network: str, story: str, la
     assert_the_outcome_is_true(env.rt, env.world, played, post)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     assert env.world.networks[network].statuses(chosen.commit) == [0], "it was not sent again"
-
-
-# --- late second calls -----------------------------------------------------------------------------------------------
 
 
 def paused(env: Environment, network: str, commit: str) -> None:
@@ -192,7 +181,6 @@ LATE = [(*story, met, lag) for story in LISTS for met in SECOND_CALLS for lag in
 
 
 def late_in_every_run(network: str, story: str, met: str, lag: float) -> bool:
-    """Return whether the cell belongs to every run."""
     index = list(SECOND_CALLS).index(met)
     turn = (index + LISTS.index((network, story))) % 3 == 0 and lag == (620, 1000)[index % 2]
     return (network, story) == EVERYTHING or turn
@@ -202,7 +190,6 @@ def late_in_every_run(network: str, story: str, met: str, lag: float) -> bool:
 def test_the_post_shows_only_after_the_second_call_was_allowed(
     env: Environment, network: str, story: str, met: str, lag: float
 ) -> None:
-    """The list shows the first post only after the second call was allowed."""
     played, chosen = story_of(network, story)
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
     post = lost_commit(env, network, story, effect=True)
@@ -216,7 +203,6 @@ def test_the_post_shows_only_after_the_second_call_was_allowed(
 
 
 def until_the_second_call(env: Environment, commit: str) -> None:
-    """Let time pass until just before the last read-back."""
     began = env.clock.monotonic()
     drain(env.rt, env.clock, within=598)
     env.clock.forward(599 - (env.clock.monotonic() - began))

@@ -57,7 +57,6 @@ def give_up_after(request: pytest.FixtureRequest) -> timedelta:
 
 
 def in_every_run(network: str, story: str, fault: str, effect: bool) -> bool:
-    """Return whether the cell belongs to every run: all of X, and one of each class for the others."""
     return network == "x" or fault in OWN[network] or (fault in ONE_FOR_EACH and effect)
 
 
@@ -136,7 +135,6 @@ def test_photos_without_a_publish_id_are_never_polled(env: Environment, effect: 
 
 
 def test_a_video_in_real_chunks_arrives_whole_after_any_fault(env: Environment) -> None:
-    """The real size: 64,000,001 bytes are six chunks."""
     env.world.tiktok.next("upload_chunk").skipping(1).times_out_after_effect()
     env.world.tiktok.next("upload_chunk").skipping(2).fails_with(503)
     env.world.tiktok.next("upload_chunk").skipping(1).drops_connection_after_effect()

@@ -42,7 +42,6 @@ CELLS = [(network, fault) for network in NETWORKS for fault in FAULTS]
 
 
 def with_expired_token(env: Environment, network: str) -> str:
-    """Return a profile with an expired access token."""
     profile = NETWORKS[network].connect(env.rt, env.world, expires_in=60)
     env.clock.forward(120)
     return profile

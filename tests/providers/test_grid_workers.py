@@ -71,7 +71,6 @@ def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(
 
 @contextmanager
 def in_another_thread(rt: Runtime) -> Iterator[threading.Thread]:
-    """Run due deliveries in a thread."""
     thread = threading.Thread(target=drain, args=(rt,))
     thread.start()
     try:
@@ -127,7 +126,6 @@ def test_a_worker_that_hangs_in_its_commit_keeps_and_ends_the_delivery(
 def test_a_response_arrives_after_another_process_claimed_the_row(
     env: Environment, network: str, story: str, late_by: int
 ) -> None:
-    """Release the lock of the first process while it still waits for a response."""
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
@@ -182,7 +180,6 @@ def test_the_post_appears_late_during_the_read_back(env: Environment, network: s
 
 
 def drain_up_to_the_commit(env: Environment, commit: str) -> None:
-    """Run all steps before the commit, which cannot leave."""
     at = Call.of(commit)
 
     def broken(request: httpx2.Request) -> None:

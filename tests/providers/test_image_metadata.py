@@ -20,7 +20,6 @@ OPTIONS = {"x": {}, "tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest
 
 
 def arrived(world: World, network: str) -> list[str]:
-    """Return the SHA-256 of each image at the network."""
     match network:
         case "x":
             images = list(world.x.media.all.values())

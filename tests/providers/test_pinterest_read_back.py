@@ -15,7 +15,6 @@ OPTIONS = {"title": "Poster & \u200dprint", "link": "https://M\u00fcller.example
 
 
 def pinned_and_lost(env: Environment, story: str = "image", **options: Any) -> str:
-    """Return a settled post whose create call had no response."""
     network, chosen = story_of("pinterest", story)
     profile = network.connect(env.rt, env.world)
     given = {"pinterest": {**network.options(env.world, "demo"), **OPTIONS, **options}}

@@ -17,7 +17,6 @@ DIALECTS = ["new", "old"]
 
 
 def lost(env: Environment, body: str, username: str = "demo", **options: Any) -> str:
-    """Return the id of a settled post whose create call had no response. `studio` is a subscriber."""
     profile = X.connect(env.rt, env.world, username=username)
     if username == "studio":
         facts = json.dumps({"subscription_type": "Premium"})
@@ -34,7 +33,6 @@ def assert_found(env: Environment, post: str) -> None:
 
 
 def say(env: Environment, username: str, text: str, **body: Any) -> str:
-    """Post by hand and return the id."""
     granted = env.world.x.grant(username)
     answer = env.rt.http.call("POST", f"{HOST}/x/2/tweets", token=granted["accessToken"], json={"text": text, **body})
     assert answer.status == 201, answer.body

@@ -67,19 +67,16 @@ def give_up_after() -> timedelta:
 
 
 def in_every_run(first: str, lag: str, second: str) -> bool:
-    """Return whether a row belongs to every run: each first response, each lag and each second response."""
     turn = list(CUT_AFTER).index(first)
     once = list(LAGS)[turn % len(LAGS)] == lag and second == ("404", "a time-out")[turn % 2]
     return once or (first, lag) == ("a time-out", "70 minutes late")
 
 
 def uncounted_in_every_run(first: str, lag: str) -> bool:
-    """Return whether a row belongs to every run: each first response with one of the lags."""
     return lag == ("exactly", "half an hour late")[list(CUT_BEFORE).index(first) % 2]
 
 
 def lost_in_every_run(first: str, second: str) -> bool:
-    """Return whether a row belongs to every run: each first and each second response."""
     return first == ("a time-out", "403", "503")[SECOND.index(second) % 3]
 
 
@@ -206,7 +203,6 @@ def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env: Environ
 
 
 def published_film(env: Environment) -> str:
-    """Run a video from acceptance to its outcome, with at most one task."""
     played, chosen = story_of("tiktok", "video")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)

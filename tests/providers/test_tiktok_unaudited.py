@@ -34,9 +34,6 @@ def notes(rt: Runtime, profile: str, video: DraftMedia, options: dict[str, Any])
     return " ".join(checked.notes)
 
 
-# --- what is said ----------------------------------------------------------------------------------------------------
-
-
 def test_validate_notes_the_limits_of_an_unaudited_app(rt: Runtime, world: World, video: DraftMedia) -> None:
     profile = connect_tiktok(rt, world)
     said = notes(rt, profile, video, DIRECT)
@@ -60,9 +57,6 @@ def test_the_guidelines_explain_why_an_own_app_stays_unaudited(rt: Runtime) -> N
     assert 'mode "draft"' in limits.remedy
     assert "audited = true in [providers.tiktok]" in limits.remedy
     assert [rt.providers[name].app_limits() for name in ("x", "pinterest")] == [None, None]
-
-
-# --- the draft is there ----------------------------------------------------------------------------------------------
 
 
 @pytest.fixture

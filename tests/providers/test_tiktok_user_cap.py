@@ -41,7 +41,6 @@ class TwoAccounts:
 
 @pytest.fixture
 def give_up_after() -> timedelta:
-    """The default."""
     return timedelta(hours=48)
 
 

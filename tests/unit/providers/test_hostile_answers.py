@@ -23,14 +23,12 @@ def http() -> Iterator[Http]:
 
 
 def packed_zeros(size: int) -> bytes:
-    """Return compressed zeros without holding them in memory."""
     packer = zlib.compressobj(wbits=31)
     block = bytes(1024 * 1024)
     return b"".join(packer.compress(block) for _ in range(size // len(block))) + packer.flush()
 
 
 def peak_bytes() -> int:
-    """Return the peak memory of this process."""
     (line,) = (one for one in Path("/proc/self/status").read_text().splitlines() if one.startswith("VmHWM:"))
     return int(line.split()[1]) * 1024
 
@@ -84,8 +82,6 @@ def test_no_redirect_carries_a_token_elsewhere(http: Http, status: str) -> None:
 
 
 def heads(lines: Callable[[int], bytes]) -> Callable[[Server, socket.socket], None]:
-    """Send a response whose head never ends."""
-
     def play(server: Server, connection: socket.socket) -> None:
         server.hear(connection)
         connection.sendall(b"HTTP/1.1 200 OK\r\n")

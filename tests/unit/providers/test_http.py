@@ -53,7 +53,6 @@ class Server:
                     continue
 
     def hear(self, connection: socket.socket) -> bytes:
-        """Return one whole request."""
         data = b""
         while b"\r\n\r\n" not in data:
             piece = connection.recv(65536)
@@ -88,7 +87,6 @@ def http() -> Iterator[Http]:
 
 @pytest.fixture
 def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
-    """Return the clock of the deadlines."""
     loop = HandLoop()
     monkeypatch.setattr(asyncio, "new_event_loop", lambda: loop)
     return loop
@@ -96,7 +94,6 @@ def loop(monkeypatch: pytest.MonkeyPatch) -> HandLoop:
 
 @contextmanager
 def closed_port() -> Iterator[str]:
-    """Return a reserved address without a server."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield f"http://127.0.0.1:{held.getsockname()[1]}"

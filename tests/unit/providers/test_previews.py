@@ -34,9 +34,6 @@ def test_every_network_previews_incomplete_posts() -> None:
         assert written(shown(network, "Hello", image()).text) == "Hello"
 
 
-# --- X ---------------------------------------------------------------------------------------------------------------
-
-
 def test_x_counts_links_emoji_and_ideographs_and_shortens_links() -> None:
     text = "Read https://www.example.com/a/rather/long/path/indeed, 👍 漢字 @studio #zine 1#2 $TSLA a@b"
     found = shown("x", text)
@@ -74,9 +71,6 @@ def test_x_shows_four_images_or_one_video() -> None:
     assert shown("x", "", image(0), image(1)).remarks == ()
 
 
-# --- TikTok ----------------------------------------------------------------------------------------------------------
-
-
 def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
     found = shown("tiktok", "👍 #zine", image(0), image(1), title="Zine", photoCoverIndex=1, privacyLevel="SELF_ONLY")
     assert [(one.label, one.used, one.allowed) for one in found.measures] == [
@@ -111,9 +105,6 @@ def test_text_over_the_limit_is_not_shown() -> None:
     found = shown("tiktok", "👍" * 3000, video())
     assert found.measures == (TextMeasure("Caption", 6000, 2200, found.measures[0].unit),)
     assert len(written(found.text) + written(found.more)) == 1100
-
-
-# --- Pinterest -------------------------------------------------------------------------------------------------------
 
 
 def test_a_pin_shows_a_title_a_link_and_the_first_image() -> None:

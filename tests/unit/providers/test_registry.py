@@ -38,8 +38,6 @@ def test_the_sandbox_simulates_every_network() -> None:
     assert set(World().networks) == set(registry.PROVIDERS)
 
 
-# --- redirect addresses ----------------------------------------------------------------------------------------------
-
 RULES = {name: one.oauth.redirect_rules for name, one in registry.build(ProvidersSection()).items()}
 LOCAL, NAMED, PUBLIC = "http://127.0.0.1:8000/cb", "http://localhost:8000/cb", "https://social.example.com/cb"
 
@@ -86,15 +84,12 @@ def test_every_row_names_its_source_and_a_remedy_is_always_accepted(network: str
     assert rules.find(suggested) is not None
 
 
-# --- options ---------------------------------------------------------------------------------------------------------
-
 EVERY_OPTION = [pytest.param(name, option, id=option.name) for name, table in OPTIONS.items() for option in table]
 WITH_DEFAULT = [param for param in EVERY_OPTION if param.values[1].default is not None]
 NEEDED = {"tiktok": {"privacyLevel": "SELF_ONLY"}}
 
 
 def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
-    """Return the bodies that contain these options."""
     job: Any = SimpleNamespace(options=chosen, content=Content("Hello", ()), memo={"video": {"id": "1"}})
     if network == "x":
         return [x_options.body_fields(chosen)]

@@ -33,7 +33,6 @@ AI_DISCLOSURES = {
 
 @cache
 def present() -> bool:
-    """Return whether the document exists. `test_official.py` reports a missing document."""
     try:
         return bool(described())
     except pytest.skip.Exception:
@@ -42,7 +41,6 @@ def present() -> bool:
 
 @cache
 def described() -> Any:
-    """Return the document."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     found = yaml.load(document("openapi", "pinterest.yaml").read_bytes(), loader)
     for schema in found["components"]["schemas"].values():
@@ -54,7 +52,6 @@ def described() -> Any:
 
 
 def complaints(method: str, path: str, request: Mapping[str, Any]) -> list[str]:
-    """Return the complaints about the request, none without the document."""
     if not present():
         return []
     found = described()
@@ -72,8 +69,6 @@ def complaints(method: str, path: str, request: Mapping[str, Any]) -> list[str]:
 
 
 def written(body: Any) -> Any:
-    """Return a JSON body as Pinterest reads it."""
-
     def read(file: Base64File) -> str:
         return base64.b64encode(file.path.read_bytes()[: file.length]).decode()
 

@@ -29,7 +29,6 @@ def error(status: int, code: Any, message: str = "No.", **headers: str) -> HttpR
 class CallOfPinterest(SentCall):
     @property
     def json(self) -> Any:
-        """Return the body as Pinterest reads it."""
         return official.written(self.request.get("json"))
 
 
@@ -65,7 +64,6 @@ FIELDS_OF_A_JOB = frozenset({"memo", "seconds", "fit", "since", "back"})
 def job(
     script: Script, *media: MediaFile, text: str = "", files: Mapping[str, MediaFile] | None = None, **more: Any
 ) -> Job:
-    """Return a job. Keys of `more` that are no field of a job are options."""
     fields = {name: value for name, value in more.items() if name in FIELDS_OF_A_JOB}
     options = {"boardId": BOARD, **{name: value for name, value in more.items() if name not in FIELDS_OF_A_JOB}}
     account = Account("1000000000000000001", "studio_nord")

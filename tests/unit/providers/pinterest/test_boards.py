@@ -99,9 +99,6 @@ def test_a_busy_board_is_waited_for(tmp_path: Path) -> None:
     assert isinstance(check(tmp_path, Script(error(409, 409))), Wait)
 
 
-# --- lists -----------------------------------------------------------------------------------------------------------
-
-
 def test_boards_are_listed_from_every_page_without_those_for_ads() -> None:
     script = Script(
         page({"id": "2", "name": "Prints", "privacy": "PUBLIC", "pin_count": 14}, bookmark="next"),
@@ -140,9 +137,6 @@ def test_a_list_with_a_loop_or_without_an_end_is_an_error() -> None:
         ADAPTER.list_boards(cast(Http, Script(page(bookmark="a"), page(bookmark="a"))), "pina_1")
     endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MAX_PAGES)))
     assert len(ADAPTER.list_boards(cast(Http, endless), "pina_1")) == MAX_PAGES
-
-
-# --- creating --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("secret", "privacy"), [(False, "PUBLIC"), (True, "SECRET")])

@@ -39,9 +39,6 @@ MADE = answer(201, {"id": PIN, "created_at": "2026-11-21T12:00:01"}, x_pinterest
 READY = {"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 1, "ready": True}}
 
 
-# --- what it carries -------------------------------------------------------------------------------------------------
-
-
 def test_an_image_is_fitted_before_the_call_that_creates_the_pin(tmp_path: Path) -> None:
     steps = ADAPTER.plan(Content("", (image(tmp_path),)), {})
     assert steps == [Step("board", Kind.PREPARE), Step("fit", Kind.PREPARE), Step("create_pin", Kind.COMMIT)]
@@ -166,9 +163,6 @@ def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
     assert conversation.trace.code == "40"
 
 
-# --- fitting ---------------------------------------------------------------------------------------------------------
-
-
 def test_one_image_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path) -> None:
     asked: list[ImageLimits] = []
 
@@ -184,7 +178,6 @@ def test_one_image_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path
 
 def test_all_images_of_a_pin_get_the_size_of_the_smallest(tmp_path: Path) -> None:
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
-        """Fit the second image to at most 700 pixels."""
         width = min(1000 if media.position == 0 else 700, limits.max_width or 1000)
         return replace(media, facts={"width": width, "height": width * 3 // 2})
 
@@ -240,9 +233,6 @@ def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller
     assert isinstance(run("create_pin", Script(MADE), image(tmp_path), memo=fit.memo), Published)
 
 
-# --- what the answers mean -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -276,7 +266,6 @@ def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller
 def test_a_response_that_is_neither_pin_nor_refusal_leaves_the_outcome_unknown(
     tmp_path: Path, reply: HttpResponse | Exception
 ) -> None:
-    """The engine reads the board back after this error."""
     with pytest.raises(NoAnswer):
         run("create_pin", Script(reply), image(tmp_path))
 

@@ -52,9 +52,6 @@ def found(
     return pinterest.check(content, options, account)
 
 
-# --- options and rules -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("media", [("image",), ("image", "image"), ("image",) * 5, ("video",)])
 def test_a_pin_without_any_fault_has_no_problem_and_no_note(pinterest: Pinterest, media: tuple[str, ...]) -> None:
     items = tuple(video() if kind == "video" else image(position) for position, kind in enumerate(media))
@@ -162,9 +159,6 @@ def test_all_four_scopes_are_needed_and_the_missing_one_is_named(pinterest: Pint
     assert "pins:write" in pinterest.oauth.missing_scopes(lacking)[0]
     (problem,) = found(pinterest, Content("", (image(),)), BOARD, Account("1", scopes=lacking))
     assert "pins:write" in problem.message
-
-
-# --- tokens ----------------------------------------------------------------------------------------------------------
 
 
 def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest: Pinterest) -> None:

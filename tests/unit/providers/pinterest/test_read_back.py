@@ -16,7 +16,6 @@ SINCE = COMMIT - timedelta(minutes=2)
 
 
 def shown(pin_id: str, seconds: float = 1.0, **fields: Any) -> dict[str, Any]:
-    """Return a pin of the board's list without texts, created this long after the commit."""
     made = (COMMIT + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
     empty = {"title": None, "description": None, "link": None, "alt_text": None}
     return {"id": pin_id, "created_at": made, "media": {"media_type": "image"}, **empty, **fields}
@@ -184,7 +183,6 @@ def test_a_pin_without_a_date_may_be_ours_and_narrows_nothing(tmp_path: Path, ma
 
 
 def test_dates_are_compared_with_the_clock_of_the_responses(tmp_path: Path) -> None:
-    """Before the first response, Pinterest's time is unknown, and the window is a day wide."""
     script = Script(page(shown("9", -4000), shown("8", -5000), bookmark="a"), page())
 
     def since() -> Any:
@@ -209,9 +207,6 @@ def test_malformed_items_of_the_list_are_ignored(tmp_path: Path) -> None:
 def test_a_video_matches_only_videos(tmp_path: Path) -> None:
     shown_video = {"media": {"media_type": "video"}}
     assert found(tmp_path, shown("8"), shown("9", **shown_video), media=(video(),)) == ["9"]
-
-
-# --- how far a read-back goes -----------------------------------------------------------------------------------------
 
 
 def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from socialpub.providers.base import Again, Done, Held, Refused, Wait
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.pinterest import upload
-from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
+from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Throttled
 from tests.support.scripted_calls import NOW
 from tests.unit.providers.pinterest.script import (
     MEDIA,
@@ -39,9 +39,6 @@ def sent(polls: int = 0, seconds_ago: float = 0.0) -> dict[str, Any]:
 
 def status(word: str) -> HttpResponse:
     return answer(200, {"media_id": MEDIA, "media_type": "video", "status": word})
-
-
-# --- register --------------------------------------------------------------------------------------------------------
 
 
 def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored() -> None:
@@ -106,9 +103,6 @@ def test_the_registration_reads_errors_as_every_step_does(reply: HttpResponse, k
 PRODUCTION = SECTION_OF_THE_CONFIGURATION
 
 
-# --- upload ----------------------------------------------------------------------------------------------------------
-
-
 def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
     script = Script(FORM, answer(204, x_amz_request_id="S3RID"))
     conversation = job(script, video(size_bytes=150_000_000))
@@ -163,11 +157,6 @@ def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pau
     assert pauses == [5, 10, 20, 40, 80, 160, 320, 640, 900]
 
 
-def test_an_upload_that_was_not_sent_is_retried() -> None:
-    with pytest.raises(NotSent):
-        run("upload", Script(FORM, NotSent("no route")), video())
-
-
 def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
     memo: dict[str, Any] = {}
     back: dict[str, int] = {}
@@ -185,9 +174,6 @@ def test_a_video_that_the_storage_finds_too_large_is_refused_with_its_size() -> 
     outcome = run("upload", Script(FORM, answer(400, STORAGE_SAYS % b"EntityTooLarge")), video())
     assert isinstance(outcome, Refused)
     assert "2500000" in outcome.message
-
-
-# --- waiting ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_video_is_waited_for_with_the_pauses_of_pinterests_own_sample() -> None:

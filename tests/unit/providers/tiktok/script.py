@@ -34,12 +34,10 @@ def envelope(status: int, code: str, message: str = "", /, **data: Any) -> HttpR
 
 
 def page(status: int) -> HttpResponse:
-    """Return a proxy's page."""
     return HttpResponse(status, {}, b"<html>")
 
 
 def put(status: int) -> HttpResponse:
-    """Return a response of the upload host."""
     return HttpResponse(status, {}, b"")
 
 
@@ -82,7 +80,6 @@ class Script(ScriptedCalls):
 
     @property
     def asked(self) -> list[str]:
-        """Return the range of each PUT and the end of every other path."""
         return [
             call.range if call.method == "PUT" else call.path.removeprefix("/v2/post/publish/") for call in self.calls
         ]
@@ -100,7 +97,6 @@ def photo(position: int = 0, **other: Any) -> MediaFile:
 
 
 def opened(sent: int = 0, seconds_left: float = 3540.0, **more: Any) -> Memo:
-    """Return the memo of a task whose upload has begun."""
     upload = {"address": f"sealed {ADDRESS}", "ends_at": NOW.timestamp() + seconds_left, "sent": sent, "out": False}
     creator = {"username": "demo.owner", "levels": ["SELF_ONLY"], "off": []}
     return {"creator": creator, "publish_id": PUBLISH_ID, "upload": {**upload, **more}}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import Account, Done, Held, Refused
-from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Throttled
 from tests.unit.providers.tiktok.script import (
     ADDRESS,
     DRAFT,
@@ -38,9 +38,6 @@ def creator(**other: Any) -> HttpResponse:
     return ok(**{**CREATOR, **other})
 
 
-# --- creator_info ----------------------------------------------------------------------------------------------------
-
-
 def test_the_creator_is_asked_before_a_direct_post_and_remembered() -> None:
     script = Script(creator())
     outcome = run("creator_info", script)
@@ -71,9 +68,6 @@ def test_a_video_longer_than_the_creator_may_post_is_refused_with_both_figures()
     assert "180 seconds" in outcome.message
     assert "180.5" in outcome.message
     assert isinstance(run("creator_info", Script(creator(max_video_post_duration_sec=60)), photo()), Done)
-
-
-# --- opening a task --------------------------------------------------------------------------------------------------
 
 
 def test_a_direct_video_sends_all_options_and_both_brand_fields() -> None:
@@ -171,8 +165,6 @@ def test_interactions_are_off_by_default(chosen: dict[str, bool], creator_off: l
     info = script.calls[0].json["post_info"]
     assert {name for name in ("comment", "duet", "stitch") if info[f"disable_{name}"]} == off
 
-
-# --- every refusal ---------------------------------------------------------------------------------------------------
 
 ENDPOINTS = ["creator_info", "init_video", "init_draft"]
 
@@ -284,7 +276,6 @@ def test_an_unusable_response_is_no_answer(answer: HttpResponse) -> None:
     "body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}', b'{"error": "x"}', b'{"error": {"code": 7}}']
 )
 def test_a_response_in_another_form_is_no_answer_with_any_status(step: str, status: int, body: bytes) -> None:
-    """It is no refusal, no expired token and no rate limit."""
     with pytest.raises(NoAnswer) as caught:
         run(step, Script(HttpResponse(status, {"retry-after": "300"}, body)), memo=opened())
     assert f"HTTP {status}" in caught.value.message
@@ -305,9 +296,3 @@ def test_a_missing_scope_ends_the_connection_only_without_another_way_to_publish
         assert isinstance(outcome, Refused)
         assert missing in outcome.message
         assert outcome.reauth is reauth
-
-
-def test_a_call_that_failed_is_left_to_the_engine() -> None:
-    for error in (NotSent("not reached"), NoAnswer("cut")):
-        with pytest.raises(type(error)):
-            run("creator_info", Script(error))

@@ -147,8 +147,6 @@ def test_revoking_sends_the_access_token_and_accepts_an_empty_body(tiktok: TikTo
         tiktok.oauth.revoke(Answering(refusal), "act.1", None)
 
 
-# --- connecting ------------------------------------------------------------------------------------------------------
-
 VERIFIER = "tiktok-pkce-demo-verifier-0123456789-ABCDEFGHIJ_~."
 REDIRECT = "https://box.example.net/oauth/tiktok/callback"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, Again, Content, Done, ImageLimits, MediaFile, More, Refused, Unfit
-from socialpub.providers.responses import AuthExpired, NoAnswer, Throttled
+from socialpub.providers.base import Account, Again, Content, Done, ImageLimits, MediaFile, More, Refused
+from socialpub.providers.responses import NoAnswer
 from socialpub.providers.tiktok import TikTok
 from tests.support.scripted_calls import as_it_is
 from tests.unit.providers.tiktok.script import (
@@ -59,9 +59,6 @@ def kept(*photos: MediaFile) -> dict[str, Any]:
     }
 
 
-# --- fitting ---------------------------------------------------------------------------------------------------------
-
-
 def test_photos_are_fitted_before_the_commit(folder: Path) -> None:
     asked: list[ImageLimits] = []
     photos = photo(0, mime_type="image/png"), photo(1)
@@ -90,14 +87,6 @@ def test_many_photos_take_several_runs() -> None:
     assert len(second.memo["photos"]) == 3
 
 
-def test_a_photo_that_no_version_fits_is_left_to_the_engine() -> None:
-    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
-        raise Unfit("too large")
-
-    with pytest.raises(Unfit):
-        run("fit_photos", Script(), photo(), fit=fit)
-
-
 @pytest.mark.parametrize(
     "base", ["http://box.example.net", "https://192.168.1.5", "https://box", "https://[2001:db8::1]"]
 )
@@ -116,9 +105,6 @@ def test_a_simulated_tiktok_fetches_from_any_address() -> None:
     stand_in = TikTok(TikTokSection(api_url="http://127.0.0.1:9000"))
     work = job(Script(), photo(), public_url=lambda media: "http://127.0.0.1:8000/m")
     assert isinstance(stand_in.run("fit_photos", work), Done)
-
-
-# --- the commit ------------------------------------------------------------------------------------------------------
 
 
 def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder: Path) -> None:
@@ -191,36 +177,6 @@ def test_a_lost_response_is_never_followed_by_a_second_call(folder: Path, answer
     photos = on_disk(folder, 1)
     with pytest.raises(NoAnswer):
         run("init_photos", Script(answer), *photos, memo=kept(*photos))
-
-
-@pytest.mark.parametrize(
-    ("code", "kind"),
-    [
-        ("url_ownership_unverified", Refused),
-        ("app_version_check_failed", Refused),
-        ("unaudited_client_can_only_post_to_private_accounts", Refused),
-        ("privacy_level_option_mismatch", Refused),
-        ("invalid_params", Refused),
-    ],
-)
-def test_a_refused_call_is_a_refusal(folder: Path, code: str, kind: type) -> None:
-    photos = on_disk(folder, 1)
-    assert isinstance(run("init_photos", Script(envelope(403, code)), *photos, memo=kept(*photos)), kind)
-
-
-@pytest.mark.parametrize(
-    ("status", "code", "kind"),
-    [
-        (403, "spam_risk_too_many_posts", Throttled),
-        (403, "spam_risk_too_many_pending_share", Throttled),
-        (429, "rate_limit_exceeded", Throttled),
-        (401, "access_token_invalid", AuthExpired),
-    ],
-)
-def test_a_call_refused_for_now_comes_later(folder: Path, status: int, code: str, kind: type[Exception]) -> None:
-    photos = on_disk(folder, 1)
-    with pytest.raises(kind):
-        run("init_photos", Script(envelope(status, code)), *photos, memo=kept(*photos))
 
 
 def test_a_file_within_the_limits_stays_unchanged() -> None:

@@ -31,9 +31,6 @@ def complete(*ids: Any, **more: Any) -> HttpResponse:
     return with_status("PUBLISH_COMPLETE", publicaly_available_post_id=list(ids), **more)
 
 
-# --- published -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("answer", [with_status("PUBLISH_COMPLETE"), complete()])
 def test_a_post_without_an_id_is_published(answer: HttpResponse) -> None:
     script = Script(answer)
@@ -101,7 +98,6 @@ def test_a_draft_in_the_inbox_is_settled_with_a_note() -> None:
 
 
 def test_a_direct_post_in_the_inbox_is_also_settled_with_a_note() -> None:
-    """The plan has no further step, so the note is stored before the end."""
     waits = run(STEP, Script(with_status("SEND_TO_USER_INBOX")), memo=opened())
     assert isinstance(waits, Wait)
     assert any("in the TikTok inbox" in note for note in waits.memo["notes"])
@@ -112,9 +108,6 @@ def test_a_draft_that_its_owner_finished_at_once_is_a_post() -> None:
     outcome = run(STEP, Script(complete(POST_ID)), memo=opened(), options=DRAFT)
     assert isinstance(outcome, Published)
     assert outcome.post_id == str(POST_ID)
-
-
-# --- not yet ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -194,9 +187,6 @@ def test_a_low_count_of_an_accepted_video_is_only_late() -> None:
     assert isinstance(run(STEP, Script(received(0)), video(64_000_001), memo=memo), Wait)
 
 
-# --- failed ----------------------------------------------------------------------------------------------------------
-
-
 def failed(reason: str | None) -> HttpResponse:
     return with_status("FAILED", **({"fail_reason": reason} if reason else {}))
 
@@ -240,9 +230,6 @@ def test_a_passing_failure_gets_one_new_task_and_no_third(reason: str, seconds: 
     refused = run(STEP, Script(failed(reason)), memo=opened(), back=back)
     assert isinstance(refused, Refused)
     assert refused.verdict
-
-
-# --- reading back ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

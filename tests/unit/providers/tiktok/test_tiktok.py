@@ -35,9 +35,6 @@ def found(tiktok: TikTok, content: Content, options: dict[str, Any], account: Ac
     return tiktok.check(content, options, account)
 
 
-# --- options and rules -----------------------------------------------------------------------------------------------
-
-
 def test_a_post_without_any_fault_has_no_problem(tiktok: TikTok) -> None:
     assert found(tiktok, Content("A clip", (video(),)), DIRECT) == []
     assert found(tiktok, Content("", (photo(),)), DIRECT) == []

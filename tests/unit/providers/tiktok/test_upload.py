@@ -36,9 +36,6 @@ def sent(outcome: Outcome) -> int:
     return int(outcome.memo["upload"]["sent"])
 
 
-# --- all but the last ------------------------------------------------------------------------------------------------
-
-
 def test_chunks_go_in_order_and_stop_before_the_last() -> None:
     script = Script(received(0), put(206), put(206), put(200), put(201), put(206))
     outcome = run("send_chunks", script, LONG, memo=opened())
@@ -184,16 +181,12 @@ def test_an_address_is_checked_again_at_each_use(step: str) -> None:
 
 @pytest.mark.parametrize("status", [200, 206, 400, 401, 403, 404, 410, 416, 503])
 def test_a_page_instead_of_the_upload_host_proves_nothing(status: int) -> None:
-    """It proves neither success nor loss of the upload."""
     for answer in (page(status), HttpResponse(status, {"content-type": "text/html"}, b"Blocked")):
         with pytest.raises(NoAnswer):
             run("send_chunks", Script(received(0), answer), LONG, memo=opened())
         script = Script(answer, received(0))
         assert isinstance(run("send_last", script, LONG, memo=opened(5)), Unknown)
         assert script.asked == [chunk(5), STATUS]
-
-
-# --- the last one ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("status", [200, 201, 206])
@@ -203,11 +196,6 @@ def test_an_accepted_last_chunk_is_done(status: int) -> None:
     assert script.asked == [chunk(5)]
     assert isinstance(outcome, Done)
     assert outcome.memo["publish_id"] == PUBLISH_ID
-
-
-def test_a_connection_that_failed_is_left_to_the_engine() -> None:
-    with pytest.raises(NotSent):
-        run("send_last", Script(NotSent("not reached")), LONG, memo=opened(5))
 
 
 OPEN = [NoAnswer("cut"), put(204), page(403), *(put(code) for code in (302, 400, 401, 403, 404, 410, 416, 429, 503))]

@@ -17,7 +17,6 @@ UNDESCRIBED = ("/2/oauth2/token", "/2/oauth2/revoke")
 
 @cache
 def present() -> bool:
-    """Return whether the documents exist. `test_official.py` reports missing documents."""
     try:
         return all(_load(name) for name in GENERATIONS)
     except pytest.skip.Exception:
@@ -25,7 +24,6 @@ def present() -> bool:
 
 
 def complaints(method: str, path: str, params: dict[str, str], body: Any, fields: dict[str, str] | None) -> list[str]:
-    """Return the complaints about the request, none without the documents."""
     if path in UNDESCRIBED or not present():
         return []
     found: list[str] = []
@@ -62,7 +60,6 @@ def _against(
 
 
 def parts(path: str) -> tuple[set[str], set[str]]:
-    """Return the allowed and the required parts of a form in the newest document."""
     described = _load(GENERATIONS[0])
     operation = _operation(described, "POST", path) or {"requestBody": {"content": {}}}
     schema = operation["requestBody"]["content"].get("multipart/form-data", {}).get("schema", {})

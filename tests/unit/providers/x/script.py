@@ -31,7 +31,6 @@ def problem(status: int, detail: str, type: str = "about:blank", **more: Any) ->
 
 
 def invalid(message: str) -> HttpResponse:
-    """Return X's form of a 400."""
     return answer(
         400,
         {
@@ -94,7 +93,6 @@ def run(step: str, script: Script, text: str = "Hello", *media: MediaFile, **mor
 
 
 def uploaded(*ids: str, ready_seconds_ago: float = 60.0, **more: Any) -> Memo:
-    """Return the memo of uploaded files."""
     return {
         "media": {
             str(index): {

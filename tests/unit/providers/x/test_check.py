@@ -204,7 +204,6 @@ def test_mentions_of_the_account_itself_and_of_the_replied_account_have_no_note(
 
 
 def test_a_text_is_weighed_once_for_all_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`POST /posts/validate` may name a hundred profiles and needs only a read key."""
     weighed: list[str] = []
     find = x_text.find_links
     monkeypatch.setattr(x_text, "find_links", lambda text: weighed.append(text) or find(text))

@@ -12,7 +12,6 @@ from socialpub.providers.responses import (
     AuthExpired,
     HttpResponse,
     NoAnswer,
-    NotSent,
     ProviderError,
     Throttled,
 )
@@ -105,11 +104,6 @@ def test_a_response_that_is_neither_post_nor_refusal_leaves_the_outcome_unknown(
 ) -> None:
     with pytest.raises(NoAnswer):
         run("create_post", Script(unusable))
-
-
-def test_a_call_that_was_not_sent_is_retried() -> None:
-    with pytest.raises(NotSent):
-        run("create_post", Script(NotSent("refused")))
 
 
 REFUSED: list[tuple[HttpResponse, str, float]] = [

@@ -198,8 +198,6 @@ def test_missing_scopes_are_sentences_and_unknown_scopes_are_none() -> None:
     assert not OAUTH.can_publish(ALL_SCOPES - {"tweet.write"})
 
 
-# --- public clients --------------------------------------------------------------------------------------------------
-
 PUBLIC = XOAuth(XSection(client_id="native", api_url=API))
 
 

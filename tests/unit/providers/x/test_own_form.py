@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from socialpub.providers.base import Again, Refused, Wait
+from socialpub.providers.base import Again, Wait
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, NoAnswer
 from socialpub.providers.x.client import read_error
@@ -73,11 +73,6 @@ def test_a_segment_and_an_image_are_sent_again_after_a_foreign_body(status: int,
             run(step, Script(answer(status, body)), "Hi", media, memo=memo)
 
 
-def test_a_page_after_a_segment_does_not_count_as_sent() -> None:
-    with pytest.raises(NoAnswer):
-        run("append:0", Script(answer(200, FOREIGN["a page"])), "Hi", VIDEO, memo=OPENED)
-
-
 @pytest.mark.parametrize("status", [413, 431])
 @pytest.mark.parametrize("body", [None, b"<html>413 Request Entity Too Large</html>"])
 def test_the_edge_refuses_large_files_without_a_message(status: int, body: Any) -> None:
@@ -114,11 +109,6 @@ def test_an_alt_text_that_met_a_page_is_tried_again() -> None:
 )
 def test_xs_own_shapes_are_known(own: HttpResponse) -> None:
     assert read_error(own).own_form
-
-
-def test_a_refusal_in_xs_own_form_still_is_one() -> None:
-    assert isinstance(run("create_post", Script(problem(403, "Forbidden"))), Refused)
-    assert isinstance(run("init:0", Script(problem(403, "Forbidden")), "Hi", VIDEO), Refused)
 
 
 def test_a_status_without_data_is_no_finished_video() -> None:

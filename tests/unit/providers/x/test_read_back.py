@@ -14,7 +14,6 @@ from tests.unit.providers.x.script import NOW, SECTION, Script, answer, image, i
 def shown(
     post_id: str, text: str, *urls: dict[str, Any], media: int = 0, key: str = "3", **more: Any
 ) -> dict[str, Any]:
-    """Return a post of X's timeline."""
     post: dict[str, Any] = {"id": post_id, "text": text, "created_at": "2026-11-21T12:00:01.000Z", **more}
     if urls:
         post["entities"] = {"urls": list(urls)}
@@ -40,7 +39,6 @@ SINCE = NOW - timedelta(minutes=3)
 def read_back(
     script: Script, text: str, *media: MediaFile, adapter: X | None = None, **options: Any
 ) -> Readback | CannotTell:
-    """Read back with an adapter that has not called X yet."""
     asked = job(script, text, *media, options=options, since=lambda: SINCE)
     return (adapter or X(SECTION)).recover(asked)
 
@@ -242,8 +240,6 @@ def test_a_read_back_without_a_response_is_an_error(reply: Any, kind: type[Excep
     with pytest.raises(kind):
         read_back(Script(reply), "Hello")
 
-
-# --- two generations of names -----------------------------------------------------------------------------------------
 
 UNKNOWN_NAME = invalid("The query parameter [post.fields] is not one of [id,max_results,tweet.fields]")
 FOUND = timeline(shown("5", "Hello"))

@@ -21,9 +21,6 @@ def as_html(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-# --- texts -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -58,9 +55,6 @@ def test_written_html_entities_match(text: str) -> None:
 def test_invisible_characters_make_no_difference(ours: str, theirs: str) -> None:
     assert could_be(shown("5", theirs), ours)
     assert could_be(shown("5", ours), theirs)
-
-
-# --- links -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -115,8 +109,6 @@ def test_the_address_of_the_quoted_post_may_also_be_in_the_text() -> None:
     assert not could_be(shown("5", "Look https://t.co/q", quoted), "Look", quotePostId="78")
 
 
-# --- long texts ------------------------------------------------------------------------------------------------------
-
 LONG = "word " * 100 + "end"
 
 
@@ -134,9 +126,6 @@ def test_a_note_is_never_cut() -> None:
     assert could_be(shown("5", text[:276] + "…", **note), text)
     assert not could_be(shown("5", text[:276] + "…", **note), text + " And more.")
     assert could_be(shown("5", LONG[:276] + "…", note_post={"entities": {}}), LONG)
-
-
-# --- where it stands -------------------------------------------------------------------------------------------------
 
 
 def reply_to(parent: str, name: str = "referenced_posts") -> dict[str, Any]:
@@ -191,9 +180,6 @@ def test_a_post_without_an_id_does_not_match(id: Any) -> None:
     assert not could_be(shown(id, "Hi"), "Hi")
 
 
-# --- media -----------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("keys", "media", "fits"),
     [
@@ -222,8 +208,6 @@ def test_media_also_appear_in_the_links() -> None:
     assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", video())
     assert not could_be(shown("5", "Hi"), "Hi", image()), "X ends such a text with their link"
 
-
-# --- any text, in linear time ----------------------------------------------------------------------------------------
 
 SIZE = 25_000
 

@@ -25,9 +25,6 @@ def conformance(file: str, section: str) -> list[dict[str, Any]]:
     return cases
 
 
-# --- the official cases ----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("section", "count"),
     [("WeightedTweetsWithDiscountedEmojiCounterTest", 22), ("UnicodeDirectionalMarkerCounterTest", 2)],
@@ -81,9 +78,6 @@ def test_every_official_top_level_domain_makes_a_link(section: str) -> None:
 def test_the_list_of_top_level_domains_is_the_official_one() -> None:
     lists = yaml.safe_load(document("twitter-text", "conformance", "tld_lib.yml").read_text("utf-8"))
     assert frozenset(lists["country"]) | frozenset(lists["generic"]) == TLDS
-
-
-# --- what owners run into --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -171,16 +165,12 @@ def test_a_bare_domain_costs_like_a_link_because_x_makes_one_of_it() -> None:
     assert not weigh("see README.txt").urls
 
 
-# --- against a library that reads the same grammar, slowly -----------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def library() -> Any:
-    """Return `twitter-text-parser`, with a stand-in for `pkg_resources`, which setuptools no longer has."""
-
     def resource_string(module: str, name: str) -> bytes:
         return (Path(str(sys.modules[module].__file__)).parent / name).read_bytes()
 
+    # `twitter-text-parser` needs `pkg_resources`, which setuptools no longer has.
     stand_in = types.ModuleType("pkg_resources")
     stand_in.resource_string = resource_string  # type: ignore[attr-defined]
     missing = "pkg_resources" not in sys.modules
@@ -224,8 +214,6 @@ def test_our_scan_agrees_with_the_library_on_texts_of_its_time(library: Any, pie
     assert (weighed.length, weighed.valid) == (expected.weightedLength, expected.valid)
     assert weighed.valid_range_end == max(expected.validRangeEnd, 0)
 
-
-# --- no text takes long ----------------------------------------------------------------------------------------------
 
 CHARACTERS = 50_000
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Unfit, Wait
+from socialpub.providers.base import Again, Done, ImageLimits, MediaFile, More, Refused, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, Throttled
 from tests.unit.providers.x.script import (
     NOW,
@@ -29,16 +29,12 @@ OPENED = data(id="77", media_key="7_77", expires_after_secs=DAY)
 
 
 def after(*steps: str, script: Script, media: MediaFile, memo: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Run steps that succeed and return the memo."""
     for step in steps:
         outcome = run(step, script, "Hi", media, memo=memo)
         assert isinstance(outcome, Done)
         memo = outcome.memo
     assert memo is not None
     return memo
-
-
-# --- images --------------------------------------------------------------------------------------------------------
 
 
 def test_an_image_is_one_call_with_its_category_and_without_its_name() -> None:
@@ -78,14 +74,6 @@ def test_an_image_is_fitted_to_the_limits_of_x() -> None:
     assert script.calls[0].file.filename == "media.png"
 
 
-def test_an_image_that_cannot_be_fitted_is_left_to_the_engine() -> None:
-    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
-        raise Unfit("holiday.jpg: too large")
-
-    with pytest.raises(Unfit):
-        run("upload:0", Script(), "Hi", image(), fit=fit)
-
-
 def test_an_image_that_the_edge_finds_too_large_is_made_smaller() -> None:
     sizes: list[int] = []
 
@@ -115,9 +103,6 @@ def test_a_response_without_an_id_is_no_answer() -> None:
     for unusable in (data(media_key="3_1"), answer(200, b"<html>"), answer(200)):
         with pytest.raises(NoAnswer):
             run("upload:0", Script(unusable), "Hi", image())
-
-
-# --- sessions --------------------------------------------------------------------------------------------------------
 
 
 def test_a_video_is_sent_in_chunks_and_polled() -> None:
@@ -287,9 +272,6 @@ def test_a_video_may_be_processed_for_half_an_hour_but_not_forever() -> None:
         outcome = run("await:0", Script(working), "Hi", media, memo=outcome.memo, seconds=60 * minutes)
         assert isinstance(outcome, Wait)
     assert isinstance(run("await:0", Script(working), "Hi", media, memo=outcome.memo, seconds=3700), Refused)
-
-
-# --- alt text --------------------------------------------------------------------------------------------------------
 
 
 def test_alt_text_goes_into_its_wrapper_once() -> None:

@@ -150,17 +150,16 @@ async def test_invalid_bytes_in_a_refused_body_get_no_second_response(port: int,
 
 @on_server()
 async def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_response(
-    serving: Server, key: str, port: int, post: str
+    serving: Server, line: Line, post: str
 ) -> None:
-    async with Line(key, port) as line:
-        line.ask(f"/api/v1/posts/{post}?wait=60")
-        while serving.app.state.long_poll._poller is None:
-            await asyncio.sleep(0)
-        line.writer.write(b"nonsense\r\n\r\n" * 10)
-        while not all(one._closed_for_input for one in serving._connections()):
-            await asyncio.sleep(0)
-        serving.app.state.long_poll.stop()
-        assert await only_status(line) == 200
+    line.ask(f"/api/v1/posts/{post}?wait=60")
+    while serving.app.state.long_poll._poller is None:
+        await asyncio.sleep(0)
+    line.writer.write(b"nonsense\r\n\r\n" * 10)
+    while not all(one._closed_for_input for one in serving._connections()):
+        await asyncio.sleep(0)
+    serving.app.state.long_poll.stop()
+    assert await only_status(line) == 200
 
 
 @on_server()
@@ -218,8 +217,7 @@ def test_ambiguous_requests_are_refused(rt: Runtime, head: bytes) -> None:
 
 
 @on_server()
-async def test_two_pipelined_requests_get_two_responses(key: str, port: int) -> None:
-    async with Line(key, port) as line:
-        for _ in range(2):
-            line.ask("/api/v1/profiles")
-        assert [(await line.answer())[0] for _ in range(2)] == [200, 200]
+async def test_two_pipelined_requests_get_two_responses(line: Line) -> None:
+    for _ in range(2):
+        line.ask("/api/v1/profiles")
+    assert [(await line.answer())[0] for _ in range(2)] == [200, 200]

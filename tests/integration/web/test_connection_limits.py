@@ -65,26 +65,24 @@ async def test_a_request_has_at_most_100_headers(key: str, port: int, is_chunked
 @pytest.mark.parametrize("begin", [START + b"x: ", b"GET /"])
 @on_server()
 async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
-    key: str, port: int, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
+    line: Line, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with Line(key, port) as line:
-        line.writer.write(begin)
-        for _ in range(0, MOST + 1, piece):
-            line.writer.write(b"v" * piece)
-        status, headers, body = await line.answer()
-        assert (status, headers["connection"]) == (431, "close")
-        assert headers["x-request-id"]
-        assert json.loads(body)["code"] == "headersTooLarge"
+    line.writer.write(begin)
+    for _ in range(0, MOST + 1, piece):
+        line.writer.write(b"v" * piece)
+    status, headers, body = await line.answer()
+    assert (status, headers["connection"]) == (431, "close")
+    assert headers["x-request-id"]
+    assert json.loads(body)["code"] == "headersTooLarge"
     assert reached_limits(caplog) == [Limit.HEAD_BYTES]
 
 
 @on_server()
-async def test_a_large_head_after_another_request_ends_the_connection(key: str, port: int) -> None:
-    async with Line(key, port) as line:
-        line.writer.write(START + b"\r\n" + head_of(100_000))
-        status, headers, _ = await line.answer()
-        assert (status, headers["connection"]) == (200, "close")
-        assert await line.ended()
+async def test_a_large_head_after_another_request_ends_the_connection(line: Line) -> None:
+    line.writer.write(START + b"\r\n" + head_of(100_000))
+    status, headers, _ = await line.answer()
+    assert (status, headers["connection"]) == (200, "close")
+    assert await line.ended()
 
 
 @pytest.mark.parametrize("rest", [b"0\r\nx: %b" % (b"v" * 100_000), b"1;%b" % (b"v" * 100_000)])
@@ -101,14 +99,13 @@ async def test_trailers_and_chunk_extensions_are_limited(serving: Server, key: s
 
 
 @on_server()
-async def test_a_body_may_be_larger_than_the_limit_of_a_head(key: str, port: int) -> None:
-    async with Line(key, port) as line:
-        for _ in range(2):
-            line.ask("/api/v1/posts", 500_000, "POST")
-            line.writer.write(b" " * 500_000)
-            assert (await line.answer())[0] == 400
-        line.ask("/healthz")
-        assert (await line.answer())[0] == 200
+async def test_a_body_may_be_larger_than_the_limit_of_a_head(line: Line) -> None:
+    for _ in range(2):
+        line.ask("/api/v1/posts", 500_000, "POST")
+        line.writer.write(b" " * 500_000)
+        assert (await line.answer())[0] == 400
+    line.ask("/healthz")
+    assert (await line.answer())[0] == 200
 
 
 # --- how long it may take --------------------------------------------------------------------------------------------
@@ -133,39 +130,35 @@ async def test_a_silent_connection_is_closed(
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("piece", [b"v", b"\r\nx: y"])
 @on_server()
-async def test_a_slow_head_must_be_complete_in_time(
-    serving: Server, key: str, port: int, is_kept: bool, piece: bytes
-) -> None:
-    async with Line(key, port) as line:
-        if is_kept:
-            line.ask("/healthz")
-            await line.answer()
-        line.writer.write(START + b"x: ")
-        await until(lambda: [one for one in serving._connections() if one._in_head])
-        (connection,) = serving._connections()
-        for _ in range(5):
-            before = connection._unfinished_bytes
-            line.writer.write(piece)
-            await until(lambda before=before: connection._unfinished_bytes > before)
-        sweep(serving, 19)
-        assert serving._connections()
-        sweep(serving, 21)
-        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
-            await line.answer()
+async def test_a_slow_head_must_be_complete_in_time(serving: Server, line: Line, is_kept: bool, piece: bytes) -> None:
+    if is_kept:
+        line.ask("/healthz")
+        await line.answer()
+    line.writer.write(START + b"x: ")
+    await until(lambda: [one for one in serving._connections() if one._in_head])
+    (connection,) = serving._connections()
+    for _ in range(5):
+        before = connection._unfinished_bytes
+        line.writer.write(piece)
+        await until(lambda before=before: connection._unfinished_bytes > before)
+    sweep(serving, 19)
+    assert serving._connections()
+    sweep(serving, 21)
+    with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+        await line.answer()
 
 
 @on_server()
-async def test_line_breaks_do_not_start_a_request(serving: Server, key: str, port: int) -> None:
-    async with Line(key, port) as line:
-        line.ask("/healthz")
-        await line.answer()
-        (connection,) = serving._connections()
-        for _ in range(3):
-            before = connection._unfinished_bytes
-            line.writer.write(b"\r\n")
-            await until(lambda before=before: connection._unfinished_bytes > before)
-        sweep(serving, 21)
-        assert await line.ended()
+async def test_line_breaks_do_not_start_a_request(serving: Server, line: Line) -> None:
+    line.ask("/healthz")
+    await line.answer()
+    (connection,) = serving._connections()
+    for _ in range(3):
+        before = connection._unfinished_bytes
+        line.writer.write(b"\r\n")
+        await until(lambda before=before: connection._unfinished_bytes > before)
+    sweep(serving, 21)
+    assert await line.ended()
 
 
 def test_idle_time_and_response_time_do_not_count(rt: Runtime) -> None:
@@ -208,37 +201,35 @@ def large_file(rt: Runtime, tmp_path: Path) -> Iterator[str]:
 
 @on_server()
 async def test_a_client_that_reads_nothing_is_disconnected(
-    serving: Server, key: str, port: int, large_file: str, caplog: pytest.LogCaptureFixture
+    serving: Server, line: Line, large_file: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with Line(key, port) as line:
-        line.ask(large_file)
-        await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
-        await line.reader.readuntil(b"\r\n\r\n")
-        sweep(serving, 0)
-        sweep(serving, 29)
-        assert serving.server_state.tasks
-        sweep(serving, 31)
-        # The server stops reading the file.
-        await until(lambda: not serving.server_state.tasks)
-        assert serving.app.state.answers["GET", 200] == 0
+    line.ask(large_file)
+    await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
+    await line.reader.readuntil(b"\r\n\r\n")
+    sweep(serving, 0)
+    sweep(serving, 29)
+    assert serving.server_state.tasks
+    sweep(serving, 31)
+    # The server stops reading the file.
+    await until(lambda: not serving.server_state.tasks)
+    assert serving.app.state.answers["GET", 200] == 0
     assert reached_limits(caplog) == [Limit.READER_SECONDS]
 
 
 @on_server()
-async def test_a_slow_reader_gets_the_whole_response(serving: Server, key: str, port: int, large_file: str) -> None:
-    async with Line(key, port) as line:
-        line.ask(large_file)
-        now = 0.0
-        for _ in range(5):
-            await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
-            (connection,) = serving._connections()
-            now += 29
-            sweep(serving, now)
-            before = connection.transport.get_write_buffer_size()
-            while connection.transport.get_write_buffer_size() == before:
-                await line.reader.read(1 << 20)
-        sweep(serving, now + 29)
-        assert serving._connections()
+async def test_a_slow_reader_gets_the_whole_response(serving: Server, line: Line, large_file: str) -> None:
+    line.ask(large_file)
+    now = 0.0
+    for _ in range(5):
+        await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
+        (connection,) = serving._connections()
+        now += 29
+        sweep(serving, now)
+        before = connection.transport.get_write_buffer_size()
+        while connection.transport.get_write_buffer_size() == before:
+            await line.reader.read(1 << 20)
+    sweep(serving, now + 29)
+    assert serving._connections()
 
 
 # --- how many --------------------------------------------------------------------------------------------------------
@@ -385,15 +376,12 @@ def test_many_new_connections_close_the_longest_idle_connections() -> None:
 
 
 @on_server()
-async def test_too_many_pipelined_requests_end_the_connection(
-    key: str, port: int, caplog: pytest.LogCaptureFixture
-) -> None:
-    async with Line(key, port) as line:
-        line.writer.write((START + b"\r\n") * 5000)
-        answers = [await line.answer() for _ in range(33)]
-        assert {status for status, _, _ in answers} == {200}
-        assert answers[-1][1]["connection"] == "close"
-        assert await line.ended()
+async def test_too_many_pipelined_requests_end_the_connection(line: Line, caplog: pytest.LogCaptureFixture) -> None:
+    line.writer.write((START + b"\r\n") * 5000)
+    answers = [await line.answer() for _ in range(33)]
+    assert {status for status, _, _ in answers} == {200}
+    assert answers[-1][1]["connection"] == "close"
+    assert await line.ended()
     assert reached_limits(caplog) == [Limit.PIPELINED]
 
 

@@ -20,28 +20,26 @@ from tests.support.appliance import accept, add_profile
 
 
 @on_server()
-async def test_the_server_keeps_connections_open(key: str, port: int) -> None:
-    async with Line(key, port) as line:
-        for _ in range(2):
-            line.ask("/api/v1/posts")
-            status, headers, _ = await line.answer()
-            assert status == 200
-            assert "connection" not in headers
-            assert "server" not in headers
+async def test_the_server_keeps_connections_open(line: Line) -> None:
+    for _ in range(2):
+        line.ask("/api/v1/posts")
+        status, headers, _ = await line.answer()
+        assert status == 200
+        assert "connection" not in headers
+        assert "server" not in headers
 
 
 @pytest.mark.parametrize(
     "request_line", [b"no http at all", b"FOO /healthz HTTP/1.1", b"GET /\xff HTTP/1.1", b"CONNECT x:443 HTTP/1.1"]
 )
 @on_server()
-async def test_invalid_http_gets_a_problem(key: str, port: int, request_line: bytes) -> None:
-    async with Line(key, port) as line:
-        line.writer.write(request_line + b"\r\nhost: x\r\n\r\n")
-        status, headers, body = await line.answer()
-        assert (status, headers["content-type"]) == (400, "application/problem+json")
-        assert headers["x-request-id"]
-        assert json.loads(body)["errors"] == [{"path": [], "message": "The request is not valid HTTP."}]
-        assert await line.ended()
+async def test_invalid_http_gets_a_problem(line: Line, request_line: bytes) -> None:
+    line.writer.write(request_line + b"\r\nhost: x\r\n\r\n")
+    status, headers, body = await line.answer()
+    assert (status, headers["content-type"]) == (400, "application/problem+json")
+    assert headers["x-request-id"]
+    assert json.loads(body)["errors"] == [{"path": [], "message": "The request is not valid HTTP."}]
+    assert await line.ended()
 
 
 @pytest.mark.parametrize("offered", ["h2c", "websocket"])
@@ -89,19 +87,16 @@ async def test_at_a_stop_waiting_requests_get_responses_and_new_connections_are_
 
 
 @on_server()
-async def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(
-    serving: Server, key: str, port: int
-) -> None:
-    async with Line(key, port) as line:
-        line.ask("/healthz")
-        assert (await line.answer())[0] == 200
-        serving.stop()
-        while any(listener.is_serving() for listener in serving.servers):
-            await asyncio.sleep(0)
-        line.ask("/healthz")
-        status, headers, _ = await line.answer()
-        assert (status, headers["connection"]) == (200, "close")
-        assert await line.ended()
+async def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(serving: Server, line: Line) -> None:
+    line.ask("/healthz")
+    assert (await line.answer())[0] == 200
+    serving.stop()
+    while any(listener.is_serving() for listener in serving.servers):
+        await asyncio.sleep(0)
+    line.ask("/healthz")
+    status, headers, _ = await line.answer()
+    assert (status, headers["connection"]) == (200, "close")
+    assert await line.ended()
 
 
 def test_a_stop_waits_for_an_incomplete_body(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

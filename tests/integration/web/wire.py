@@ -1,6 +1,7 @@
 """A listening server for tests, and connections to it."""
 
 import asyncio
+import contextlib
 import inspect
 import socket
 from collections.abc import Awaitable, Callable
@@ -56,7 +57,10 @@ def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> 
 def on_server(
     limits: ConnectionLimits | None = None,
 ) -> Callable[[Callable[..., Awaitable[None]]], Callable[..., None]]:
-    """Run an async test against a listening server. The test can have the parameters `serving`, `key` and `port`."""
+    """Run an async test against a listening server.
+
+    The test can have the parameters `serving`, `key`, `port` and `line`, a connection with the key.
+    """
 
     def decorate(story: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         wanted = inspect.signature(story).parameters.values()
@@ -64,12 +68,15 @@ def on_server(
         def test(rt: Runtime, **fixtures: Any) -> None:
             async def run(serving: Server, key: str, port: int) -> None:
                 known = {"rt": rt, "serving": serving, "key": key, "port": port, **fixtures}
-                await story(**{one.name: known[one.name] for one in wanted})
+                async with contextlib.AsyncExitStack() as stack:
+                    if any(one.name == "line" for one in wanted):
+                        known["line"] = await stack.enter_async_context(Line(key, port))
+                    await story(**{one.name: known[one.name] for one in wanted})
 
             serve(rt, run, limits)
 
         test.__name__, test.__doc__, test.__module__ = story.__name__, story.__doc__, story.__module__
-        own = [one for one in wanted if one.name not in ("rt", "serving", "key", "port")]
+        own = [one for one in wanted if one.name not in ("rt", "serving", "key", "port", "line")]
         rt = inspect.Parameter("rt", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         test.__signature__ = inspect.Signature([rt, *own])  # type: ignore[attr-defined]
         return test

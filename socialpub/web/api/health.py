@@ -109,21 +109,18 @@ async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noq
         scheme, _, token = header.partition(b" ")
         if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), expected.encode()):
             raise wrong_key(request, "The token is not the one that [metrics] token sets.")
-    async with request.state.reading_metrics:
-        text, content_type = await _read_metrics(rt, request.state)
-    return Answer(200, text, content_type=content_type)
+    state, clock = request.state, rt.clock
 
-
-async def _read_metrics(rt: Runtime, state: WebState) -> tuple[bytes, bytes]:
     def render(reader: Reader) -> tuple[bytes, bytes]:
         from socialpub.web import metrics
 
         return metrics.render_metrics(state, reader)
 
-    began_at = rt.clock.monotonic()
-    if state.metrics is not None and began_at < state.metrics[0]:
-        return state.metrics[1]
-    read = await rt.read_in_thread(render)
-    ended_at = rt.clock.monotonic()
-    state.metrics = ended_at + _CACHE_FACTOR * (ended_at - began_at), read
-    return read
+    async with state.reading_metrics:
+        began_at = clock.monotonic()
+        if state.metrics is None or began_at >= state.metrics[0]:
+            read = await rt.read_in_thread(render)
+            ended_at = clock.monotonic()
+            state.metrics = ended_at + _CACHE_FACTOR * (ended_at - began_at), read
+        text, content_type = state.metrics[1]
+    return Answer(200, text, content_type=content_type)

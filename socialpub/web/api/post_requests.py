@@ -26,7 +26,6 @@ from socialpub.runtime import Runtime
 from socialpub.web.http import multipart
 from socialpub.web.http.endpoint import PAYLOAD
 from socialpub.web.http.multipart import FormPart, MultipartForm, PartHead
-from socialpub.web.http.request import Request
 from socialpub.web.http.shapes import (
     OMITTED,
     Alt,
@@ -292,11 +291,6 @@ class PayloadForm(MultipartForm):
     def finish(self) -> None:
         if not self._has_payload:
             raise InvalidRequest.at(PAYLOAD, message="is missing; send the JSON in one text field with this name")
-
-
-async def read_form(rt: Runtime, request: Request) -> PayloadForm | None:
-    """Receive the form of a request (`multipart.receive_form`)."""
-    return await multipart.receive_form(rt, request, PayloadForm())
 
 
 async def verify_files(

@@ -23,6 +23,7 @@ from socialpub.web.api.post_requests import FormDraft, PayloadForm, PostChange, 
 from socialpub.web.api.requests import CreateQuery, PostQuery, PostsQuery, RetryRequest
 from socialpub.web.http.answer import JSON, Answer, created, ok
 from socialpub.web.http.endpoint import NO_SUCH_ID, FormBody, authenticate_again, endpoint, write_once
+from socialpub.web.http.multipart import receive_form
 from socialpub.web.http.request import Request
 
 
@@ -58,7 +59,9 @@ async def create_with_files(rt: Runtime, caller: Caller, request: Request, form:
     return await _create(rt, request, body.with_files(files), caller)
 
 
-_FORM = FormBody(read=post_requests.read_form, shape=FormDraft, handler=create_with_files)
+_FORM = FormBody(
+    read=lambda rt, request: receive_form(rt, request, PayloadForm()), shape=FormDraft, handler=create_with_files
+)
 
 
 @endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=replay)

@@ -251,7 +251,8 @@ class CreateQuery(Query):
     strict: Annotated[bool, BeforeValidator(read_flag), WithJsonSchema({"type": "boolean"})] = Field(
         False,
         description="`true`: if a network would refuse the post, the post is not accepted. The response is 400 with "
-        "the `problems` of `POST /posts/validate`. `false`: the post is accepted, and the delivery fails",
+        "the `problems` of `POST /posts/validate`. `false`: the post is accepted, and only its delivery to that "
+        "network fails",
     )
 
 

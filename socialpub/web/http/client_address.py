@@ -44,7 +44,10 @@ class TrustedProxies:
             return peer
         caller = peer
         for entry in reversed(b",".join(forwarded[-_MAX_ENTRIES:]).rsplit(b",", _MAX_ENTRIES)[-_MAX_ENTRIES:]):
-            address = _read_entry(entry)
+            # Proxies write an address alone, with a port, or in brackets.
+            text = entry.strip()[:64].decode("latin-1")
+            match = _WITH_PORT.fullmatch(text)
+            address = _read((match[1] or match[2] or "") if match else text)
             if address is None:
                 break
             caller = str(address)
@@ -67,13 +70,6 @@ def client_network(address: str) -> str:
     if isinstance(found, IPv6Address):
         return str(IPv6Network((int(found), _HOME_BITS), strict=False))
     return address if found is None else str(found)
-
-
-def _read_entry(entry: bytes) -> IPv4Address | IPv6Address | None:
-    """Parse an address as proxies write it: alone, with a port, or in brackets."""
-    text = entry.strip()[:64].decode("latin-1")
-    match = _WITH_PORT.fullmatch(text)
-    return _read((match[1] or match[2] or "") if match else text)
 
 
 def _read(text: str) -> IPv4Address | IPv6Address | None:

@@ -223,8 +223,7 @@ def _check_ids(path_params: dict[str, str]) -> None:
     for name, text in path_params.items():
         if _ID.fullmatch(text):
             continue
-        known = parse_id(text)
-        if known is None:
+        if (known := parse_id(text)) is None:
             raise NotFound("This id is not a UUID.")
         path_params[name] = known
 

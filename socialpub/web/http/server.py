@@ -40,7 +40,12 @@ def open_for(rt: Runtime) -> list[socket.socket]:
     if not descriptors:
         return bind(rt.settings)
     sockets = [socket.socket(fileno=descriptor) for descriptor in descriptors]
-    if not all(map(_listens_for_tcp, sockets)):
+    if not all(
+        listener.family in (socket.AF_INET, socket.AF_INET6)
+        and listener.type == socket.SOCK_STREAM
+        and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+        for listener in sockets
+    ):
         for listener in sockets:
             listener.close()
         raise OperatorError(
@@ -67,14 +72,6 @@ def open_for(rt: Runtime) -> list[socket.socket]:
 def addresses(sockets: list[socket.socket]) -> str:
     """Return the addresses in the form of `listen`, separated by commas."""
     return ", ".join(map(format_address, sockets))
-
-
-def _listens_for_tcp(listener: socket.socket) -> bool:
-    return (
-        listener.family in (socket.AF_INET, socket.AF_INET6)
-        and listener.type == socket.SOCK_STREAM
-        and bool(listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
-    )
 
 
 def bind(settings: Settings) -> list[socket.socket]:
@@ -236,7 +233,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
     def _busy(self) -> list[HttpProtocol]:
-        return [each for each in self._connections() if each.cycle is not None and not each.cycle.response_complete]
+        return [one for one in self._connections() if one.cycle is not None and not one.cycle.response_complete]
 
     def _connections(self) -> list[HttpProtocol]:
         return cast("list[HttpProtocol]", list(self.server_state.connections))

@@ -1,5 +1,6 @@
 """`/api/v1/openapi-docs`: the OpenAPI 3.1 document, built from the routes and the shapes that check every request."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -187,15 +188,6 @@ def _cleaned(schema: Any) -> Any:
 EMPTY_MEANS_DEFAULT = "An empty value or `null` means the default"
 
 
-def path_parameters(path: str) -> list[dict[str, Any]]:
-    names = [part[1:-1] for part in path.split("/") if part.startswith("{")]
-    uuid = {"type": "string", "format": "uuid"}
-    return [
-        {"name": name, "in": "path", "required": True, "description": PATH_PARAMETERS[name], "schema": uuid}
-        for name in names
-    ]
-
-
 def query_parameters(query: type[Query] | None, schemas: Mapping[type[Query], dict[str, Any]]) -> list[dict[str, Any]]:
     if query is None:
         return []
@@ -326,6 +318,7 @@ def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
     schemas = named_schemas((targets[name], operation) for name, operation in OPERATIONS.items())
     asked = {target.query for target in targets.values() if target.query}
     queries = {query: schemas.pop(query.__name__) for query in asked}
+    uuid = {"type": "string", "format": "uuid"}
     paths: dict[str, dict[str, Any]] = {}
     for name, operation in OPERATIONS.items():
         method, _, path = name.partition(" ")
@@ -338,7 +331,10 @@ def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
                 filter(None, (operation.notes, f"Requires a key with the scope `{target.scope}`."))
             ),
             "parameters": [
-                *path_parameters(path),
+                *(
+                    {"name": part, "in": "path", "required": True, "description": PATH_PARAMETERS[part], "schema": uuid}
+                    for part in re.findall(r"{(\w+)}", path)
+                ),
                 *query_parameters(target.query, queries),
                 *header_parameters(target),
             ],

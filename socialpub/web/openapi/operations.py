@@ -154,7 +154,7 @@ OPERATIONS = {
         "Cancel a scheduled post",
         Success(200, "The canceled post", schemas.PostAnswer, _data("canceledPost")),
         problems={409: "The post is not scheduled, or publishing has started"},
-        notes="Cancels the deliveries of the post also. The request needs no body.",
+        notes="Also cancels the deliveries of the post. The request needs no body.",
     ),
     "POST /api/v1/posts/{postId}/retry": Operation(
         "retryPost",
@@ -182,15 +182,17 @@ OPERATIONS = {
         "reserveUpload",
         "Uploads",
         "Reserve an upload",
-        Success(201, "The URL for the bytes, for one PUT", schemas.ReservationAnswer, _data("reservation")),
+        Success(
+            201, "The reservation, with the URL for the PUT request", schemas.ReservationAnswer, _data("reservation")
+        ),
         problems={
             409: _KEY_CLASH,
             503: "There is no space for the file at the moment. The disk is full, or media uses the whole quota that "
             "the owner set. Posts without new files still work",
         },
         request=EXAMPLES["uploadRequest"],
-        notes="Next, send the bytes to `uploadUrl` with one PUT request. It needs `requiredHeaders` and no key. "
-        "Finally, call `POST /uploads/complete`.",
+        notes="Reserves space for one file. Next, send the bytes to `uploadUrl` with one PUT request. It needs "
+        "`requiredHeaders` and no key. Finally, call `POST /uploads/complete`.",
     ),
     "POST /api/v1/uploads/complete": Operation(
         "completeUpload",
@@ -238,7 +240,7 @@ OPERATIONS = {
             200, "What happened to the deliveries, newest first", schemas.LogsAnswer, {"data": [EXAMPLES["logEntry"]]}
         ),
         query="limit=50&offset=0",
-        notes="Attempts have the same `deliveryId`. `offset` is counted from 0.",
+        notes="Attempts have the same `deliveryId` as log entries. `offset` is counted from 0.",
     ),
 }
 

@@ -156,9 +156,9 @@ class ReservationSchema(Shape):
         "Where to send the bytes, with one PUT request and no key. The URL is signed: use it unchanged. It is valid "
         "for one hour, unless the owner configured another time. Send `requiredHeaders` and exactly `fileSize` bytes. "
         "Success is 200. You can repeat the PUT request until the upload is complete. The last complete PUT request "
-        "counts. Errors are problem documents: 400 for fewer bytes or another type than reserved, 403 for an invalid "
-        "or expired signature. 409: the upload is complete or rejected, or two PUT requests already run. 413: more "
-        "bytes than reserved. 503: the disk or the media quota has no space for the file, or a very slow transfer was "
+        "counts. Errors are problem documents. 400: fewer bytes or another type than reserved. 403: an invalid or "
+        "expired signature. 409: the upload is complete or rejected, or two PUT requests already run. 413: more bytes "
+        "than reserved. 503: the disk or the media quota has no space for the file, or a very slow transfer was "
         "stopped in favor of others"
     )
     required_headers: dict[str, str] = required("The headers that the PUT request needs, with names in lower case")

@@ -1,6 +1,5 @@
 """`/api/v1/openapi-docs`: the OpenAPI 3.1 document, built from the routes and the shapes that check every request."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -332,8 +331,9 @@ def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
             ),
             "parameters": [
                 *(
-                    {"name": part, "in": "path", "required": True, "description": PATH_PARAMETERS[part], "schema": uuid}
-                    for part in re.findall(r"{(\w+)}", path)
+                    {"name": part, "in": "path", "required": True, "description": meaning, "schema": uuid}
+                    for part, meaning in PATH_PARAMETERS.items()
+                    if f"{{{part}}}" in path
                 ),
                 *query_parameters(target.query, queries),
                 *header_parameters(target),

@@ -163,7 +163,7 @@ class CalendarEntry:
     sign: str
 
     @classmethod
-    def of(cls, post: CalendarPost, zone: tzinfo, now: datetime) -> "CalendarEntry":
+    def from_post(cls, post: CalendarPost, zone: tzinfo, now: datetime) -> "CalendarEntry":
         at = parse(post.at)
         status = PostStatus(post.status)
         outcomes = (
@@ -301,7 +301,7 @@ def _cell(
         at=str(shown.day) if hour is None else f"{shown.day}T{hour:02}:00",
         is_past=end <= visit.now,
         is_skipped=begin >= end,
-        entries=[CalendarEntry.of(post, visit.zone, visit.now) for post in found.posts],
+        entries=[CalendarEntry.from_post(post, visit.zone, visit.now) for post in found.posts],
         more=found.more,
         more_path="/posts?"
         + urlencode({"scheduledAfter": found.begins_at, "scheduledBefore": last, "orAccepted": "on"}),

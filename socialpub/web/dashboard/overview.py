@@ -68,7 +68,7 @@ async def front(request: Request) -> Answer | None:
 @page()
 async def show(rt: Runtime, visit: Visit) -> Answer:
     needs, flow = alerts.load_alert_facts(rt), read_flow(rt)
-    entries = [CalendarEntry.of(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
+    entries = [CalendarEntry.from_post(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
     groups = _fold(entries)[:MAX_PENDING]
     profile_counts = profile_rows.count_by_provider_and_status(rt.reader)
     steps = {

@@ -62,7 +62,7 @@ async def rename(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def set_options(rt: Runtime, visit: Visit) -> Answer:
     profile = profiles.get(rt.reader, visit.params["profileId"])
-    given = option_fields.read(visit.form, profile.provider)
+    given = option_fields.read_options(visit.form, profile.provider)
     try:
         profiles.check_options(rt, profile, given)  # before the write, so that hints name the dashboard
         await rt.write_soon(profiles.replace_options, profile.id, given)
@@ -128,13 +128,13 @@ async def _page(
     known = await form_page.ask_choices(visit, profiles.get(rt.reader, row.id), shown) if asks else None
     limits = provider.app_limits()
     defaults = option_fields.UNAUDITED if limits else {}
-    fields = option_fields.fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)
+    fields = option_fields.build_fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)
     return visit.show(
         "profile.html",
         http_status=400 if errors or problem else 200,
         profile=row,
         label=provider.label,
-        picture=avatars.list_versions(rt).get(row.id),
+        avatar_version=avatars.list_versions(rt).get(row.id),
         warning=upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD),
         missing=provider.oauth.missing_scopes(frozenset((row.scopes or "").split())),
         queue=profile_queue.summarize(rt, row.id),

@@ -50,8 +50,8 @@ def test_errors_appear_at_their_fields_and_the_input_stays(
 ) -> None:
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     owner.open("/compose")
-    no_picture = tmp_path / "notes.png"
-    no_picture.write_bytes(b"these are words")
+    no_image = tmp_path / "notes.png"
+    no_image.write_bytes(b"these are words")
     page = owner.press(
         "Publish",
         {
@@ -60,7 +60,7 @@ def test_errors_appear_at_their_fields_and_the_input_stays(
             "#when": "at",
             "Time": "2020-01-01T10:00",
             "Title": "A title",
-            "Media": [media.jpeg(tmp_path / "good.jpg"), no_picture],
+            "Media": [media.jpeg(tmp_path / "good.jpg"), no_image],
         },
     )
     assert page.status == 400

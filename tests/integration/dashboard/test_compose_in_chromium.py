@@ -328,8 +328,8 @@ def test_on_a_phone_publish_and_check_stay_visible_and_the_preview_comes_before_
 
 def test_a_cover_can_be_chosen_or_uploaded_with_the_form(page: Page, photos: list[Path], tmp_path: Path) -> None:
     tick(page, "pinterest")
-    film = media.video_mp4(tmp_path / "waves.mp4", 4.0, width=320, height=240)
-    page.get_by_label("Media", exact=True).set_input_files(film)
+    clip = media.video_mp4(tmp_path / "waves.mp4", 4.0, width=320, height=240)
+    page.get_by_label("Media", exact=True).set_input_files(clip)
     expect(items(page)).to_have_count(1)
     group = page.get_by_role("group", name="Pinterest")
     group.get_by_label("Board", exact=True).select_option(index=1)

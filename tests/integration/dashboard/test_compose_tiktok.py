@@ -308,10 +308,10 @@ def test_drafts_are_offered_first_until_the_app_is_audited(
 def test_copy_caption_appears_only_for_a_video_draft(
     owner: Tab, rt: Runtime, tiktok: str, video: Path, tmp_path: Path
 ) -> None:
-    film = DraftMedia(artifact(rt, video, "video/mp4"))
+    clip = DraftMedia(artifact(rt, video, "video/mp4"))
     photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg"))
     sent, direct = {"mode": "draft"}, {"privacyLevel": "SELF_ONLY"}
-    for options, item, body in ((direct, film, "Evening"), (sent, photo, "Evening"), (sent, film, None)):
+    for options, item, body in ((direct, clip, "Evening"), (sent, photo, "Evening"), (sent, clip, None)):
         post = accept(rt, tiktok, body=body, media=(item,), options={"tiktok": options})
         assert not owner.open(f"/posts/{post}").has_button("Copy caption"), options
 

@@ -52,9 +52,9 @@ def test_a_file_is_reserved_sent_and_completed(owner: Tab, photo: bytes) -> None
 
 
 def test_the_response_contains_the_length_of_a_video(owner: Tab, tmp_path: Path) -> None:
-    film = media.video_mp4(tmp_path / "a.mp4", 0.5).read_bytes()
-    reservation = reserve(owner, film, "video/mp4", "a.mp4").data
-    put(owner, reservation, film)
+    clip = media.video_mp4(tmp_path / "a.mp4", 0.5).read_bytes()
+    reservation = reserve(owner, clip, "video/mp4", "a.mp4").data
+    put(owner, reservation, clip)
     artifact = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]}).data
     assert (artifact["kind"], artifact["durationSeconds"]) == ("video", pytest.approx(0.5, abs=0.1))
 

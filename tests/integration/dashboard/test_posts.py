@@ -253,14 +253,14 @@ def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
 
 
 def test_the_page_of_a_post_shows_removed_files_and_missing_alt_texts(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
-    film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
-    post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(film),))
+    clip = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
+    post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(clip),))
     page = owner.open(f"/posts/{post}")
     assert page.title == "Post: Post without text (1 video) – socialpub"
     (video,) = page.root.all("video")
     assert video.attributes["src"].startswith("../storage/media/") and video.attributes["preload"] == "none"
     assert "No alt text" in page.text
-    rt.db.write(lambda tx: tx.update("artifact", film, removed_at=tx.stamp, storage_key=None))
+    rt.db.write(lambda tx: tx.update("artifact", clip, removed_at=tx.stamp, storage_key=None))
     page = owner.open(f"/posts/{post}")
     assert not page.root.all("video") and "This video was removed." in page.text
     assert "1 video, removed" in owner.open("/posts").text

@@ -44,8 +44,8 @@ def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monke
 
 
 def test_a_video_is_shown_by_its_first_frame(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
-    film = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
-    assert Image.open(io.BytesIO(owner.ask("GET", address(film)).body)).size == (128, 96)
+    video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
+    assert Image.open(io.BytesIO(owner.ask("GET", address(video)).body)).size == (128, 96)
 
 
 def test_a_file_without_an_image_shows_a_placeholder(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
@@ -54,10 +54,10 @@ def test_a_file_without_an_image_shows_a_placeholder(rt: Runtime, owner: Tab, tm
     path.write_bytes(path.read_bytes()[:300])  # the disk lost the rest
     for _ in range(2):
         reply = owner.ask("GET", address(photo))
-        assert (reply.status, "no_picture" in reply.headers["location"]) == (303, True)
+        assert (reply.status, "no_image" in reply.headers["location"]) == (303, True)
     (empty,) = kept(rt)
     assert empty.stat().st_size == 0, "it is not tried again and again"
-    assert "no_picture" in owner.ask("GET", address("not-an-id")).headers["location"]
+    assert "no_image" in owner.ask("GET", address("not-an-id")).headers["location"]
 
 
 def test_a_thumbnail_is_removed_with_its_file(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ UPLOAD = f"{FIELD}.file"
 
 
 @pytest.fixture
-def film(tmp_path: Path) -> Path:
+def video(tmp_path: Path) -> Path:
     return media.video_mp4(tmp_path / "waves.mp4", 4.0, width=320, height=240)
 
 
@@ -107,10 +107,10 @@ def options_of(rt: Runtime) -> dict[str, object]:
 
 
 def test_uploaded_images_are_offered_newest_first(
-    owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str
+    owner: Tab, rt: Runtime, tmp_path: Path, video: Path, pins: str
 ) -> None:
     shown = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("first", "second")]
-    artifact(rt, film, "video/mp4")
+    artifact(rt, video, "video/mp4")
     page = owner.open("/compose")
     assert list(radios(page)) == ["None", "second.jpg", "first.jpg"]
     assert chosen(page) == "None"
@@ -120,12 +120,12 @@ def test_uploaded_images_are_offered_newest_first(
 
 
 def test_a_chosen_cover_is_published_with_the_video(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, film: Path, pins: str
+    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, video: Path, pins: str
 ) -> None:
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
-    page = owner.press("Check", {"Text": "Waves", "Media": film, "Board": board, FIELD: cover})
+    page = owner.press("Check", {"Text": "Waves", "Media": video, "Board": board, FIELD: cover})
     assert (page.role("alert"), chosen(page)) == ("", "cover.jpg")
     owner.press("Publish")
     assert options_of(rt)["coverArtifactId"] == cover
@@ -133,10 +133,10 @@ def test_a_chosen_cover_is_published_with_the_video(
     assert len(world.pinterest.pins) == 1
 
 
-def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str) -> None:
+def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path, video: Path, pins: str) -> None:
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
-    sent = {"Text": "Waves", "Media": film, "Board": board, UPLOAD: media.jpeg(tmp_path / "cover.jpg")}
+    sent = {"Text": "Waves", "Media": video, "Board": board, UPLOAD: media.jpeg(tmp_path / "cover.jpg")}
     page = owner.press("Check", sent)
     assert (page.role("alert"), chosen(page)) == ("", "cover.jpg")
     items = [one for one in page.root.all("li") if one.attributes.get("data-artifact")]
@@ -145,19 +145,19 @@ def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path,
     assert options_of(rt)["coverArtifactId"] == radios(page)["cover.jpg"].attributes["value"]
 
 
-def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: Tab, film: Path, pins: str) -> None:
+def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: Tab, video: Path, pins: str) -> None:
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
-    page = owner.press("Publish", {"Text": "Waves", "Media": film, "Board": board, UPLOAD: film})
+    page = owner.press("Publish", {"Text": "Waves", "Media": video, "Board": board, UPLOAD: video})
     assert page.status == 400
     assert "must name an image" in page.role("alert")
     assert page.links()["Pinterest, Cover image"].endswith("#options-pinterest-coverArtifactId")
 
 
-def test_an_edit_keeps_or_removes_the_cover(owner: Tab, rt: Runtime, tmp_path: Path, film: Path, pins: str) -> None:
+def test_an_edit_keeps_or_removes_the_cover(owner: Tab, rt: Runtime, tmp_path: Path, video: Path, pins: str) -> None:
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     options = {"pinterest": {"boardId": "1", "coverArtifactId": cover}}
-    video = artifact(rt, film, "video/mp4")
+    video = artifact(rt, video, "video/mp4")
     at = rt.now() + timedelta(days=1)
     post = accept(rt, pins, body="Waves", media=(DraftMedia(video),), at=at, options=options)
     page = owner.open(f"/posts/{post}/edit")

@@ -30,7 +30,7 @@ def sent_back(network: str, shown: dict[str, Any], known: NetworkChoices | None 
         key: ["", *one.ticked] if one.control == "boxes" else next(
             (choice.value for choice in one.choices if one.is_chosen(choice)), one.value
         )
-        for key, one in option_fields.fields(network, shown, known=known).items()
+        for key, one in option_fields.build_fields(network, shown, known=known).items()
     }  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def test_every_option_and_every_value_has_a_name_for_people() -> None:
     ],
 )  # fmt: skip
 def test_an_unchanged_form_returns_the_stored_options(network: str, stored: dict[str, Any]) -> None:
-    given = option_fields.read(form(network, **sent_back(network, stored)), network)
+    given = option_fields.read_options(form(network, **sent_back(network, stored)), network)
     assert given == stored
     provider = build(ProvidersSection())[network]
     assert provider.read_options(given) == (stored, [])
@@ -62,16 +62,16 @@ def test_an_unchanged_form_returns_the_stored_options(network: str, stored: dict
 def test_what_x_has_closed_is_offered_nowhere_and_shown_where_it_is_set() -> None:
     closed = {"quotePostId", "communityId", "shareWithFollowers"}
     assert closed == {option.name for option in OPTIONS["x"] if option.closed}
-    assert closed.isdisjoint(option_fields.fields("x", {"shareWithFollowers": False}))
-    assert option_fields.fields("x", {"communityId": "7"})["communityId"].value == "7"
-    assert option_fields.read(form("x", communityId="7"), "x") == {"communityId": "7"}
+    assert closed.isdisjoint(option_fields.build_fields("x", {"shareWithFollowers": False}))
+    assert option_fields.build_fields("x", {"communityId": "7"})["communityId"].value == "7"
+    assert option_fields.read_options(form("x", communityId="7"), "x") == {"communityId": "7"}
 
 
 def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
-    assert option_fields.read(form("tiktok", disableComment=""), "tiktok") == {}
-    assert option_fields.read(form("tiktok", disableComment="false"), "tiktok") == {"disableComment": False}
-    assert option_fields.read(form("x"), "tiktok") == {}
-    fields = option_fields.fields("tiktok", {}, stored={"disableComment": False}, blank="Profile default")
+    assert option_fields.read_options(form("tiktok", disableComment=""), "tiktok") == {}
+    assert option_fields.read_options(form("tiktok", disableComment="false"), "tiktok") == {"disableComment": False}
+    assert option_fields.read_options(form("x"), "tiktok") == {}
+    fields = option_fields.build_fields("tiktok", {}, stored={"disableComment": False}, blank="Profile default")
     assert [one.label for one in fields["disableComment"].choices] == [
         "Profile default: allowed",
         "Allowed",
@@ -82,11 +82,13 @@ def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
 
 
 def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
-    assert option_fields.read(form("tiktok", disableComment=["true", "false"]), "tiktok") == {"disableComment": False}
-    assert option_fields.read(form("tiktok", disableComment=["true"]), "tiktok") == {"disableComment": True}
+    assert option_fields.read_options(form("tiktok", disableComment=["true", "false"]), "tiktok") == {
+        "disableComment": False
+    }
+    assert option_fields.read_options(form("tiktok", disableComment=["true"]), "tiktok") == {"disableComment": True}
     boxes = form("pinterest", aiDisclosures=["", "AI_MODIFIED", "SYNTHETIC_PERFORMER"])
-    assert option_fields.read(boxes, "pinterest") == {"aiDisclosures": ["AI_MODIFIED", "SYNTHETIC_PERFORMER"]}
-    assert option_fields.read(form("pinterest", aiDisclosures=[""]), "pinterest") == {}
+    assert option_fields.read_options(boxes, "pinterest") == {"aiDisclosures": ["AI_MODIFIED", "SYNTHETIC_PERFORMER"]}
+    assert option_fields.read_options(form("pinterest", aiDisclosures=[""]), "pinterest") == {}
 
 
 @pytest.mark.parametrize(
@@ -103,11 +105,11 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
     ],
 )
 def test_errors_appear_at_the_field_and_the_input_stays(network: str, key: str, typed: str, said: str) -> None:
-    given = option_fields.read(form(network, **{key: typed}), network)
+    given = option_fields.read_options(form(network, **{key: typed}), network)
     provider = build(ProvidersSection())[network]
     _, problems = provider.read_options(given)
     errors = option_fields.errors_of(network, [FieldError(one.path, one.message) for one in problems])
-    field = option_fields.fields(network, given, errors=errors)[key]
+    field = option_fields.build_fields(network, given, errors=errors)[key]
     assert (field.error or "").startswith(said)
     assert typed in (field.value, *field.ticked)
 
@@ -118,16 +120,16 @@ def test_a_section_counts_on_its_own_board_only() -> None:
     stored = {"boardId": "5001", "boardSectionId": "7001"}
     untouched = sent_back("pinterest", stored, known)
     assert untouched["boardSectionId"] == "5001/7001"
-    assert option_fields.read(form("pinterest", **untouched), "pinterest") == stored
+    assert option_fields.read_options(form("pinterest", **untouched), "pinterest") == stored
     moved = form("pinterest", boardId="5002", boardSectionId="5001/7001")
-    assert option_fields.read(moved, "pinterest") == {"boardId": "5002"}
+    assert option_fields.read_options(moved, "pinterest") == {"boardId": "5002"}
     typed = form("pinterest", boardId="5002", boardSectionId="7009")
-    assert option_fields.read(typed, "pinterest") == {"boardId": "5002", "boardSectionId": "7009"}
+    assert option_fields.read_options(typed, "pinterest") == {"boardId": "5002", "boardSectionId": "7009"}
 
 
 def test_options_that_the_account_turns_off_are_locked_with_the_reason() -> None:
     known = form_page.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
-    fields = option_fields.fields("tiktok", {}, known=known)
+    fields = option_fields.build_fields("tiktok", {}, known=known)
     assert fields["disableComment"].locked == "The account's settings turn comments off."
     assert fields["disableDuet"].locked is None
     assert fields["disableStitch"].locked == "The account's settings turn stitches off."
@@ -135,7 +137,7 @@ def test_options_that_the_account_turns_off_are_locked_with_the_reason() -> None
 
 def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced() -> None:
     known = NetworkChoices({"privacyLevel": [OptionChoice("SELF_ONLY", "Only me")]}, {"disableDuet": "Off."})
-    fields = option_fields.fields("tiktok", {"privacyLevel": "PUBLIC_TO_EVERYONE"}, known=known)
+    fields = option_fields.build_fields("tiktok", {"privacyLevel": "PUBLIC_TO_EVERYONE"}, known=known)
     assert [one.label for one in fields["privacyLevel"].choices] == [
         "Not set", "Only me", "Everyone (not available now)",
     ]  # fmt: skip
@@ -149,5 +151,5 @@ def test_every_type_of_option_has_a_control() -> None:
     known = {one.type for table in OPTIONS.values() for one in table}
     assert known == set(OptionType), "a type that no table has is one that no form has shown"
     for network in PROVIDERS:
-        for one in option_fields.fields(network, {}).values():
+        for one in option_fields.build_fields(network, {}).values():
             assert one.control in ("select", "boxes", "text", "number", "url")

@@ -52,7 +52,7 @@ class CheckResult:
         return not self.is_bad and (not self.messages.problems or (anyway and self.messages.may_publish_anyway))
 
 
-async def check(
+async def check_form(
     rt: Runtime,
     form: ComposeForm,
     context: FormContext,

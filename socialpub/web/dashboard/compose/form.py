@@ -125,7 +125,7 @@ class ComposeForm:
         return {name: options for name, options in given.items() if options}
 
 
-def read(form: Form, zone: tzinfo) -> ComposeForm:
+def read_form(form: Form, zone: tzinfo) -> ComposeForm:
     artifacts = dict.fromkeys(one for one in map(parse_id, form.texts("artifact")) if one)
     return ComposeForm(
         form_id=form.text(submissions.FIELD)[: submissions.MAX_ID_LETTERS] or submissions.new_id(),
@@ -136,7 +136,7 @@ def read(form: Form, zone: tzinfo) -> ComposeForm:
         time=form.text("time").strip(),
         zone=form.text("zone") or times.zone_name(zone),
         which=form.text("which"),
-        options={name: option_fields.read(form, name) for name in PROVIDERS},
+        options={name: option_fields.read_options(form, name) for name in PROVIDERS},
         disclosed=form.ticked(DISCLOSED),
         base=FormBase.read(form),
         twice=parse_id(form.text("twice")) or "",
@@ -144,7 +144,7 @@ def read(form: Form, zone: tzinfo) -> ComposeForm:
     )
 
 
-def of_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeForm:
+def from_post(post: Mapping[str, Any], zone: tzinfo, *, whole: bool) -> ComposeForm:
     """Return a form with the content of this post. Without `whole`, time and single-use options are left out."""
     options: dict[str, Mapping[str, Any]] = {}
     for delivery in post["deliveries"]:

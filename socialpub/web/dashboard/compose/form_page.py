@@ -324,7 +324,7 @@ async def untouched(visit: Visit, form: ComposeForm, context: FormContext) -> Co
         choices |= {key: "true" if chosen.get(key) is True else "false" for key in creator.BRANDS}
         sent += [(f"{option_fields.PREFIX}tiktok.{key}", value) for key, value in choices.items()]
         sent += option_fields.untouched({key: shown["tiktok"][key] for key in TIKTOK_MORE})
-    return replace(form, options={name: option_fields.read(Form(sent), name) for name in PROVIDERS})
+    return replace(form, options={name: option_fields.read_options(Form(sent), name) for name in PROVIDERS})
 
 
 async def _fields(
@@ -355,7 +355,9 @@ def _options(
     start = f"options-{network}-"
     errors = {anchor.removeprefix(start): text for anchor, text in at_field.items() if anchor.startswith(start)}
     shown = form.options.get(network, {})
-    return option_fields.fields(network, shown, stored=stored, blank="Profile default", errors=errors, known=known)
+    return option_fields.build_fields(
+        network, shown, stored=stored, blank="Profile default", errors=errors, known=known
+    )
 
 
 async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:

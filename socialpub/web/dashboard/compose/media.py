@@ -263,5 +263,5 @@ async def thumbnail(rt: Runtime, visit: Visit) -> Answer:
     """Send a JPEG of an image or of the first frame of a video, at most 320 pixels wide."""
     made = await thumbnails.load(rt, visit.params["artifactId"])
     if made is None:
-        return visit.go(files.static_url("no_picture.svg"))
+        return visit.go(files.static_url("no_image.svg"))
     return visit.show_image(made)

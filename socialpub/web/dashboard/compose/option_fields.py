@@ -1,8 +1,8 @@
 """Convert the options of a network to form fields and back, with the option tables of the API.
 
-A field has the name `options.<network>.<key>`. `fields` creates the fields of a network, which `_option_fields.html`
-renders. `read` returns the value of `providerOptions.<network>` in the API. Text that is not valid stays text, so that
-the option table reports the error and the field shows the text again.
+A field has the name `options.<network>.<key>`. `build_fields` creates the fields of a network.
+`read_options` returns the value of `providerOptions.<network>` in the API. Invalid text stays text, so that the option
+table reports the error and the field shows the text again.
 
 The last value of a name counts. A blank field means the profile's default, so a boolean has three states. A checkbox
 therefore has a hidden field with the same name and the value of the empty box before it. Artifacts are chosen from a
@@ -188,7 +188,7 @@ class OptionField:
         return choice.value == self.value or (self.key == SECTION and choice.value.endswith(f"/{self.value}"))
 
 
-def fields(
+def build_fields(
     network: str,
     shown: Mapping[str, Any],
     *,
@@ -239,7 +239,7 @@ def fields(
     return found
 
 
-def read(form: Form, network: str) -> dict[str, Any]:
+def read_options(form: Form, network: str) -> dict[str, Any]:
     """Return the options of the form, without blank options."""
     found: dict[str, Any] = {}
     for option in OPTIONS[network]:

@@ -58,7 +58,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         form, messages = _failed(visit, post, outlook)
     elif visit.query.text("from"):
         post = load_post(rt, visit.query.text("from"))
-        form = replace(compose_form.of_post(post, visit.zone, whole=False), twice=post["id"])
+        form = replace(compose_form.from_post(post, visit.zone, whole=False), twice=post["id"])
     known = [row.id for row in context.connected]
     wanted = [one for text in visit.query.texts("profiles") for one in text.split(",")] or form.profiles
     form = replace(form, profiles=tuple(one for one in known if one in wanted))
@@ -77,7 +77,7 @@ def _failed(visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeFor
     # A reconnected account can have a new profile.
     found = (profile_rows.connected(visit.rt.reader, row.provider, row.account_id) for row in outlook.certain)
     form = replace(
-        compose_form.of_post(failed, visit.zone, whole=True),
+        compose_form.from_post(failed, visit.zone, whole=True),
         profiles=tuple(one for one in found if one),
         again=post["id"],
     )
@@ -91,7 +91,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
     if received is None:
         return None
     with received:
-        form = compose_form.read(received.form, visit.zone)
+        form = compose_form.read_form(received.form, visit.zone)
         if received.form.text("do") == "copy":
             return await _copy(visit, form, received)
         sent = [[name, text] for name, text in received.form.fields if name not in (security.CSRF_FIELD, "do")]
@@ -177,7 +177,7 @@ async def _handle(
     if only_changed:
         checked = check.check_files(kept.refused)
     else:
-        checked = await check.check(visit.rt, merge(form), context, kept.refused, editing=editing)
+        checked = await check.check_form(visit.rt, merge(form), context, kept.refused, editing=editing)
     acts = sent.text("do").partition(":")[0] in ("publish", "anyway", SAVE) and not only_changed
     if acts and checked.may_be_done(anyway=sent.text("do") == "anyway"):
         assert checked.draft is not None
@@ -195,12 +195,12 @@ async def _handle(
 
 @page()
 async def check_live(rt: Runtime, visit: Visit) -> Answer:
-    form = compose_form.read(visit.form, visit.zone)
+    form = compose_form.read_form(visit.form, visit.zone)
     messages = Messages()
     async with visit.request.state.live_checks:
         if form.profiles and (form.body.strip() or form.media):  # an empty form has no problems
             context = await load_context(visit, only=form.profiles)
-            checked = await check.check(rt, form, context, editing=visit.form.text("editing"))
+            checked = await check.check_form(rt, form, context, editing=visit.form.text("editing"))
             messages = checked.messages
         previews = await form_page.form_previews(rt, form)
     return visit.show("_checked.html", form=form, messages=messages, previewed=previews)
@@ -212,7 +212,7 @@ async def check_live(rt: Runtime, visit: Visit) -> Answer:
 @page()
 async def edit_form(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
-    form = compose_form.of_post(post, visit.zone, whole=True)
+    form = compose_form.from_post(post, visit.zone, whole=True)
     context = await load_context(visit, refresh=True, only=form.profiles)
     try:
         check_changeable(rt, post)
@@ -231,8 +231,8 @@ async def save(rt: Runtime, visit: Visit) -> Answer | None:
         post = load_post(rt, visit.params["postId"])
         if received.form.text("do") == KEEP:
             return visit.go(f"/posts/{post['id']}", status=submissions.KEPT)
-        present = compose_form.of_post(post, visit.zone, whole=True)
-        form = replace(compose_form.read(received.form, visit.zone), profiles=present.profiles)
+        present = compose_form.from_post(post, visit.zone, whole=True)
+        form = replace(compose_form.read_form(received.form, visit.zone), profiles=present.profiles)
         context = await load_context(visit, only=form.profiles)
         base = form.base or await _base(visit, post, present, context)
         form = replace(form, base=base)
@@ -273,7 +273,7 @@ async def _ask(
     """Show both versions and ask which to keep."""
     rt = visit.rt
     post = load_post(rt, post_id)
-    present = await form_page.untouched(visit, compose_form.of_post(post, visit.zone, whole=True), context)
+    present = await form_page.untouched(visit, compose_form.from_post(post, visit.zone, whole=True), context)
     now = _values(rt, present, context)
     if all(mark(sent.get(name)) == mark(now.get(name)) for name in fields):
         return visit.go(f"/posts/{post_id}", status=EDITED)  # the same form was submitted twice

@@ -1,4 +1,4 @@
-"""The locked requirements: who only runs socialpub installs nothing else, and both files mean the same versions."""
+"""The locked requirements: the runtime needs no tools, and both files have the same versions."""
 
 import json
 import re

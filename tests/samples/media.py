@@ -1,7 +1,6 @@
-"""Small real images and videos, made on the spot: what phones, cameras and editors write.
+"""Small images and videos, as phones, cameras and editors write them.
 
-Every function writes one file to the path it is given and returns the path. Nothing here needs the network, and the
-same arguments give the same picture. The files that lie about themselves are in `hostile.py`.
+Every function writes one file and returns its path. The same arguments give the same file. `hostile.py` has bad files.
 """
 
 import io

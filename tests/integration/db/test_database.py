@@ -1,4 +1,4 @@
-"""The database file: its connections, the room in it that was freed, and its write-ahead log."""
+"""The database file: connections, free pages, and the write-ahead log."""
 
 import json
 import sqlite3

@@ -1,4 +1,4 @@
-"""The delivery history as its owner reads it, and as a file for a spreadsheet."""
+"""The delivery log: filtered pages, and the export for a spreadsheet."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""Migrations: they make the tables of `db/models.py`, and a database of a former version keeps what it knew."""
+"""Migrations create the tables of `db/models.py` and keep the data of former versions."""
 
 import json
 import re

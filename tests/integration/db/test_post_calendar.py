@@ -1,4 +1,4 @@
-"""A calendar: every post on its day, as the reader's time zone has it."""
+"""The calendar has every post on its day in the reader's time zone."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

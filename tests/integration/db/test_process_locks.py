@@ -1,4 +1,4 @@
-"""Locks between processes: opening a lock file and locking it are two calls, and others may act between them."""
+"""Locks between processes, also if another process acts between opening and locking a file."""
 
 import fcntl
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Before a database is brought up to date it is copied; what fails or dies on the way leaves one side or the other."""
+"""An upgrade backs up the database first. A failed upgrade leaves the former or the new state."""
 
 import shutil
 import signal

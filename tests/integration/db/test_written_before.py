@@ -1,4 +1,4 @@
-"""How old something is, though the clock may have been set since it was written."""
+"""The age of a row is correct, even if the clock was set since."""
 
 import itertools
 from datetime import timedelta

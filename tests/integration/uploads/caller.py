@@ -1,4 +1,4 @@
-"""Somebody who calls the application: whole requests, requests in pieces, and requests that are never finished."""
+"""A caller of the application: complete requests, requests in pieces, and aborted requests."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Complete: one PUT is examined as a whole, and what it is is said once and for ever (contract 5.5)."""
+"""Completing an upload inspects one PUT, and the result is final (contract 5.5)."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A decoder that a hostile file has taken over sees one file, and opens no socket and starts no program."""
+"""A compromised decoder can read one file, and can open no socket and start no program."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The child that decodes: what it answers, what becomes of it, and that the asking process stays as it was."""
+"""The decoder process: its answers, its end, and its isolation from the parent process."""
 
 import asyncio
 import errno
@@ -196,7 +196,7 @@ def test_with_strict_overcommit_a_decoding_error_may_be_missing_memory(
     monkeypatch.setattr(client, "_COMMAND", _real_child(REFUSES_MEMORY))
     with pytest.raises(MediaRejected):
         client.inspect_file(path, "image/png", MediaLimits())
-    strict = "process._promises_are_kept = lambda: True"
+    strict = "process._has_strict_overcommit = lambda: True"
     monkeypatch.setattr(client, "_COMMAND", _real_child(f"{REFUSES_MEMORY}; {strict}"))
     with pytest.raises(client.DecoderFailed, match="too little memory"):
         client.inspect_file(path, "image/png", MediaLimits())

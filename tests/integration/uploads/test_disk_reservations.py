@@ -1,4 +1,4 @@
-"""Uploads never take the last of the disk: what is on its way is counted, and rows keep their room (contract 5.4)."""
+"""Uploads in progress never fill the disk, and rows always have space (contract 5.4)."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A post and its files in one form: all of it, or nothing (spec 4.2, contract 5.8)."""
+"""A form with a post and its files is accepted or rejected as a whole (spec 4.2, contract 5.8)."""
 
 import asyncio
 import errno

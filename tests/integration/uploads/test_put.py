@@ -1,4 +1,4 @@
-"""The PUT: streamed to the disk, compared with its reservation, and harmless when it goes wrong (contract 5.3, 5.4)."""
+"""A PUT streams bytes to the disk and checks them, and a failed PUT changes nothing (contract 5.3, 5.4)."""
 
 import asyncio
 import errno

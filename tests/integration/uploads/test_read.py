@@ -1,4 +1,4 @@
-"""Reading: signed, ranged, and harmless in a browser (contract 5.6)."""
+"""Reading a file: signatures, ranges, and headers for browsers (contract 5.6)."""
 
 from pathlib import Path
 

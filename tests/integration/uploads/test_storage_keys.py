@@ -1,4 +1,4 @@
-"""A row may come from a stranger's database: what it calls a storage key never leads out of the media folder."""
+"""A storage key of a foreign database never leads out of the media folder."""
 
 from pathlib import Path
 

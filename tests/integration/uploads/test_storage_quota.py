@@ -1,4 +1,4 @@
-"""A quota for media: new files are refused clearly when it is used up, and nothing that was accepted suffers."""
+"""A full quota rejects new files and does not affect accepted posts."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The line that a person types for a command: a service, a container and a checkout each need their own."""
+"""The commands for a service, a container and a checkout."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""`secret.key` as it is read: what is wrong with the file, and the command that puts it right."""
+"""Errors of `secret.key`, and the commands that fix them."""
 
 import os
 from pathlib import Path

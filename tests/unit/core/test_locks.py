@@ -1,4 +1,4 @@
-"""A semaphore that is fair by key, and a memory budget that no process exceeds."""
+"""A semaphore that is fair by key, and a memory budget for all processes."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Log lines: readable by a person or a machine, bound to what they belong to, and without a secret."""
+"""Log lines for people and machines, with bound fields and without secrets."""
 
 import asyncio
 import io

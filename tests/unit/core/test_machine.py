@@ -1,4 +1,4 @@
-"""What the machine gives a process: memory within its control group, few heaps, and systemd's sockets."""
+"""The memory of the machine, the number of heaps, and reports to systemd."""
 
 import os
 import platform

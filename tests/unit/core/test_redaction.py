@@ -1,4 +1,4 @@
-"""Text is safe to show: no secret, and no character that steers a terminal."""
+"""Redacted text contains no secret and no control character."""
 
 import json
 import time

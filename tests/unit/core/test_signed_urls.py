@@ -1,4 +1,4 @@
-"""Signed URLs: each good for one purpose, one file, one while."""
+"""A signed URL is valid for one purpose, one file and a limited time."""
 
 from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit

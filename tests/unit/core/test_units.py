@@ -1,4 +1,4 @@
-"""Durations and sizes as people write them."""
+"""Durations and sizes as texts."""
 
 from datetime import UTC, datetime, timedelta
 

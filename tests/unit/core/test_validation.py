@@ -1,4 +1,4 @@
-"""What is wrong with given data is said in one wording."""
+"""Messages about invalid data."""
 
 from datetime import timedelta
 from typing import Annotated, Any, Literal

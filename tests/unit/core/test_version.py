@@ -1,4 +1,4 @@
-"""One version for each state of the source: from git in a checkout, from metadata in what was built of it."""
+"""The version in a checkout, a source distribution and an installed package."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""Short ways to ask what a file is, and why it is rejected."""
+"""Short functions that inspect a file."""
 
 from pathlib import Path
 

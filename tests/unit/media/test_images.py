@@ -1,4 +1,4 @@
-"""Images are decoded frame by frame: real ones pass with true figures, damaged and too large ones do not."""
+"""Images are decoded frame by frame. Damaged and too large images are rejected."""
 
 import io
 from collections.abc import Callable

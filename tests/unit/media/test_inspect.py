@@ -1,4 +1,4 @@
-"""What a file is: real ones keep their type, hostile are rejected with a reason that names it."""
+"""Real files keep their type, and hostile files are rejected with a reason."""
 
 from collections.abc import Callable
 from pathlib import Path

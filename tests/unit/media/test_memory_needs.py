@@ -1,4 +1,4 @@
-"""What a file will need, from its first bytes."""
+"""The estimated memory for a file, from its first bytes."""
 
 from collections.abc import Callable
 from pathlib import Path

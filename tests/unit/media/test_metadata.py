@@ -1,4 +1,4 @@
-"""What only describes an image is removed from its file; what shows it stays, byte for byte."""
+"""Metadata are removed from an image file, and its pixels stay byte for byte."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Making a picture fit: upright, of a type that is taken, no smaller and no worse than it has to be."""
+"""A fitted image is upright, has an accepted type, and is as large and good as the limits allow."""
 
 import io
 from pathlib import Path

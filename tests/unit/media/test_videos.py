@@ -1,4 +1,4 @@
-"""Videos are inspected through their container: real ones pass with true figures."""
+"""Videos are inspected through their container."""
 
 from collections.abc import Callable
 from pathlib import Path

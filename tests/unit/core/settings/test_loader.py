@@ -1,4 +1,4 @@
-"""The configuration: file, environment and files of secrets, checked and frozen before anything starts."""
+"""Loading the configuration from the file, the environment and files of secrets."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""A wrong configuration is explained by key and line, and never by the value of a secret."""
+"""Messages about a wrong configuration name key and line, and contain no secret."""
 
 import tomllib
 

@@ -1,4 +1,4 @@
-"""The networks' sections: where bytes may be sent, and the redirect address."""
+"""The networks' sections: upload hosts, scopes and redirect URLs."""
 
 import pytest
 

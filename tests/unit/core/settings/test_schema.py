@@ -1,4 +1,4 @@
-"""What each value may be, in the words of its section, and values that depend on each other."""
+"""The accepted values of each key, and keys that depend on each other."""
 
 from datetime import timedelta
 from hashlib import sha256

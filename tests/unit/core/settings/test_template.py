@@ -1,4 +1,4 @@
-"""What `socialpub init` writes."""
+"""The files that `socialpub init` creates."""
 
 import os
 import stat

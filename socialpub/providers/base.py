@@ -399,8 +399,6 @@ class Provider(ABC):
     def account_url(self, username: str | None) -> str:
         """Return the account's public page, or the network's front page without a name."""
 
-    # --- before a post is accepted -----------------------------------------------------------------------------------
-
     def read_options(self, given: Mapping[str, Any]) -> tuple[options.Options, list[FieldError]]:
         """Return canonical options, and an error for each wrong option."""
         return options.read_options(self.name, self.option_table, given)
@@ -428,8 +426,6 @@ class Provider(ABC):
     def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
         """Return the network's restrictions of this app, or of a post with the options `chosen`; None: none."""
         return None
-
-    # --- publishing --------------------------------------------------------------------------------------------------
 
     @abstractmethod
     def plan(self, content: Content, options: Mapping[str, Any], /) -> Sequence[Step]:

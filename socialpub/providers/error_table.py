@@ -40,8 +40,6 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
-    """An error body, read by a function of its network."""
-
     message: str
     """The message for people, with possible tokens masked; `""` when there is none."""
     code: str | None = None

@@ -239,7 +239,6 @@ class Http:
 
 
 def _at(url: httpx2.URL, address: str | None) -> tuple[httpx2.URL, dict[str, str]]:
-    """Return the URL to connect to, and the header with the original name. The certificate must match that name."""
     return (url, {}) if address is None else (url.copy_with(host=address), {"host": url.netloc.decode("ascii")})
 
 

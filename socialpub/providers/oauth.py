@@ -48,7 +48,6 @@ def read_tokens(found: Mapping[str, Any], refresh_expires_in: str = "refresh_exp
 
 
 def pkce_challenge(verifier: str) -> str:
-    """Return the S256 challenge of RFC 7636."""
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
@@ -92,7 +91,6 @@ class RedirectRules:
     max_characters: int | None = None
 
     def find(self, address: str) -> RedirectRow | None:
-        """Return the row of this address; None when the network does not accept it."""
         parts = urlsplit(address)
         if self.max_characters is not None and len(address) > self.max_characters:
             return None

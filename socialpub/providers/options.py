@@ -177,7 +177,6 @@ _nearest = lru_cache(maxsize=256)(nearest)
 
 
 def _wrong(option: Option, value: Any) -> str | None:
-    """Return the rest of the sentence "<key> …" when the value does not fit."""
     match option.type:
         case OptionType.BOOLEAN:
             fault = None if isinstance(value, bool) else f"must be true or false, not {_show(value)}"
@@ -248,7 +247,7 @@ def _wrong_choices(option: Option, value: Any) -> str | None:
     if not isinstance(value, list):
         return f"must be a list of {', '.join(option.values)}, not {_show(value)}"
     if not value:
-        return f"must not be empty, but a list of {', '.join(option.values)}"
+        return f"must not be empty: use at least one of {', '.join(option.values)}"
     unknown = [one for one in value if one not in option.values]
     if unknown:
         return _not_among(option.values, unknown[0], "must contain only")

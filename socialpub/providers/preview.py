@@ -17,8 +17,6 @@ _ENDS_SENTENCE = ".,;:!?)]}'"
 
 @dataclass(frozen=True, slots=True)
 class TextMeasure:
-    """The length of a text in the network's own units."""
-
     label: str
     used: int
     allowed: int

@@ -111,7 +111,6 @@ def plausible_wait(seconds: float | None) -> float | None:
 
 
 def named_wait(error: ProviderError) -> float | None:
-    """Return the wait of a rate limit; None when it names no plausible wait."""
     return plausible_wait(error.retry_after_seconds) if isinstance(error, Throttled) else None
 
 
@@ -141,7 +140,6 @@ class HttpResponse:
 
 
 def json_object(response: HttpResponse) -> dict[str, Any]:
-    """Return the JSON object in the body; empty when there is none."""
     try:
         return as_object(response.json())
     except NoAnswer:

@@ -76,8 +76,6 @@ class Pinterest(Provider, BoardApi):
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [("Account type", str(facts["account_type"]).lower())] if facts.get("account_type") else []
 
-    # --- publishing --------------------------------------------------------------------------------------------------
-
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
         media = [Step(FIT, Kind.PREPARE)]
         if content.has_video:

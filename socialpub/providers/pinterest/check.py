@@ -74,7 +74,7 @@ def _check_media(media: Sequence[MediaFile]) -> list[FieldError]:
     if not media:
         return [FieldError(("media",), f"{rule} This post has no media.")]
     if videos and len(media) > limits.VIDEOS:
-        return [FieldError(("media",), f"{rule} This post has a video and {len(media)} media items.")]
+        return [FieldError(("media",), f"{rule} This post has a video among {len(media)} media items.")]
     if len(media) > max_images:
         return [FieldError(("media",), f"{rule} This post has {len(media)} images.")]
     if videos:

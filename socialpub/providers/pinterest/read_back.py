@@ -101,7 +101,6 @@ def _past(seen: list[datetime], since: datetime) -> bool:
 
 
 def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
-    """Return whether the media that the pin names have the kind and the number that were sent."""
     media, count = object_at(pin, "media"), len(job.content.media)
     ours = VIDEO if job.content.has_video else IMAGE if count == 1 else SEVERAL_IMAGES
     theirs, items = text_at(media, "media_type"), media.get("items")
@@ -111,7 +110,6 @@ def _kind_fits(pin: dict[str, Any], job: Job) -> bool:
 
 
 def _place_fits(pin: dict[str, Any], job: Job) -> bool:
-    """Return whether no board or section that the pin names differs from ours."""
     for name, option in (("board_id", "boardId"), ("board_section_id", "boardSectionId")):
         ours, theirs = job.options.get(option), read_id(pin, name)
         if ours is not None and theirs is not None and ours != theirs:

@@ -142,7 +142,6 @@ def is_ready(job: Job) -> bool:
 
 
 def video_source(job: Job) -> dict[str, Any]:
-    """Return the `media_source` of a video pin, with the owner's cover or the time of a frame."""
     frame = job.options.get("coverImageKeyFrameTime", FIRST_FRAME)
     cover = cover_fields(job) or {"cover_image_key_frame_time": frame}
     return {"source_type": "video_id", "media_id": job.memo["video"]["id"], **cover}

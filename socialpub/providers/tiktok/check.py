@@ -99,8 +99,8 @@ def _media(media: Sequence[MediaFile]) -> list[FieldError]:
         return [FieldError(("media",), f"TikTok needs media: one video or 1 to {limits.PHOTOS} photos.")]
     if videos and len(media) > limits.VIDEOS:
         message = (
-            f"TikTok accepts one video without other media, or up to {limits.PHOTOS} photos. This post has a video and "
-            f"{len(media)} media items."
+            f"TikTok accepts one video without other media, or up to {limits.PHOTOS} photos. This post has a video "
+            f"among {len(media)} media items."
         )
         return [FieldError(("media",), message)]
     if len(media) > limits.PHOTOS:

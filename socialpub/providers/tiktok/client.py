@@ -42,7 +42,6 @@ def call(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> d
 
 
 def ask(http: Http, section: TikTokSection, path: str, token: str, scopes: Set[str]) -> dict[str, Any]:
-    """Call for an owner who prepares a direct post."""
     url = f"{section.api_url}/v2/{path}"
     response = http.call("POST", url, token=token, headers=JSON, json={}, deadline_seconds=OWNER_SECONDS)
     return _data(response, section, scopes, draft=False)
@@ -70,8 +69,9 @@ def _data(response: HttpResponse, section: TikTokSection, scopes: Set[str], *, d
 
 def how_to_grant(scope: str, asked: Sequence[str]) -> str:
     """Return the remedy for a missing scope. `asked` are the scopes that the app requests."""
-    connect = "onnect the account again and grant this permission."
-    return f"C{connect}" if not asked or scope in asked else f"Add it to scopes in [providers.tiktok], then c{connect}"
+    if not asked or scope in asked:
+        return "Connect the account again and grant this permission."
+    return "Add it to scopes in [providers.tiktok], then connect the account again and grant this permission."
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------

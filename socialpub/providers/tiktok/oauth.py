@@ -146,7 +146,6 @@ def _is_confirmed(response: HttpResponse) -> bool:
 
 
 def _data(response: HttpResponse) -> dict[str, Any]:
-    """Return the data of an envelope. Raises the error that it names."""
     body, status = read_error(response), response.status
     code = body.code
     if code == "ok" and status < 400:

@@ -141,7 +141,6 @@ def fill_in(job: Job, section: TikTokSection) -> Published | None:
 
 
 def await_outcome(job: Job, section: TikTokSection) -> Outcome:
-    """Poll once. Without a verdict, poll again later."""
     task = fetch_status(job, section)
     match task.status:
         case status if status == COMPLETE:

@@ -156,7 +156,6 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
 
 
 def send_chunks(job: Job, section: TikTokSection) -> Outcome:
-    """Send all but the last chunk, within the time of this run."""
     cut = plan_chunks(job.content.media[0].size_bytes)
     if is_address_expired(job):
         return start_new_task(job, EXPIRED)

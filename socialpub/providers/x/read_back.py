@@ -204,8 +204,6 @@ def check_account(job: Job, section: XSection, spoken: SpokenDialect) -> Readbac
 
 @dataclass(slots=True)
 class _Timeline:
-    """Reads the list page by page in the dialect that X accepts."""
-
     job: Job
     url: str
     dialect: Dialect

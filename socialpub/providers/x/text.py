@@ -221,7 +221,6 @@ def _bare(text: str, start: int, stop: int, end: int, has_path: bool) -> Iterato
 
 
 def _latin_domains(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Yield the runs of Latin labels inside a domain, each up to its rightmost top-level domain."""
     begin, reached, left = -1, 0, start
     for dot in (at for at in range(start, stop) if text[at] == "."):
         tail = dot

@@ -196,7 +196,6 @@ def await_processing(job: Job, section: XSection, index: int, upload: Upload) ->
 
 
 def _chunked(job: Job, index: int) -> MediaFile:
-    """Return the file to send: a GIF loses its metadata."""
     media = job.content.media[index]
     return media if media.kind == "video" else job.fit(media, ImageLimits((media.mime_type,), limits.GIF_BYTES))
 
@@ -302,7 +301,6 @@ def usable_until(job: Job, lifetime_seconds: int) -> float:
 
 
 def ready(job: Job, index: int) -> bool:
-    """Return whether X has processed the whole file and keeps it long enough for the post."""
     upload = recall(job.memo, index)
     return upload.get("ready_at") is not None and not _expired(job, upload)
 

@@ -96,7 +96,7 @@ def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], say
     [
         ((), ("media",), "has no media"),
         (tuple(image(i) for i in range(6)), ("media",), "has 6 images"),
-        ((video(), image(1)), ("media",), "a video and 2 media items"),
+        ((video(), image(1)), ("media",), "a video among 2 media items"),
         ((image(0), image(1, width=900)), ("media", 1), "900×1500"),
         ((video("video/webm"),), ("media", 0), "not video/webm"),
         ((video(duration_seconds=2.0),), ("media", 0), "lasts 2.0"),

@@ -15,14 +15,14 @@ from tests.e2e.installation import Installation
 from tests.sandbox.files import picture
 
 HERE = Path(__file__).parent
-PATIENCE_SECONDS = 300
+TIMEOUT_SECONDS = 300
 
 
 def run(*command: str | Path, at: Path, path: Path | None = None) -> str:
     """Return the output of the command. It must exit with 0 and print no warning."""
     env = {**os.environ, "PATH": os.pathsep.join([str(path), os.environ["PATH"]])} if path else None
     done = subprocess.run(
-        command, cwd=at, env=env, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+        command, cwd=at, env=env, capture_output=True, text=True, timeout=TIMEOUT_SECONDS, check=False
     )
     told = f"{done.stdout}\n{done.stderr}"
     if done.returncode or "warning" in told.lower():

@@ -55,7 +55,7 @@ CONTAINERS = (*LOOPBACK, "172.16.0.0/12", "fd00::/8", "unix")
     ],
 )
 def test_the_last_address_that_is_not_a_trusted_proxy_is_the_client(peer, forwarded, expected):
-    """What stands before that address, the caller may have written."""
+    """The client may have invented earlier addresses."""
     assert TrustedProxies(CONTAINERS).find_caller(peer, forwarded) == expected
 
 

@@ -1,4 +1,4 @@
-"""A time by a zone's clock: at which instants the clock shows it, and what a reader is told where that is not one."""
+"""Local times: the instants of a time in a zone, and errors for times that do not exist."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

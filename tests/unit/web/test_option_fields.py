@@ -25,7 +25,7 @@ def form(network: str, **fields: str | list[str]) -> Form:
 
 
 def sent_back(network: str, shown: dict[str, Any], known: NetworkChoices | None = None) -> dict[str, str | list[str]]:
-    """What a browser sends of a form that nobody has touched."""
+    """Return what a browser sends from an unchanged form."""
     return {
         key: ["", *one.ticked] if one.control == "boxes" else next(
             (choice.value for choice in one.choices if one.is_chosen(choice)), one.value
@@ -78,7 +78,7 @@ def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
         "Not allowed",
     ]
     assert fields["disableDuet"].choices[0].label == "Default: not allowed"
-    assert fields["privacyLevel"].choices[0] == OptionChoice("", "Not set"), "nobody but the owner chooses it"
+    assert fields["privacyLevel"].choices[0] == OptionChoice("", "Not set"), "the owner must choose the level"
 
 
 def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
@@ -98,7 +98,7 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
         ("tiktok", "photoCoverIndex", "9" * 30, "Cover photo (first is 0) must be"),
         ("tiktok", "photoCoverIndex", "-1", "Cover photo (first is 0) must be at least 0"),
         ("tiktok", "disableDuet", "maybe", "Duets must be true or false"),
-        ("x", "replySettings", "nobody", "Who may reply must be one of"),
+        ("x", "replySettings", "no-one", "Who may reply must be one of"),
         ("pinterest", "boardId", "Recipes", "Board must be a string of digits"),
         ("pinterest", "dominantColor", "red", "Dominant color must be a color"),
         ("pinterest", "aiDisclosures", "EVERYTHING", "AI disclosure must contain only"),

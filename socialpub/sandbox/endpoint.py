@@ -1,6 +1,6 @@
 """One call: who may send it, read it, apply its scripted fault, handle it, respond.
 
-A handler runs without an await. So a call has its whole effect or none, whatever happens to its response.
+A handler runs without an await. So a call has its whole effect or none, even if its response is lost.
 """
 
 import asyncio

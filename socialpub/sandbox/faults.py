@@ -134,7 +134,7 @@ class FaultScript:
         return self._put(Fault("answer", after_effect, lambda: Reply(status, body, "application/json")))
 
     def trickles(self, after_effect: bool = True) -> Self:
-        """Send a byte from time to time, without end: every read succeeds, and the response never ends."""
+        """Send a byte every few seconds: every read succeeds, and the response never ends."""
         return self._put(Fault("trickle", after_effect))
 
     def rate_limited(self, seconds: float, told_in: str = "window") -> Self:

@@ -121,17 +121,17 @@ REPLIES = {
 class XPages(NetworkPages[XSandbox]):
     name = "x"
     faults = {  # noqa: RUF012  # read only
-        "503_after": ("create_post", "answers 503 after posting", lambda up: up.fails_with(503, after_effect=True)),
-        "503_before": ("create_post", "answers 503 without posting", lambda up: up.fails_with(503)),
-        "timeout_after": ("create_post", "posts, but never answers", lambda up: up.times_out_after_effect()),
+        "503_after": ("create_post", "posts, then responds with 503", lambda up: up.fails_with(503, after_effect=True)),
+        "503_before": ("create_post", "does not post and responds with 503", lambda up: up.fails_with(503)),
+        "timeout_after": ("create_post", "posts, but never responds", lambda up: up.times_out_after_effect()),
         "cut_after": (
             "create_post",
             "posts, then the connection breaks",
             lambda up: up.drops_connection_after_effect(),
         ),
-        "limited": ("create_post", "is told to come back in 60 seconds", lambda up: up.rate_limited(60)),
-        "unauthorized": ("create_post", "is told that its token has expired", lambda up: up.unauthorized()),
-        "no_credits": ("create_post", "is told that the app is out of credits", lambda up: up.credits_depleted()),
+        "limited": ("create_post", "is rate-limited for 60 seconds", lambda up: up.rate_limited(60)),
+        "unauthorized": ("create_post", "is refused: the token has expired", lambda up: up.unauthorized()),
+        "no_credits": ("create_post", "is refused: the app has no credits left", lambda up: up.credits_depleted()),
     }
 
     def own_routes(self) -> list[Route]:
@@ -277,15 +277,15 @@ class PinterestPages(NetworkPages[PinterestSandbox]):
     faults = {  # noqa: RUF012  # read only
         "2787": (
             "create_pin",
-            "makes the pin, but is told 400 code 2787",
+            "creates the pin, but responds with 400 code 2787",
             lambda up: up.refuses("2787", after_effect=True),
         ),
-        "timeout_after": ("create_pin", "makes the pin, but never answers", lambda up: up.times_out_after_effect()),
-        "timeout_before": ("create_pin", "makes no pin and never answers", lambda up: up.times_out_before_effect()),
-        "conflict": ("create_pin", "meets another write to the same board (409)", lambda up: up.refuses("conflict")),
+        "timeout_after": ("create_pin", "creates the pin, but never responds", lambda up: up.times_out_after_effect()),
+        "timeout_before": ("create_pin", "creates no pin and never responds", lambda up: up.times_out_before_effect()),
+        "conflict": ("create_pin", "conflicts with another write to the board (409)", lambda up: up.refuses("conflict")),
         "spam": ("create_pin", "is blocked as spam", lambda up: up.refuses("spam")),
-        "limited": ("create_pin", "is told to come back in 60 seconds", lambda up: up.rate_limited(60)),
-        "trial": ("create_pin", "is told that trial apps make no pins here", lambda up: up.refuses("trial")),
+        "limited": ("create_pin", "is rate-limited for 60 seconds", lambda up: up.rate_limited(60)),
+        "trial": ("create_pin", "is refused: a trial app cannot create pins here", lambda up: up.refuses("trial")),
     }
 
     def own_routes(self) -> list[Route]:

@@ -301,7 +301,7 @@ class Token:
     """Its refresh token was used."""
     spent_at: float = 0
     dead: bool = False
-    """Neither of its tokens works any more."""
+    """Neither of its tokens works."""
 
 
 class TokenStore:

@@ -35,7 +35,7 @@ def test_posts_accounts_and_tokens_survive_a_restart(restart: Restart, tmp_path:
         assert web.post("/x/2/tweets", json={"text": "kept"}, headers=header).status_code == 403, "still a duplicate"
         old = web.post("/x/2/oauth2/token", data=form, auth=("app", "secret"))
         assert old.status_code == 400, "a spent token stays spent"
-        assert "no longer kept" in web.get("/x/feed").text
+        assert "no longer stored" in web.get("/x/feed").text
     assert int(made) > int(last) > int(kept)
     assert [post.text for post in restart().x.posts] == ["kept", "last", "after"]
 
@@ -68,7 +68,7 @@ def test_shares_and_posts_survive_a_restart(restart: Restart) -> None:
         demo.status(processing)
         assert demo.status(processing)["status"] == "PUBLISH_COMPLETE"
         assert demo.put(begun, MP4).status_code == 201, "its URL is still good"
-        assert "no longer kept" in web.get("/tiktok/feed").text
+        assert "no longer stored" in web.get("/tiktok/feed").text
     assert int(after.tiktok.posts[-1].id) > int(before.tiktok.posts[-1].id)
 
 
@@ -92,7 +92,7 @@ def test_pins_boards_and_videos_survive_a_restart(restart: Restart) -> None:
     with TestClient(create_app(after)) as web:
         demo.web = web
         assert int(demo.pin().json()["id"]) > int(last)
-        assert "no longer kept" in web.get("/pinterest/feed").text
+        assert "no longer stored" in web.get("/pinterest/feed").text
         assert [one["name"] for one in demo.call("GET", f"/boards/{board}/sections").json()["items"]] == ["Part"]
 
 

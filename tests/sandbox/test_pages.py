@@ -43,8 +43,8 @@ def test_the_front_page_counts_what_is_up(
     tiktok.post()
     pinterest.pin()
     front = web.get("/").text
-    assert "1 post is up" in front
-    assert "1 pin is up" in front
+    assert "1 post." in front
+    assert "1 pin." in front
 
 
 def test_an_account_is_changed_on_a_page_of_the_sandboxs_own(world: World, web: TestClient, x: XClient) -> None:
@@ -78,7 +78,7 @@ def test_a_form_on_each_feed_scripts_the_next_fault(
     web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
 ) -> None:
     for network, fault, noted in (
-        ("x", "503_after", "answers 503 after posting"),
+        ("x", "503_after", "posts, then responds with 503"),
         ("tiktok", "capped", "daily cap"),
         ("pinterest", "2787", "400 code 2787"),
     ):
@@ -102,7 +102,7 @@ def test_media_that_made_room_for_others_are_marked(
     world.tiktok.cache.take(world.tiktok.posts[0].media[0].id)
     world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
     for network in world.networks:
-        assert "no longer kept" in web.get(f"/{network}/feed").text
+        assert "no longer stored" in web.get(f"/{network}/feed").text
 
 
 # --- X ----------------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def test_an_account_has_a_page_with_its_posts(world: World, web: TestClient, x: 
     x.post("alone")
     world.x.add_account("nobody")
     assert "alone" in web.get("/x/Demo").text
-    assert "Nothing was posted yet" in web.get("/x/nobody").text
+    assert "No posts yet" in web.get("/x/nobody").text
     assert web.get("/x/stranger").status_code == 404
 
 

@@ -125,7 +125,7 @@ def test_a_fault_is_arranged_in_a_browser_but_not_by_a_page_from_elsewhere(
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(f"{server}/pinterest/feed")
-        page.get_by_role("button", name="Arrange it").click()
+        page.get_by_role("button", name="Set fault").click()
         page.get_by_role("status").wait_for()
 
         form = f'<form method="post" action="{server}/_control/reset"><button>Win</button></form>'

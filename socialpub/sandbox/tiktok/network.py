@@ -23,7 +23,7 @@ ERRORS: dict[str, tuple[int, str]] = {
     "invalid_params": (400, "One or more fields in the request are not valid."),
     "invalid_publish_id": (400, "The publish_id does not exist."),
     "token_not_authorized_for_specified_publish_id": (400, "The publish_id belongs to another user."),
-    "publish_not_cancellable": (400, "The publishing has ended or cannot be stopped any more."),
+    "publish_not_cancellable": (400, "The publishing has ended or can no longer be canceled."),
     "app_version_check_failed": (400, "The user's TikTok app is too old for this; version 31.8 or newer is needed."),
     "spam_risk_too_many_posts": (403, "The daily cap of posts from the API is reached for this user."),
     "spam_risk_user_banned_from_posting": (403, "The user is banned from making new posts."),

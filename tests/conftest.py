@@ -67,7 +67,7 @@ GRID = "tests/providers/test_grid"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The totals of the grid. It stands here because only this file is known to a run of several processes."""
+    """The totals of the grid. Only this file is known to a run of several processes."""
     cells = Counter(
         (report.nodeid.removeprefix("tests/providers/").partition(".py")[0], outcome)
         for outcome in ("passed", "failed")

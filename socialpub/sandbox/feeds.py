@@ -282,7 +282,11 @@ class PinterestPages(NetworkPages[PinterestSandbox]):
         ),
         "timeout_after": ("create_pin", "creates the pin, but never responds", lambda up: up.times_out_after_effect()),
         "timeout_before": ("create_pin", "creates no pin and never responds", lambda up: up.times_out_before_effect()),
-        "conflict": ("create_pin", "conflicts with another write to the board (409)", lambda up: up.refuses("conflict")),
+        "conflict": (
+            "create_pin",
+            "conflicts with another write to the board (409)",
+            lambda up: up.refuses("conflict"),
+        ),
         "spam": ("create_pin", "is blocked as spam", lambda up: up.refuses("spam")),
         "limited": ("create_pin", "is rate-limited for 60 seconds", lambda up: up.rate_limited(60)),
         "trial": ("create_pin", "is refused: a trial app cannot create pins here", lambda up: up.refuses("trial")),

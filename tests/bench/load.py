@@ -58,7 +58,7 @@ def drive(
     first: int = 0,
     expected: int = 200,
 ) -> dict[str, Any]:
-    """Send whole requests by our own client; see there for what it tells."""
+    """Send whole requests with our own client and return its figures."""
     parts = urlsplit(url)
     job = {
         "host": parts.hostname,

@@ -39,7 +39,7 @@ def peak_added_mb(pid: int, act: Callable[[], object]) -> float:
     """By how much the resident memory of the tree's processes rose above what it was before `act`, at its highest."""
     before = {}
     for one in tree(pid):
-        (PROC / str(one) / "clear_refs").write_text("5")  # the kernel's own high-water mark begins anew
+        (PROC / str(one) / "clear_refs").write_text("5")  # the kernel resets its high-water mark
         before[one] = _kb(one, "status", "VmRSS")
     act()
     return sum(max(0, _kb(one, "status", "VmHWM") - before[one]) for one in before) / 1024

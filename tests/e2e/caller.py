@@ -8,7 +8,7 @@ import httpx2
 
 PATIENCE_SECONDS = 90.0
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-"""Trusts nobody: all goes over plain HTTP, and to read all certificates takes each caller a while."""
+"""Without certificates: every call is plain HTTP, and reading them takes each caller a while."""
 SETTLED_WITHIN_MINUTES = 4
 IN_INBOX = "SEND_TO_USER_INBOX"
 
@@ -48,7 +48,7 @@ class Caller:
         return str(answer.json()["data"]["id"])
 
     def post(self, post_id: str, *, wait: int | None = None) -> dict[str, Any]:
-        """The post; with `wait` once it is settled or so many seconds have passed."""
+        """The post; with `wait` once the post is settled or this number of seconds has passed."""
         answer = self.ask("GET", f"/api/v1/posts/{post_id}", params={"wait": wait} if wait else None)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()["data"]
@@ -129,7 +129,7 @@ class SandboxControl:
         return list(self.show()["posts"])
 
     def texts(self) -> list[str]:
-        """What is up, oldest first; a text that is up twice stands there twice."""
+        """Return the published texts, oldest first. A text published twice is listed twice."""
         return [post["text"] for post in self.posts()]
 
     def calls(self, endpoint: str) -> int:

@@ -110,7 +110,7 @@ class Installation:
         self._prepared.write_text(json.dumps(made))
 
     def remember_preparation(self) -> bool:
-        """Take up what `prepare` made in this folder before, in whichever process; whether it did."""
+        """Take up what `prepare` made in this folder before, in any process. Return whether it did."""
         if not self._prepared.exists():
             return False
         made = json.loads(self._prepared.read_text())

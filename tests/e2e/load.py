@@ -10,7 +10,7 @@ PAUSE_SECONDS = 0.02
 
 
 class Load(threading.Thread):
-    """One keep-alive connection that sends request after request, and begins a new one when it is told to."""
+    """One keep-alive connection that sends request after request, and begins a new one on request."""
 
     def __init__(self, url: str, key: str, number: int, requests: list[tuple[str, str, bytes | None]]) -> None:
         super().__init__(daemon=True)
@@ -47,6 +47,6 @@ class Load(threading.Thread):
                 self.answered[answer.status] += 1
                 kept = not answer.will_close
                 if not kept:
-                    connection.close()  # the next request opens it anew
+                    connection.close()  # the next request opens it again
                 self.enough.wait(PAUSE_SECONDS)
         connection.close()

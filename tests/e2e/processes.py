@@ -81,7 +81,7 @@ class Process:
         return int(line.split()[1]) * 1024
 
     def forget_peak(self) -> None:
-        """The peak begins anew with what it holds now."""
+        """Reset the peak to the present use."""
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
     def kill(self, *, children: bool = False) -> None:
@@ -102,7 +102,7 @@ class Process:
         self._process.send_signal(signal.SIGTERM)
 
     def wait(self, seconds: float = 90.0) -> int:
-        """Its exit code. AssertionError when it still runs after so many seconds."""
+        """Its exit code. Raise AssertionError if it still runs after this number of seconds."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -121,7 +121,7 @@ class Process:
 
 
 def until(true: Callable[[], object], what: str, seconds: float = 120.0) -> None:
-    """Look now and then until it is true. AssertionError when it does not become true at all."""
+    """Poll until the condition is true. AssertionError when it does not become true at all."""
     give_up_at = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < give_up_at, f"did not happen within {seconds:g} s: {what}"

@@ -25,7 +25,7 @@ class SmallDisk:
     """Everything that the installation starts from now on has its data folder there; others reach it by `path`."""
 
     def __init__(self, installation: Installation, size_bytes: int = 8 * 1024 * 1024) -> None:
-        """With what lies in the data folder already. Skips the test where nothing can be mounted."""
+        """With the present files of the data folder. Skips the test where nothing can be mounted."""
         installation.data.mkdir(exist_ok=True)
         self._keeper = subprocess.Popen(
             ["unshare", "-rm", "sh", "-c", MOUNT, str(size_bytes), str(installation.data)],
@@ -52,7 +52,7 @@ class SmallDisk:
         )
 
     def fill(self, *, but: int = 0) -> None:
-        """Leave so many bytes."""
+        """Leave this number of bytes."""
         filled = False
         while not filled:
             self.empty()

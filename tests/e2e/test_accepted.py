@@ -1,4 +1,4 @@
-"""A 201 means that it is on the disk: whoever is killed after it, the post is there and goes out once."""
+"""A 201 means that the post is on the disk: after any kill, the post is published exactly once."""
 
 import itertools
 import threading

@@ -114,7 +114,7 @@ class Owner:
 
 
 @pytest.mark.parametrize("screen", [pytest.param("desktop", marks=pytest.mark.endurance), "phone"])
-def test_from_the_first_start_to_what_failed(
+def test_the_dashboard_from_the_first_start_to_a_failed_post(
     browser: Browser, installation: Installation, tmp_path: Path, screen: str
 ) -> None:
     serve = installation.start("serve")

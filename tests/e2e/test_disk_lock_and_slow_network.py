@@ -1,4 +1,4 @@
-"""The disk, the lock, the network that never ends its answer: told as what they are, and over when they are over."""
+"""A full disk, a locked database and an endless response are reported by name and end with their cause."""
 
 import sqlite3
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from tests.e2e.small_disk import SmallDisk
 from tests.samples import media
 
 
-def test_a_database_locked_by_somebody_else_is_told_and_nothing_is_half_written(
+def test_a_locked_database_is_reported_and_writes_are_whole(
     make_installation: MakeInstallation,
 ) -> None:
     installation = make_installation(settings='[database]\nbusy_timeout = "1s"')
@@ -28,7 +28,7 @@ def test_a_database_locked_by_somebody_else_is_told_and_nothing_is_half_written(
         assert answer.headers["content-type"] == "application/problem+json"
         assert answer.json()["code"] == "unavailable"
         assert int(answer.headers["retry-after"]) > 0
-        # Reading goes on all the same.
+        # Reads still work.
         assert caller.posts() == []
         shell.execute("ROLLBACK")
     answer = caller.ask("POST", "/api/v1/posts", json=create, headers={"idempotency-key": "locked"})
@@ -38,7 +38,7 @@ def test_a_database_locked_by_somebody_else_is_told_and_nothing_is_half_written(
     assert installation.x.texts() == ["While it is locked"]
 
 
-def test_a_network_that_trickles_its_answer_stops_neither_the_heart_nor_the_others(
+def test_a_trickling_response_delays_neither_the_heartbeat_nor_other_posts(
     make_installation: MakeInstallation,
 ) -> None:
     installation = make_installation(deadline_seconds=15)
@@ -61,7 +61,7 @@ def test_a_network_that_trickles_its_answer_stops_neither_the_heart_nor_the_othe
     assert sorted(installation.x.texts()) == ["Drop by drop", "Meanwhile"]
 
 
-def test_a_full_disk_is_told_and_what_was_reserved_is_still_good_when_there_is_room(
+def test_a_full_disk_is_reported_and_reservations_stay_valid(
     make_installation: MakeInstallation, make_small_disk: Callable[[Installation], SmallDisk]
 ) -> None:
     installation = make_installation(settings='[health]\ndisk_floor_bytes = "1MB"')

@@ -53,7 +53,7 @@ def test_twenty_profiles_of_a_network_that_hangs_leave_a_pin_on_time(
     assert {delivery["status"] for delivery in caller.post(hanging)["deliveries"]} == {"pending"}
 
 
-def test_a_suspended_command_that_holds_the_lock_of_a_token_holds_up_its_lane_for_a_minute(
+def test_a_suspended_command_with_a_token_lock_delays_its_profile_queue_for_a_minute(
     installation: Installation,
 ) -> None:
     installation.start("serve")
@@ -64,7 +64,7 @@ def test_a_suspended_command_that_holds_the_lock_of_a_token_holds_up_its_lane_fo
     command.suspend()
     installation.x.script("create_post", "unauthorized")
     post = caller.publish("Behind a suspended command", profile)
-    until(lambda: caller.attempts(post), "the lane needs the token, too")
+    until(lambda: caller.attempts(post), "the profile queue also needs the token")
     assert "a command that hangs" in caller.attempts(post)[-1]["message"]
     assert caller.delivery(post)["status"] == "published"
     assert command.running, "it is still suspended"

@@ -1,6 +1,6 @@
 """Strangers who connect and do not behave: the process stays as small as it was, and everybody else is answered.
 
-Nobody waits for a limit of time here: while these connections last is when they could do harm.
+No test waits for a timeout: connections do harm while they last.
 """
 
 import contextlib
@@ -105,7 +105,7 @@ def settled(installation: Installation, web: Process) -> tuple[float, int]:
     return calm, web.peak_bytes()
 
 
-def test_silent_connections_cost_little_and_shut_nobody_out(
+def test_silent_connections_use_little_memory_and_block_no_caller(
     installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]]
 ) -> None:
     calm, before = settled(installation, web)
@@ -130,7 +130,7 @@ def test_a_header_of_200_mib_is_refused_before_it_takes_room(
     until(lambda: "the request line and headers were too large" in web.output, "the log says so")
 
 
-def test_readers_that_never_read_cost_little_and_shut_nobody_out(
+def test_clients_that_never_read_use_little_memory_and_block_no_caller(
     installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]], tmp_path: Path
 ) -> None:
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()

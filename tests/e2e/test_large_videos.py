@@ -1,4 +1,4 @@
-"""Films larger than what TikTok takes in one piece: all bytes arrive, and no process ever holds much of them."""
+"""Videos larger than one chunk of TikTok: all bytes arrive, and no process holds many of them."""
 
 import hashlib
 
@@ -12,16 +12,16 @@ LARGE_BYTES = 157_286_400
 SMALL_BYTES = 1024 * 1024
 CHUNK_BYTES = 10_000_000
 MOST_BYTES = 10_000_000
-"""What a process may need more for the large film than for a small one: less than one chunk (1 MB was measured)."""
+"""Additional memory for the large video compared with a small one: less than one chunk (1 MB was measured)."""
 
 
-def test_a_film_of_150_mib_reaches_tiktok_and_pinterest_through_little_memory(
+def test_a_video_of_150_mib_reaches_tiktok_and_pinterest_with_little_memory(
     installation: Installation, caller: Caller
 ) -> None:
     processes = {role: installation.start(role) for role in ("web", "worker")}
     options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {"boardId": installation.board_id}}
     profiles = (installation.profile_on["tiktok"], installation.profile_on["pinterest"])
-    # What is imported and kept for any film is no matter of its size.
+    # Imports and caches do not depend on the size of the video.
     first = caller.upload(film(SMALL_BYTES), "small.mp4", "video/mp4")
     assert_published(caller, caller.publish("Small", *profiles, media=(first,), options=options))
     needed = {role: forget_peak(process) for role, process in processes.items()}

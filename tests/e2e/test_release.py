@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.endurance, pytest.mark.skipif(NO_GIT, reason="a releas
 
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """The release from its tag. What stands in its way is refused first."""
+    """The release from its tag. Obstacles are refused first."""
     clone = Clone(tmp_path_factory.mktemp("release") / "clone")
     refused = clone.build()
     assert refused.returncode == 1

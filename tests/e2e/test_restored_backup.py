@@ -1,5 +1,5 @@
-"""A copy made under load and restored elsewhere while the original goes on: nothing is posted twice, and what cannot
-be told says so."""
+"""A backup made under load and restored elsewhere while the original runs: nothing is posted twice, and each
+unreadable outcome is unknown."""
 
 import shutil
 import threading
@@ -44,7 +44,9 @@ class Load(threading.Thread):
         self.caller.close()
 
 
-def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_installation: MakeInstallation) -> None:
+def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(
+    make_installation: MakeInstallation,
+) -> None:
     original = make_installation()
     original.sandbox()
     original.start("serve")
@@ -100,7 +102,7 @@ def test_a_copy_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_
 
 
 @pytest.mark.endurance
-def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(
+def test_unsent_posts_fail_after_a_restore_and_unreadable_ones_are_unknown(
     make_installation: MakeInstallation,
 ) -> None:
     original = make_installation()
@@ -108,7 +110,7 @@ def test_what_the_original_never_sent_fails_and_what_cannot_be_read_is_unknown(
     serve = original.start("serve")
     caller = original.caller()
     never = scheduled(original, caller, "Never sent", "x")
-    unread = scheduled(original, caller, "Nobody can look for it", "tiktok")
+    unread = scheduled(original, caller, "It cannot be read back", "tiktok")
     copy = original.folder / "appliance.copy"
     original.run("backup", str(copy), "--with-secret")
     assert caller.ask("POST", f"/api/v1/posts/{never}/cancel").status_code == httpx2.codes.OK
@@ -148,7 +150,7 @@ def scheduled(
     seconds: float = SOON_SECONDS,
     options: dict[str, Any] | None = None,
 ) -> str:
-    """A post for so many seconds from now, by the clock of the installation."""
+    """Create a post that is due in `seconds` by the clock of the installation."""
     at = installation.now() + timedelta(seconds=seconds)
     create: dict[str, Any] = {
         "post": {"body": body, "scheduledAt": at.isoformat()},

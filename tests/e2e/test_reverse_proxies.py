@@ -120,7 +120,7 @@ def test_wrong_keys_are_counted_by_the_address_that_the_proxy_saw(exposed: Expos
         found = []
         with exposed.caller(address) as web:
             for number in range(times):
-                # Whatever a caller says about itself.
+                # A caller cannot choose its own address.
                 told = {"authorization": "Bearer spk_wrong", "x-forwarded-for": f"198.51.100.{number}"}
                 found.append(web.get(exposed.url("/api/v1/posts"), headers=told).status_code)
         return found
@@ -189,8 +189,8 @@ def test_the_dashboard_is_entered_over_https_and_below_its_path(exposed: Exposed
                 assert target.path.startswith("/social/")
 
 
-def test_nginx_is_told_to_be_more_patient_than_the_longest_wait() -> None:
-    """Nobody sits out a minute here. Caddy has no limit of its own."""
+def test_the_read_timeout_of_nginx_exceeds_the_longest_wait() -> None:
+    """The test does not wait a minute. Caddy has no read timeout."""
     (sample,) = blocks(PAGE, "## nginx", "nginx")
     patience = re.search(r"proxy_read_timeout (\d+)s;", sample)
     assert patience and int(patience[1]) > WAIT_SECONDS + 30

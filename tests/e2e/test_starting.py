@@ -48,7 +48,7 @@ def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Insta
     assert names and len(names) == len(set(names))
 
 
-def test_whatever_a_command_writes_is_its_owners_alone(installation: Installation) -> None:
+def test_only_the_owner_can_read_the_files_of_a_command(installation: Installation) -> None:
     """Under a shell that lets everybody read and write. What existed before keeps its mode."""
     folder, generous = installation.folder, ("sh", "-c", 'umask 000; exec "$@"', "sh")
     before = {folder, *folder.rglob("*")}
@@ -106,7 +106,7 @@ def test_a_database_of_another_key_is_refused(installation: Installation, role: 
 
 
 @pytest.mark.parametrize("role", ["web", IN_ENDURANCE["serve"]])
-def test_an_address_in_use_is_told_with_the_remedy(installation: Installation, role: str) -> None:
+def test_an_address_in_use_is_reported_with_a_remedy(installation: Installation, role: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", int(installation.url.rpartition(":")[2])))
         taken.listen()
@@ -116,9 +116,7 @@ def test_an_address_in_use_is_told_with_the_remedy(installation: Installation, r
 
 
 @pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["worker"]])
-def test_mistakes_in_the_configuration_are_told_all_at_once_and_never_a_secret(
-    installation: Installation, role: str
-) -> None:
+def test_all_configuration_errors_are_listed_without_secrets(installation: Installation, role: str) -> None:
     with installation.config.open("a") as config:
         config.write('[publishing]\nworkers = 900\nmax_latenes = "1h"\n[metrics]\ntoken = ["hush-hush"]\n')
     output = ended(installation, installation.begin(role))

@@ -1,4 +1,4 @@
-"""A stop that nobody notices: no request is broken, nobody waits in vain, and what was in the air is found out."""
+"""A stop breaks no request, answers waiting callers, and leaves open calls to recovery."""
 
 import http.client
 import json
@@ -59,10 +59,12 @@ def test_a_restart_under_load_breaks_no_kept_connection(make_installation: MakeI
     assert [said for one in load for said in one.broken] == []
     statuses = sum((one.answered for one in load), Counter[int]())
     assert set(statuses) <= {200, 201, 404, 503}, statuses
-    assert sum(one.refused for one in load) > 0, "nobody met the closed door: the load has told nothing"
+    assert sum(one.refused for one in load) > 0, "no connection was refused, so the load proves nothing"
 
 
-def test_a_stop_answers_who_waits_and_leaves_a_call_in_the_air_to_recovery(make_installation: MakeInstallation) -> None:
+def test_a_stop_answers_waiting_callers_and_leaves_an_open_call_to_recovery(
+    make_installation: MakeInstallation,
+) -> None:
     # With its true deadline the call would take a minute: the stop does not wait for that.
     installation = make_installation(deadline_seconds=60)
     installation.sandbox()
@@ -89,7 +91,7 @@ def test_a_stop_answers_who_waits_and_leaves_a_call_in_the_air_to_recovery(make_
     assert installation.x.texts() == ["In the air"]
 
 
-def test_who_asks_twice_is_shown_no_stack_trace(installation: Installation) -> None:
+def test_a_second_stop_signal_prints_no_stack_trace(installation: Installation) -> None:
     web = installation.start("web")
     os.kill(web.pid, signal.SIGINT)
     os.kill(web.pid, signal.SIGTERM)
@@ -124,14 +126,14 @@ def test_a_terminal_that_is_closed_is_a_clean_stop(installation: Installation, r
         until(lambda: installation.caller().ask("GET", "/healthz").status_code == 200, "the web server is up")
     (*children,) = process.children()
     os.close(ours)
-    # The shell may say so, too: that does not cut the stop short.
+    # The shell may also send the signal. The stop still ends in order.
     os.kill(process.pid, signal.SIGHUP)
     assert process.wait(45) == 0
     assert not any(lives(child) for child in children)
 
 
 @pytest.mark.endurance
-def test_nohup_is_heeded(installation: Installation) -> None:
+def test_nohup_keeps_the_appliance_running(installation: Installation) -> None:
     serve = installation.begin("serve", within=["/usr/bin/env", "--ignore-signal=HUP"])
     installation.wait_until_up(serve, "serve")
     os.kill(serve.pid, signal.SIGHUP)

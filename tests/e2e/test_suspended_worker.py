@@ -1,4 +1,4 @@
-"""A worker that is stopped in its tracks still owns what it began: nobody else touches it, whatever the clock says."""
+"""A suspended worker keeps its call: no other worker takes it over, at any time."""
 
 import httpx2
 

@@ -68,7 +68,7 @@ def test_a_worker_killed_before_the_new_pair_reached_it_says_that_the_owner_must
         assert installation.admin("import-profile", network, stdin=granted) == installation.profile_on[network]
     assert set(statuses(caller, installation).values()) == {"active"}
     for network, post in posts.items():
-        assert caller.delivery(post)["status"] == "published", "without being made anew"
+        assert caller.delivery(post)["status"] == "published", "without being created again"
         assert len(effects(installation.control(network).show())) == 1
     for network in NETWORKS:
         assert caller.delivery(publish(installation, "Back again", network, photo))["status"] == "published"
@@ -79,7 +79,7 @@ def is_held(caller: Caller, post: str) -> bool:
     return bool(attempts) and attempts[-1]["outcome"] == "held"
 
 
-def test_a_network_that_answers_the_old_refresh_token_once_more_costs_nobody_an_account(
+def test_a_network_that_accepts_the_old_refresh_token_again_loses_no_account(
     installation: Installation, caller: Caller, photo: str
 ) -> None:
     installation.tiktok.tell("settings", refresh_grace_seconds=3600)
@@ -119,7 +119,7 @@ def killed_in_the_refresh(installation: Installation, photo: str, *networks: str
         installation.control(network).script("token", "times_out_after_effect")
         posts[network] = publish(installation, "Is the token good?", network, photo)
     for network in posts:
-        until(installation.control(network).held, f"{network} has answered the refresh to nobody")
+        until(installation.control(network).held, f"{network} has responded to the refresh")
     worker.kill()
     installation.start("worker")
     return posts

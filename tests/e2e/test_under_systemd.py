@@ -29,7 +29,7 @@ os.execv(sys.argv[2], sys.argv[2:])
 
 
 class Held:
-    """The socket of the web server, held open whatever becomes of it."""
+    """The socket of the web server, held open beyond its end."""
 
     def __init__(self, installation: Installation) -> None:
         address = urlsplit(installation.url)
@@ -75,7 +75,7 @@ def reports(tmp_path: Path) -> Iterator[Reports]:
     heard.close()
 
 
-def test_a_restart_over_a_held_socket_refuses_nobody(make_installation: MakeInstallation) -> None:
+def test_a_restart_over_a_held_socket_refuses_no_connection(make_installation: MakeInstallation) -> None:
     # Every one of them has asked again long before its connection is given up as idle, however busy the machine is.
     installation = make_installation(idle_grace_seconds=60)
     held = Held(installation)
@@ -133,7 +133,7 @@ def test_web_and_worker_report_that_they_work_until_they_hang(
 def test_a_database_that_refuses_is_no_reason_to_be_ended(
     make_installation: MakeInstallation, reports: Reports
 ) -> None:
-    """Neither is it to fall silent: a restart would mend nothing, and would make the outcome of calls unknown."""
+    """The worker must keep reporting: a restart fixes nothing and makes the outcome of calls unknown."""
     installation = make_installation(settings='[database]\nbusy_timeout = "1s"')
     installation.env |= {"NOTIFY_SOCKET": str(reports.path), "WATCHDOG_USEC": "400000"}
     worker = installation.start("worker")

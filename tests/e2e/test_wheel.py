@@ -139,7 +139,7 @@ def test_the_wheel_alone_gets_from_init_to_a_published_picture(trial: Trial) -> 
     assert delivery["status"] == "published", delivery
     feed = httpx2.get(f"{sandbox_url}/x/feed", trust_env=False).text
     assert "From a wheel" in feed and "<img" in feed
-    # What is loaded only when it is used has come along, too.
+    # The wheel also contains files that are loaded on first use.
     for path in ("/api/v1/openapi-docs", "/problems/not-found", "/manual/backups", "/manual/images/overview.png"):
         assert caller.ask("GET", path, headers={"accept": "text/html"}).status_code == 200
     for name in files.list_static():

@@ -1,4 +1,4 @@
-"""Films of any size that every network takes."""
+"""Videos of any size that every network accepts."""
 
 import functools
 import random
@@ -13,7 +13,7 @@ PATTERN_BYTES = 1_000_003
 
 
 def film(size_bytes: int) -> bytes:
-    """Four seconds of H.264 in so many bytes. A piece of it that was lost, doubled or exchanged changes its hash."""
+    """Return four seconds of H.264 in this number of bytes. A lost, doubled or moved part changes the hash."""
     real = _four_seconds()
     missing = size_bytes - len(real)
     pattern = random.Random(PATTERN_BYTES).randbytes(PATTERN_BYTES)

@@ -63,7 +63,7 @@ class Podman:
 
 
 def options_here() -> list[str]:
-    """What this machine needs besides: it may give no rights away that it has not, and no network of their own."""
+    """Further flags: this machine cannot grant rights that it lacks, or own networks."""
     files, processes = resource.getrlimit(resource.RLIMIT_NOFILE)[1], resource.getrlimit(resource.RLIMIT_NPROC)[1]
     limits = [f"nofile={min(files, 4096)}", f"nproc={min(processes, 4096) if processes > 0 else 4096}"]
     return ["--cgroups=disabled", "--network=host", *(word for limit in limits for word in ("--ulimit", limit))]

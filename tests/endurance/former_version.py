@@ -40,4 +40,4 @@ for row in sqlite3.connect("file:/var/lib/socialpub/socialpub.db?immutable=1", u
 ):
     print(*row)
 """
-"""Prints the migrations of a database that nobody has open."""
+"""Prints the migrations of a database that no process has open."""

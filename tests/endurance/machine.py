@@ -59,7 +59,7 @@ class Machine:
         (self.root / "var/running").write_text("".join(f"{unit.removeprefix('socialpub-')}\n" for unit in units))
 
     def told_systemd(self) -> list[str]:
-        """What systemd was told since the last look; questions left out."""
+        """Return the commands to systemd since the last call, without queries."""
         log = self.root / "var/systemctl.log"
         lines = log.read_text().splitlines() if log.exists() else []
         log.unlink(missing_ok=True)

@@ -122,7 +122,7 @@ def test_any_user_will_do_that_owns_the_volume(podman: Podman, start: Callable[.
     assert '"data_dir"' in podman.try_to("exec", "appliance", "socialpub", "doctor", "--json").stdout
 
 
-def test_the_volume_of_another_user_is_told_with_the_remedy(podman: Podman, tmp_path: Path) -> None:
+def test_the_volume_of_another_user_is_reported_with_a_remedy(podman: Podman, tmp_path: Path) -> None:
     volume = tmp_path / "volume"
     volume.mkdir(mode=0o700)
     os.chown(volume, 1, 1)

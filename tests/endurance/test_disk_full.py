@@ -34,7 +34,7 @@ class FullDiskStory:
         return self.installation.caller()
 
     def exhaust(self) -> None:
-        """Fill the disk, and use up what the database had set aside besides."""
+        """Fill the disk, and use the space that the database reserved."""
         self.disk.fill()
         create = {"post": {"body": "Is there room?", "scheduledAt": LATE}, "profiles": [self.installation.profiles[3]]}
         while (answer := self.caller.ask("POST", "/api/v1/posts", json=create)).status_code == httpx2.codes.CREATED:

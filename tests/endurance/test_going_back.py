@@ -98,7 +98,7 @@ def test_going_back_starts_the_former_version_with_its_database_and_its_units(up
 
 
 @on_a_machine
-def test_what_stands_in_the_way_is_named_and_the_present_version_goes_on(upgraded: Machine) -> None:
+def test_an_obstacle_is_named_and_the_present_version_keeps_running(upgraded: Machine) -> None:
     config = upgraded.root / "etc/socialpub/config.toml"
     before = config.read_text()
     config.write_text(f"{before}\n[rate_limit]\n{MISSING_KEY} = 20\n")

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a file, an upload of it is verified or refused, and leaves nothing behind."""
+"""An upload of a damaged file is verified or refused, and leaves no other file."""
 
 from pathlib import Path
 

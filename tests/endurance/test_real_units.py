@@ -65,7 +65,7 @@ def test_a_service_sees_and_writes_nothing_but_its_own(units: InstalledUnits) ->
         assert "denied" in units.machine.run(*within, "/var/lib/socialpub/run/program", code=None).stderr
 
 
-def test_ten_restarts_of_the_web_server_under_load_refuse_nobody(units: InstalledUnits) -> None:
+def test_ten_restarts_of_the_web_server_under_load_refuse_no_connection(units: InstalledUnits) -> None:
     reserve = json.dumps({"fileName": "a.png", "mimeType": "image/png", "fileSize": 1}).encode()
     later = {"post": {"body": "Later", "scheduledAt": "2999-01-01T00:00:00Z"}, "profiles": [units.profile]}
     requests: list[tuple[str, str, bytes | None]] = [
@@ -127,7 +127,7 @@ def test_a_service_that_hangs_is_ended_by_the_watchdog(units: InstalledUnits, un
     units.machine.run("systemctl", "restart", unit)
 
 
-def test_a_configuration_with_a_mistake_is_tried_again_until_it_is_mended(units: InstalledUnits) -> None:
+def test_a_wrong_configuration_is_retried_until_it_is_fixed(units: InstalledUnits) -> None:
     """Longer than systemd's usual patience of five starts."""
     units.configure("[publishing]\nworkers = 0")
     units.machine.run("systemctl", "restart", "socialpub-worker", code=1)

@@ -66,7 +66,7 @@ class WireCaller:
 
 def keep_refusal(answers: list[tuple[str, bytes]], answer: httpx2.Response) -> None:
     if answer.status_code >= httpx2.codes.BAD_REQUEST:
-        # A browser is told its own cookie, and nothing else is.
+        # Only a browser receives its cookie.
         heads = repr([head for head in answer.headers.multi_items() if head[0] != "set-cookie"]).encode()
         answers.append((f"the {answer.status_code} of {answer.request.url.path}", heads + answer.content))
 
@@ -211,7 +211,7 @@ class LeakStory:
         self.owner.ask("POST", "/login", f"password={PASSWORD}&csrf=none".encode())
 
     def crash(self, caller: Caller) -> None:
-        """A part of the database is gone for a while: both processes fail as nobody foresaw."""
+        """A table is missing for a while: both processes fail unexpectedly."""
         with closing(sqlite3.connect(self.at.data / "socialpub.db", timeout=30)) as database:
             database.execute("ALTER TABLE attempt RENAME TO elsewhere")
             post = caller.publish("Into the void", self.at.profile_on["x"])
@@ -332,7 +332,7 @@ def test_no_secret_of_a_full_run_is_left_anywhere(story: LeakStory, phone: HttpS
 
     shown = {leak for one in watch.seen for leak in story.search.found_in(one.command_line, "a command line")}
     assert shown == set()
-    # Our own processes read it there; whatever else they start has none of it.
+    # Our processes read it there. Other child processes do not receive it.
     children = watch.of(lambda line: not line.startswith((OUR_OWN, BECOMES_OUR_OWN)))
     for kind in (b"decoder.process", b"apprise_process", b"sleep 0.3; env"):
         assert any(kind in child.command_line for child in children), kind

@@ -1,4 +1,4 @@
-"""The owner is told by real processes: a network refuses the app, and takes posts again. One service hangs for ever."""
+"""Real processes notify the owner: a network refuses the app, then accepts posts again. One service hangs for ever."""
 
 import time
 from collections.abc import Iterator
@@ -40,7 +40,7 @@ def titles(phone: HttpService) -> list[str]:
     return [str(body["title"]) for _, body in phone.taken]
 
 
-def test_a_held_network_is_told_and_its_end_whatever_hangs_or_dies(
+def test_a_held_network_and_its_end_are_notified_despite_hangs_and_kills(
     installation: Installation, phone: HttpService, hanging: HttpService
 ) -> None:
     installation.sandbox()
@@ -48,19 +48,19 @@ def test_a_held_network_is_told_and_its_end_whatever_hangs_or_dies(
     caller = installation.caller()
     installation.x.script("create_post", "credits_depleted")
     post = caller.publish("Not for nothing", installation.profiles[0])
-    until(lambda: len(phone.taken) == 1, "the owner is told")
+    until(lambda: len(phone.taken) == 1, "the owner is notified")
     assert "X has refused this app" in titles(phone)[0]
     hanging.asked.clear()
     until(hanging.asked.is_set, "the service that hangs is asked again")
     (child,) = notifier_children(worker)
 
-    # It has told the one and waits for the other: whoever takes its place tells nothing anew.
+    # The worker has sent one message and waits for the other. Its successor sends neither again.
     worker.kill()
     until(lambda: not lives(child), "the child ended with its worker")
     worker = installation.start("worker")
 
     installation.admin("resume")
-    until(lambda: caller.post(post)["status"] == "settled", "the post is out, whatever hangs")
+    until(lambda: caller.post(post)["status"] == "settled", "the post is published despite the hang")
     until(lambda: len(phone.taken) == 2, "the message that the problem is resolved")
     assert "resolved" in titles(phone)[1]
     assert worker.peak_bytes() < WORKER_BYTES
@@ -74,9 +74,7 @@ def test_a_held_network_is_told_and_its_end_whatever_hangs_or_dies(
     assert web.stop() == 0
 
 
-def test_what_the_first_worker_fails_to_publish_at_once_is_told(
-    make_installation: MakeInstallation, phone: HttpService
-) -> None:
+def test_the_first_failures_of_a_worker_are_notified(make_installation: MakeInstallation, phone: HttpService) -> None:
     urls = f'[notify]\nurls = ["ntfy://{phone.address}/owner"]\ncauses = ["delivery"]'
     installation = make_installation(settings=urls)
     installation.sandbox()
@@ -85,7 +83,7 @@ def test_what_the_first_worker_fails_to_publish_at_once_is_told(
     post = caller.publish("Too long for X. " * 100, installation.profiles[0])
     installation.start("worker")
     until(lambda: caller.post(post)["status"] == "settled", "the post has failed, in the worker's first seconds")
-    until(lambda: len(phone.taken) == 1, "the owner is told")
+    until(lambda: len(phone.taken) == 1, "the owner is notified")
     assert "1 delivery failed" in titles(phone)[0]
 
 
@@ -95,7 +93,7 @@ def test_a_worker_that_is_gone_is_reported_by_the_web_server(installation: Insta
     worker = installation.start("worker")
     worker.kill()
     installation.forward(600)
-    until(lambda: len(phone.taken) == 1, "the owner is told")
+    until(lambda: len(phone.taken) == 1, "the owner is notified")
     assert "The worker has not reported" in titles(phone)[0]
     installation.start("worker")
     until(lambda: len(phone.taken) == 2, "and when it is back")

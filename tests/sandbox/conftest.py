@@ -53,7 +53,7 @@ def pinterest(world: World, web: TestClient) -> PinterestClient:
 
 @pytest.fixture
 def restart(tmp_path: Path, clock: HandClock) -> Iterator[Callable[[], World]]:
-    """Starts the sandbox anew over the same journal, `journal.jsonl`."""
+    """Start the sandbox again over the same journal, `journal.jsonl`."""
     with ExitStack() as stack:
 
         def begin() -> World:

@@ -10,7 +10,7 @@ PNG = bytes.fromhex(
     "e221bc330000000049454e44ae426082"
 )
 MP4 = b"\x00\x00\x00\x18ftypisom" + bytes(988)
-"""It begins like a video; nobody could play it."""
+"""The bytes begin like a video but do not play."""
 
 
 def picture(width: int = 200, height: int = 300, kind: str = "JPEG", color: str = "teal") -> bytes:

@@ -102,7 +102,7 @@ def test_a_scripted_429_says_when_to_return_in_the_place_asked_for(world: World,
 
 
 class HeldEvent:
-    """An event that tells when somebody has begun to wait for it."""
+    """An event that reports when a thread begins to wait for it."""
 
     def __init__(self) -> None:
         self.reached, self.opened = threading.Event(), threading.Event()
@@ -112,7 +112,7 @@ class HeldEvent:
         self.opened.wait(60)
 
 
-def test_a_call_can_be_held_until_the_test_lets_go(world: World, x: XClient) -> None:
+def test_a_call_is_held_until_the_test_releases_it(world: World, x: XClient) -> None:
     gate = HeldEvent()
     world.x.next("create_post").blocks_until(gate, after_effect=True)
     with ThreadPoolExecutor(1) as pool:

@@ -182,7 +182,7 @@ def test_pins_are_as_the_document_says(world: World, pinterest: PinterestClient)
     check_pinterest(pinterest.call("GET", f"/boards/{pinterest.board_id}/pins"), "get", "/boards/{board_id}/pins")
 
 
-def test_boards_the_account_and_films_are_as_the_document_says(pinterest: PinterestClient) -> None:
+def test_boards_the_account_and_videos_match_the_document(pinterest: PinterestClient) -> None:
     check_pinterest(pinterest.call("GET", "/user_account"), "get", "/user_account")
     check_pinterest(pinterest.call("GET", "/boards"), "get", "/boards")
     made = check_pinterest(pinterest.call("POST", "/boards", json={"name": "New"}), "post", "/boards").json()

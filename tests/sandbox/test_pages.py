@@ -108,7 +108,7 @@ def test_media_that_made_room_for_others_are_marked(
 # --- X ----------------------------------------------------------------------------------------------------------------
 
 
-def test_the_feed_shows_texts_pictures_films_and_labels(world: World, web: TestClient, x: XClient) -> None:
+def test_the_feed_shows_texts_images_videos_and_labels(world: World, web: TestClient, x: XClient) -> None:
     photo, film = x.upload(), x.video()
     alt = {"id": photo, "metadata": {"alt_text": {"text": 'A "red" bicycle'}}}
     x.call("POST", "/2/media/metadata", json=alt)
@@ -139,7 +139,7 @@ def test_markup_in_a_post_stays_text(web: TestClient, x: XClient) -> None:
 def test_every_post_has_a_page_of_its_own(web: TestClient, x: XClient) -> None:
     made = x.post("alone").json()["data"]["id"]
     assert "alone" in web.get(f"/x/demo/status/{made}").text
-    assert "alone" in web.get(f"/x/i/status/{made}").text, "for whoever does not know the author"
+    assert "alone" in web.get(f"/x/i/status/{made}").text, "for a reader who does not know the author"
     assert web.get(f"/x/studio/status/{made}").status_code == 404
 
 
@@ -154,7 +154,7 @@ def test_an_account_has_a_page_with_its_posts(world: World, web: TestClient, x: 
 # --- TikTok -----------------------------------------------------------------------------------------------------------
 
 
-def test_viewers_see_films_photos_captions_and_labels(world: World, web: TestClient, tiktok: TikTokClient) -> None:
+def test_viewers_see_videos_photos_captions_and_labels(world: World, web: TestClient, tiktok: TikTokClient) -> None:
     tiktok.post(title="Evening <b>light</b>", privacy_level="PUBLIC_TO_EVERYONE", is_aigc=True, disable_comment=True)
     tiktok.photos(HERE + "one.jpg", HERE + "two.jpg", title="Two views", description="From the roof")
     page = web.get("/tiktok/feed").text

@@ -153,7 +153,7 @@ def test_lists_can_lag(world: World, pinterest: PinterestClient, clock: HandCloc
     assert [pin["id"] for pin in pinterest.pins()] == [made]
 
 
-def test_texts_can_be_told_to_come_back_as_pinterest_would_write_them(world: World, pinterest: PinterestClient) -> None:
+def test_a_setting_returns_texts_as_pinterest_writes_them(world: World, pinterest: PinterestClient) -> None:
     pinterest.pin(title="Cafe\u0301 <3", link="https://a.test/?a=1&b=2", description="One two three", alt_text="A cat")
     world.pinterest.escapes_html = world.pinterest.composes_texts = True
     world.pinterest.cuts_texts_after = 7
@@ -173,7 +173,7 @@ def test_a_text_that_was_not_given_comes_back_as_null(pinterest: PinterestClient
     assert {pinterest.pins()[0][name] for name in ("title", "description", "alt_text", "link")} == {None}
 
 
-def test_a_board_lists_the_pins_of_its_sections_and_when_they_were_made_unless_told_otherwise(
+def test_a_board_lists_the_pins_of_its_sections_with_their_times_by_default(
     world: World, pinterest: PinterestClient
 ) -> None:
     section_id = world.pinterest.add_section(pinterest.board_id, "Blue")
@@ -190,7 +190,7 @@ def test_a_missing_scope_is_named(world: World, web: TestClient) -> None:
     assert "pins:write" in answer.json()["message"]
 
 
-def test_accounts_that_are_no_business_can_be_told_to_be_unreadable(world: World, pinterest: PinterestClient) -> None:
+def test_a_setting_makes_personal_accounts_unreadable(world: World, pinterest: PinterestClient) -> None:
     world.pinterest.pinner_data_denied = True
     assert pinterest.call("GET", "/boards").status_code == 200
     world.pinterest.change_account("demo", account_type="PINNER")
@@ -244,7 +244,7 @@ def source(media_id: str, **cover: object) -> dict[str, object]:
     return {"source_type": "video_id", "media_id": media_id, **(cover or {"cover_image_key_frame_time": 0})}
 
 
-def test_a_film_is_registered_uploaded_awaited_and_pinned(world: World, pinterest: PinterestClient) -> None:
+def test_a_video_is_registered_uploaded_processed_and_pinned_as_a_pin(world: World, pinterest: PinterestClient) -> None:
     registered = pinterest.register()
     media_id = registered["media_id"]
     assert registered["upload_parameters"]["Content-Type"] == "multipart/form-data"
@@ -306,7 +306,7 @@ def test_a_form_is_good_for_an_hour(pinterest: PinterestClient, clock: HandClock
     assert "Policy expired" in pinterest.upload(registered).text
 
 
-def test_fates_of_films(world: World, pinterest: PinterestClient) -> None:
+def test_each_scripted_result_of_a_video(world: World, pinterest: PinterestClient) -> None:
     world.pinterest.next_fate("fails")
     world.pinterest.next_fate("never_ends")
     failed, stuck, text = pinterest.video(), pinterest.video(), pinterest.video(b"no film at all")
@@ -317,7 +317,9 @@ def test_fates_of_films(world: World, pinterest: PinterestClient) -> None:
     assert pinterest.look(pinterest.video()) == "succeeded"
 
 
-def test_films_belong_to_whoever_registered_them(world: World, web: TestClient, pinterest: PinterestClient) -> None:
+def test_a_video_belongs_to_the_user_who_registered_it(
+    world: World, web: TestClient, pinterest: PinterestClient
+) -> None:
     world.pinterest.processing_ticks = 0
     media_id = pinterest.video()
     studio = PinterestClient(web, world, "studio")
@@ -338,7 +340,7 @@ def test_one_cover_and_no_more(pinterest: PinterestClient, world: World) -> None
     assert world.pinterest.pins[-1].key_frame_seconds == 3
 
 
-def test_films_are_looked_into(world: World, pinterest: PinterestClient, tmp_path: Path) -> None:
+def test_videos_are_decoded(world: World, pinterest: PinterestClient, tmp_path: Path) -> None:
     world.pinterest.probes_video = True
     world.pinterest.processing_ticks = 0
     fine = media.video_mp4(tmp_path / "fine.mp4", 4.5, rate=10)
@@ -352,7 +354,7 @@ def test_films_are_looked_into(world: World, pinterest: PinterestClient, tmp_pat
     assert pinterest.look(pinterest.video(MP4)) == "failed"
 
 
-def test_a_large_film_is_counted_and_hashed_but_not_kept(
+def test_a_large_video_is_counted_and_hashed_but_not_stored(
     world: World, pinterest: PinterestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from socialpub.sandbox import messages

@@ -143,7 +143,7 @@ def test_photos_are_really_fetched_without_anybody_asking_how_it_goes(world: Wor
     assert data["fail_reason"] == "photo_pull_failed", "a redirect is no picture"
 
 
-def test_a_large_film_flows_through_without_being_held(world: World, server: str) -> None:
+def test_a_large_video_is_never_held_in_memory(world: World, server: str) -> None:
     world.tiktok.probes_video = False
     begun = b"\x00\x00\x00\x18ftypisom"
     size, chunk = 70 * MEGA, 35 * MEGA

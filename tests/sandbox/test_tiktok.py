@@ -60,7 +60,7 @@ def test_other_plans_are_refused(size: int, chunk_size: int, count: int, wrong: 
     assert chunk_plan_complaint(size, chunk_size, count) == wrong
 
 
-def test_a_film_in_one_piece_is_posted(world: World, tiktok: TikTokClient) -> None:
+def test_a_video_in_one_chunk_is_posted(world: World, tiktok: TikTokClient) -> None:
     begun = tiktok.begin(title="Evening light #demo", disable_comment=True)
     data = begun.json()["data"]
     assert data["publish_id"].startswith("v_pub_file~v2-1.")
@@ -78,7 +78,7 @@ def test_a_film_in_one_piece_is_posted(world: World, tiktok: TikTokClient) -> No
     assert world.tiktok.counts["video_init"] == 1
 
 
-def test_a_large_film_goes_in_chunks_that_come_in_order_and_whole(world: World, tiktok: TikTokClient) -> None:
+def test_a_large_video_needs_whole_chunks_in_order(world: World, tiktok: TikTokClient) -> None:
     data = MP4 + bytes(10 * MEGA + 500 - len(MP4))
     begun = tiktok.begin(len(data), 5 * MEGA, 2)
     (task,) = world.tiktok.tasks.all.values()
@@ -137,7 +137,7 @@ def test_answers_that_the_documents_leave_open_can_be_chosen(world: World, tikto
     assert (answer.status_code, answer.headers["content-range"]) == (200, f"bytes 0-{len(MP4) - 1}/{len(MP4)}")
 
 
-def test_a_share_ends_by_time_when_nobody_looks(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
+def test_a_share_ends_by_time_without_a_status_request(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
     tiktok.post()
     assert world.tiktok.posts == []
     clock.forward(30)
@@ -175,7 +175,7 @@ def test_any_fate_can_be_arranged_for_the_next_shares(world: World, tiktok: TikT
         world.tiktok.next_fate("explodes")
 
 
-def test_a_share_is_told_to_its_own_user_only(world: World, web: TestClient, tiktok: TikTokClient) -> None:
+def test_only_its_user_reads_the_status_of_a_share(world: World, web: TestClient, tiktok: TikTokClient) -> None:
     begun = tiktok.post()
     studio = TikTokClient(web, world, "studio")
     foreign = studio.look(begun)
@@ -208,7 +208,7 @@ def test_five_drafts_may_wait(world: World, tiktok: TikTokClient, clock: HandClo
     assert error_code(tiktok.draft()) == "ok"
 
 
-def test_the_count_of_bytes_can_be_told_to_lag(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
+def test_a_setting_delays_the_count_of_bytes(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
     world.tiktok.count_lag_seconds = 600
     begun = tiktok.begin()
     assert tiktok.put(begun, MP4).status_code == 201
@@ -257,7 +257,7 @@ def test_the_creator_says_what_may_be_chosen(world: World, web: TestClient, tikt
     assert error_code(drafts_only.creator()) == "scope_not_authorized"
 
 
-def test_the_creator_is_told_of_bans_and_caps_with_200(world: World, tiktok: TikTokClient) -> None:
+def test_creator_info_reports_bans_and_caps_with_200(world: World, tiktok: TikTokClient) -> None:
     world.tiktok.change_account("demo", banned=True)
     answer = tiktok.creator()
     assert (answer.status_code, error_code(answer)) == (200, "spam_risk_user_banned_from_posting")
@@ -406,7 +406,7 @@ def test_a_prefix_is_verified_by_the_file_that_lies_under_it(world: World, tikto
     assert error_code(tiktok.photos(HERE + "a.jpg")) == "ok"
 
 
-def test_a_pull_that_nobody_asks_about_happens_all_the_same(world: World, tiktok: TikTokClient) -> None:
+def test_a_pull_happens_without_a_status_request(world: World, tiktok: TikTokClient) -> None:
     serve(world, one=picture())
     world.tiktok.next("content_init").fails_with(500, after_effect=True)
     assert tiktok.photos(HERE + "one.jpg").status_code == 500
@@ -462,7 +462,7 @@ def test_photo_drafts_need_a_new_app_and_their_own_scope(world: World, web: Test
 # --- looking into films ----------------------------------------------------------------------------------------------
 
 
-def test_films_are_looked_into(world: World, tiktok: TikTokClient, tmp_path: Path) -> None:
+def test_videos_are_decoded(world: World, tiktok: TikTokClient, tmp_path: Path) -> None:
     world.tiktok.processing_ticks, world.tiktok.probes_video = 0, True
     world.tiktok.limits["video_init"] = 100
 

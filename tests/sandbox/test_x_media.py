@@ -32,14 +32,14 @@ def test_one_shot_wants_a_category_and_nothing_unknown(x: XClient, fields: dict[
     assert answer.status_code == 400
 
 
-def test_a_film_uploaded_as_a_picture_is_not_recognized(x: XClient) -> None:
+def test_a_video_uploaded_as_an_image_is_not_recognized(x: XClient) -> None:
     answer = x.call(
         "POST", "/2/media/upload", data={"media_category": "tweet_image"}, files={"media": ("a.png", MP4, "image/png")}
     )
     assert answer.status_code == 400
 
 
-def test_a_film_goes_in_segments_and_is_processed(world: World, x: XClient, clock: HandClock) -> None:
+def test_a_video_is_uploaded_in_segments_and_processed(world: World, x: XClient, clock: HandClock) -> None:
     media_id = x.initialize(len(MP4))
     assert x.append(media_id, 0, MP4[:300]).json() == {"data": {"expires_at": int(clock.now().timestamp()) + 86400}}
     assert x.append(media_id, 1, MP4[300:]).status_code == 200

@@ -36,12 +36,12 @@ def test_every_endpoint_needs_its_scope(world: World, web: TestClient, missing: 
     assert (answer.status_code, answer.json()["detail"]) == (403, "Forbidden")
 
 
-def test_a_suspended_account_is_told_so(x: XClient) -> None:
+def test_a_suspended_account_receives_403(x: XClient) -> None:
     x.account.suspended = True
     assert x.post("a").json()["type"].endswith("/user-suspended")
 
 
-def test_every_answer_tells_the_window(x: XClient, clock: HandClock) -> None:
+def test_every_response_reports_the_window(x: XClient, clock: HandClock) -> None:
     first = x.post("one")
     clock.forward(10)
     second = x.post("one")
@@ -168,7 +168,7 @@ def test_a_body_outside_the_document_is_400(world: World, x: XClient, body: dict
         (b"{}", "text/plain", "Requests with bodies must have content-type of application/json."),
     ],
 )
-def test_a_body_that_is_no_json_object_is_told_so(
+def test_a_body_that_is_not_a_json_object_is_named(
     x: XClient, web: TestClient, content: bytes, content_type: str, words: str
 ) -> None:
     headers = {"authorization": f"Bearer {x.token}", "content-type": content_type}
@@ -232,7 +232,7 @@ def test_replies_go_to_own_posts_and_to_those_that_mention_the_account(
     assert "deleted or not visible" in message(x.post("r4", reply={"in_reply_to_tweet_id": "1"}))
 
 
-def test_a_body_without_text_can_be_told_to_be_refused_as_behind_the_gateway(world: World, x: XClient) -> None:
+def test_a_setting_refuses_a_body_without_text_as_the_gateway_does(world: World, x: XClient) -> None:
     media = {"media_ids": [x.upload()]}
     assert x.post(media=media).status_code == 201
     world.x.needs_text = True
@@ -294,7 +294,7 @@ def test_using_a_media_id_twice_can_be_switched_off(world: World, x: XClient) ->
 FIELDS = "created_at,text,entities"
 
 
-def test_links_come_back_wrapped_and_tell_where_they_lead(x: XClient) -> None:
+def test_links_are_shortened_and_name_their_targets(x: XClient) -> None:
     photo = x.upload()
     made = x.post("é see example.org and https://a.example.com/x?y=1", media={"media_ids": [photo]}).json()["data"]
     (read,) = x.posts(**{"tweet.fields": FIELDS}).json()["data"]
@@ -354,7 +354,7 @@ def test_a_query_that_no_document_describes_is_400(x: XClient, query: dict[str, 
     assert x.posts(**query).status_code == 400
 
 
-def test_new_posts_can_be_told_to_appear_late_in_lists(world: World, x: XClient, clock: HandClock) -> None:
+def test_a_setting_delays_new_posts_in_lists(world: World, x: XClient, clock: HandClock) -> None:
     world.x.list_lag_seconds = 30
     x.post("late")
     assert "data" not in x.posts().json()
@@ -377,12 +377,12 @@ def test_a_long_text_is_cut_and_whole_in_its_note(world: World, web: TestClient)
     assert read["note_post"]["text"] == "word " * 100
 
 
-def test_signs_of_markup_can_be_told_to_come_back_escaped(world: World, x: XClient) -> None:
+def test_a_setting_escapes_markup_in_responses(world: World, x: XClient) -> None:
     world.x.escapes_html = True
     assert x.post("fish & <chips>").json()["data"]["text"] == "fish &amp; &lt;chips&gt;"
 
 
-def test_what_cannot_be_seen_can_be_told_to_be_gone(world: World, x: XClient) -> None:
+def test_a_setting_removes_invisible_characters(world: World, x: XClient) -> None:
     world.x.strips_invisible = True
     made = x.post("a\u200bb \u200fc\nexample.com").json()["data"]["id"]
     (read,) = x.posts(**{"tweet.fields": FIELDS}).json()["data"]
@@ -413,7 +413,7 @@ def test_a_reply_names_whom_it_answers_and_what(world: World, web: TestClient, x
         assert expanded == ([first, called] if "expansions" in asked else [])
 
 
-def test_members_can_be_told_to_be_left_out(world: World, x: XClient) -> None:
+def test_a_setting_leaves_out_fields(world: World, x: XClient) -> None:
     x.post("a", media={"media_ids": [x.upload()]})
     world.x.leaves_out = ["attachments", "entities"]
     (read,) = x.posts(**{"tweet.fields": f"{FIELDS},attachments"}).json()["data"]
@@ -429,7 +429,7 @@ def test_members_can_be_told_to_be_left_out(world: World, x: XClient) -> None:
         ("old", {"expansions": "referenced_tweets.id"}, {"expansions": "referenced_posts"}),
     ],
 )
-def test_the_names_of_the_other_dialect_can_be_told_to_be_refused(
+def test_a_setting_refuses_the_field_names_of_the_other_dialect(
     world: World, x: XClient, dialect: Literal["new", "old"], taken: dict[str, str], refused: dict[str, str]
 ) -> None:
     world.x.dialect = dialect

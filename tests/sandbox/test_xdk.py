@@ -1,4 +1,4 @@
-"""X as X's own Python library sees it: whatever this library asks is asked over a socket, and it reads every answer.
+"""X as X's own Python library sees it: the library calls over a socket and reads every response.
 
 Its models are made from X's API document. Nothing may come back that they do not know.
 """
@@ -34,7 +34,7 @@ SCOPES = ["tweet.read", "tweet.write", "users.read", "media.write", "offline.acc
 
 @pytest.fixture
 def stranger(world: World, server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Client]:
-    """The library of an app that nobody has given access yet."""
+    """The library of an app without any consent."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     # Without it the library renews no token over plain HTTP, which is all that a sandbox speaks.
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")

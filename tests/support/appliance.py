@@ -52,7 +52,7 @@ def open_appliance(
     http: Http | None = None,
     **sections: Any,
 ) -> Runtime:
-    """`networks` are the sections of the configuration, `providers` stand in for the adapters themselves."""
+    """`networks` are the sections of the configuration, `providers` replace the adapters."""
     if networks is not None:
         sections["providers"] = networks
     settings = settings_in(folder, **sections)
@@ -65,7 +65,7 @@ def open_appliance(
 
 @cache
 def _new_database(_migrations: Path) -> bytes:
-    """What these migrations make of nothing, and no appliance's yet: applying them anew for each test took longer than
+    """Return an empty database with these migrations and no appliance in it. Migrating in each test took longer than
     most of the tests."""
     with tempfile.TemporaryDirectory() as name:
         build(settings := settings_in(Path(name)), clock=HandClock(), role="test").close()

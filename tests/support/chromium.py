@@ -13,7 +13,7 @@ ALONE = (
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-"""It asks nobody for anything but the pages of the test."""
+"""Flags that keep the browser from calling other hosts."""
 TIMEOUT_MS = 60_000
 """For what a page does. It takes far less on an idle machine."""
 

@@ -52,7 +52,7 @@ def problems(found: list[Finding]) -> list[str]:
 
 
 def with_remedies(found: Iterable[Finding]) -> list[Finding]:
-    """Whatever is no good news says what to do."""
+    """Every warning and problem has a remedy."""
     seen = list(found)
     assert [finding for finding in seen if not finding.remedy and finding.level is not Level.OK] == []
     return seen

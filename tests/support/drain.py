@@ -10,7 +10,7 @@ DAY = 24 * 3600.0
 
 
 def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DAY, steps: int = 2000) -> None:
-    """Advance every delivery that is due; with a clock, also those that become due `within` so many seconds."""
+    """Advance every delivery that is due; with a clock, also those that become due `within` that many seconds."""
     rt.db.follow_clock()  # as the reconciler does every second
     until = rt.now().timestamp() + within
     for _ in range(steps):

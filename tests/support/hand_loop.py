@@ -20,4 +20,4 @@ class HandLoop(asyncio.SelectorEventLoop):
         try:
             self.call_soon_threadsafe(move)
         except RuntimeError:
-            return  # it has been closed: nobody waits any more
+            return  # the loop is closed, so no caller waits

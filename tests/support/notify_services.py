@@ -16,7 +16,7 @@ from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
 
 
 class HttpService(ThreadingHTTPServer):
-    """Takes everything, or answers as it is told."""
+    """Accepts every message, or responds as configured."""
 
     daemon_threads = True
 
@@ -65,7 +65,7 @@ def http_service() -> Iterator[HttpService]:
 
 
 class MailServer:
-    """Takes mail from whoever knows the password."""
+    """Accepts mail from clients that know the password."""
 
     def __init__(self) -> None:
         self.taken: list[Message] = []

@@ -1,4 +1,4 @@
-"""Stands in for Apprise: keeps what the owner was sent."""
+"""Replaces Apprise: keeps the messages to the owner."""
 
 import threading
 from collections import defaultdict

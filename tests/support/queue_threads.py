@@ -28,7 +28,7 @@ class DirectWakeup:
 
 @contextmanager
 def answering(queue: NetworkQueue, threads: int) -> Iterator[None]:
-    """Run so many threads; at the end, wait until each has ended."""
+    """Run the given number of threads. At the end, wait until each has ended."""
     consumer = _Consumer(queue.huey, workers=threads, periodic=False)
     consumer.start()
     try:

@@ -253,7 +253,7 @@ class Tab:
         return self._load("POST", action, urlencode(fields).encode())
 
     def fields_of(self, form: Element, button: Element | None = None) -> list[tuple[str, Value]]:
-        """What the form sends as it stands."""
+        """Return the fields that the form sends."""
         found: list[tuple[str, Value]] = []
         for one in form.all("input", "select", "textarea"):
             name, kind = one.attributes.get("name"), one.attributes.get("type", "text")

@@ -28,7 +28,7 @@ class Anatomy:
 
 
 def of(name: str, data: bytes) -> Anatomy:
-    """What can be told of a file; `name` ends as files of its format do."""
+    """The facts of a file; `name` ends as files of its format do."""
     found = Anatomy()
     walk = _WALKS.get(PurePath(name).suffix)
     if walk is not None:

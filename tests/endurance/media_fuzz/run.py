@@ -68,7 +68,7 @@ class MediaFuzz:
         self.report = Report()
 
     def play(self, files: int) -> Report:
-        """So many files, then a look at what stayed behind."""
+        """Upload this number of files, then check for leftovers."""
         with ThreadPoolExecutor(CALLERS) as pool:
             list(pool.map(self._one, range(min(WARM_UP, files))))
             self._look()
@@ -147,4 +147,4 @@ class MediaFuzz:
         if temporary := [path.name for path in Path(self._installation.env["TMPDIR"]).rglob("*")]:
             yield f"temporary files are left: {temporary[:10]}"
         if "Traceback" in self._web.output or " ERROR " in self._web.output:
-            yield f"the log tells of errors:\n{self._web.output[-2000:]}"
+            yield f"the log contains errors:\n{self._web.output[-2000:]}"

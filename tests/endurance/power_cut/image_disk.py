@@ -9,7 +9,7 @@ TRIES = 200
 
 
 class ImageDisk:
-    """Wants root, and a mount namespace of its own: whoever ends leaves no mount behind."""
+    """Wants root, and a mount namespace of its own: its end leaves no mount."""
 
     def __init__(self, image: Path, mounted_at: Path) -> None:
         """Mounts what the image holds; a new image gets an empty file system."""

@@ -46,7 +46,7 @@ def test_compose_builds_this_recipe_and_keeps_the_volume_that_it_names() -> None
 
 
 def test_the_proxy_on_the_host_is_trusted_and_no_other_container(tmp_path: Path) -> None:
-    """A container sees the network's gateway as the peer of what comes over a published port."""
+    """The container sees the gateway as the peer of connections to the published port."""
     template.create(tmp_path)
     settings = loader.load(tmp_path / "config.toml", SERVICE["environment"])
     (config,) = COMPOSE["networks"]["default"]["ipam"]["config"]

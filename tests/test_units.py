@@ -69,8 +69,6 @@ def test_the_socket_is_where_the_configuration_says() -> None:
 
 
 def test_all_services_are_confined_alike() -> None:
-    """A hole that one of them needs is seen here."""
-
     def confinement(unit: Path) -> list[str]:
         text = unit.read_text()
         return text[text.index("NoNewPrivileges") :].split("\n[Install]")[0].strip().splitlines()
@@ -94,11 +92,11 @@ def test_a_service_that_hangs_is_ended_and_one_that_fails_is_started_for_ever(un
 
 
 def test_a_slow_disk_is_no_reason_to_end_the_worker() -> None:
-    """Between two of its reports lie a round's write and its reads, each of which may wait for another process."""
+    """Between two reports, writes and reads may wait for another process."""
     patience = Settings().database.busy_timeout.total_seconds()
     watchdog = int(service(FOLDER / "socialpub-worker.service")["WatchdogSec"])
     assert watchdog > 10 * patience
-    # Each of a round's two writes may wait twice for so long: for its turn, and for SQLite's lock.
+    # Each of a round's two writes may wait twice: for our lock and for SQLite's lock.
     assert watchdog > 4 * MAX_BUSY.total_seconds()
     with pytest.raises(ValidationError):
         DatabaseSection(busy_timeout=MAX_BUSY + timedelta(seconds=1))
@@ -126,7 +124,7 @@ def test_systemd_has_nothing_to_say_about_the_units(tmp_path: Path) -> None:
         (tmp_path / unit.name).write_text(text)
     files = [str(tmp_path / unit.name) for unit in units]
     done = subprocess.run(["systemd-analyze", "verify", *files], capture_output=True, text=True, check=False)
-    # It speaks of the machine's own units, too.
+    # The output also includes the machine's own units.
     assert [line for line in done.stderr.splitlines() if "socialpub" in line] == []
 
 
@@ -148,7 +146,7 @@ def test_a_service_can_do_little_more_than_its_work(unit: Path) -> None:
 
 @pytest.mark.parametrize("name", ["web", "worker"])
 def test_a_service_lets_its_decoders_give_up_what_they_may_do(name: str) -> None:
-    """systemd counts none of these calls among those of a service, so each is named."""
+    """systemd includes none of these calls in @system-service."""
     text = (FOLDER / f"socialpub-{name}.service").read_text()
     allowed = set(" ".join(re.findall(r"^SystemCallFilter=([^~@].*)$", text, re.MULTILINE)).split())
     assert allowed >= {"landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self", "seccomp"}

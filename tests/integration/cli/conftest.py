@@ -37,7 +37,7 @@ api_url = "{SANDBOX}/pinterest/v5"
 
 
 class Terminal:
-    """`terminal("admin", "list-keys")` runs a command as its user would; the folder stands as `init` leaves it."""
+    """`terminal("admin", "list-keys")` runs a command in a folder that `init` created."""
 
     def __init__(self, folder: Path, clock: HandClock, world: World) -> None:
         self.folder = folder
@@ -57,35 +57,34 @@ class Terminal:
         )
 
     def success(self, *arguments: str, stdin: str | None = None) -> Result:
-        """The result of a command that works."""
         done = self(*arguments, stdin=stdin)
         assert done.exit_code == 0, done.output
         return done
 
     def refusal(self, *arguments: str, stdin: str | None = None) -> str:
-        """The message of a command that is refused and prints no result."""
+        """Return the message of a command that fails without a result."""
         done = self(*arguments, stdin=stdin)
         assert (done.exit_code, done.stdout) == (1, ""), done.output
         return done.stderr
 
     def elsewhere(self, name: str = "other") -> "Terminal":
-        """Another appliance with the same networks and no secret.key."""
+        """Return another appliance with the same networks and no secret.key."""
         other = Terminal(self.folder.parent / name, self.clock, self.world)
         (other.folder / "data" / "secret.key").unlink()
         return other
 
     def open(self, role: str = "test") -> Any:
-        """The same appliance's parts, for what a test wants to see or do beside the terminal."""
+        """Open the runtime of the same appliance."""
         context = self._context()
         context.config = self.config
         return context.open(role)
 
     def grant(self, username: str = "demo", network: str = "x", **how: Any) -> str:
-        """Tokens for an account on the sandbox, as JSON for `import-profile`."""
+        """Return tokens for a sandbox account, as JSON for `import-profile`."""
         return json.dumps(self.world.networks[network].grant(username, **how))  # type: ignore[attr-defined]
 
     def connect(self, username: str = "demo", network: str = "x") -> str:
-        """The id of a freshly connected profile."""
+        """Return the id of a new profile."""
         return self("admin", "import-profile", network, stdin=self.grant(username, network)).stdout.strip()
 
     def _context(self) -> CommandContext:

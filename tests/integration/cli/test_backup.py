@@ -57,7 +57,7 @@ def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
 
 @pytest.fixture
 def restored(terminal: Terminal) -> Terminal:
-    """The restored backup of an appliance with two posts that have been due since, and one for next week."""
+    """A restored backup with two posts that have come due since, and one for next week."""
     profile, copy = terminal.connect(), str(terminal.folder / "appliance.copy")
     with terminal.open() as rt:
         for body, minutes in (("one", 1), ("two", 2), ("Launch!", 7 * 24 * 60)):

@@ -1,4 +1,4 @@
-"""Boards from the terminal: ids that nobody knows by heart."""
+"""Boards on the command line."""
 
 import json
 from typing import Any
@@ -25,7 +25,7 @@ def profile(terminal: Terminal) -> str:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The tokens that boards were asked with. An exception put into `answers` comes first."""
+    """The tokens of all requests for boards. An exception in `answers` comes first."""
     tokens: list[Any] = []
 
     def list_boards(self: Pinterest, http: object, token: str) -> list[Board]:

@@ -1,4 +1,4 @@
-"""A child ends with its parent: nobody is left behind who still publishes."""
+"""A child ends with its parent, so no process continues to publish."""
 
 import subprocess
 import sys
@@ -8,7 +8,6 @@ from socialpub.cli.run import ChildProcess
 
 
 def listens(child: ChildProcess) -> str:
-    """Its first line, once it is up."""
     assert child.process.stdout is not None
     return child.process.stdout.readline().decode()
 
@@ -37,7 +36,7 @@ def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path: Path) -> None:
         [sys.executable, "-c", PARENT, str(tmp_path / "journal")], stdout=subprocess.PIPE, text=True, check=False
     )
     assert parent.returncode == -9
-    # `pidfd` becomes readable when the process has ended; the child is nobody's that we could wait for.
+    # `pidfd` becomes readable when the process has ended; no process can wait for the child.
     import os
     import select
 

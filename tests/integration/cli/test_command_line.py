@@ -139,7 +139,6 @@ def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:
 
 
 def test_a_full_disk_is_reported_for_every_wording(tmp_path: Path) -> None:
-    """Such as of a ROLLBACK, which SQLite has done by itself then."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         database.execute("PRAGMA max_page_count = 1")
         try:

@@ -23,7 +23,7 @@ NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
 
 class Meanwhile(threading.Event):
-    """What happens while a command waits: one thing after the other, and then time passes."""
+    """Actions that run one after the other while a command waits. Then time passes."""
 
     def __init__(self, terminal: Terminal) -> None:
         super().__init__()
@@ -40,7 +40,6 @@ class Meanwhile(threading.Event):
 
 @pytest.fixture
 def meanwhile(terminal: Terminal) -> Meanwhile:
-    """The web process runs, and the command's waiting can be filled."""
     waiting = terminal.parts["stopping"] = Meanwhile(terminal)
     return waiting
 
@@ -55,7 +54,7 @@ def web(terminal: Terminal, rt: Runtime) -> Iterator[Caller]:
 
 @pytest.fixture
 def consent_url(terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What the command has shown so far, for somebody who reads it while the command waits."""
+    """Return the address that the command has printed."""
     from socialpub.cli.admin import profiles
 
     shown: list[str] = []
@@ -70,7 +69,7 @@ def consent_url(terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 
 
 def come_back(terminal: Terminal, web: Caller, urls: list[str], *how: str) -> Callable[[], object]:
-    """The owner opens the page that was shown, decides, and the browser is sent back."""
+    """Give consent on the printed page, and return to the appliance."""
 
     def go() -> None:
         parts = urlsplit(Browser(terminal.world).decides(urls[-1], *how))
@@ -94,7 +93,7 @@ def test_the_profiles_id_is_printed_once_the_browser_has_come_back(
     (profile,) = profiles_of(terminal)
     assert done.stdout == f"{profile['id']}\n"
     assert (profile["name"], profile["username"], profile["status"]) == ("News", "demo", "active")
-    # The address to open comes first: whoever opens the first one of a message finds the consent page.
+    # The address to open comes first: a person who opens the first address finds the consent page.
     assert done.stderr.index(consent_url[0]) < done.stderr.index(f"  {HERE}/oauth/x/callback")
     assert "@demo is connected" in done.stderr
 
@@ -201,7 +200,7 @@ def test_what_cannot_be_begun_says_why(terminal: Terminal, arguments: list[str],
 
 
 class Pasting:
-    """Standard input of somebody who first looks at what the command shows."""
+    """Standard input that reads the output of the command first."""
 
     def __init__(self, *lines: Callable[[], str]) -> None:
         self._lines = list(lines)

@@ -30,7 +30,7 @@ OPTIONS: dict[str, Options] = {"x": {}, "tiktok": {"privacyLevel": "SELF_ONLY"},
 
 @pytest.fixture
 def pointed(tmp_path: Path) -> Settings:
-    """What `socialpub sandbox` says to put into the configuration, read back."""
+    """Return the configuration lines of `socialpub sandbox`."""
     config = tmp_path / "config.toml"
     config.write_text(provider_lines(SANDBOX))
     return load(config, {})
@@ -76,7 +76,7 @@ def test_the_video_is_one_that_every_network_takes(appliance: Runtime, tmp_path:
     facts = client.inspect_file(film, "video/mp4", MediaLimits()).facts
     media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
     for name, provider in appliance.providers.items():
-        content = Content("A film", (media,))
+        content = Content("A video", (media,))
         assert provider.check(content, OPTIONS[name], Account("1")) == []
 
 

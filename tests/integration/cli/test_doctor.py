@@ -11,7 +11,7 @@ from tests.integration.cli.conftest import Terminal
 
 @pytest.fixture(autouse=True)
 def web(terminal: Terminal) -> None:
-    """Answers at base_url; the appliance that it shows is opened with the first command."""
+    """Answer at base_url with the appliance that the first command opens."""
 
     def answer(_: httpx2.Request) -> httpx2.Response:
         with terminal.open() as rt:
@@ -77,7 +77,6 @@ def test_findings_come_as_json_too(terminal: Terminal) -> None:
 def test_the_next_command_names_the_configuration_of_this_one(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Typed without it, it would look for another configuration, and find none, or that of another installation."""
     terminal.connect()
     config = f"--config {terminal.config}"
     shown = terminal("doctor")

@@ -15,7 +15,7 @@ USER = next(entry for entry in pwd.getpwall() if entry.pw_uid != 0)
 
 @pytest.fixture
 def terminal(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    """Whose appliance is a service's."""
+    """An appliance that belongs to a service."""
     data = terminal.folder / "data"
     for path in (data, *data.rglob("*")):
         os.chown(path, USER.pw_uid, USER.pw_gid)

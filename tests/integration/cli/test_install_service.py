@@ -28,7 +28,7 @@ UNITS = Path("usr/local/lib/systemd/system")
 
 @pytest.fixture(autouse=True)
 def socialpub_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it needs besides is large, and its copy and its trial take seconds."""
+    """Install only socialpub, because copying and testing its packages takes seconds."""
     monkeypatch.setattr(environment, "needed_packages", lambda: [distribution("socialpub")])
     monkeypatch.setattr(environment, "_compile", lambda *_: None)
     monkeypatch.setattr(environment, "check", lambda *_: None)
@@ -49,7 +49,7 @@ def install(stage: Path, *options: str) -> Result:
 
 
 def files_below(folder: Path) -> dict[str, str]:
-    """Every file and link but those of Python's packages, with its mode."""
+    """Return every file and link with its mode, without Python's packages."""
     return {
         str(path.relative_to(folder)): "link" if path.is_symlink() else f"{path.stat().st_mode & 0o777:o}"
         for path in folder.rglob("*")
@@ -252,7 +252,7 @@ def test_a_python_in_a_home_is_copied_only_where_the_system_has_none_like_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys, "_base_executable", str(python_in(tmp_path / "ada")))
-    # Folders of tests are nobody else's to enter.
+    # Other users cannot enter the folders of tests.
     visible = lambda path: path.exists() and not path.resolve().is_relative_to(tmp_path / "ada")  # noqa: E731
     monkeypatch.setattr(environment, "is_visible", visible)
     monkeypatch.setattr(environment, "SYSTEM_FOLDERS", ())
@@ -275,7 +275,7 @@ def test_what_the_service_cannot_enter_is_not_visible_to_it(tmp_path: Path) -> N
 
 
 def python_in(folder: Path) -> Path:
-    """A program that says of itself that it is the Python of this test."""
+    """A program that reports to be the Python of this test."""
     program = folder / "bin" / environment.PYTHON_NAME
     program.parent.mkdir(parents=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
@@ -293,7 +293,7 @@ def test_what_socialpub_needs_is_found_without_the_tools_beside_it(monkeypatch: 
 
 def test_a_user_that_is_missing_is_only_made_by_root(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(installer, "create_user", lambda _: pytest.fail("a package makes no user"))
-    install(tmp_path, "--user", "nobody-of-this-name")
+    install(tmp_path, "--user", "no-such-user")
 
 
 def test_a_socket_whose_port_is_taken_keeps_no_other_unit_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from tests.support.hand_clock import HandClock
 
 
 def moved(terminal: Terminal, folder: Path, address: str | None = None) -> Terminal:
-    """Another machine has its own `init`; then config.toml and data_dir of the former one take its place."""
+    """Another machine with its own `init`, and then config.toml and data_dir of the former machine."""
     other = Terminal(folder, HandClock(terminal.clock.now()), terminal.world)
     shutil.rmtree(folder / "data")
     shutil.copytree(terminal.folder / "data", folder / "data", symlinks=True)
@@ -49,7 +49,7 @@ def test_on_another_machine_accounts_keys_and_posts_are_there_and_go_on(terminal
 
 @pytest.fixture
 def lost(terminal: Terminal) -> tuple[Path, bytes]:
-    """What is left of the old machine: a backup with a profile in it, and secret.key."""
+    """A backup with a profile, and secret.key: the only files left of the old machine."""
     terminal.connect("ada")
     copy = terminal.folder / "last.copy"
     assert terminal("backup", str(copy)).exit_code == 0
@@ -58,7 +58,7 @@ def lost(terminal: Terminal) -> tuple[Path, bytes]:
 
 @pytest.fixture
 def fresh(terminal: Terminal, tmp_path: Path) -> Terminal:
-    """Another machine as `install-service` leaves it, started once: with its own secret.key and an empty database."""
+    """Another machine after `install-service` and its first start."""
     other = Terminal(tmp_path / "other", terminal.clock, terminal.world)
     assert other("admin", "list-keys").exit_code == 0
     return other

@@ -38,7 +38,7 @@ ROW = (
 
 
 def shown(monkeypatch: pytest.MonkeyPatch, width: int | None) -> list[str]:
-    """The lines on a terminal of this width; None is a pipe."""
+    """Return the lines on a terminal of this width. None is a pipe."""
     if width is not None:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("COLUMNS", str(width))
@@ -98,7 +98,7 @@ def check(done: Result) -> Result:
 
 @pytest.fixture
 def profile(terminal: Terminal, rt: Runtime) -> str:
-    """An account whose label, handle, options and reason somebody else wrote."""
+    """An account with a hostile label, handle, options and reason."""
     profile = terminal.connect()
     options = json.dumps({"note": HOSTILE})
     rt.db.write(
@@ -201,14 +201,14 @@ def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, 
     assert "\nHint: run evil" not in done.stderr
 
 
-# --- nobody passes it by ---------------------------------------------------------------------------------------------
+# --- one place for output ---------------------------------------------------------------------------------------------
 
 DOOR = Path(cli.__file__).parent
 SPEAKS = {"echo", "secho", "echo_via_pager", "style", "prompt", "confirm", "print", "input"}
 
 
 def spoken(tree: ast.AST) -> Iterator[str]:
-    """Whatever writes to a terminal, or makes something that does."""
+    """Yield all calls that write to a terminal."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "rich":
             yield f"from {node.module}"

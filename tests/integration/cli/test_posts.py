@@ -18,7 +18,6 @@ NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
 
 def refused(terminal: Terminal, rt: Runtime, says: str = "No.", body: str = "Hello") -> str:
-    """A post that X has refused."""
     terminal.world.x.next("create_post").fails_with(403, {"detail": says, "status": 403})
     post = accept(rt, terminal.connect(), body=body)
     drain(rt, terminal.clock)

@@ -17,7 +17,7 @@ def test_an_account_is_connected_and_its_id_printed_alone(terminal: Terminal, tm
     (shown,) = json.loads(terminal("admin", "list-profiles", "--json").stdout)
     assert shown["id"] == done.stdout.strip()
     assert (shown["name"], shown["username"], shown["status"]) == ("Studio news", "studio", "active")
-    assert "expiresAt" not in shown, "with a refresh token whose end X does not tell"
+    assert "expiresAt" not in shown, "with a refresh token without an expiry from X"
     assert "@studio" in done.stderr
 
 
@@ -50,8 +50,8 @@ def test_a_profile_is_renamed(terminal: Terminal) -> None:
     assert terminal("admin", "rename-profile", profile.upper(), "Evening news").exit_code == 0
     assert "Evening news" in terminal("admin", "list-profiles").stdout
     assert terminal("admin", "rename-profile", profile, "").exit_code == 1
-    assert terminal("admin", "rename-profile", NOBODY, "Nobody").exit_code == 1
-    assert terminal("admin", "rename-profile", "7", "Nobody").exit_code == 2
+    assert terminal("admin", "rename-profile", NOBODY, "Unknown").exit_code == 1
+    assert terminal("admin", "rename-profile", "7", "Unknown").exit_code == 2
 
 
 def test_a_profile_is_disconnected(terminal: Terminal) -> None:

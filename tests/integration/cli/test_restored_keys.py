@@ -40,13 +40,13 @@ def history(terminal: Terminal) -> list[str]:
 
 @pytest.fixture
 def leaked(terminal: Terminal) -> str:
-    """A key that is in the backup and was revoked after it."""
+    """A key that was revoked after the backup."""
     return created(terminal, "leaked")
 
 
 @pytest.fixture
 def restored(terminal: Terminal, leaked: str) -> Terminal:
-    """The backup of an appliance with the keys `leaked` and `backups`, restored as another appliance."""
+    """A restored backup with the keys `leaked` and `backups`."""
     with terminal.open() as rt:
         used(rt, leaked)
     created(terminal, "backups", "--scope", "read")
@@ -116,7 +116,6 @@ def test_keeping_and_revoking_exclude_each_other(restored: Terminal, leaked: str
 
 
 def test_a_second_restore_reports_every_key_of_its_backup(restored: Terminal, leaked: str) -> None:
-    """What was kept in between may have been revoked after the second backup."""
     restored("admin", "resume", "--keep-keys")
     fresh = created(restored, "fresh")
     backup = str(restored.folder / "second.copy")

@@ -1,4 +1,4 @@
-"""An upgrade from the owner's chair: told before, noted after, and undone when it was a mistake."""
+"""An upgrade for its owner: announced by the doctor, reported afterwards, and undone on request."""
 
 import shutil
 import sqlite3
@@ -32,7 +32,7 @@ def profile(terminal: Terminal) -> str:
 
 @pytest.fixture
 def next_version(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """The next version is installed; `undo` brings the present one back."""
+    """Install the next version; `undo` returns to the present version."""
     install_next(terminal, monkeypatch)
     return monkeypatch
 
@@ -46,7 +46,6 @@ def install_next(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def former_version(next_version: pytest.MonkeyPatch) -> Iterator[None]:
-    """The present version is installed meanwhile."""
     with next_version.context() as patch:
         patch.setattr(upgrade, "MIGRATIONS", Path(upgrade.__file__).parent / "migrations")
         yield
@@ -170,7 +169,6 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
 
 
 def signed_in(terminal: Terminal) -> str:
-    """The token of a browser that is signed in."""
     with terminal.open() as rt:
         return str(rt.write(sign_in.begin_session, "127.0.0.1", "Test browser").token)
 
@@ -212,7 +210,7 @@ def test_what_a_replica_brings_back_is_no_way_back_but_an_appliance(terminal: Te
     data.rename(terminal.folder / "lost")
     (data / "media").mkdir(parents=True)
     shutil.copy(terminal.folder / "lost" / "secret.key", data)
-    assert terminal("restore", str(brought_back)).exit_code == 1, "nobody knows who had it in hand"
+    assert terminal("restore", str(brought_back)).exit_code == 1, "tampering cannot be ruled out"
     assert "publishing is paused" in terminal.success("restore", "--unsealed", str(brought_back)).stderr
     assert "ada" in terminal("admin", "list-profiles").stdout
 

@@ -39,7 +39,7 @@ def check_value(path: Path) -> str:
 
 
 def rotate(terminal: Terminal, *options: str) -> Path:
-    """Where the former key lies."""
+    """Return the file of the former key."""
     terminal.success("admin", "rotate-secret", *options)
     return sorted(key_of(terminal).parent.glob("secret.key.until-*"))[-1]
 
@@ -94,7 +94,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
 
 
 def test_every_place_that_seals_is_known_to_the_rotation() -> None:
-    """A new place that seals something needs a line in `ops/secret_key.py`, and here."""
+    """A new encrypted column needs a line in `ops/secret_key.py`, and here."""
     root = Path(inspect.getfile(socialpub)).parent
     sealing = {
         str(path.relative_to(root))
@@ -157,7 +157,7 @@ def test_it_is_refused_while_something_runs(terminal: Terminal, profile: str) ->
 
 
 class PowerCut(BaseException):
-    """Nothing after it runs."""
+    pass
 
 
 CUTS = {

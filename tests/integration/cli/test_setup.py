@@ -47,7 +47,6 @@ def test_a_unit_starts_the_program_that_printed_it(role: str) -> None:
 
 
 def test_every_unit_can_be_printed() -> None:
-    """So that an installation without a checkout has them all."""
     shown = {name: run("--unit", name) for name in config_command.UNITS}
     assert set(config_command.UNITS.values()) == {path.name for path in (ROOT / "systemd").glob("socialpub-*")}
     assert "ListenStream=" in shown["socket"]

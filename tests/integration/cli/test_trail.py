@@ -15,7 +15,7 @@ from tests.support.appliance import accept
 
 
 def told(rt: Runtime, *kinds: str) -> list[tuple[str, str]]:
-    """Actor and sentence of every entry, the oldest first."""
+    """Return actor and sentence of every entry, the oldest first."""
     entries = audit_log.load_page(rt.reader, kinds).entries
     return [(entry.actor, audit_text.describe(entry)) for entry in reversed(entries)]
 

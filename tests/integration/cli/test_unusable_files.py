@@ -39,7 +39,7 @@ ABOUT_DAMAGE = ("damaged", "Move data_dir")
 
 
 def run(terminal: Terminal, *words: str, before: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
-    """Run a command as a process of its own, perhaps through another program."""
+    """Run a command in its own process, perhaps through another program."""
     command = [*before, sys.executable, "-m", "socialpub", "--config", str(terminal.config), *words]
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
 
@@ -54,7 +54,6 @@ def assert_no_damage(shown: str) -> None:
 
 @pytest.fixture
 def opened(terminal: Terminal) -> Terminal:
-    """With a database in it."""
     assert terminal("admin", "list-keys").exit_code == 0
     return terminal
 
@@ -81,7 +80,7 @@ def test_a_read_only_mount_is_named_with_the_way_to_see_why(opened: Terminal) ->
 
 @pytest.mark.parametrize("limit", [7, *(pytest.param(limit, marks=pytest.mark.endurance) for limit in (8, 9)), 10])
 def test_too_many_open_files_are_reported_as_such(opened: Terminal, limit: int) -> None:
-    """Python itself starts with five. The lower the limit, the earlier a file is missing."""
+    """Python itself starts with five files."""
     few = ("sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh")
     for command in (("doctor", "--problems"), ("admin", "list-keys")):
         shown = run(opened, *command, before=few)
@@ -167,7 +166,6 @@ def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> N
 
 @AS_ROOT
 def test_everything_of_a_service_belongs_to_its_user(users_own: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also if a restored folder belongs to root altogether."""
     data = users_own.folder / "data"
     for path in (data, *data.rglob("*")):
         os.chown(path, 0, 0)
@@ -259,7 +257,6 @@ def test_a_path_is_on_the_last_mount_that_covers_it(tmp_path: Path) -> None:
 
 
 def test_a_unit_that_may_not_write_there_is_adapted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """To the unit, a folder that is not among its own is read-only, whatever its mount allows."""
     monkeypatch.setattr(commands, "_here", ServiceCommands(confined=True))
     assert "`sudo socialpub install-service`" in commands.here().mount_writable(Path("/srv"))
     monkeypatch.setattr(commands, "_here", ServiceCommands())
@@ -269,7 +266,6 @@ def test_a_unit_that_may_not_write_there_is_adapted(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
-    """The data is moved away, its secret.key comes back, and the newest scheduled backup is restored."""
     assert opened("admin", "create-key", "kept").exit_code == 0
     opened.config.write_text(f'{opened.config.read_text()}\n[backup]\nfolder = "backups"\n')
     assert opened("backup").exit_code == 0

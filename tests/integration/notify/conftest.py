@@ -21,7 +21,7 @@ def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
 
 @pytest.fixture
 def notify() -> dict[str, Any]:
-    """What `[notify]` has besides the address."""
+    """The keys of `[notify]` without the address."""
     return {}
 
 
@@ -33,7 +33,7 @@ def appliance_options(network: ScriptedNetwork, notify: dict[str, Any]) -> dict[
 
 @pytest.fixture
 def minutes(rt: Runtime, clock: HandClock, well: Callable[[], None], postbox: Postbox) -> Callable[..., None]:
-    """So many minutes pass; the worker reports and takes a round in each, and when they are many at times."""
+    """Let minutes pass, with a report of the worker and a check of the alerts in each."""
     notifier = Notifier(rt)
 
     def passed(count: int) -> None:

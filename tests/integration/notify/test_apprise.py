@@ -63,7 +63,6 @@ def test_the_cause_of_a_failure_is_a_sentence(service: HttpService) -> None:
 
 
 def test_a_service_that_hangs_is_given_up(service: HttpService) -> None:
-    """Not only by Apprise, which stops waiting by itself when it does."""
     service.hangs = True
     assert send(f"json://{service.address}/", seconds=2.0) == "the service does not respond in time"
 
@@ -147,7 +146,7 @@ def test_without_addresses_no_process_is_started(monkeypatch: pytest.MonkeyPatch
 
 
 def test_neither_web_server_nor_worker_imports_apprise() -> None:
-    """It takes as much memory as they do."""
+    """Apprise takes as much memory as these processes."""
     code = (
         "import sys, socialpub.worker.process, socialpub.web.http.server, socialpub.cli.run\n"
         "print([name for name in sys.modules if name.partition('.')[0] in ('apprise', 'requests')])"

@@ -1,4 +1,4 @@
-"""What the owner is told, and when: one message for each alert, and one when it has ended."""
+"""The messages to the owner: one for each alert, and one for its end."""
 
 import json
 from collections.abc import Callable
@@ -96,9 +96,9 @@ def test_fifty_failed_deliveries_are_one_message_that_names_a_few(
     assert "50 deliveries failed" in postbox.titles[0]
     assert postbox.last.count("The post is not allowed") == 5
     assert "and 45 more" in postbox.last
-    assert "with many words " * 5 not in postbox.last, "only the beginning of a post is told"
+    assert "with many words " * 5 not in postbox.last, "a message contains only the beginning of a post"
     minutes(60)
-    assert len(postbox.received) == 1, "what failed is told once"
+    assert len(postbox.received) == 1, "a failure is sent once"
 
 
 def test_what_failed_before_the_first_address_is_not_sent(
@@ -232,7 +232,7 @@ def test_a_restored_backup_speaks_of_nothing_but_itself(
     again = Notifier(rt)
     again.run_once()
     minutes(60)
-    assert postbox.received == [], "neither what waited nor that it is well again: both are the original's to tell"
+    assert postbox.received == [], "the original sends both messages"
     minutes(26 * 60)
     assert len(postbox.received) == 1
     assert "restored from a backup" in postbox.titles[0]

@@ -1,4 +1,4 @@
-"""Copies (contract section 7): whole or refused, of one instant, and put back without a trace when they fail."""
+"""Backups (contract section 7): complete or refused, of one instant, and restored without leftovers after a failure."""
 
 import errno
 import os
@@ -212,7 +212,7 @@ def test_a_backup_on_the_same_disk_leaves_rows_their_room(
 
 
 def places(size: int) -> list[int]:
-    """Bytes all over a file, and every kind of place at its end."""
+    """Bytes in the whole file, and every kind of byte at its end."""
     return sorted({*range(0, size, 6007), *range(512), *range(size - 12_000, size, 37), *range(size - 600, size)})
 
 
@@ -523,7 +523,7 @@ def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, cloc
     copy = copy_of(rt, tmp_path)
     assert verify.verify_backup(copy).posts == 0
     assert appliance_state.restored_from(rt.reader) is None
-    assert os.listdir(tmp_path)  # noqa: PTH208  # the copy lies there
+    assert os.listdir(tmp_path)  # noqa: PTH208  # the folder of the backup
 
 
 # --- whose it is -----------------------------------------------------------------------------------------------------
@@ -536,7 +536,7 @@ def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> format.S
 
 
 def with_our_key(rt: Runtime, folder: Path) -> Settings:
-    """An empty data folder in which the original's secret.key lies."""
+    """A data folder with only the original's secret.key."""
     settings = Settings(data_dir=folder / "data")
     settings.data_dir.mkdir(parents=True)
     settings.secret_key_file.write_bytes(rt.settings.secret_key_file.read_bytes())
@@ -563,7 +563,6 @@ def test_a_backup_that_somebody_changed_without_the_key_is_refused(
 
 
 def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
-    """So is that of a copy which a former version made: its owner knows where it has been."""
     copy = copy_of(rt, tmp_path)
     stripped = copies.forged(copy, tmp_path / "stripped", changed={})
     settings = with_our_key(rt, tmp_path / "new")
@@ -626,7 +625,6 @@ PATHS = [
 def test_a_strangers_database_names_no_path(
     rt: Runtime, image: str, tmp_path: Path, clock: HandClock, statement: str
 ) -> None:
-    """Also one who has the key, and seals it."""
     copy = copy_of(rt, tmp_path)
     changed = tmp_path / "changed.db"
     changed.write_bytes(dict(copies.contents_of(copy))["socialpub.db"])

@@ -14,14 +14,13 @@ from tests.support.copies import copy_of
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Path:
-    """Another one than the data's."""
     folder = tmp_path / "disk"
     folder.mkdir()
     return folder
 
 
 def killed(rt: Runtime, disk: Path) -> Path:
-    """What lies there when the power fails in the middle of a copy: a note of it that nobody holds, and the rest."""
+    """The leftovers of a power failure during a backup."""
     with create.temp_dir_in(rt.settings, disk) as scratch:
         note = rt.settings.run_dir / scratch.name
         content = note.read_bytes()

@@ -20,7 +20,7 @@ Make = Callable[..., Path]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """An environment of a version that knows these migrations. Each is built a minute after the one before."""
+    """An environment of a version with these migrations, one minute newer than the previous one."""
     built = iter(range(0, 6000, 60))
 
     def environment(name: str, version: str, migrations: list[str] = ALL) -> Path:

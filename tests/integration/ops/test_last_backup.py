@@ -17,7 +17,7 @@ DAY = 86400
 
 
 def told(rt: Runtime) -> Finding:
-    """What the doctor says of copies."""
+    """Return the finding about backups."""
     (finding,) = [finding for finding in checks.check(rt) if finding.subject == "backup"]
     return finding
 

@@ -1,4 +1,4 @@
-"""The dashboard and the alerts that come with socialpub ask for what /metrics really tells, and say what to do."""
+"""The Grafana dashboard and the alert rules use existing metrics, and name a remedy."""
 
 import json
 import re
@@ -40,7 +40,7 @@ OF_THE_SCRAPE = {"instance", "job"}
 
 @pytest.fixture(scope="module")
 def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """What an appliance tells that has published, failed, copied, told its owner, and whose clock was set."""
+    """The metrics of an appliance with posts, failures, backups, notifications and a clock change."""
     clock, network = HandClock(), ScriptedNetwork()
     rt = open_appliance(
         tmp_path_factory.mktemp("busy"), clock, providers={"x": network}, storage=StorageSection(quota="1GB")
@@ -73,7 +73,7 @@ def told(scraped: str) -> Series:
 
 
 def queries() -> Iterator[tuple[str, str, str]]:
-    """Where each stands, the query, and what a person reads of it."""
+    """Yield the place, the query and the visible text of each query."""
     for rule in RULES:
         yield rule["alert"], rule["expr"], " ".join(rule["annotations"].values())
     for panel in PANELS:
@@ -100,7 +100,7 @@ def selectors(node: Any) -> Iterator[promql.VectorSelector]:
 
 
 def grouped_by(node: Any) -> set[str]:
-    """The labels that the outermost aggregation leaves; everything where there is none."""
+    """Return the labels of the outermost aggregation, or all labels."""
     match node:
         case promql.AggregateExpr() if node.modifier is not None:
             return set(node.modifier.labels)
@@ -123,7 +123,7 @@ def test_every_metric_and_label_in_use_exists(told: Series, place: str, query: s
     for selector in selectors(parsed):
         if selector.name == "up":
             continue
-        assert selector.name in told, f"{place}: nothing tells {selector.name}"
+        assert selector.name in told, f"{place}: no metric has {selector.name}"
         series = told[selector.name]
         labels |= {label for one in series for label in one}
         for matcher in selector.matchers.matchers:
@@ -156,7 +156,7 @@ def test_each_panel_says_what_it_shows() -> None:
 
 
 def test_every_metric_is_shown(told: Series) -> None:
-    """A number that nobody looks at is kept for nothing; what only helps to look closer is listed."""
+    """Metrics for detailed analysis only are listed."""
     asked = {selector.name for _, query, _ in queries() for selector in selectors(promql.parse(query.replace("$", "")))}
     unseen = {name.removesuffix("_bucket").removesuffix("_count").removesuffix("_sum") for name in told} - {
         name.removesuffix("_bucket") for name in asked

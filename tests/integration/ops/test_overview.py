@@ -20,7 +20,7 @@ DAY = 86400
 
 
 def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
-    """Every open delivery of the post ends like this."""
+    """Let every open delivery of the post fail."""
 
     def end(_rt: Runtime, tx: Tx) -> None:
         for delivery in delivery_rows.list_open_of_post(tx, post):

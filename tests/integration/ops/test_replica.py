@@ -1,4 +1,4 @@
-"""A database alone, as a replica brings it back, becomes an appliance that knows it is a copy."""
+"""A database alone, from a replica, becomes a paused appliance."""
 
 import sqlite3
 from contextlib import closing
@@ -17,7 +17,7 @@ from tests.support.hand_clock import HandClock
 
 @pytest.fixture
 def replica(rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock) -> Path:
-    """The database as it was when the worker last reported, two hours before it is needed."""
+    """The database as of the worker's last report, two hours ago."""
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))
     target = tmp_path / "replica.db"
     create.copy_database(rt, target)
@@ -29,7 +29,7 @@ def replica(rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock) -
 
 @pytest.fixture
 def elsewhere(rt: Runtime, tmp_path: Path) -> Settings:
-    """Another machine, with secret.key in its place."""
+    """Another machine with secret.key in place."""
     settings = Settings(data_dir=tmp_path / "new")
     settings.data_dir.mkdir()
     settings.secret_key_file.write_bytes(rt.settings.secret_key_file.read_bytes())

@@ -495,7 +495,7 @@ def test_a_retry_of_what_failed_in_the_restored_appliance_itself_is_sent_at_once
 
 @contextmanager
 def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: HandClock) -> Iterator[Runtime]:
-    """The appliance after it went back to a copy from before `meanwhile`."""
+    """The appliance after a rollback to a backup from before `meanwhile`."""
     settings = rt.settings.model_copy(update={"providers": providers_of_the_sandbox()})
     with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as rows:
         copy = upgrade_backups.create(rows, settings.database_file, max(upgrade.list_applied(rows)), clock.now(), "2.0")
@@ -530,7 +530,6 @@ def test_a_rollback_pauses_in_the_same_way(
 def test_all_posts_of_a_former_version_that_waits_for_its_resume_may_be_the_originals(
     rt: Runtime, clock: HandClock
 ) -> None:
-    """That version did not note which posts came with the backup."""
     at = rt.stamp()
     with closing(sqlite3.connect(":memory:")) as rows:
         rows.execute("CREATE TABLE post (id TEXT PRIMARY KEY)")

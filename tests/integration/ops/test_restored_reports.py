@@ -46,7 +46,7 @@ def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
 
 @contextmanager
 def restored(rt: Runtime, folder: Path, network: ScriptedNetwork) -> Iterator[Runtime]:
-    """A backup of this appliance, restored an hour later on another machine."""
+    """A backup, restored an hour later on another machine."""
     clock = rt.clock
     assert isinstance(clock, HandClock)
     copy = copy_of(rt, folder)
@@ -68,7 +68,7 @@ def fail_one(rt: Runtime, clock: HandClock, network: ScriptedNetwork, profile: s
 
 
 def minutes(rt: Runtime, clock: HandClock, count: int) -> None:
-    """The worker reports, and looks at what needs the owner, once a minute."""
+    """Let the worker report and check the alerts once a minute."""
     notifier = Notifier(rt)
     for _ in range(count):
         rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp))

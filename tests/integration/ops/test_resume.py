@@ -1,4 +1,4 @@
-"""A copy put back while its original went on: nothing is posted twice, and what cannot be told says so."""
+"""A backup that was restored while its original continued: nothing is posted twice, and unknown outcomes say so."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -182,7 +182,7 @@ def test_a_backup_made_in_the_middle_of_a_call_sends_it_no_second_time(
         with restored(folder / "appliance.copy", world, clock) as rt:
             assert state_of(rt, post) is State.RUNNING
             drain(rt, clock, within=600)
-            assert state_of(rt, post) is State.RUNNING, "paused, nobody takes over what another machine had begun"
+            assert state_of(rt, post) is State.RUNNING, "paused, no process continues the work of another machine"
             resumed(rt, clock, **words)
             assert outcome(rt, post) == outcome(original, post)
             if not words:
@@ -194,7 +194,7 @@ def test_a_backup_made_in_the_middle_of_a_call_sends_it_no_second_time(
 def copied_at(
     transport: FaultTransport, endpoint: str, rt: Runtime, folder: Path, *, then_dies: bool = False
 ) -> Iterator[None]:
-    """A copy is made when this endpoint is first called; the original goes on, or dies in that moment."""
+    """Make a backup at the first call of this endpoint. The original continues or dies."""
     done: list[Path] = []
 
     def hook(request: httpx2.Request) -> None:
@@ -235,7 +235,7 @@ DIRECT = {"tiktok": {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}}
 
 def film_on_tiktok(rt: Runtime, world: World) -> str:
     make = partial(media.video_mp4, width=360, height=360, size=11_000_000)
-    film = artifact(rt, make(rt.settings.data_dir / "film.mp4"), "video/mp4")
+    film = artifact(rt, make(rt.settings.data_dir / "video.mp4"), "video/mp4")
     profile = connect_tiktok(rt, world)
     at = rt.now() + timedelta(minutes=10)
     return accept(rt, profile, body="Said once", at=at, media=(DraftMedia(film),), options=DIRECT)
@@ -312,7 +312,7 @@ def test_a_video_past_its_last_byte_is_only_watched(
 @pytest.mark.parametrize(
     ("fate", "state", "tasks"),
     [
-        # The original sends such a film once more; the copy cannot know whether that went well.
+        # The original uploads such a video again; the restored appliance cannot know the outcome.
         ("internal", State.UNCONFIRMED, 2),
         # A verdict that ends it ends it for both.
         ("spam_risk_user_banned_from_posting", State.FAILED, 1),

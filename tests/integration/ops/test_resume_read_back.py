@@ -1,4 +1,4 @@
-"""What a resumed backup reads back before its first call, and since when, whatever the clock shows."""
+"""What a resumed backup reads back before its first call, and since when with any clock."""
 
 from datetime import datetime, timedelta
 
@@ -22,7 +22,7 @@ from tests.support.scripted_network import ScriptedNetwork
 def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
     rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
 ) -> None:
-    """The app's secret is wrong for a while: neither the look nor the call leaves."""
+    """With a wrong app secret, neither the read-back nor the call is sent."""
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
     become_restored(rt)
     clock.forward(60)

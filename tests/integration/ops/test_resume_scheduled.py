@@ -109,7 +109,7 @@ def test_an_app_that_may_not_ask_does_not_keep_a_scheduled_post_back(
 def test_tiktok_has_nothing_to_look_at_and_gets_it_at_its_time(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:
-    film = artifact(original, media.video_mp4(tmp_path / "film.mp4", width=360, height=360), "video/mp4")
+    film = artifact(original, media.video_mp4(tmp_path / "video.mp4", width=360, height=360), "video/mp4")
     options = {"tiktok": {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}}
     profile = connect_tiktok(original, world)
     post = accept(original, profile, at=clock.now() + WEEK, media=(DraftMedia(film),), options=options)

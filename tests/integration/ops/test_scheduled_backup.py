@@ -1,4 +1,4 @@
-"""Scheduled backups: a folder for each, media that take space once, and old ones that go."""
+"""Scheduled backups: a folder for each, shared media, and removal of old backups."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ DAY = 86400
 
 @pytest.fixture
 def another_disk(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The folder for copies lies on another disk than the media."""
+    """The backups are on another disk than the media."""
     link = Path.hardlink_to
 
     def refuses(self: Path, target: Path) -> None:
@@ -61,7 +61,7 @@ def names(rt: Runtime) -> list[str]:
 
 
 def age(path: Path, clock: HandClock) -> None:
-    """As a file that was written when the story's clock showed an hour ago."""
+    """Date the file one hour before the clock."""
     at = clock.now().timestamp() - 3600
     os.utime(path, (at, at))
 
@@ -128,7 +128,7 @@ def list_elsewhere(copy: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         (damage_file("socialpub.db"), "damaged or incomplete: its 'socialpub.db'"),
         (damage_file("*.png"), "damaged or incomplete: its 'media/"),
@@ -145,17 +145,17 @@ def list_elsewhere(copy: Path) -> None:
     ],
 )
 def test_what_was_changed_in_a_folder_is_refused(
-    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], told: str
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, change: Callable[[Path], None], reported: str
 ) -> None:
     made = schedule.make_backup(rt, with_secret=True)
     change(made.path)
-    with pytest.raises(format.InvalidBackup, match=told):
+    with pytest.raises(format.InvalidBackup, match=reported):
         verify.verify_backup(made.path, rt.secrets)
     (tmp_path / "new").mkdir()
     key = tmp_path / "new" / "data" / "secret.key"
     key.parent.mkdir()
     key.write_bytes(rt.settings.secret_key_file.read_bytes())
-    with pytest.raises(format.InvalidBackup, match=told):
+    with pytest.raises(format.InvalidBackup, match=reported):
         put_back(made.path, tmp_path / "new", clock)
     assert [path.name for path in key.parent.iterdir()] == ["secret.key"]
 
@@ -165,12 +165,12 @@ def fifo(path: Path) -> None:
 
 
 def device(path: Path) -> None:
-    """Root could make a node of its own; a link to one is what others can put there."""
+    """Create a link to a device, since only root can create a device."""
     path.symlink_to("/dev/null")
 
 
 def link(path: Path) -> None:
-    """A link to the file that was there: its bytes are right."""
+    """Replace the file by a link to its contents."""
     path.symlink_to(path.with_name(f"former-{path.name}"))
 
 
@@ -223,7 +223,7 @@ T = TypeVar("T")
 
 
 def ended_in_time(read: Callable[[], T]) -> T:
-    """What this returns. A read that waits for a FIFO fails, and does not keep the tests waiting."""
+    """Return the result, and fail after a timeout."""
 
     def waits(*_: object) -> None:
         raise AssertionError("it waits")
@@ -331,7 +331,7 @@ def test_after_a_month_every_file_is_read_again_and_damage_is_reported(
     assert made.changed == 1
     verify.verify_backup(made.path, rt.secrets)
     clock.forward(DAY)
-    assert schedule.make_backup(rt).changed == 0, "it was told once"
+    assert schedule.make_backup(rt).changed == 0, "it is reported once"
 
 
 def test_on_another_disk_a_file_that_rotted_in_the_backups_is_copied_again(
@@ -469,7 +469,7 @@ def test_two_at_once_are_one(rt: Runtime) -> None:
         pytest.raises(schedule.BackupInProgress, match="already being made"),
     ):
         schedule.make_backup(rt)
-    assert last_backup.load(rt.reader).failed_at is None, "the other one tells how it ends"
+    assert last_backup.load(rt.reader).failed_at is None, "the other process records its result"
     schedule.make_backup(rt)
 
 
@@ -531,7 +531,6 @@ def test_a_folder_that_cannot_be_made_is_reported(rt: Runtime) -> None:
 
 
 def test_a_disk_that_is_not_mounted_is_noticed(rt: Runtime, tmp_path: Path) -> None:
-    """Its folder does not exist then, and is not made on the disk that shows below it."""
     (tmp_path / "usb").mkdir()
     configured(rt, folder=str(tmp_path / "usb" / "copies"))
     with pytest.raises(OperatorError, match="does not exist") as refused:
@@ -555,11 +554,11 @@ def test_the_command_gets_the_backup_and_none_of_our_settings(
     monkeypatch.setenv("SOCIALPUB_METRICS__TOKEN", "a token")
     monkeypatch.setenv("RESTIC_REPOSITORY", "/somewhere")
     monkeypatch.setenv("SOCIALPUB_CONFIG", "/etc/socialpub/config.toml")
-    told = tmp_path / "told"
-    code = f"import os, sys; open({str(told)!r}, 'w').write(repr((sys.argv[1:], dict(os.environ))))"
+    reported = tmp_path / "reported"
+    code = f"import os, sys; open({str(reported)!r}, 'w').write(repr((sys.argv[1:], dict(os.environ))))"
     configured(rt, after=(*python(code), "{copy}", "--tag={copy}; rm -rf /"))
     made = schedule.make_backup(rt)
-    arguments, environment = literal_eval(told.read_text())
+    arguments, environment = literal_eval(reported.read_text())
     assert arguments == [str(made.path), f"--tag={made.path}; rm -rf /"]
     assert environment["SOCIALPUB_COPY"] == str(made.path)
     assert environment["RESTIC_REPOSITORY"] == "/somewhere"
@@ -570,7 +569,7 @@ def test_the_command_gets_the_backup_and_none_of_our_settings(
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "reported"),
     [
         (python("print('no route to host'); raise SystemExit(3)"), r"exit code 3\. Its output: no route to host"),
         (("/nowhere/restic", "backup"), "'/nowhere/restic' cannot be run: No such file or directory"),
@@ -582,9 +581,9 @@ def test_the_command_gets_the_backup_and_none_of_our_settings(
         ),
     ],
 )
-def test_a_command_that_fails_is_a_backup_that_failed(rt: Runtime, command: tuple[str, ...], told: str) -> None:
+def test_a_command_that_fails_is_a_backup_that_failed(rt: Runtime, command: tuple[str, ...], reported: str) -> None:
     configured(rt, after=command)
-    with pytest.raises(OperatorError, match=told):
+    with pytest.raises(OperatorError, match=reported):
         schedule.make_backup(rt)
     copy = last_backup.load(rt.reader)
     assert copy.made_at is None
@@ -617,7 +616,7 @@ def test_a_command_that_hangs_is_ended_with_everything_it_started(
     configured(rt, after=python(code), after_timeout=timedelta(hours=1))
     with pytest.raises(OperatorError, match="took longer than 1h"):
         schedule.make_backup(rt)
-    assert os.read(reader, 1) == b"", "nobody holds it any more"
+    assert os.read(reader, 1) == b"", "no process holds the lock"
     os.close(reader)
 
 
@@ -637,8 +636,8 @@ def test_a_backup_reports_its_progress(rt: Runtime, stored_image: Path) -> None:
         lambda: verify.verify_backup(rt.settings.data_dir / "a.copy"),
         lambda: verify.verify_backup(next(rt.settings.backup_dir.glob("2*"))),
     ):
-        told = Told()
-        with format.report_progress_to(told):
+        reported = Told()
+        with format.report_progress_to(reported):
             work()
-        assert told.done > 0
-        assert 0.9 < told.done / told.expected < 1.1
+        assert reported.done > 0
+        assert 0.9 < reported.done / reported.expected < 1.1

@@ -1,4 +1,4 @@
-"""What takes room on the disk, told from rows as far as they know."""
+"""The disk use, from rows where they have the numbers."""
 
 from pathlib import Path
 

@@ -20,7 +20,7 @@ def appliance_options(three_networks: dict[str, ScriptedNetwork], http: Answerin
 
 @pytest.fixture
 def rt(rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    """With a web server that answers and a worker that has shown itself, on a machine whose clock is kept."""
+    """An appliance with a responding web server, a worker and a synchronized clock."""
     monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
     http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
     rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)

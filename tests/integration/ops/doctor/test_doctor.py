@@ -33,7 +33,7 @@ from tests.support.hand_clock import HandClock
 
 @pytest.fixture
 def settings(tmp_path: Path, clock: HandClock) -> Settings:
-    """Those of an appliance that has been opened before."""
+    """The settings of an appliance that was opened before."""
     open_appliance(tmp_path, clock).close()
     settings = settings_in(tmp_path, providers=NETWORKS)
     settings.data_dir.chmod(0o700)
@@ -353,7 +353,7 @@ def test_a_network_that_cannot_be_reached_is_reported(rt: Runtime, http: Answeri
     http.answers["https://api.x.com"] = NotSent("api.x.com could not be reached: no such host.")
     http.answers["https://open.tiktokapis.com"] = NoAnswer("It did not answer in time.")
     found = inside(rt)
-    assert problems(found) == [], "nobody uses it yet"
+    assert problems(found) == [], "the network is not in use yet"
     add_profile(rt)
     found = inside(rt)
     assert "could not be reached" in the(found, "network").message
@@ -371,12 +371,12 @@ def test_a_sandbox_that_does_not_run_is_reported_with_its_command(rt: Runtime, h
 # --- the machine -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("kept", "told"), [(False, True), (True, False), (None, False)])
+@pytest.mark.parametrize(("kept", "reported"), [(False, True), (True, False), (None, False)])
 def test_a_clock_that_nothing_keeps_set_is_a_note(
-    rt: Runtime, monkeypatch: pytest.MonkeyPatch, kept: bool | None, told: bool
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch, kept: bool | None, reported: bool
 ) -> None:
     monkeypatch.setattr(machine, "clock_is_kept", lambda: kept)
-    assert ("time sync" in {finding.subject for finding in inside(rt)}) is told
+    assert ("time sync" in {finding.subject for finding in inside(rt)}) is reported
     assert problems(inside(rt)) == []
 
 
@@ -394,7 +394,7 @@ def test_a_worker_that_runs_out_of_files_is_reported(rt: Runtime, monkeypatch: p
 
 
 def as_service(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The configuration of an appliance that systemd runs."""
+    """The configuration of a systemd service."""
     monkeypatch.setattr(commands, "_here", ServiceCommands())
     rt.settings._file = rt.settings.data_dir.parent / "config.toml"
     return rt.settings._file

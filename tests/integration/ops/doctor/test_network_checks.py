@@ -13,7 +13,7 @@ from tests.support.doctor import HERE, NETWORKS, AnsweringHttp, inside, shows, t
 
 
 def redirects_of(rt: Runtime, base_url: str, http: AnsweringHttp, **sections: Any) -> list[Finding]:
-    """What the doctor says of the redirect addresses of an appliance at this address."""
+    """Return the findings about redirect addresses."""
     networks = NETWORKS.model_copy(update=sections)
     rt.settings = rt.settings.model_copy(update={"base_url": base_url, "providers": networks})
     rt.providers = registry.build(networks)
@@ -53,7 +53,6 @@ def test_an_address_that_a_network_refuses_is_a_problem_that_names_the_setting(
 
 
 def test_an_account_that_works_makes_a_refused_address_a_note(rt: Runtime, http: AnsweringHttp) -> None:
-    """It needs the address when it is connected again, and not before."""
     profile = add_profile(rt)
     x, _ = redirects_of(rt, "http://localhost:8000", http)
     assert x.level is Level.NOTE

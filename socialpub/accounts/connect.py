@@ -17,7 +17,7 @@ from socialpub.accounts.grants import Credentials
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core import actor, logging
-from socialpub.core.clock import new_id
+from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state
@@ -87,11 +87,11 @@ def begin(
     consent_id, expires_at = new_id(rt.now()), rt.now() + consents.LIFETIME
     rt.write(
         consents.insert,
-        consent_id=consent_id,
-        state=state,
-        verifier=verifier,
-        surface=surface,
-        expires_at=expires_at,
+        consent_id,
+        state,
+        verifier,
+        door=surface,
+        expires_at=stamp(expires_at),
         provider=provider_name,
         redirect_uri=redirect_uri,
         name=name,

@@ -8,7 +8,7 @@ the same, letter by letter.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
 from socialpub.accounts import hints
@@ -39,27 +39,14 @@ class Failed:
     hint: str | None
 
 
-def insert(
-    rt: Runtime,
-    tx: Tx,
-    /,
-    *,
-    consent_id: str,
-    state: str,
-    verifier: str,
-    surface: Surface,
-    expires_at: datetime,
-    **columns: str | None,
-) -> None:
+def insert(rt: Runtime, tx: Tx, /, consent_id: str, state: str, verifier: str, **columns: str | None) -> None:
     """Store a new attempt with a digest of its state, so a reader of the database cannot finish it."""
     tx.add(
         ConsentRow,
         id=consent_id,
         state_hash=crypto.hash_api_secret(state),
         verifier=rt.secrets.seal(verifier, "consent", consent_id, "verifier"),
-        door=surface,
         created_at=tx.stamp,
-        expires_at=clock.stamp(expires_at),
         **columns,
     )
 

@@ -189,8 +189,7 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
 
 
 def _revoke(rt: Runtime, profile_id: str) -> None:
-    profile = profile_rows.find(rt.reader, profile_id)
-    assert profile is not None
+    profile = profiles.get(rt.reader, profile_id)
     oauth = rt.providers[profile.provider].oauth
     if oauth.revokes_every_grant and profile_rows.connected(rt.reader, profile.provider, profile.account_id):
         return  # the account was connected again meanwhile, and that connection must stay

@@ -5,7 +5,8 @@ of the write. A killed process loses what it counted since the last write.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 from socialpub.core.clock import stamp
@@ -18,23 +19,23 @@ from socialpub.runtime import Runtime
 
 def write_calls(rt: Runtime) -> None:
     """Store the calls of this process. Keep them if the write fails. Not from the event loop."""
-    counts = rt.http.pop_call_counts()
-    if not counts:
-        return
-    try:
-        rt.write(_add_calls, counts)
-    except Exception:
-        rt.http.restore_call_counts(counts)
-        raise
+    with _taken_calls(rt) as counts:
+        if counts:
+            rt.write(_add_calls, counts)
 
 
 async def write_calls_soon(rt: Runtime) -> None:
     """Store the calls from the event loop."""
+    with _taken_calls(rt) as counts:
+        if counts:
+            await rt.write_soon(_add_calls, counts)
+
+
+@contextmanager
+def _taken_calls(rt: Runtime) -> Iterator[Mapping[str, int]]:
     counts = rt.http.pop_call_counts()
-    if not counts:
-        return
     try:
-        await rt.write_soon(_add_calls, counts)
+        yield counts
     except Exception:
         rt.http.restore_call_counts(counts)
         raise

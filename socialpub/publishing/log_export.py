@@ -10,20 +10,21 @@ from socialpub.db.queries.log_list import LogEntry, LogFilter
 from socialpub.runtime import Runtime
 
 SLICE = 500
-COLUMNS = (
-    "time",
-    "type",
-    "network",
-    "profile",
-    "text",
-    "scheduled",
-    "url",
-    "error",
-    "post id",
-    "delivery id",
-    "profile id",
-    "network's post id",
-)
+COLUMNS = {
+    "time": "occurred_at",
+    "type": "type",
+    "network": "provider",
+    "profile": "profile_name",
+    "text": "text",
+    "scheduled": "scheduled_at",
+    "url": "url",
+    "error": "error",
+    "post id": "post_id",
+    "delivery id": "delivery_id",
+    "profile id": "profile_id",
+    "network's post id": "provider_post_id",
+}
+"""The name of each column, and the field of a log entry."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """Spreadsheets treat the wide characters of East Asian keyboards the same."""
 
@@ -33,7 +34,7 @@ def export_csv(rt: Runtime, query: LogFilter) -> Iterator[bytes]:
 
     The thread that requests a slice reads it. No transaction stays open between slices.
     """
-    yield _lines([COLUMNS])
+    yield _lines([list(COLUMNS)])
     below: int | None = query.below
     while True:
         page = log_list.load_page(rt.reader, replace(query, below=below, per_page=SLICE))
@@ -51,18 +52,5 @@ def _lines(rows: Iterable[Sequence[str]]) -> bytes:
 
 
 def _cells(entry: LogEntry) -> tuple[str, ...]:
-    cells = (
-        entry.occurred_at,
-        entry.type,
-        entry.provider,
-        entry.profile_name,
-        entry.text,
-        entry.scheduled_at,
-        entry.url,
-        entry.error,
-        entry.post_id,
-        entry.delivery_id,
-        entry.profile_id,
-        entry.provider_post_id,
-    )
+    cells = [getattr(entry, field) for field in COLUMNS.values()]
     return tuple(f"'{cell}" if cell and cell.startswith(_FORMULA) else cell or "" for cell in cells)

@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from socialpub.accounts import hints
+from socialpub.accounts import hints, profiles
 from socialpub.core import logging, units
 from socialpub.core.clock import after, parse, parse_id
 from socialpub.core.errors import Unavailable
@@ -46,8 +46,7 @@ class Preflight:
 
 def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
     """Check the content as `validate` does and make the plan. Only reads; the claim stores the plan."""
-    profile = profile_rows.find(rt.reader, delivery.profile_id)
-    assert profile is not None
+    profile = profiles.get(rt.reader, delivery.profile_id)
     content = post_content.load_content(rt, rt.reader, delivery.post_id)
 
     def refuse(message: str, *, content_refused: bool = True) -> Preflight:
@@ -164,9 +163,7 @@ def not_readable(message: str) -> Undecidable:
 def _is_unusable(settlement: Settlement) -> bool:
     """Return whether the account is disconnected or must be connected again. Store what that means."""
     delivery = settlement.delivery
-    profile = profile_rows.find(settlement.tx, delivery.profile_id)
-    assert profile is not None
-    match interpret_unusable(delivery, profile):
+    match interpret_unusable(delivery, profiles.get(settlement.tx, delivery.profile_id)):
         case NeedsReauth(message):
             settlement.wait_for_reconnect(message)
         case Refused(message):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from socialpub.accounts import tokens
+from socialpub.accounts import profiles, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -19,8 +19,7 @@ from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.locks import ProcessLock
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import ConfirmingInherited, ProfileStatus, State
-from socialpub.db.tables import delivery_rows, holds, profile_rows
-from socialpub.db.tables.profile_rows import Profile
+from socialpub.db.tables import delivery_rows, holds
 from socialpub.providers.base import (
     Again,
     CallTrace,
@@ -182,7 +181,7 @@ class ReadbackDue(Exception):
 
 def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     """Run the next step, or read the account back. Return every error of the network as a result."""
-    profile = _profile(rt, delivery)
+    profile = profiles.get(rt.reader, delivery.profile_id)
     unusable = interpret_unusable(delivery, profile)
     if unusable is not None:
         return unusable
@@ -273,12 +272,6 @@ def _find_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | No
     return None
 
 
-def _profile(rt: Runtime, delivery: Delivery) -> Profile:
-    profile = profile_rows.find(rt.reader, delivery.profile_id)
-    assert profile is not None
-    return profile
-
-
 def _file_name(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str:
     for media in post_content.load_content(rt, rt.reader, delivery.post_id).media:
         if str(media.path) == str(missing.filename):
@@ -293,7 +286,7 @@ SLICE_SECONDS = 10.0
 
 
 def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Job:
-    profile = _profile(rt, delivery)
+    profile = profiles.get(rt.reader, delivery.profile_id)
     trace.grant = profile.access_token
     began, asked = rt.clock.monotonic(), False
     moved = clock_jumps.total_shift(rt.reader, rt.clock)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import actor, commands
 from socialpub.core.clock import new_id, stamp
@@ -21,7 +22,6 @@ from socialpub.db.tables import (
     delivery_rows,
     log_entries,
     post_rows,
-    profile_rows,
 )
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
@@ -118,9 +118,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     for delivery in delivery_rows.list_of_post(tx, post_id):
         options = json.loads(delivery.options)
         if "options" in change.given:
-            profile = profile_rows.find(tx, delivery.profile_id)
-            assert profile is not None
-            options = drafts.options_after(rt, profile, options, change)
+            options = drafts.options_after(rt, profiles.get(tx, delivery.profile_id), options, change)
         delivery_rows.update(
             tx,
             delivery.id,

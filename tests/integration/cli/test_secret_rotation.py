@@ -71,7 +71,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         rt.db.write(lambda tx: tx.execute("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
         begun = {"provider": "x", "state": "state", "verifier": "the verifier", "redirect_uri": "http://here"}
         begun |= {"name": None, "expected_profile_id": None}
-        rt.write(consents.insert, consent_id="c1", expires_at=rt.now(), surface=Surface.SHELL, **begun)
+        rt.write(consents.insert, consent_id="c1", expires_at=rt.stamp(), door=Surface.SHELL, **begun)
         rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
     former = crypto.load(rotate(terminal))
     places = 0

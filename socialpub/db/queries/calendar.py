@@ -65,7 +65,7 @@ _UPCOMING = """
 
 _PENDING = """
     SELECT id, ifnull(scheduled_at, created_at) AS at FROM (SELECT id, scheduled_at, created_at FROM post
-        WHERE status = 'pending' ORDER BY created_at DESC, id DESC LIMIT :most)"""
+        WHERE status = 'pending' ORDER BY created_at DESC, id DESC LIMIT :limit)"""
 
 _NAMED = "SELECT id, ifnull(scheduled_at, created_at) AS at FROM post WHERE id IN (SELECT value FROM json_each(:ids))"
 
@@ -73,7 +73,7 @@ _SHOWN = f"""
     SELECT p.id, p.status, c.at, substr(p.body, 1, {MAX_TEXT}) AS text,
         (SELECT count(*) FROM media WHERE post_id = p.id) AS media,
         a.id AS artifact_id, a.kind, CASE WHEN a.removed_at IS NULL THEN a.storage_key END AS storage_key, p.updated_at
-    FROM ({{}} ORDER BY at, id LIMIT :most) c CROSS JOIN post p ON p.id = c.id
+    FROM ({{}} ORDER BY at, id LIMIT :limit) c CROSS JOIN post p ON p.id = c.id
         LEFT JOIN media m ON m.post_id = p.id AND m.position = 0 LEFT JOIN artifact a ON a.id = m.artifact_id
     ORDER BY c.at, p.id"""
 
@@ -85,38 +85,38 @@ _DELIVERIES = f"""
 
 
 def load_days(
-    reader: Reader, midnights: Sequence[str], most: int = 20, most_counted: int = MAX_COUNTED
+    reader: Reader, midnights: Sequence[str], limit: int = 20, max_counted: int = MAX_COUNTED
 ) -> list[CalendarDay]:
-    """Return the days between these stamps, each with at most `most` posts.
+    """Return the days between these stamps, each with at most `limit` posts.
 
     Many days with thousands of posts take tens of milliseconds. Do not call this on the event loop.
     """
-    return [_day(reader, begin, end, most, most_counted) for begin, end in pairwise(midnights)]
+    return [_day(reader, begin, end, limit, max_counted) for begin, end in pairwise(midnights)]
 
 
-def _day(reader: Reader, begin: str, end: str, most: int, most_counted: int) -> CalendarDay:
+def _day(reader: Reader, begin: str, end: str, limit: int, max_counted: int) -> CalendarDay:
     span = {"begin": begin, "end": end}
-    posts = _posts(reader, _IN_TIME, {**span, "most": most})
+    posts = _posts(reader, _IN_TIME, {**span, "limit": limit})
     more = 0
-    if len(posts) == most:
-        counted = f"SELECT count(*) FROM ({_IN_TIME} LIMIT :most)"
-        more = int(reader.value(counted, {**span, "most": most + most_counted})) - most
+    if len(posts) == limit:
+        counted = f"SELECT count(*) FROM ({_IN_TIME} LIMIT :limit)"
+        more = int(reader.value(counted, {**span, "limit": limit + max_counted})) - limit
     return CalendarDay(begin, posts, more)
 
 
-def upcoming_posts(reader: Reader, since: str, most: int) -> tuple[CalendarPost, ...]:
+def upcoming_posts(reader: Reader, since: str, limit: int) -> tuple[CalendarPost, ...]:
     """Return the next scheduled posts after this instant."""
-    return _posts(reader, _UPCOMING, {"begin": since, "most": most})
+    return _posts(reader, _UPCOMING, {"begin": since, "limit": limit})
 
 
-def pending_posts(reader: Reader, most: int) -> tuple[CalendarPost, ...]:
+def pending_posts(reader: Reader, limit: int) -> tuple[CalendarPost, ...]:
     """Return the newest pending posts, oldest first."""
-    return _posts(reader, _PENDING, {"most": most})
+    return _posts(reader, _PENDING, {"limit": limit})
 
 
 def load_posts(reader: Reader, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
     """Return the posts with these ids, by id."""
-    params: dict[str, Value] = {"ids": json.dumps(post_ids), "most": len(post_ids)}
+    params: dict[str, Value] = {"ids": json.dumps(post_ids), "limit": len(post_ids)}
     return {post.id: post for post in _posts(reader, _NAMED, params)}
 
 

@@ -126,7 +126,7 @@ _NEWEST_READ = 5000
 
 
 def published(
-    reader: Reader, most: int, providers: Collection[str] | None = None, since: str | None = None
+    reader: Reader, limit: int, providers: Collection[str] | None = None, since: str | None = None
 ) -> list[LogEntry]:
     """Return the last published deliveries to these networks since this stamp, newest first."""
     conditions, params = "type = 'published'", list[Value]()
@@ -139,7 +139,7 @@ def published(
     rows = reader.all(
         f"""SELECT {_COLUMNS} FROM log_entry WHERE n > (SELECT max(n) FROM log_entry) - {_NEWEST_READ}
             AND {conditions} ORDER BY n DESC LIMIT ?""",
-        [*params, most],
+        [*params, limit],
     )
     return [LogEntry(*row) for row in rows]
 
@@ -183,11 +183,11 @@ _IS_FAILURE = "type IN ('failed', 'canceled') AND type = 'failed'"
 """With the exact condition of the index."""
 
 
-def recent_failures(reader: Reader, since: str, most: int) -> FailedDeliveries:
+def recent_failures(reader: Reader, since: str, limit: int) -> FailedDeliveries:
     """Return the deliveries that failed since this instant and were not retried."""
     found = f"""FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
         AND {_NOT_RETRIED} ORDER BY d.failed_at DESC"""
-    return _failures(reader, found, (since,), most)
+    return _failures(reader, found, (since,), limit)
 
 
 def newest_failure(reader: Reader) -> int:
@@ -195,18 +195,18 @@ def newest_failure(reader: Reader) -> int:
     return int(reader.value(f"SELECT ifnull(max(n), 0) FROM log_entry INDEXED BY log_entry_rare WHERE {_IS_FAILURE}"))
 
 
-def failures_after(reader: Reader, entry: int, since: str, meant: str, most: int) -> FailedDeliveries:
+def failures_after(reader: Reader, entry: int, since: str, meant: str, limit: int) -> FailedDeliveries:
     """Return the failures after this log entry that were not retried and do not have the message `meant`."""
     found = f"""FROM log_entry e INDEXED BY log_entry_rare CROSS JOIN delivery d ON d.id = e.delivery_id
         WHERE {_IS_FAILURE.replace("type", "e.type")} AND e.n > ? AND d.failed_at >= ? AND d.error_message IS NOT ?
         AND {_NOT_RETRIED} ORDER BY e.n DESC"""
-    return _failures(reader, found, (entry, since, meant), most)
+    return _failures(reader, found, (entry, since, meant), limit)
 
 
-def _failures(reader: Reader, found: str, params: tuple[Value, ...], most: int) -> FailedDeliveries:
+def _failures(reader: Reader, found: str, params: tuple[Value, ...], limit: int) -> FailedDeliveries:
     counted = f"SELECT state, count(*) FROM (SELECT d.state {found} LIMIT {MAX_FAILURES}) GROUP BY state"
     counts = {row[0]: row[1] for row in reader.all(counted, params)}
-    newest = reader.all(f"SELECT {_FAILED_COLUMNS} {found} LIMIT ?", (*params, most))
+    newest = reader.all(f"SELECT {_FAILED_COLUMNS} {found} LIMIT ?", (*params, limit))
     return FailedDeliveries(
         [FailedDelivery(*row) for row in newest], counts.get(State.FAILED, 0), counts.get(State.UNCONFIRMED, 0)
     )

@@ -136,7 +136,7 @@ def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple
     return sum(one[0] for one in found), since, provider
 
 
-def list_open(reader: Reader, profile_id: str, most: int) -> list[Row]:
+def list_open(reader: Reader, profile_id: str, limit: int) -> list[Row]:
     """Return the open deliveries to this profile, running ones first, then by `run_at`.
 
     The rows have id, post_id, body, due_at, run_at, started_at and waits_for_reconnect (0 or 1).
@@ -149,8 +149,8 @@ def list_open(reader: Reader, profile_id: str, most: int) -> list[Row]:
             WHERE d.profile_id = ? AND d.state = '{state}' ORDER BY {order} LIMIT ?"""
         for state, order in (("running", "d.id"), ("queued", "d.run_at"))
     )
-    found = reader.all(running, (profile_id, most))
-    return [*found, *reader.all(queued, (profile_id, most - len(found)))]
+    found = reader.all(running, (profile_id, limit))
+    return [*found, *reader.all(queued, (profile_id, limit - len(found)))]
 
 
 def load_totals(reader: Reader, profile_id: str, now: str, soon: str) -> Row:

@@ -20,12 +20,12 @@ _NEWEST_READ = 200
 """The search for images reads only this number of the newest artifacts."""
 
 
-def newest_images(reader: Reader, most: int) -> list[ArtifactRow]:
+def newest_images(reader: Reader, limit: int) -> list[ArtifactRow]:
     """Return the newest verified images whose bytes are stored: id and file_name."""
     newest = ArtifactRow.select(ArtifactRow.id).order_by(ArtifactRow.id.desc()).limit(_NEWEST_READ)
     is_image = (ArtifactRow.status == ArtifactStatus.VERIFIED) & (ArtifactRow.kind == "image")
     query = ArtifactRow.select(ArtifactRow.id, ArtifactRow.file_name).where(ArtifactRow.id.in_(newest), is_image)
-    return reader.rows(query.where(~ArtifactRow.storage_key.is_null()).order_by(ArtifactRow.id.desc()).limit(most))
+    return reader.rows(query.where(~ArtifactRow.storage_key.is_null()).order_by(ArtifactRow.id.desc()).limit(limit))
 
 
 def verified_type(reader: Reader, storage_key: str) -> str | None:

@@ -65,13 +65,13 @@ def scheduled_elsewhere(reader: Reader, instant: str, restore_count: int) -> lis
     return [(id, at, body) for id, at, body in reader.tuples(query.order_by(post.scheduled_at, post.id))]
 
 
-def final_before(reader: Reader, before: str, beyond: tuple[str, str], most: int) -> list[Row]:
+def final_before(reader: Reader, before: str, beyond: tuple[str, str], limit: int) -> list[Row]:
     """Return id, created_at and the number of `deliveries` of unchanged posts, after this creation and id."""
     return reader.all(
         """SELECT id, created_at, length(outcomes) AS deliveries FROM post
             WHERE (created_at, id) > (?, ?) AND created_at <= ? AND updated_at <= ? AND status IN (?, ?)
             ORDER BY created_at, id LIMIT ?""",
-        (*beyond, before, before, *FINAL, most),
+        (*beyond, before, before, *FINAL, limit),
     )
 
 

@@ -1,6 +1,6 @@
-# One command each; every target sets up what it needs by itself.
+# Every target installs its own requirements.
 
-# bash, since a pipe must fail when its first half does.
+# bash, because a pipe must fail when its first command fails.
 SHELL := bash
 .SHELLFLAGS := -e -o pipefail -c
 
@@ -22,11 +22,10 @@ AXE := $(VENV)/axe
 
 .PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bench screenshots chaos simulate soak format manual-tables vendored lock clean
 
-# What running socialpub needs, and nothing else.
+# Only the packages that socialpub needs to run.
 setup: $(VENV)/.ready
 
-# Where `make install` puts everything; below DESTDIR, for those who make packages: then no user is made and systemd is told
-# nothing.
+# The folders of `make install`. With DESTDIR, for packagers, it creates no user and does not call systemd.
 DESTDIR ?=
 PROGRAM_DIR ?= /opt/socialpub
 CONFIG_DIR ?= /etc/socialpub
@@ -37,60 +36,59 @@ SERVICE_USER ?= socialpub
 PLACES := $(if $(DESTDIR),--destdir "$(DESTDIR)") --program-dir "$(PROGRAM_DIR)" --config-dir "$(CONFIG_DIR)" \
 	--data-dir "$(DATA_DIR)" --command-dir "$(COMMAND_DIR)" --unit-dir "$(UNIT_DIR)" --user "$(SERVICE_USER)"
 
-# A service of this machine, as root. The environment here is made as whoever owns the checkout, so that nothing in it
-# comes to belong to root.
+# Install a service of this machine, as root. The owner of the checkout builds the environment, so root owns no file in it.
 install:
 	@owner=$$(stat --format %U .); if [ "$$(id -u)" = 0 ] && [ "$$owner" != root ] && command -v sudo >/dev/null; \
 		then sudo --user="$$owner" --set-home $(MAKE) --no-print-directory --silent setup PYTHON="$(PYTHON)"; \
 		else $(MAKE) --no-print-directory --silent setup; fi
 	@$(BIN)/socialpub install-service $(PLACES)
 
-# Configuration and data stay.
+# Keep the configuration and the data.
 uninstall:
 	@test -x $(BIN)/socialpub || $(MAKE) --no-print-directory --silent setup
 	@$(BIN)/socialpub uninstall-service $(PLACES)
 
-# The container, with what is installed here for that. BASE is another image with Python, IMAGE the name.
+# Build the container with podman, docker or buildah. BASE is another image with Python, IMAGE the name.
 BUILDER ?= $(firstword $(foreach name,podman docker buildah,$(shell command -v $(name))))
 IMAGE ?= socialpub
-# The source in the image has no git, so it is given its version.
+# The source in the image has no git, so the build passes the version.
 VERSION = $(shell $(PYTHON) -c 'from socialpub.core import version; print(version.current())' 2>/dev/null)
 
 image:
-	@test -n "$(BUILDER)" || { echo "podman, docker or buildah is needed" >&2; exit 1; }
+	@test -n "$(BUILDER)" || { echo "Install podman, docker or buildah" >&2; exit 1; }
 	$(BUILDER) build $(if $(filter-out %docker,$(BUILDER)),--format docker) --file systemd/container/Containerfile --tag $(IMAGE) \
 		$(if $(BASE),--build-arg BASE=$(BASE)) --build-arg VERSION=$(VERSION) .
 
-# A release of the commit that is checked out, into dist/: wheel, source distribution, image, checksums and notes. The
-# commit has the tag of the release. ANYWAY=1 builds any other one.
+# Build a release of the present commit into dist/: wheel, source distribution, image, checksums and notes. The commit must
+# have the tag of the release. ANYWAY=1 builds any other commit.
 release: setup
 	@BUILDER="$(BUILDER)" BASE="$(BASE)" ANYWAY="$(ANYWAY)" $(BIN)/python -m tests.release
 
-# The tools of tests and checks besides; `make test`, `make check` and the others see to it themselves.
+# Install the tools of tests and checks. `make test`, `make check` and others do this themselves.
 dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready)
 
-# A stamp is newer than these files as long as the environment matches them.
+# A stamp is newer than these files while the environment matches them.
 $(VENV)/.ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "socialpub needs Python 3.11 or newer: make PYTHON=python3.12 setup")'
-	@test -x $(BIN)/pip || { echo "Making an environment for socialpub's Python packages in $(VENV)"; $(PYTHON) -m venv $(VENV); } \
-		|| { rm -rf $(VENV); echo "Python's venv module is needed; on Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; }
-	@echo "Installing what socialpub needs to run, as requirements.lock names it"
+	@test -x $(BIN)/pip || { echo "Creating an environment for socialpub's Python packages in $(VENV)"; $(PYTHON) -m venv $(VENV); } \
+		|| { rm -rf $(VENV); echo "Install Python's venv module; on Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; }
+	@echo "Installing the packages of requirements.lock"
 	@$(INSTALL) -r requirements.lock $(BRIEFLY)
-	@echo "Installing socialpub itself, as it lies here"
+	@echo "Installing socialpub from this folder"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
-	@echo "Done. To see it at work: make run. The command is $(BIN)/socialpub"
+	@echo "Done. For a demo: make run. The command is $(BIN)/socialpub"
 
 $(VENV)/.dev-ready: $(VENV)/.ready $(DEV_LOCK) $(PINTEREST_LOCK)
-	@echo "Installing the tools of tests and checks, as $(DEV_LOCK) names them"
+	@echo "Installing the tools of tests and checks from $(DEV_LOCK)"
 	@$(INSTALL) -r $(DEV_LOCK) $(BRIEFLY)
-	@echo "Installing Pinterest's own library, which only tests call, into $(VENV)/pinterest"
+	@echo "Installing Pinterest's library for tests into $(VENV)/pinterest"
 	@rm -rf $(VENV)/pinterest
 	@$(INSTALL) --target $(VENV)/pinterest -r $(PINTEREST_LOCK) $(BRIEFLY)
 	@touch $@
 
 $(AXE)/.ready: tests/axe/package.json tests/axe/package-lock.json
-	@echo "Installing axe-core, which tests ask whether pages are accessible, into $(@D)"
+	@echo "Installing axe-core, which checks accessibility in tests, into $(@D)"
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
 	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
@@ -98,34 +96,32 @@ $(AXE)/.ready: tests/axe/package.json tests/axe/package-lock.json
 run: setup
 	$(BIN)/socialpub demo
 
-# Files of tests are in memory if it has room for them and may hold programs. Tests then never wait for a disk.
+# Test files are in memory if /dev/shm has 4 GB and may hold programs. Tests then never wait for a disk.
 IN_MEMORY := $(shell grep ' /dev/shm ' /proc/mounts | grep -qv noexec \
 	&& [ "$$(df --output=avail /dev/shm | tail -n 1)" -gt 4000000 ] && echo TMPDIR=/dev/shm)
 
-# Every promise: within five minutes on two idle cores. The grid of steps and faults is played pairwise, and generated
-# tests repeat a few fixed examples. Three processes run at a time, since a test waits for its processes and its browser
-# about as long as it works.
+# Every promise, within five minutes on two idle cores. The grid runs pairwise, and generated tests repeat fixed examples.
+# Three processes run at a time, because a test waits for its processes and its browser about as long as it works.
 test: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid"
 
-# Without the real processes (e2e), real browsers (chromium) and the grid of steps and faults: within two minutes.
+# Without real processes (e2e), real browsers (chromium) and the grid of steps and faults: within two minutes.
 test-fast: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance"
 
-# The whole grid: every step of every kind of post, met by every fault, and every clock, delay and death around it.
+# The whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
 grid: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "grid or whole_grid"
 
-# What takes minutes, or a machine of which one is root: real units, containers, power cuts, full disks, thousands of
-# files, and fresh examples for all generated tests. What this machine lacks is left out, saying so. SEED repeats the
-# examples of another run; it is in the output.
+# Tests that take minutes or need root: long stories, real units, containers, power cuts, full disks, thousands of files,
+# and new examples for all generated tests. A test prints why this machine cannot run it. SEED repeats a run's examples.
 endurance: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 endurance: dev
-	@echo "Generated tests draw fresh examples. To draw the same ones again: make endurance SEED=$(SEED)"
+	@echo "Generated tests use new examples. To repeat them: make endurance SEED=$(SEED)"
 	$(BIN)/python -m pytest -m "endurance or hypothesis" --hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests
-	@echo "The generated examples were those of: make endurance SEED=$(SEED)"
+	@echo "To repeat these examples: make endurance SEED=$(SEED)"
 
-# Damaged media files through an upload's examination: FILES of them. SEED repeats what was found.
+# Upload FILES damaged media files. SEED repeats a run.
 FILES ?= 20000
 
 fuzz: dev
@@ -146,18 +142,17 @@ format: dev
 manual-tables: setup
 	$(BIN)/python -m tests.manual_tables
 
-# Needs npm; fetches the scripts and styles that pages load, in the versions that vendored.json names. Collects the
-# licences of what they contain.
+# Fetch the scripts and styles of the pages, in the versions of vendored.json, and their licenses. Needs npm.
 vendored: setup
 	$(BIN)/python -m tests.vendored
 
-# The data folders of former versions that upgrades are tested with: each version is checked out, run and killed.
+# Build the data folders of former versions for the upgrade tests: check out, run and kill each version.
 .PHONY: upgrade-samples
 upgrade-samples: dev
 	$(BIN)/python -m tests.upgrades
 
-# Clients in Python and TypeScript, generated from the document of a running appliance, publish to the sandbox. Without npm
-# (Debian: nodejs npm) there is only the one in Python.
+# Generate clients in Python and TypeScript from a running appliance, and publish to the sandbox with them. Without npm
+# (Debian: nodejs npm), only the Python client runs.
 clients: dev $(CLIENTS)/python/.ready $(if $(shell command -v npm),$(CLIENTS)/node/.ready)
 	$(BIN)/python -m tests.clients $(CLIENTS)
 
@@ -177,26 +172,26 @@ $(CLIENTS)/node/.ready: tests/clients/package.json tests/clients/package-lock.js
 bench: dev
 	$(BIN)/python -m tests.bench
 
-# Every page of the dashboard as a picture: desktop and phone, light and dark. SCREENSHOTS is the folder that they go to.
+# Take screenshots of every dashboard page: desktop and phone, light and dark. SCREENSHOTS is their folder.
 SCREENSHOTS ?= build/screenshots
 
 screenshots: dev
 	$(BIN)/python -m tests.screenshots $(SCREENSHOTS)
 
-# The real processes through hard times: so many DELIVERIES, while processes are killed and networks fail. At most ten
-# minutes on two idle cores. SEED asks and kills alike once more.
+# Make DELIVERIES with real processes while processes are killed and networks fail: at most ten minutes on two idle cores.
+# SEED repeats the calls and kills of a run.
 DELIVERIES ?= 5000
 
 chaos: dev
 	$(BIN)/python -m tests.chaos --deliveries $(DELIVERIES) $(if $(SEED),--seed $(SEED))
 
-# One process against networks whose every behaviour is drawn: MINUTES of it; SEED and EPISODE repeat what was found.
+# Run one process for MINUTES against networks with random behavior. SEED and EPISODE repeat a finding.
 MINUTES ?= 10
 
 simulate: dev
 	$(BIN)/python -m tests.simulation --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(EPISODE),--episode $(EPISODE))
 
-# Moderate load for SOAK_MINUTES, and whether memory, descriptors, threads and files level off.
+# Apply moderate load for SOAK_MINUTES, and check that memory, descriptors, threads and files level off.
 SOAK_MINUTES ?= 30
 
 soak: dev
@@ -205,8 +200,8 @@ soak: dev
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-# Needs uv; writes the locked requirements anew: what running needs, what tests and checks need besides, Pinterest's
-# library, and the generator of clients.
+# Lock the requirements again: those to run, those of tests and checks, Pinterest's library, the generator of clients. Needs
+# uv.
 lock:
 	$(COMPILE) --group build pyproject.toml -o requirements.lock
 	$(COMPILE) --group dev -c requirements.lock -o $(DEV_LOCK)

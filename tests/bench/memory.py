@@ -1,4 +1,4 @@
-"""What a tree of processes takes: memory and processor time, as the Linux kernel tells it under /proc."""
+"""Measure memory and processor time of a process tree, from /proc."""
 
 import os
 import re

@@ -12,7 +12,7 @@ from tests.bench.servers import MeasuredAppliance, Servers, call
 ONE_POST = 0.35
 LIST = 0.25
 GROWTH = 1.5
-"""What more posts may cost: with a stock a hundred or a thousand times as large a figure is at most so much worse."""
+"""The largest growth of a figure with a hundred or a thousand times as many posts."""
 DIFFERENT_POSTS = 200
 
 

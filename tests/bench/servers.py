@@ -57,14 +57,14 @@ class Servers:
         self._ending.close()
 
     def start_appliance(self, name: str, posts: int) -> "MeasuredAppliance":
-        """An appliance with so many posts in it, started by `socialpub serve`."""
+        """An appliance with this number of posts, started by `socialpub serve`."""
         appliance = self.fill_appliance(name, posts)
         appliance.process = self._start(name, "serve", config=appliance.config)
         wait_until(lambda: answers(f"{appliance.url}/readyz"))
         return appliance
 
     def fill_appliance(self, name: str, posts: int) -> "MeasuredAppliance":
-        """An appliance with so many posts in it that no process serves."""
+        """An appliance with this number of posts, without a process."""
         appliance = MeasuredAppliance(self.folder / name, self.sandbox_url)
         self._ending.callback(appliance.close)
         appliance.fill(posts)

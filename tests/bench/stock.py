@@ -1,4 +1,4 @@
-"""What lies in an appliance before it is measured: connected accounts, and posts published long ago.
+"""The content of an appliance before a measurement: connected accounts, and posts published long ago.
 
 The rows are those that the appliance itself would have written; they go in by thousands a statement because nobody
 wants to wait for a hundred thousand requests.
@@ -20,7 +20,7 @@ from socialpub.runtime import Runtime
 PROFILES = 50
 CHUNK = 10_000
 WITH_PICTURE = 4
-"""Every so many posts one has a picture."""
+"""The interval of posts with an image."""
 BODY = "A post of the stock, number {number}: as long as people write them, with a café and a 🌅, of no use. #bench"
 
 
@@ -33,7 +33,7 @@ def connect_accounts(rt: Runtime, grants: Iterable[dict[str, Any]]) -> list[str]
 
 
 def fill(rt: Runtime, profile_ids: list[str], count: int) -> None:
-    """So many posts to two profiles each: most settled, a few canceled, a few scheduled for next year."""
+    """Insert this number of posts to two profiles each: most settled, a few canceled, a few scheduled for next year."""
     rt.write(_picture)
     now = rt.now()
     pairs = [(one, profile_ids[(at + 1) % len(profile_ids)]) for at, one in enumerate(profile_ids)]

@@ -18,7 +18,7 @@ MIME_TYPE = "video/mp4"
 
 def measure(servers: Servers, appliance: MeasuredAppliance, rounds: int) -> list[Figure]:
     """PUTs of 150 MB, in turns, and by how much memory rose at most while one ran."""
-    film = servers.folder / "film.mp4"
+    film = servers.folder / "video.mp4"
     block = os.urandom(1 << 20)
     with film.open("wb") as file:
         for _ in range(SIZE // len(block)):
@@ -56,7 +56,7 @@ def measure(servers: Servers, appliance: MeasuredAppliance, rounds: int) -> list
 
 
 def put(url: str, film: Path) -> float:
-    """Send the film; megabytes a second until the answer is there."""
+    """Send the video. Return megabytes per second until the response."""
     parts = urlsplit(url)
     target = f"{parts.path}?{parts.query}" if parts.query else parts.path
     head = (
@@ -75,7 +75,7 @@ def put(url: str, film: Path) -> float:
 
 
 def _reserve(appliance: MeasuredAppliance, key: str) -> str:
-    body = {"fileName": "film.mp4", "mimeType": MIME_TYPE, "fileSize": SIZE}
+    body = {"fileName": "video.mp4", "mimeType": MIME_TYPE, "fileSize": SIZE}
     return str(call("POST", f"{appliance.url}/api/v1/uploads", body, key)["data"]["uploadUrl"])
 
 

@@ -1,6 +1,6 @@
 """A machine to install things on: this one, in a mount namespace whose changes vanish with it.
 
-Its systemd is a note-taker, since the one of this machine shall not learn of anything; `tests/endurance/` plays the
+A script records its systemctl commands, because this machine's systemd must not change; `tests/endurance/` plays the
 units themselves elsewhere.
 """
 

@@ -1,4 +1,4 @@
-"""A full disk, met by every kind of write: it is told clearly, nothing is damaged, and room is all that is needed."""
+"""Every kind of write meets a full disk: the error is clear, no data is damaged, and free space is enough."""
 
 import json
 import shutil

@@ -36,11 +36,11 @@ def test_media_of_every_kind_are_examined_fitted_and_published(units: InstalledU
         ).read_bytes()  # more than X takes: it is fitted
         assert len(large) > 5 * 1024**2
         photo = caller.upload(large, "large.png", "image/png")
-        film = caller.upload(media.video_mp4(tmp_path / "film.mp4", 2.0).read_bytes(), "film.mp4", "video/mp4")
-        for text, artifact in (("With a photo", photo), ("With a film", film)):
+        film = caller.upload(media.video_mp4(tmp_path / "video.mp4", 2.0).read_bytes(), "video.mp4", "video/mp4")
+        for text, artifact in (("With a photo", photo), ("With a video", film)):
             delivery = caller.delivery(caller.publish(text, units.profile, media=(artifact,)))
             assert delivery["status"] == "published", delivery
-    assert units.x.texts() == ["With a photo", "With a film"]
+    assert units.x.texts() == ["With a photo", "With a video"]
     until(lambda: "decoder:" in units.machine.run(COMMAND, "doctor", code=None).stdout, "the worker reports")
     found = units.machine.run(COMMAND, "doctor", code=None).stdout
     assert "A decoder can read one file" in found, [line for line in found.splitlines() if "decoder" in line]
@@ -128,14 +128,14 @@ def test_a_service_that_hangs_is_ended_by_the_watchdog(units: InstalledUnits, un
 
 
 def test_a_wrong_configuration_is_retried_until_it_is_fixed(units: InstalledUnits) -> None:
-    """Longer than systemd's usual patience of five starts."""
+    """Longer than systemd's default limit of five starts."""
     units.configure("[publishing]\nworkers = 0")
     units.machine.run("systemctl", "restart", "socialpub-worker", code=1)
     until(lambda: int(units.machine.show("socialpub-worker", "NRestarts")) > 6, "it is tried again and again")
     assert "publishing.workers" in units.machine.journal("socialpub-worker")
     units.configure()
     until(lambda: units.machine.show("socialpub-worker", "ActiveState") == "active", "it works")
-    units.publish("Mended")
+    units.publish("Fixed")
 
 
 def test_secrets_come_as_credentials(units: InstalledUnits) -> None:

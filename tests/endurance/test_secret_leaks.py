@@ -181,11 +181,11 @@ class LeakStory:
         direct = {"tiktok": {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}}
         return [
             caller.publish("A picture", on["x"], media=(picture,)),
-            caller.publish("A film", on["x"], media=(video,)),
-            caller.publish("A film", on["tiktok"], media=(video,), options=direct),
+            caller.publish("A video", on["x"], media=(video,)),
+            caller.publish("A video", on["tiktok"], media=(video,), options=direct),
             caller.publish("Photos", on["tiktok"], media=(picture,), options=direct),
             caller.publish("A pin", on["pinterest"], media=(picture,), options=board),
-            caller.publish("A film pinned", on["pinterest"], media=(video,), options=covered),
+            caller.publish("A video pinned", on["pinterest"], media=(video,), options=covered),
         ]
 
     def quoting(self) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class TikTokClient(SandboxClient):
             "chunk_size": size if chunk_size is None else chunk_size,
             "total_chunk_count": count,
         }
-        post_info = {"title": "A film", "privacy_level": "SELF_ONLY"} | info
+        post_info = {"title": "A video", "privacy_level": "SELF_ONLY"} | info
         return self.ask("/post/publish/video/init/", {"post_info": post_info, "source_info": source})
 
     def draft(self, size: int = len(MP4)) -> Response:

@@ -1,6 +1,6 @@
 """Pinterest's own Python library, in a process of its own.
 
-It demands a urllib3 of 2024, which nobody else shall get, so `make test` puts it and what it needs beside our own
+It demands a urllib3 of 2024, which no other package may use, so `make test` puts it and what it needs beside our own
 environment. And its import goes through the whole parent of the working directory in search of a `config.json`, so
 that directory is an empty one.
 """

@@ -113,7 +113,7 @@ def test_the_feed_shows_texts_images_videos_and_labels(world: World, web: TestCl
     alt = {"id": photo, "metadata": {"alt_text": {"text": 'A "red" bicycle'}}}
     x.call("POST", "/2/media/metadata", json=alt)
     x.post("First line\nsee example.com", media={"media_ids": [photo]}, made_with_ai=True, paid_partnership=True)
-    x.post("A film", media={"media_ids": [film]}, reply_settings="verified")
+    x.post("A video", media={"media_ids": [film]}, reply_settings="verified")
     page = web.get("/x/feed").text
     assert '<a href="http://example.com" rel="nofollow noreferrer">example.com</a>' in page
     assert "First line\nsee" in page
@@ -122,7 +122,7 @@ def test_the_feed_shows_texts_images_videos_and_labels(world: World, web: TestCl
     assert "Paid partnership" in page
     assert "Only verified accounts can reply" in page
     assert f'<video controls preload="metadata" src="media/{film}">' in page
-    assert page.index("A film") < page.index("First line"), "newest first"
+    assert page.index("A video") < page.index("First line"), "newest first"
     shown = web.get(f"/x/media/{photo}")
     assert (shown.content, shown.headers["content-type"]) == (PNG, "image/png")
     part = web.get(f"/x/media/{film}", headers={"range": "bytes=4-7"})

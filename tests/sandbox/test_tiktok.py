@@ -459,7 +459,7 @@ def test_photo_drafts_need_a_new_app_and_their_own_scope(world: World, web: Test
     assert error_code(direct_only.photos(HERE + "one.jpg", mode="MEDIA_UPLOAD")) == "scope_not_authorized"
 
 
-# --- looking into films ----------------------------------------------------------------------------------------------
+# --- decoding videos ----------------------------------------------------------------------------------------------
 
 
 def test_videos_are_decoded(world: World, tiktok: TikTokClient, tmp_path: Path) -> None:

@@ -122,8 +122,8 @@ def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens:
 
 
 def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = None) -> str:
-    """A verified artifact of this file; its id. `known`: what an earlier look found; the file is shared then, not
-    copied, so nobody may write into it."""
+    """A verified artifact of this file; its id. `known`: facts of an earlier inspection. The file is then shared, not
+    copied, so it must not change."""
     assert mime_type in ACCEPTED_TYPES
     facts = known or inspect_file(source, mime_type, MediaLimits())
     artifact_id = new_id(rt.now())

@@ -47,7 +47,7 @@ class ScriptedCalls:
     def call(self, method: str, url: str, **request: Any) -> HttpResponse:
         call = self.read(method, url, request)
         self.calls.append(call)
-        assert self._answers, f"nobody expected {method} {call.path}"
+        assert self._answers, f"unexpected: {method} {call.path}"
         following = self._answers.pop(0)
         if isinstance(following, Exception):
             raise following

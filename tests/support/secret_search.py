@@ -1,6 +1,6 @@
-"""Looks for secrets in whatever bytes come along: files, answers, command lines and surroundings of processes.
+"""Search for secrets in bytes: files, responses, command lines and environments of processes.
 
-A secret is known under a name, and only the name is ever told. It is looked for in every form in which somebody writes
+A secret is known under a name, and only the name is reported. It is looked for in every form in which somebody writes
 such a thing down, since a leak in Base64 is one.
 """
 
@@ -37,7 +37,7 @@ class SecretSearch:
         return set(self.forms.values())
 
     def found_in(self, content: bytes, place: str) -> set[str]:
-        """`name in place` of every secret that stands there."""
+        """`name in place` of every secret in the bytes."""
         return {f"{name} in {place}" for form, name in self.forms.items() if form in content}
 
     def found_in_files(self, folder: Path, skipped: Iterable[Path] = ()) -> set[str]:

@@ -2,7 +2,7 @@
 
 Each version is used as its owner would, by commands, requests and signals, so that what lies in its folder is what it
 wrote. What it publishes is seen by the sandbox, whose journal goes into the sample: a post that was made there before
-the kill must not be made again by whoever comes after.
+the kill must not be made again by the next version.
 """
 
 import os

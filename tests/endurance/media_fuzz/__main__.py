@@ -1,4 +1,4 @@
-"""`make fuzz`: so many damaged files, and what they met."""
+"""`make fuzz`: upload this number of damaged files."""
 
 import argparse
 import secrets

@@ -89,7 +89,7 @@ class Machine:
         return self.run("systemctl", "is-system-running", code=None).stdout.strip() in ("running", "degraded")
 
     def run(self, *command: str, code: int | None = 0, stdin: str = "") -> "subprocess.CompletedProcess[str]":
-        """Run a command as root in the machine. It must end with `code`, None: with whichever."""
+        """Run a command as root in the machine. It must end with `code`, None: with any code."""
         done = subprocess.run(
             ["nsenter", f"--target={self._init}", "--all", "--", *command],
             input=stdin,

@@ -6,6 +6,7 @@ Text from callers, networks and files may be hostile, so control characters are 
 import errno
 import json
 import sqlite3
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -140,6 +141,27 @@ def print_styled(*parts: Part) -> None:
     from rich.console import Console
 
     Console(highlight=False).print(_text(*parts), soft_wrap=True)
+
+
+def print_markdown(text: str) -> None:
+    """Print Markdown with styles on a terminal, and as it is in a file or a pipe."""
+    if not sys.stdout.isatty():
+        click.echo(text, nl=False)
+        return
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.markdown import CodeBlock, Markdown
+    from rich.text import Text
+
+    class UnwrappedCode(CodeBlock):
+        """A line of code stays one line, so that a person can copy a command from the terminal."""
+
+        def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+            yield Text(str(self.text).rstrip(), style="bold", no_wrap=True, overflow="ignore")
+
+    class Page(Markdown):
+        elements = {**Markdown.elements, "fence": UnwrappedCode}  # noqa: RUF012
+
+    Console(highlight=False).print(Page(text), crop=False)
 
 
 @contextmanager

@@ -203,7 +203,7 @@ def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, 
 
 # --- one place for output ---------------------------------------------------------------------------------------------
 
-DOOR = Path(cli.__file__).parent
+COMMANDS = Path(cli.__file__).parent
 SPEAKS = {"echo", "secho", "echo_via_pager", "style", "prompt", "confirm", "print", "input"}
 
 
@@ -222,10 +222,10 @@ def spoken(tree: ast.AST) -> Iterator[str]:
                 yield ast.unparse(called)
 
 
-@pytest.mark.parametrize("path", sorted(DOOR.rglob("*.py")), ids=lambda path: str(path.relative_to(DOOR)))
+@pytest.mark.parametrize("path", sorted(COMMANDS.rglob("*.py")), ids=lambda path: str(path.relative_to(COMMANDS)))
 def test_everything_shown_goes_through_one_place(path: Path) -> None:
     found = list(spoken(ast.parse(path.read_text())))
-    if path == DOOR / "output.py":
+    if path == COMMANDS / "output.py":
         assert found
     else:
         assert found == [], "use cli/output.py"

@@ -158,10 +158,10 @@ def print_markdown(text: str) -> None:
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             yield Text(str(self.text).rstrip(), style="bold", no_wrap=True, overflow="ignore")
 
-    class Page(Markdown):
+    class ManualPage(Markdown):
         elements = {**Markdown.elements, "fence": UnwrappedCode}  # noqa: RUF012
 
-    Console(highlight=False).print(Page(text), crop=False)
+    Console(highlight=False).print(ManualPage(text), crop=False)
 
 
 @contextmanager

@@ -105,7 +105,7 @@ class DrawnPosts:
     def _draw_content(self) -> Content:
         profile = self.dice.choice(self.ledger.profiles)
         network = NETWORKS[profile.network]
-        weights = {name: 0.3 if name == "film in chunks" else 1.0 for name in network.stories}
+        weights = {name: 0.3 if name == "video in chunks" else 1.0 for name in network.stories}
         title = self.dice.choices(list(weights), list(weights.values()))[0]
         number = f"n{len(self.contents.posts):04}n"
         options = {**network.options(self.world, profile.username), **network.stories[title].options}

@@ -5,7 +5,7 @@ import hashlib
 from tests.e2e.caller import Caller
 from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
-from tests.e2e.videos import film
+from tests.e2e.videos import video_bytes
 
 LARGE_BYTES = 157_286_400
 """150 MiB, the largest that the API takes."""
@@ -22,11 +22,11 @@ def test_a_video_of_150_mib_reaches_tiktok_and_pinterest_with_little_memory(
     options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {"boardId": installation.board_id}}
     profiles = (installation.profile_on["tiktok"], installation.profile_on["pinterest"])
     # Imports and caches do not depend on the size of the video.
-    first = caller.upload(film(SMALL_BYTES), "small.mp4", "video/mp4")
+    first = caller.upload(video_bytes(SMALL_BYTES), "small.mp4", "video/mp4")
     assert_published(caller, caller.publish("Small", *profiles, media=(first,), options=options))
     needed = {role: forget_peak(process) for role, process in processes.items()}
 
-    large = film(LARGE_BYTES)
+    large = video_bytes(LARGE_BYTES)
     artifact = caller.upload(large, "large.mp4", "video/mp4")
     assert_published(caller, caller.publish("Large", *profiles, media=(artifact,), options=options))
     for role, process in processes.items():

@@ -52,7 +52,7 @@ def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(
     original.start("serve")
     caller = original.caller()
     # Due after the copy and before the resume: on networks that can be read back, and on one that cannot.
-    film = caller.upload(
+    video = caller.upload(
         media.video_mp4(original.folder / "a.mp4", width=360, height=360).read_bytes(), "a.mp4", "video/mp4"
     )
     picture = caller.upload(media.png(original.folder / "a.png").read_bytes(), "a.png", "image/png")
@@ -60,7 +60,7 @@ def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(
     direct = {"tiktok": {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}}
     on_x = scheduled(original, caller, "Due meanwhile", "x", picture)
     on_pinterest = scheduled(original, caller, "Due meanwhile", "pinterest", picture, options=board)
-    on_tiktok = scheduled(original, caller, "Due meanwhile", "tiktok", film, options=direct)
+    on_tiktok = scheduled(original, caller, "Due meanwhile", "tiktok", video, options=direct)
     later = scheduled(original, caller, "Due much later", "x", seconds=30 * 86400)
 
     load = Load(original)

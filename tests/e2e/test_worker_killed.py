@@ -15,7 +15,7 @@ import pytest
 from tests.e2e.caller import effects
 from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
-from tests.e2e.videos import film
+from tests.e2e.videos import video_bytes
 from tests.samples import media
 from tests.support.oracle import UNKNOWN, Stated, find_untruths
 
@@ -29,18 +29,18 @@ SMALL_BYTES = 3 * 1024 * 1024
 """Three pieces for X."""
 
 PLANS: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {
-    ("x", "film"): (
+    ("x", "video"): (
         ("upload_initialize", 0),
         ("upload_append", 1),
         ("upload_finalize", 0),
         ("upload_status", 0),
         ("create_post", 0),
     ),
-    ("tiktok", "film"): (("creator_info", 0), ("video_init", 0), ("upload_chunk", 0), ("status_fetch", 0)),
-    ("tiktok", "long film"): (("upload_chunk", 2), ("upload_chunk", 5)),
+    ("tiktok", "video"): (("creator_info", 0), ("video_init", 0), ("upload_chunk", 0), ("status_fetch", 0)),
+    ("tiktok", "long video"): (("upload_chunk", 2), ("upload_chunk", 5)),
     ("tiktok", "draft"): (("inbox_init", 0),),
     ("tiktok", "photo"): (("content_init", 0),),
-    ("pinterest", "film"): (
+    ("pinterest", "video"): (
         ("read_board", 0),
         ("register_media", 0),
         ("upload_media", 0),
@@ -83,7 +83,7 @@ ROUNDS = [
 
 @dataclass
 class WorkerSetup:
-    """One installation for all of them. `artifacts` are what was uploaded, `hashes` those of the films."""
+    """One installation for all of them. `artifacts` are what was uploaded, `hashes` those of the videos."""
 
     installation: Installation
     worker: Process
@@ -109,11 +109,11 @@ def setup(prepared: Installation, tmp_path_factory: pytest.TempPathFactory) -> I
         installation.sandbox()
         installation.start("web")
         setup = WorkerSetup(installation, installation.start("worker"), {}, {})
-        for what, size in (("film", SMALL_BYTES), ("long film", CHUNKED_BYTES)):
-            content = film(size)
-            setup.artifacts[what] = installation.caller().upload(content, "film.mp4", "video/mp4")
+        for what, size in (("video", SMALL_BYTES), ("long video", CHUNKED_BYTES)):
+            content = video_bytes(size)
+            setup.artifacts[what] = installation.caller().upload(content, "video.mp4", "video/mp4")
             setup.hashes[what] = hashlib.sha256(content).hexdigest()
-        setup.artifacts["draft"], setup.hashes["draft"] = setup.artifacts["film"], setup.hashes["film"]
+        setup.artifacts["draft"], setup.hashes["draft"] = setup.artifacts["video"], setup.hashes["video"]
         photo = media.jpeg(installation.folder / "photo.jpg").read_bytes()
         setup.artifacts["photo"] = installation.caller().upload(photo, "photo.jpg", "image/jpeg")
         yield setup

@@ -12,7 +12,7 @@ PATTERN_BYTES = 1_000_003
 """A prime number: no chunk of a network begins at the same place of the pattern as another one."""
 
 
-def film(size_bytes: int) -> bytes:
+def video_bytes(size_bytes: int) -> bytes:
     """Return four seconds of H.264 in this number of bytes. A lost, doubled or moved part changes the hash."""
     real = _four_seconds()
     missing = size_bytes - len(real)
@@ -24,4 +24,4 @@ def film(size_bytes: int) -> bytes:
 @functools.cache
 def _four_seconds() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        return media.video_mp4(Path(folder) / "film.mp4", 4.0, width=640, height=360).read_bytes()
+        return media.video_mp4(Path(folder) / "video.mp4", 4.0, width=640, height=360).read_bytes()

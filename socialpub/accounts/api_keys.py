@@ -96,7 +96,10 @@ def create(
         raise KeyRefused("expires_at", "The key would already be expired.", "Give a time in the future.")
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
     if tx.get(ApiKeyRow, key_id) is not None:
-        raise Conflict(f"The key {key_id} was already created and is not shown again.")
+        raise Conflict(
+            f"The key {key_id} already exists, and a key is shown only once. Revoke it and create another if you "
+            "did not save it."
+        )
     tx.add(
         ApiKeyRow,
         id=key_id,
@@ -120,7 +123,7 @@ def list_all(reader: Reader) -> list[ApiKeyRow]:
 def get(reader: Reader, key_id: str) -> ApiKeyRow:
     row = reader.get(ApiKeyRow, key_id)
     if row is None:
-        raise NotFound("There is no key with this id.")
+        raise NotFound("There is no API key with this id. Use an id from `list-keys`.")
     return row
 
 

@@ -52,13 +52,13 @@ def read_credentials(text: str) -> Credentials:
         given = json.loads(text)
     except ValueError as error:
         # The message of json names line and column and does not quote the text.
-        raise OperatorError(f"The credentials are not JSON: {error}.", f"Expected is {FORM}") from None
+        raise OperatorError(f"The credentials are not JSON: {error}.", f"Use this form: {FORM}") from None
     if not isinstance(given, dict):
-        raise OperatorError("The credentials are not a JSON object.", f"Expected is {FORM}")
+        raise OperatorError("The credentials are not a JSON object.", f"Use this form: {FORM}")
     found, mistakes = validation.parse(_CredentialsFile, given)
     if mistakes or found is None:
         sentences = [one.sentence for one in mistakes.errors]
-        raise OperatorError(format_mistakes("The credentials have", sentences), f"Expected is {FORM}")
+        raise OperatorError(format_mistakes("The credentials have", sentences), f"Use this form: {FORM}")
     scopes = frozenset((found.scope or "").replace(",", " ").split())
     return Credentials(
         found.access_token, found.refresh_token, found.expires_at, found.refresh_expires_at, scopes or None

@@ -267,7 +267,8 @@ def as_command_error(
             )
         case FileExistsError() | NotADirectoryError() | IsADirectoryError() if error.filename:
             return CommandError(
-                f"{error.filename} cannot be used: {error.strerror}.", "Move the file or folder with this name."
+                f"{error.filename} cannot be used: {error.strerror}.",
+                "Move or rename what has this name, then run the command again.",
             )
         case _:
             return None

@@ -148,7 +148,7 @@ def _for_this_installation(unit: str) -> str:
     if program is None:
         return unit
     if program.startswith(("/home/", "/root/")):
-        print_note(f"A service cannot enter home folders, so it cannot run {program}. To copy the program elsewhere:")
+        print_note(f"{program} is in a home folder, and services cannot run programs there. To copy it elsewhere, run:")
         print_note(commands.line("install-service"))
     return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)
 

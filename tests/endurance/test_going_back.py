@@ -92,7 +92,7 @@ def test_going_back_starts_the_former_version_with_its_database_and_its_units(up
     assert "lasting" in keys and "fresh" not in keys
 
     refused = upgraded.try_to(f"/opt/socialpub/environments/{PRESENT}/bin/socialpub", "go-back", "--yes")
-    assert "There is no former version" in refused.stderr, "back is not forward"
+    assert "contains no earlier version" in refused.stderr, "back is not forward"
     make(upgraded, "install")
     assert upgraded.run("socialpub", "--version") == f"socialpub {PRESENT}\n", "forward again"
 
@@ -142,7 +142,7 @@ def test_without_a_former_version_or_rights_it_says_so(machine: Machine) -> None
     make(machine, "install")
     make(machine, "install")
     refused = machine.try_to("socialpub", "go-back")
-    assert "There is no former version in /opt/socialpub/environments" in refused.stderr
+    assert "/opt/socialpub/environments contains no earlier version" in refused.stderr
     ada = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")
     assert "Run it with sudo" in machine.try_to(*ada, "socialpub", "go-back", hidden=HIDDEN).stderr
 

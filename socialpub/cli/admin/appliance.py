@@ -154,7 +154,10 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
     print_note("Keep it elsewhere, and destroy it with the last of these backups.")
     print_note(f"Make a new backup now: `{commands.line('backup', 'FILE')}`")
     if end_addresses:
-        print_note("All URLs for uploads and media have expired. A network that still needs one of them fails.")
+        print_note(
+            "This command made all earlier URLs of uploads and media invalid. A delivery whose network still needs one "
+            "fails."
+        )
     else:
         print_note(
             f"URLs for uploads and media stay valid until they expire, the last {format_time(done.urls_end_at)}."

@@ -115,7 +115,7 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
     used = [key for key in changed if key == "base_url" or key.startswith(f"providers.{provider_name}.")]
     if used:
         raise CommandError(
-            f"The web server runs with other values of {', '.join(used)} than {rt.settings.config_file} has now.",
+            f"{rt.settings.config_file} has changed. The web server still has earlier values of {', '.join(used)}.",
             f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
         )
 

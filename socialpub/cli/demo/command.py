@@ -243,7 +243,8 @@ def require_success(processes: DemoProcesses, posts: Posts) -> None:
     ]
     if missing:
         raise CommandError(
-            "\n".join(missing), f"The logs are in {processes.folder}. To start with new data: --folder DIR"
+            "\n".join(missing),
+            f"The logs are in {processes.folder}. To start with empty data, add: --folder NEW_FOLDER",
         )
 
 

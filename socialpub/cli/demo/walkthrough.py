@@ -88,7 +88,7 @@ class ApiClient:
         self._key = key
         show = self.transcript
         show.result("created; the key can read and write")
-        show.note("To run the next commands in another terminal, start with these lines:")
+        show.note("To run the next commands in another terminal, first run these lines there:")
         show.command(f"cd {folder}")
         show.command(f"API={self._url}/api/v1")
         show.command(f"AUTH='Authorization: Bearer {key}'")

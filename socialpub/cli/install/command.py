@@ -88,7 +88,9 @@ def uninstall_service(dry_run: bool, destdir: Path | None, **where: Any) -> None
     if dry_run:
         return
     print_note()
-    print_note(f"Configuration and data stay: {places.configuration} and {data} (with secret.key).")
+    print_note(
+        f"The configuration in {places.configuration} and the data in {data}, with secret.key, were not removed."
+    )
     remove = shlex.join(["sudo", "rm", "-r", str(places.configuration), str(data)])
     print_note(f"To remove them and the user permanently: {remove} && sudo userdel {places.user}")
 
@@ -222,7 +224,7 @@ class ServiceRollback:
         former = rollback.find_former(places.environment.resolve())
         if former is None:
             raise OperatorError(
-                f"There is no former version in {places.environments}.",
+                f"{places.environments} contains no earlier version of socialpub.",
                 f"Roll back by hand. To read how, run `{commands.line('manual', 'upgrading')}`.",
             )
         _refuse_configuration(places, former)

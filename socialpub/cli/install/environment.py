@@ -86,7 +86,9 @@ def needed_packages() -> list[Distribution]:
         try:
             package = found.setdefault(canonicalize_name(name), distribution(name))
         except PackageNotFoundError:
-            raise OperatorError(f"The package {name} is missing.", "Install socialpub again completely.") from None
+            raise OperatorError(
+                f"The Python package {name} is missing.", "Install socialpub again. Configuration and data stay."
+            ) from None
         for line in package.requires or ():
             requirement = Requirement(line)
             if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):

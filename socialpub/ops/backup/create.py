@@ -57,7 +57,7 @@ def make_download(rt: Runtime) -> StoredFile:
     The file has no name, so its space is freed when the reader is done or its process dies. Raises OperatorError, and
     Conflict while another download is being made.
     """
-    busy = Conflict("A backup is already being made. Wait until its download begins.")
+    busy = Conflict("A backup is already being made. Try again in a few minutes.")
     with (
         one_at_a_time(rt, "download.lock", busy),
         temp_dir_in(rt.settings, rt.settings.data_dir) as temp_dir,

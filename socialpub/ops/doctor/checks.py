@@ -131,6 +131,6 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
         run = "run" if len(changed) > 1 else "runs"
         yield problem(
             "configuration",
-            f"The {names} {run} with other values of {', '.join(keys)} than {rt.settings.config_file} has now.",
+            f"{rt.settings.config_file} has changed. The {names} still {run} with earlier values of {', '.join(keys)}.",
             f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
         )

@@ -212,7 +212,7 @@ def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
     if any(one.url == url for one in known):
         raise Conflict("This address is already in the list.")
     if sum(one.is_added for one in known) >= MAX_ADDED:
-        raise Conflict(f"The list already has {MAX_ADDED} addresses. Remove one first.")
+        raise Conflict(f"There are already {MAX_ADDED} notification addresses. Remove one, then add the new one.")
     address_id = new_id(tx.now)
     table, column = ADDRESS_PLACE
     sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)

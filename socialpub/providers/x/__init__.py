@@ -104,8 +104,8 @@ def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
     memo = {**job.memo, "creates": creates}
     finished_at = max(memo["media"][str(index)]["ready_at"] for index in range(len(job.content.media)))
     given_up = Refused(
-        f"{rejection.message} socialpub uploaded the media {1 + job.times(NOT_ACCEPTED)} times. A video must be H.264 "
-        "in MP4, with at most 60 frames per second and 1280 pixels of width. Images below 5 MB sometimes help.",
+        f"{rejection.message} socialpub uploaded the media {1 + job.times(NOT_ACCEPTED)} times in vain. Convert videos "
+        "to H.264 in MP4, with at most 60 frames per second and 1280 pixels of width. Make images smaller than 5 MB.",
         rejection.code,
         content=True,
     )

@@ -309,7 +309,9 @@ async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> 
     found: list[Facts | MediaRejected] = []
     for result in results:
         if isinstance(result, client.DecoderFailed):
-            raise Unavailable("The files cannot be verified at the moment. Send the request again.") from result
+            raise Unavailable(
+                "The files cannot be examined at the moment. Wait a minute, then send the request again."
+            ) from result
         if isinstance(result, BaseException) and not isinstance(result, MediaRejected):
             raise result
         found.append(result)

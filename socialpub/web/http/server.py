@@ -50,7 +50,7 @@ def open_for(rt: Runtime) -> list[socket.socket]:
             listener.close()
         raise OperatorError(
             "The socket from systemd does not listen for TCP connections.",
-            "In socialpub-web.socket, set ListenStream= to an address and port, such as 127.0.0.1:8000, without "
+            "In socialpub-web.socket, set ListenStream= to an address and port, such as 127.0.0.1:8000, and remove "
             "Accept=yes.",
         )
     for listener in sockets:

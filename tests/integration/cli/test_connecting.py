@@ -158,7 +158,7 @@ def test_a_web_server_with_an_older_configuration_is_reported_before_consent(
         machine.publish_configuration(running)
         terminal.config.write_text(terminal.config.read_text().replace('client_id = "app"', 'client_id = "new"', 1))
         done = terminal.refusal("admin", "connect-profile", "x", *paste)
-        assert "providers.x.client_id than" in done and "and start it again" in done
+        assert "earlier values of providers.x.client_id." in done and "and start it again" in done
         assert "consent" not in done
         # What it does not need for this may differ.
         other = terminal("admin", "connect-profile", "pinterest", "--paste", stdin="")

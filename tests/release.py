@@ -46,7 +46,7 @@ def main() -> None:
         source = Path(name)
         archive = run("git", "archive", "HEAD")
         subprocess.run(["tar", "-x", "-C", name], input=archive, check=True)
-        # What git tells of a checkout, a source distribution states.
+        # A source distribution has no git, so this file names its version.
         (source / "PKG-INFO").write_text(METADATA.format(built))
         build_packages(source)
         if builder:

@@ -1,4 +1,4 @@
-"""The house in a few lines: imports point downward, room by room, and four doors stay shut."""
+"""The source layout in a few lines: imports point downward, package by package."""
 
 import ast
 import re
@@ -86,7 +86,7 @@ def test_nothing_below_the_doors_knows_starlette_huey_or_click() -> None:
             assert not known, f"{name} knows {known}"
 
 
-def test_the_sandbox_and_the_house_read_the_networks_documents_each_for_itself() -> None:
+def test_the_sandbox_and_the_product_share_no_code() -> None:
     for name, path in modules():
         if room_of(name) == "sandbox":
             beyond = [o for o in imports(path) if o.startswith("socialpub.") and room_of(o) != "sandbox"]
@@ -163,7 +163,7 @@ READERS = {
     "socialpub.db.queries.post_list",
     "socialpub.db.queries.profile_queue",
 }
-"""Read what is shown besides, and change nothing."""
+"""Joined views: they read several tables and change nothing."""
 
 _ABOUT = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+(?:copied\.)?([a-z_]+)")
 
@@ -211,7 +211,7 @@ def test_no_sql_is_outside_of_db() -> None:
     assert found <= OWN_FILES.keys()
 
 
-def test_a_tables_sql_stands_in_one_place() -> None:
+def test_the_sql_of_a_table_is_in_one_file() -> None:
     for name, path in OURS:
         if name in READERS or name.startswith("socialpub.db.migrations"):
             continue

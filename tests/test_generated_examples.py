@@ -1,4 +1,4 @@
-"""The examples that Hypothesis generates: the same ones in every clone, whatever else a run has loaded."""
+"""Hypothesis generates the same examples in every clone, independent of other loaded modules."""
 
 import importlib.util
 import sys

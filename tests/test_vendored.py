@@ -1,4 +1,4 @@
-"""What was written by others lies here as it was published, with its licence, and nothing else lies beside it."""
+"""Vendored files are unchanged, have their license, and are listed."""
 
 import gzip
 import json
@@ -22,14 +22,14 @@ def test_every_file_is_the_one_that_was_published(package: Package) -> None:
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=[one["package"] for one in PACKAGES])
-def test_its_licence_lies_beside_it(package: Package) -> None:
+def test_each_package_has_its_license(package: Package) -> None:
     (licence,) = (file for file in package["files"] if "LICENSE" in file["file"])
     text = vendored.stored(package, licence).decode()
     assert "WITHOUT WARRANTY" in text or "DISCLAIMS ALL" in text or "Apache License" in text
     assert package["licence"] in ("0BSD", "Apache-2.0", "MIT")
 
 
-def test_nothing_lies_there_that_the_list_does_not_name() -> None:
+def test_every_vendored_file_is_listed() -> None:
     named = {vendored.path_of(package, file) for package in PACKAGES for file in package["files"]}
     lies = {path for path in vendored.LIST.parent.rglob("*") if path.is_file()}
     assert lies - {vendored.LIST} == named
@@ -42,7 +42,7 @@ def test_what_is_stored_compressed_comes_out_the_same_wherever_it_is_made() -> N
         assert len(content) < len(gzip.decompress(content))
 
 
-def test_a_page_names_a_package_and_gets_the_version_that_lies_here() -> None:
+def test_a_page_that_names_a_package_gets_the_vendored_version() -> None:
     for package in PACKAGES:
         for file in package["files"]:
             name = vendored.path_of(package, file).name.removesuffix(".gz")

@@ -1,10 +1,10 @@
-"""Scripts and styles of others, which lie in the repository as they were published.
+"""Vendored scripts and styles: unchanged files of other projects.
 
     python -m tests.vendored
 
-(`make vendored`, with npm) fetches the packages that `vendored.json` names and writes their files anew. The checksums
-there must fit. For an upgrade edit a `version`: of a version that does not lie here yet the checksums are written down
-instead, and the folder of the one before it goes.
+(`make vendored`, with npm) fetches the packages that `vendored.json` names and writes their files again. The checksums
+there must match. To upgrade a package, edit its `version`: the checksums of a new version are recorded, and the folder
+of the previous version is removed.
 
 A script may contain other packages. A file with a `map` is made here: it holds the licence of every package that this
 source map names, and of those listed as `besides`, which leave no trace there. For a package without a licence text,
@@ -44,7 +44,7 @@ def folder_of(package: Package) -> Path:
 
 
 def path_of(package: Package, file: dict[str, Any]) -> Path:
-    """Where a file lies: under its own name, whatever its folder inside the package; large ones compressed."""
+    """Return the path of a file: its own name, without the folders of the package. Large files are compressed."""
     name = PurePosixPath(file["file"]).name
     return folder_of(package) / (f"{name}.gz" if file.get("compressed") else name)
 

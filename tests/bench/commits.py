@@ -1,7 +1,7 @@
 """Raw durable commits, as a process of its own: `python -m tests.bench.commits FILE SECONDS` prints how many a second.
 
-One writer, one row of a post's size per commit, flushed to the disk each time: what the disk and SQLite give at most to
-whoever commits every post by itself.
+One writer, one row of a post's size per commit, flushed to the disk each time. A program that commits each
+post alone gets no more.
 """
 
 import sqlite3

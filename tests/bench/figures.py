@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One line. `ratio` is told as a number of `unit`; without an aim the line only reports."""
+    """One line. `ratio` is a number of `unit`. Without an aim, the line only reports."""
 
     line: str
     figure: str

@@ -1,7 +1,7 @@
 """The load: many requests from a process of their own, by wrk where it is installed, else by our own client.
 
-wrk only repeats what it was given; whatever must differ from request to request is our client's. An answer that is not
-the expected one makes the figure worthless, so it ends the run.
+wrk repeats one request. Our client sends requests that differ. An unexpected response makes the figure worthless, so it
+ends the run.
 """
 
 import json

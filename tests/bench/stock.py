@@ -1,7 +1,7 @@
 """The content of an appliance before a measurement: connected accounts, and posts published long ago.
 
-The rows are those that the appliance itself would have written; they go in by thousands a statement because nobody
-wants to wait for a hundred thousand requests.
+The rows are those that the appliance would write. Each statement inserts thousands of them, because a hundred thousand
+requests take too long.
 """
 
 import json

@@ -6,7 +6,7 @@ from collections import Counter
 from urllib.parse import urlsplit
 
 PAUSE_SECONDS = 0.02
-"""Some connections are busy and some at rest at any moment; and a process that starts gets some of the machine, too."""
+"""At any moment, some connections are busy and some are idle. A starting process also gets processor time."""
 
 
 class Load(threading.Thread):

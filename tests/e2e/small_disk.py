@@ -68,7 +68,7 @@ class SmallDisk:
         self._filler.unlink(missing_ok=True)
 
     def rows(self, statement: str) -> list[list[Any]]:
-        """What the database says. SQLite would resolve `path` to what lies below the mount: so from within."""
+        """Return the rows of a query. It runs inside the mount, where SQLite resolves `path` to the small disk."""
         done = subprocess.run(
             [*self._within, sys.executable, "-c", READ, str(self._database), statement], capture_output=True, check=True
         )

@@ -87,7 +87,7 @@ def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(
         (delivery,) = posts[post_id]["deliveries"]
         assert delivery["status"] == "published", delivery
         assert up[text] == 1, text
-    # What was cut off before its answer may be there or not, but never twice, and never what nobody sent.
+    # A request without a response may have been accepted, but never twice. No other post is there.
     assert Counter(post["body"] for post in posts.values()) == up
     assert set(up) <= sent
     assert max(up.values()) == 1

@@ -50,7 +50,7 @@ def web(installation: Installation) -> Process:
 
 @pytest.fixture
 def strangers(installation: Installation, web: Process) -> Iterator[Callable[[int], list[socket.socket]]]:
-    """So many connections that say nothing yet, and take little."""
+    """Open a number of idle connections with small buffers."""
     assert web.running
     with connecting(installation) as connect:
         yield connect

@@ -1,7 +1,7 @@
-"""The wheel alone, in an empty environment far from any checkout: from `init` to a published picture.
+"""The wheel alone, in an empty environment far from any checkout: from `init` to a published image.
 
-Nothing is fetched: what socialpub depends on is seen by the new environment through a path file. What only lies in the
-checkout is not seen, so a file that the wheel lacks fails here.
+Nothing is fetched: what socialpub depends on is seen by the new environment through a path file. The new environment
+does not see the checkout, so a file that is missing in the wheel fails here.
 """
 
 import json

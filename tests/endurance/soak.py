@@ -3,8 +3,8 @@
 Caches and pools fill in the first third. From then on a figure levels off when the straight line through its samples
 rises by less than its allowance over the remaining two thirds: by a twentieth, or a few descriptors, or as much as the
 scatter of the samples explains by itself (two standard errors). The WAL is bounded by its checkpoints instead, so its
-highest value counts. Posts, logs and their media are kept for ever by default: database and folder grow with them, and
-are told as bytes for each post, which have to stay the same.
+highest value counts. Posts, logs and their media are kept forever by default, so database and folder
+grow. Their bytes per post must stay the same.
 """
 
 import argparse

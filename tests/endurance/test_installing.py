@@ -42,7 +42,7 @@ def needs_a_python_that_a_service_can_run() -> None:
         environment.choose_interpreter().copied_from is not None
         and not (Path("/usr/bin") / environment.PYTHON_NAME).exists()
     ):
-        pytest.skip(f"Python lies in {sys.base_prefix}, and this machine has no other of its version")
+        pytest.skip(f"Python is in {sys.base_prefix}, and this machine has no other Python of its version")
 
 
 def findings(machine: Machine) -> dict[str, str]:

@@ -20,7 +20,7 @@ from tests.support.scripted_network import ScriptedNetwork
 
 @pytest.fixture
 def network() -> ScriptedNetwork:
-    """Stands in for X."""
+    """A simulated X."""
     return ScriptedNetwork()
 
 
@@ -37,7 +37,7 @@ def sandbox_options(http: Http) -> dict[str, Any]:
 
 @pytest.fixture
 def appliance_options(network: ScriptedNetwork) -> dict[str, Any]:
-    """What `open_appliance` gets besides folder and clock."""
+    """The arguments of `open_appliance` other than folder and clock."""
     return {"providers": {"x": network}}
 
 

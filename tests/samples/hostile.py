@@ -56,7 +56,7 @@ def jpeg_with_comment(path: Path, comment: bytes) -> Path:
 
 
 def jpeg_scans(path: Path, scans: int, width: int = 320, height: int = 240) -> Path:
-    """A progressive JPEG of one colour with so many scans: each makes a decoder go over the whole picture once more."""
+    """Write a progressive JPEG of one color. A decoder reads the whole image again for each scan."""
     whole = media.jpeg_flat(path, width, height).read_bytes()
     first = whole.index(b"\xff\xda")
     stop = whole.index(b"\xff", first + 2 + int.from_bytes(whole[first + 2 : first + 4]))

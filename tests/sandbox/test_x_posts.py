@@ -13,7 +13,7 @@ from tests.support.hand_clock import HandClock
 # --- who may call -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("header", [{}, {"authorization": "Bearer nobody"}, {"authorization": "Basic x"}])
+@pytest.mark.parametrize("header", [{}, {"authorization": "Bearer stranger"}, {"authorization": "Basic x"}])
 def test_a_missing_or_unknown_token_is_401(web: TestClient, header: dict[str, str]) -> None:
     assert web.get("/x/2/users/me", headers=header).status_code == 401
 

@@ -5,10 +5,10 @@ import struct
 from pathlib import Path
 
 from tests.e2e.caller import Caller
-from tests.e2e.videos import film
+from tests.e2e.videos import video_bytes
 from tests.samples import media
 
-FILM_BYTES = 400_000
+VIDEO_BYTES = 400_000
 
 
 class ChaosSamples:
@@ -16,7 +16,7 @@ class ChaosSamples:
 
     def __init__(self, folder: Path, caller: Caller) -> None:
         self.png = media.png(folder / "one.png").read_bytes()
-        self._video = film(FILM_BYTES)
+        self._video = video_bytes(VIDEO_BYTES)
         self.video_sha256 = hashlib.sha256(self._video).hexdigest()
         self.picture = caller.upload(self.png, "one.png", "image/png")
         self.photo = caller.upload(media.jpeg(folder / "one.jpg", 480, 640).read_bytes(), "one.jpg", "image/jpeg")

@@ -79,7 +79,7 @@ def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(
     assert max(Counter(sent["x"]).values()) == 1
 
     other = beside(original, make_installation)
-    assert other.run("verify-backup", str(copy)).stdout.endswith("is whole.\n")
+    assert other.run("verify-backup", str(copy)).stdout.endswith("is complete and unchanged.\n")
     other.run("restore", str(copy))
     other.start("serve")
     mirror = other.fresh_caller()

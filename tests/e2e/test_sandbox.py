@@ -57,7 +57,7 @@ def test_ctrl_c_and_a_restart_lose_no_account(start: StartSandbox, tmp_path: Pat
     listen = f"127.0.0.1:{free_port()}"
     first = start("--listen", listen)
     journal = tmp_path / "sandbox.jsonl"
-    assert f"kept for the next start in {journal}" in first.output
+    assert f"stored for the next start in {journal}" in first.output
     token = token_of_newcomer(first)
     assert journal.stat().st_mode & 0o077 == 0, "it holds tokens"
     press_ctrl_c(first)

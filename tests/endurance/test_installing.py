@@ -85,7 +85,7 @@ def test_a_second_run_upgrades_in_place_and_starts_again_what_ran(machine: Machi
     machine.told_systemd()
 
     machine.runs("socialpub-web.socket", "socialpub-web.service", "socialpub-worker.service")
-    assert "Start again what runs" in make(machine, "install")
+    assert "Restart socialpub-web.socket, socialpub-web.service" in make(machine, "install")
     again = ["start socialpub-web.service", "start socialpub-worker.service"]
     stopped = ["stop socialpub-worker.service", "stop socialpub-web.service"]
     assert machine.told_systemd() == [*stopped, *again], "the socket stays open, and nothing else is touched"

@@ -23,7 +23,7 @@ from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
 from tests.e2e.processes import DEFAULT_SIGNALS, PROGRAM, Process, until
-from tests.e2e.videos import film
+from tests.e2e.videos import video_bytes
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.notify_services import HttpService, http_service
@@ -39,7 +39,7 @@ CLIENT_SECRETS = {name: f"hush/{name}+secret=0123456789" for name in ("x", "tikt
 IN_ENVIRONMENT = "SOCIALPUB_PROVIDERS__PINTEREST__CLIENT_SECRET"
 TOKENS_OF_THE_SANDBOX = {"access", "refresh", "upload_token", "code"}
 AFTER = """after = ["/bin/sh", "-c", "sleep 0.3; env", "{copy}"]"""
-FILM_BYTES = 1_000_000
+VIDEO_BYTES = 1_000_000
 OUR_OWN = "\0".join((*PROGRAM, "")).encode()
 BECOMES_OUR_OWN = "\0".join((*DEFAULT_SIGNALS, "")).encode() + OUR_OWN
 """What `Process` starts; a moment later it is our own."""
@@ -277,7 +277,7 @@ def test_no_secret_of_a_full_run_is_left_anywhere(story: LeakStory, phone: HttpS
         for label in ("X", "TikTok", "Pinterest"):
             story.connect(label)
         caller = story.caller()
-        video = caller.upload(film(FILM_BYTES), "a.mp4", "video/mp4")
+        video = caller.upload(video_bytes(VIDEO_BYTES), "a.mp4", "video/mp4")
         picture = caller.upload(media.jpeg(tmp_path / "a.jpg", 900, 700).read_bytes(), "a.jpg", "image/jpeg")
         again = {"idempotency-key": "the same twice"}
         reserve = {"fileName": "b.png", "mimeType": "image/png", "fileSize": 100}

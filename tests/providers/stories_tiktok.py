@@ -25,7 +25,7 @@ def video(rt: Runtime, samples: Path) -> tuple[DraftMedia, ...]:
     return (DraftMedia(sample_artifact(rt, samples / "tiktok.mp4", "video/mp4", make)),)
 
 
-def large_film(rt: Runtime, samples: Path, size: int = LARGE_BYTES) -> tuple[DraftMedia, ...]:
+def large_video(rt: Runtime, samples: Path, size: int = LARGE_BYTES) -> tuple[DraftMedia, ...]:
     make = partial(media.video_mp4, width=360, height=360, size=size)
     return (DraftMedia(sample_artifact(rt, samples / f"tiktok-{size}.mp4", "video/mp4", make)),)
 
@@ -82,7 +82,7 @@ TIKTOK = Network(
             },
         ),
         "video in chunks": Story(
-            large_film,
+            large_video,
             ("status_fetch", "upload_chunk"),
             "upload_chunk#2",
             ("status_fetch#2",),

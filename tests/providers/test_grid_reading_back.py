@@ -17,7 +17,7 @@ from tests.providers.grid import (
     played,
 )
 from tests.providers.networks import NETWORKS, story_of
-from tests.providers.stories_tiktok import DIRECT, large_film
+from tests.providers.stories_tiktok import DIRECT, large_video
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 
@@ -138,7 +138,7 @@ def test_a_video_in_real_chunks_arrives_whole_after_any_fault(env: Environment) 
     env.world.tiktok.next("upload_chunk").skipping(1).times_out_after_effect()
     env.world.tiktok.next("upload_chunk").skipping(2).fails_with(503)
     env.world.tiktok.next("upload_chunk").skipping(1).drops_connection_after_effect()
-    video = large_film(env.rt, env.samples, 64_000_001)
+    video = large_video(env.rt, env.samples, 64_000_001)
     profile = NETWORKS["tiktok"].connect(env.rt, env.world)
     post = accept(env.rt, profile, body=BODY, media=video, options={"tiktok": DIRECT})
     drain(env.rt, env.clock)

@@ -87,7 +87,7 @@ def test_bytes_that_arrived_become_one_post_after_any_response(
     env.world.tiktok.count_lag_seconds = LAGS[lag]
     CUT_AFTER[first](env.world.tiktok.next("upload_chunk"))
     CUT_BEFORE[second](env.world.tiktok.next("upload_chunk"))
-    post = published_film(env)
+    post = published_video(env)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
 
@@ -97,7 +97,7 @@ def test_bytes_that_arrived_become_one_post_after_any_response(
 def test_bytes_that_did_not_arrive_are_sent_again_to_the_same_task(env: Environment, first: str, lag: str) -> None:
     env.world.tiktok.count_lag_seconds = LAGS[lag]
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
-    post = published_film(env)
+    post = published_video(env)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     assert len(env.world.tiktok.statuses("upload_chunk")) == 2
 
@@ -107,7 +107,7 @@ def test_bytes_that_never_arrived_fail_when_that_is_certain(env: Environment, fi
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
     CUT_BEFORE[second](env.world.tiktok.next("upload_chunk"))
     began = env.clock.monotonic()
-    post = published_film(env)
+    post = published_video(env)
     assert state_of(env.rt, post) is State.FAILED, message_of(env.rt, post)
     assert env.clock.monotonic() - began > 2 * HOUR
     (task,) = env.world.tiktok.tasks.all.values()
@@ -120,7 +120,7 @@ def test_bytes_that_only_the_second_try_delivered_are_counted_late(env: Environm
     env.world.tiktok.count_lag_seconds = LAGS["70 minutes late"]
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
     CUT_AFTER["403"](env.world.tiktok.next("upload_chunk"))
-    post = published_film(env)
+    post = published_video(env)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
 
@@ -202,7 +202,7 @@ def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env: Environ
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
 
-def published_film(env: Environment) -> str:
+def published_video(env: Environment) -> str:
     played, chosen = story_of("tiktok", "video")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)

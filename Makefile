@@ -4,14 +4,14 @@
 SHELL := bash
 .SHELLFLAGS := -e -o pipefail -c
 
-# Tests start hundreds of short processes. Compiling every module in each of them takes a tenth of the processor time.
+# Tests start hundreds of short processes. Without compiled files, a tenth of the processor time goes into compiling modules.
 unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/pip install --disable-pip-version-check --require-hashes
-# A line per package that is fetched, instead of pip's long account of each.
+# Print one line per fetched package instead of pip's long output.
 BRIEFLY := | sed -unE 's/^Collecting ([^ ]+)==([^ ]+).*/  \1 \2/p; s/^Installing collected packages.*/  unpacking them/p'
 
 DEV_LOCK := tests/requirements.lock
@@ -22,10 +22,10 @@ AXE := $(VENV)/axe
 
 .PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bench screenshots chaos simulate soak format manual-tables vendored lock clean
 
-# Only the packages that socialpub needs to run.
+# Install only the packages that socialpub needs to run.
 setup: $(VENV)/.ready
 
-# The folders of `make install`. With DESTDIR, for packagers, it creates no user and does not call systemd.
+# The folders of `make install`. With DESTDIR, for packagers, it does not create a user and does not call systemd.
 DESTDIR ?=
 PROGRAM_DIR ?= /opt/socialpub
 CONFIG_DIR ?= /etc/socialpub
@@ -36,22 +36,22 @@ SERVICE_USER ?= socialpub
 PLACES := $(if $(DESTDIR),--destdir "$(DESTDIR)") --program-dir "$(PROGRAM_DIR)" --config-dir "$(CONFIG_DIR)" \
 	--data-dir "$(DATA_DIR)" --command-dir "$(COMMAND_DIR)" --unit-dir "$(UNIT_DIR)" --user "$(SERVICE_USER)"
 
-# Install a service of this machine, as root. The owner of the checkout builds the environment, so root owns no file in it.
+# Install a service on this machine, as root. The owner of the checkout builds the environment and owns all its files.
 install:
 	@owner=$$(stat --format %U .); if [ "$$(id -u)" = 0 ] && [ "$$owner" != root ] && command -v sudo >/dev/null; \
 		then sudo --user="$$owner" --set-home $(MAKE) --no-print-directory --silent setup PYTHON="$(PYTHON)"; \
 		else $(MAKE) --no-print-directory --silent setup; fi
 	@$(BIN)/socialpub install-service $(PLACES)
 
-# Keep the configuration and the data.
+# Remove the service, but keep the configuration and the data.
 uninstall:
 	@test -x $(BIN)/socialpub || $(MAKE) --no-print-directory --silent setup
 	@$(BIN)/socialpub uninstall-service $(PLACES)
 
-# Build the container with podman, docker or buildah. BASE is another image with Python, IMAGE the name.
+# Build the container image with podman, docker or buildah. BASE is another image with Python. IMAGE is the new image's name.
 BUILDER ?= $(firstword $(foreach name,podman docker buildah,$(shell command -v $(name))))
 IMAGE ?= socialpub
-# The source in the image has no git, so the build passes the version.
+# The source in the image does not contain the git repository, so the build passes the version.
 VERSION = $(shell $(PYTHON) -c 'from socialpub.core import version; print(version.current())' 2>/dev/null)
 
 image:
@@ -59,7 +59,7 @@ image:
 	$(BUILDER) build $(if $(filter-out %docker,$(BUILDER)),--format docker) --file systemd/container/Containerfile --tag $(IMAGE) \
 		$(if $(BASE),--build-arg BASE=$(BASE)) --build-arg VERSION=$(VERSION) .
 
-# Build a release of the present commit into dist/: wheel, source distribution, image, checksums and notes. The commit must
+# Build a release of the current commit into dist/: wheel, source distribution, image, checksums and notes. The commit must
 # have the tag of the release. ANYWAY=1 builds any other commit.
 release: setup
 	@BUILDER="$(BUILDER)" BASE="$(BASE)" ANYWAY="$(ANYWAY)" $(BIN)/python -m tests.release
@@ -100,21 +100,21 @@ run: setup
 IN_MEMORY := $(shell grep ' /dev/shm ' /proc/mounts | grep -qv noexec \
 	&& [ "$$(df --output=avail /dev/shm | tail -n 1)" -gt 4000000 ] && echo TMPDIR=/dev/shm)
 
-# Every promise, within five minutes on two idle cores. The grid runs pairwise, and generated tests repeat fixed examples.
-# Three processes run at a time, because a test waits for its processes and its browser about as long as it works.
+# Test every promise, within five minutes on two idle cores. The grid runs pairwise, and generated tests repeat fixed
+# examples. Three processes run at a time, because a test often waits for its processes and its browser.
 test: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid"
 
-# Without real processes (e2e), real browsers (chromium) and the grid of steps and faults: within two minutes.
+# Run the tests that do not need real processes (e2e), real browsers (chromium) or the grid: within two minutes.
 test-fast: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance"
 
-# The whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
+# Run the whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
 grid: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "grid or whole_grid"
 
-# Tests that take minutes or need root: long stories, real units, containers, power cuts, full disks, thousands of files,
-# and new examples for all generated tests. A test prints why this machine cannot run it. SEED repeats a run's examples.
+# Run tests that take minutes or need root: long scenarios, real units, containers, power cuts, full disks, thousands of
+# files, and new examples for all generated tests. A skipped test prints the reason. SEED repeats the examples of a run.
 endurance: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 endurance: dev
 	@echo "Generated tests use new examples. To repeat them: make endurance SEED=$(SEED)"
@@ -138,7 +138,7 @@ format: dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The manual's tables of options, states, phases and settings, from the code.
+# Write the manual's tables of options, states, phases and settings from the code.
 manual-tables: setup
 	$(BIN)/python -m tests.manual_tables
 
@@ -146,7 +146,7 @@ manual-tables: setup
 vendored: setup
 	$(BIN)/python -m tests.vendored
 
-# Build the data folders of former versions for the upgrade tests: check out, run and kill each version.
+# Build the data folders of earlier versions for the upgrade tests: check out, run and kill each version.
 .PHONY: upgrade-samples
 upgrade-samples: dev
 	$(BIN)/python -m tests.upgrades
@@ -191,7 +191,7 @@ MINUTES ?= 10
 simulate: dev
 	$(BIN)/python -m tests.simulation --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(EPISODE),--episode $(EPISODE))
 
-# Apply moderate load for SOAK_MINUTES, and check that memory, descriptors, threads and files level off.
+# Apply moderate load for SOAK_MINUTES. Check that memory, descriptors, threads and files do not grow.
 SOAK_MINUTES ?= 30
 
 soak: dev
@@ -200,7 +200,7 @@ soak: dev
 COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-emit-index-url --no-emit-find-links
 
-# Lock the requirements again: those to run, those of tests and checks, Pinterest's library, the generator of clients. Needs
+# Lock all requirements again: of socialpub, of tests and checks, of Pinterest's library and of the client generator. Needs
 # uv.
 lock:
 	$(COMPILE) --group build pyproject.toml -o requirements.lock

@@ -1,7 +1,7 @@
 """A simulation of the three networks: an HTTP server with memory, for the demo and for every test.
 
-It imports nothing of socialpub. Two readings of the networks' documentation check each other. One shared reading would
-check nothing.
+The sandbox does not import other packages of socialpub. Two independent implementations of the networks' documentation
+check each other.
 """
 
 from socialpub.sandbox.app import create_app

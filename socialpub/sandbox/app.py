@@ -123,7 +123,7 @@ async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:  # noq
 
 
 async def _refuse(request: Request, error: Exception) -> Response:
-    """Respond 404 and 405 in the words of the network."""
+    """Respond with 404 or 405 in the network's format."""
     assert isinstance(error, HTTPException)
     network = current_world(request).networks.get(request.scope["path"].split("/")[1])
     if network is None:
@@ -136,7 +136,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 class SandboxServer(uvicorn.Server):
-    """uvicorn, which closes the world at a stop: every call that hangs ends, so that the process always ends."""
+    """A uvicorn server that closes the world when it stops. All hanging calls end, so that the process ends."""
 
     def __init__(self, world: World) -> None:
         super().__init__(

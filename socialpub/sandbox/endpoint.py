@@ -26,7 +26,7 @@ TRICKLE_SECONDS = 0.2
 MAX_BODY_BYTES = 40 * 1024 * 1024
 
 OpenSink = Callable[[Any, SandboxRequest], BodySink]
-"""Makes the sink of a body from the headers alone."""
+"""A function that creates the sink of a body from the headers alone."""
 Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
 """Fetches what the handler needs. It changes nothing that a reader sees."""
 
@@ -60,7 +60,7 @@ class SandboxEndpoint:
     async def _reply(
         self, network: SandboxNetwork[Any], request: SandboxRequest, receive: Receive, send: Send
     ) -> Reply | None:
-        """Return the response, or None if the caller gets no whole one."""
+        """Return the response, or None if the caller does not get a complete response."""
         request.sink = self.sink(network, request) if self.sink is not None else None
         try:
             body = await _read(receive, request.sink)
@@ -121,7 +121,7 @@ async def _send(reply: Reply, send: Send) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FaultPlayback:
-    """What a scripted fault does to one call: another response, none, or a broken connection."""
+    """The effect of a scripted fault on one call: another response, no response, or a broken connection."""
 
     endpoint: str
     log: CallLog
@@ -132,7 +132,7 @@ class FaultPlayback:
     send: Send
 
     async def play(self, fault: Fault, reply: Reply | None) -> Reply | None:
-        """Return what the caller gets instead of `reply`. None: no whole response."""
+        """Return the response instead of `reply`, or None if the caller does not get a complete response."""
         if self.instant and fault.kind in ("cut", "hang", "trickle"):
             raise ConnectionCut(self.endpoint) if fault.kind == "cut" else Hang(self.endpoint)
         match fault.kind:
@@ -235,7 +235,7 @@ OWN_CONTROL = Middleware(OwnPagesOnly, reading=True)
 
 
 def _foreign(headers: Headers, listens_on: str) -> str:
-    """Return what is foreign about the request, or an empty text."""
+    """Return the foreign part of the request, or an empty text."""
     hosts = headers.getlist("host")
     for host in hosts:
         name = _name_in(host)

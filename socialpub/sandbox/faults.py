@@ -42,7 +42,7 @@ class Fault:
 
 
 class ErrorReplies(ABC):
-    """How a network words the errors that a script can ask for."""
+    """The error responses of a network for scripted faults."""
 
     name: ClassVar[str]
 
@@ -129,7 +129,7 @@ class FaultScript:
         return self._put(Fault("cut", after_effect=True))
 
     def answers_garbage(self, after_effect: bool = True, status: int = 200) -> Self:
-        """Respond with a success that cannot be read."""
+        """Respond with a success whose body cannot be read."""
         body = b'{"data":{"id":"19\x00\xff'
         return self._put(Fault("answer", after_effect, lambda: Reply(status, body, "application/json")))
 
@@ -152,7 +152,7 @@ class FaultScript:
         return self._answers(lambda: self._network.unauthorized_reply(self._endpoint))
 
     def _answers(self, make: Callable[[], Reply], after_effect: bool = False) -> Self:
-        """Queue a response of the network's own. Raise ValueError now if it has none."""
+        """Queue an error response of the network. Raise ValueError at once if the network does not have it."""
         make()
         return self._put(Fault("answer", after_effect, make))
 
@@ -174,7 +174,7 @@ FAULTS = (
     "unauthorized",
     "refuses",
 )
-"""The faults that the control API knows."""
+"""The faults that the control API accepts."""
 
 
 def take_fault(queue: list[Fault]) -> Fault | None:
@@ -207,8 +207,10 @@ CHAOS: dict[str, Callable[[FaultScript], FaultScript]] = {
 
 
 class Chaos:
-    """Draws a fault for a share of the calls, but never for the consent page. The same seed and order of calls give the
-    same faults."""
+    """A source of random faults for a share of the calls, but never for the consent page.
+
+    The same seed and order of calls give the same faults.
+    """
 
     def __init__(self, network: ErrorReplies, seed: int, rate: float) -> None:
         self._network = network

@@ -1,4 +1,4 @@
-"""The networks as their readers see them: a feed with a form that scripts the next fault, and a page for each post."""
+"""The public pages of the networks: a feed with a form that scripts the next fault, and a page for each post."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -63,7 +63,7 @@ class NetworkPages(ABC, Generic[NetworkT]):
         return network
 
     def fault_form(self, request: Request) -> dict[str, Any]:
-        """Return what the form needs. `scripted` says what was scripted a moment ago."""
+        """Return the data of the form. `scripted` is the fault that was just scripted."""
         chosen = self.faults.get(request.query_params.get("scripted", ""))
         return {
             "scripts": {key: words for key, (_, words, _) in self.faults.items()},
@@ -109,7 +109,7 @@ def show_avatar(request: Request) -> Response:
 # --- X ----------------------------------------------------------------------------------------------------------------
 
 ANY_USERNAME = "i"
-"""In links of callers that do not know the username."""
+"""The name in links from callers that do not know the username."""
 REPLIES = {
     "following": "Accounts the author follows can reply",
     "mentionedUsers": "Only mentioned accounts can reply",

@@ -42,7 +42,7 @@ def sniff(data: bytes) -> str:
 
 
 def dimensions(data: bytes, *, whole: bool = False) -> tuple[int, int]:
-    """Return width and height of an image, or zeros when it cannot be read. `whole` decodes all of it."""
+    """Return the width and height of an image, or zeros if it cannot be read. `whole` decodes the whole image."""
     try:
         with Image.open(io.BytesIO(data)) as image:
             if whole:
@@ -56,7 +56,7 @@ def dimensions(data: bytes, *, whole: bool = False) -> tuple[int, int]:
 class ProbedVideo:
     seconds: float
     frame_rate: float
-    """0 when it is unknown."""
+    """0 if unknown."""
     width: int
     height: int
 
@@ -94,7 +94,7 @@ def fetch(url: str, by: Fetch | None) -> StreamedBody | None:
 
 
 class FateQueue(deque[str]):
-    """What happens to the next uploads, before the network's own setting counts again."""
+    """The fates of the next uploads. Afterwards, the network's own setting counts again."""
 
     def __init__(self, known: tuple[str, ...]) -> None:
         super().__init__()

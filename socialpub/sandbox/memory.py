@@ -44,7 +44,7 @@ JournalEntry = dict[str, Any]
 
 
 class Journal:
-    """What happened, one JSON line each, appended and flushed. Without a path nothing is kept.
+    """A file of events, one JSON line each, appended and flushed. Without a path, the journal does not keep events.
 
     A line that a kill cut off stays in the file and is skipped.
     """
@@ -113,20 +113,20 @@ class IdSequence:
         return str(self._last)
 
     def reserve(self, used: str) -> None:
-        """Remember an id from before a restart: new ids are larger."""
+        """Record an id from before a restart, so that new ids are larger."""
         if used.isdecimal() and len(used) <= 19:
             self._last = max(self._last, int(used))
 
 
 @dataclass(slots=True)
 class SandboxContext:
-    """What all networks share."""
+    """The objects that all networks share."""
 
     clock: SandboxClock
     ids: IdSequence
     journal: Journal
     serving: bool = False
-    """It listens on a port. Then a network fetches URLs in the background, without a caller that asks."""
+    """Whether the sandbox listens on a port. If so, networks fetch URLs in the background."""
 
 
 # --- calls -----------------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class CallLog:
         self.counts: Counter[str] = Counter()
         self.in_flight = 0
         self.held = 0
-        """Calls in flight whose fault never answers. They wait for their caller to disconnect."""
+        """The calls in progress whose fault never responds. They wait until their caller disconnects."""
         self.most_in_flight_of: dict[str, int] = {}
         """By account id."""
         self._in_flight_of: Counter[str] = Counter()
@@ -270,7 +270,7 @@ class SandboxApp:
 
 @dataclass(slots=True)
 class AuthorizationCode:
-    """What an account agreed to, until the app exchanges it for tokens."""
+    """The consent of an account, until the app exchanges it for tokens."""
 
     client_id: str
     redirect_uri: str
@@ -298,10 +298,10 @@ class Token:
     expires_at: float
     refresh_expires_at: float
     spent: bool = False
-    """Its refresh token was used."""
+    """Whether the refresh token was used."""
     spent_at: float = 0
     dead: bool = False
-    """Neither of its tokens works."""
+    """Whether both tokens are invalid."""
 
 
 class TokenStore:
@@ -323,7 +323,7 @@ class TokenStore:
             self._by_refresh[token.refresh] = token
 
     def bearer(self, access: str | None) -> Token | None:
-        """Return the token of an API call while it works."""
+        """Return the token of an API call, or None if it is not valid."""
         token = self._by_access.get(access or "")
         if token is None or token.dead or self._now() >= token.expires_at:
             return None
@@ -349,7 +349,7 @@ class TokenStore:
         self._write("family_ended", family=family)
 
     def revoke(self, text: str, client_id: str | None = None) -> bool:
-        """End the family of an access or refresh token. Return False when this app has no such token."""
+        """End the family of an access or refresh token. Return False if the app does not have this token."""
         token = self._by_access.get(text) or self._by_refresh.get(text)
         if token is None or (client_id is not None and token.client_id not in (None, client_id)):
             return False

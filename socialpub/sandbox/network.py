@@ -26,7 +26,7 @@ from socialpub.sandbox.memory import (
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
 COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
-"""What `change_account` may change in every account, with the form of each value."""
+"""The fields of every account that `change_account` may change, with the form of each value."""
 
 CallerT = TypeVar("CallerT")
 
@@ -65,7 +65,7 @@ def api_call(label: str, *scopes: str) -> Callable[[UserHandler], NetworkHandler
 
 
 class SandboxAccount(Protocol):
-    """A dataclass of each network's own."""
+    """The common fields of an account. Each network has its own dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -82,21 +82,21 @@ AccountT = TypeVar("AccountT", bound=SandboxAccount)
 
 class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     label: ClassVar[str]
-    """The name that people read."""
+    """The display name of the network."""
     endpoints: ClassVar[tuple[str, ...]]
     default_scopes: ClassVar[tuple[str, ...]]
-    """What `grant` gives unless scopes are named."""
+    """The scopes of `grant` by default."""
     scope_mark: ClassVar[str] = " "
-    """Between the scopes of `grant`."""
+    """The separator between the scopes of `grant`."""
     reveals_refresh_expiry: ClassVar[bool] = True
     account_kind: ClassVar[type[Any]]
     account_fields: ClassVar[tuple[str, ...]] = ()
-    """What else `change_account` may change."""
+    """The other fields that `change_account` may change."""
     name_field: ClassVar[str] = "name"
     account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The only values of some of these fields."""
     account_entry: ClassVar[str] = "account"
-    """The kind of the journal's entries about accounts."""
+    """The kind of journal entries about accounts."""
 
     code_seconds: int
     access_seconds: int
@@ -106,7 +106,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         super().__init__()
         self.context = context
         self.clock_skew_seconds = 0.0
-        """How far the network's clock is ahead of the world's. Below zero: behind."""
+        """The difference between the network's clock and the world's clock. Negative: the network's clock is behind."""
         self.tokens = TokenStore(self, self.write)
         self.codes: dict[str, AuthorizationCode] = {}
         self.accounts: dict[str, AccountT] = {}
@@ -134,7 +134,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         return self.context.ids.new()
 
     def reserve_id(self, used: str) -> None:
-        """Remember an id from before a restart."""
+        """Record an id from before a restart."""
         self.context.ids.reserve(used)
 
     def write(self, kind: str, **facts: Any) -> None:
@@ -156,7 +156,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         return FaultScript(self._faults[endpoint], self, endpoint)
 
     def chaos(self, seed: int, rate: float) -> None:
-        """Let a share `rate` of the calls fail from now on, drawn by `seed`."""
+        """Fail a share `rate` of the calls from now on, with the random `seed`."""
         self._chaos = Chaos(self, seed, rate)
 
     def calm(self) -> None:
@@ -184,7 +184,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def admit(
         self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
     ) -> ApiCaller[AccountT]:
-        """Return who calls. Count the call. Raise Refusal. Add headers of the response, also before a Refusal."""
+        """Return the caller and count the call. Raise Refusal. Add headers to the response, even before a Refusal."""
 
     async def before_view(self) -> None:
         """Bring the memory up to date before it is shown."""
@@ -196,7 +196,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris))
 
     def find_app(self, client_id: str) -> SandboxApp | None:
-        """Return the app with this id. Every id has one, registered or not."""
+        """Return the app with this id. Every id has an app, even if it is not registered."""
         return self.apps.get(client_id) or (SandboxApp(client_id) if client_id else None)
 
     @abstractmethod
@@ -204,7 +204,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Create an account. Raise ValueError for a username that exists."""
 
     def account_named(self, username: str) -> AccountT | None:
-        """Return the account. Upper and lower case are the same."""
+        """Return the account. The username is not case-sensitive."""
         wanted = username.lower()
         return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
 
@@ -223,7 +223,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
             raise ValueError(f"there is an account {username!r} already")
 
     def store_account(self, account: AccountT) -> AccountT:
-        """Keep an account, new or changed, over a restart."""
+        """Keep a new or changed account across restarts."""
         self.accounts[account.id] = account
         self.write(self.account_entry, **asdict(account))
         return account

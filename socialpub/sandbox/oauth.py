@@ -23,7 +23,7 @@ from socialpub.sandbox.x.network import XSandbox
 NetworkT = TypeVar("NetworkT", bound=SandboxNetwork[Any])
 
 Asked = dict[str, str]
-"""What the app and the page's form sent."""
+"""The parameters from the app and from the page's form."""
 
 
 class NetworkAuthorization(ABC, Generic[NetworkT]):
@@ -31,11 +31,11 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
     meanings: ClassVar[Mapping[str, str]]
     """Every scope, and what it permits."""
     scope_mark: ClassVar[str] = ","
-    """Between the scopes that an app asks for."""
+    """The separator between the scopes in an app's request."""
     always_given: ClassVar[str] = ""
-    """The scope that the user cannot refuse. Empty: the user gives all scopes or none."""
+    """The scope that the user cannot refuse. Empty: the user grants all scopes or none."""
     wrong_address: ClassVar[str]
-    """What the page says of a `redirect_uri` that is not allowed."""
+    """The page's message for a `redirect_uri` that is not allowed."""
     required: ClassVar[tuple[str, ...]] = ("code", "redirect_uri")
     """Of an exchange."""
 
@@ -51,13 +51,13 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
 
     @abstractmethod
     def accounts(self, network: NetworkT) -> list[tuple[str, str, str]]:
-        """Return username, name and a note of every account."""
+        """Return the username, the name and a note for every account."""
 
     def new_code(self) -> str:
         return secrets.token_urlsafe(48)
 
     def approval(self, code: str, scopes: list[str]) -> dict[str, str]:  # noqa: ARG002  # TikTok names the scopes
-        """Return the parameters of the redirect after a yes."""
+        """Return the parameters of the redirect after consent."""
         return {"code": code}
 
     def denial(self) -> dict[str, str]:
@@ -153,7 +153,7 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
         return reply
 
     def client(self, network: NetworkT, request: SandboxRequest) -> tuple[str, dict[str, str]]:
-        """Return the id of the app that calls, and its form. Raise Refusal."""
+        """Return the id of the calling app and its form. Raise Refusal."""
         if request.content_type != FORM:
             raise self.refusal(network, "form")
         form = request.form()

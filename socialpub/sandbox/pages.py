@@ -1,4 +1,4 @@
-"""The pages of the sandbox itself: the front page and the accounts. And how any page is rendered.
+"""The sandbox's own pages (the front page and the accounts), and the functions that render every page.
 
 Templates escape everything that a post contains.
 """
@@ -23,7 +23,7 @@ from socialpub.sandbox.world import current_world
 SOURCES = (
     "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-"""What a page may load. No other page may frame it."""
+"""The sources that a page may load. Other pages cannot embed it in a frame."""
 PAGE_HEADERS = {"content-security-policy": f"{SOURCES}; form-action 'self'", "cache-control": "no-store"}
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -52,7 +52,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def avatar(name: str, side: int = 400) -> Response:
-    """Draw the first letter of a name, on a color of its own. Not on the event loop."""
+    """Draw the first letter of a name on a color of that name. Do not call this on the event loop."""
     hue = sum(map(ord, name)) * 47 % 360 / 360
     red, green, blue = (round(part * 255) for part in colorsys.hls_to_rgb(hue, 0.42, 0.45))
     image = Image.new("RGB", (side, side), (red, green, blue))
@@ -83,7 +83,7 @@ async def show_front(request: Request) -> Response:
 
 
 def show_icon(request: Request) -> Response:  # noqa: ARG001
-    """Browsers request it by this name if a page names none."""
+    """Return the icon that browsers request if a page does not link to an icon."""
     return avatar("Sandbox", 48)
 
 
@@ -96,12 +96,12 @@ async def show_styles(request: Request) -> Response:  # noqa: ARG001
 FIELD_LABELS = {"handle": "Handle", "name": "Name", "picture": "Picture (drawn from this word)"}
 CHOICE_LABELS = {"subscription_type": "Subscription", "account_type": "Account type", "private": "Private account"}
 FLAGS = {"tiktok": ("private",)}
-"""Settings that are on or off, by network."""
+"""The settings that are on or off, by network."""
 YES, NO = "yes", "no"
 
 
 async def change_account(request: Request) -> Response:
-    """Change one account. Blank texts stay as they are."""
+    """Change one account. A blank text field does not change the value."""
     sent = await read_form(request)
     network = current_world(request).networks.get(sent.pop("network", ""))
     username = sent.pop("username", "")

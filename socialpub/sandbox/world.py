@@ -23,14 +23,14 @@ from socialpub.sandbox.x.network import XSandbox
 
 
 class ClosingSignal:
-    """Ends calls that hang, from any thread."""
+    """A signal that ends hanging calls, from any thread."""
 
     def __init__(self) -> None:
         self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
 
     @contextlib.contextmanager
     def awaited(self) -> Iterator[asyncio.Event]:
-        """Yield an event of the running loop, set when the world closes."""
+        """Yield an event of the running loop that is set when the world closes."""
         pair = (asyncio.get_running_loop(), asyncio.Event())
         self._waiting.add(pair)
         try:
@@ -79,14 +79,14 @@ KEPT_REQUESTS = 10_000
 
 class World:
     def __init__(self, clock: SandboxClock | None = None, *, journal: Path | None = None) -> None:
-        """`journal` keeps accounts, tokens and posts over a restart."""
+        """Create a world. `journal` keeps accounts, tokens and posts across restarts."""
         self.clock = clock or MachineClock()
         self.listens_on = ""
-        """The host of its own address."""
+        """The host of the sandbox's URL."""
         self.instant_faults = False
         """Raise `Hang` and `ConnectionCut` through the ASGI application instead of waiting and cutting."""
         self.record = False
-        """Keep every request in `requests`."""
+        """Whether `requests` keeps every request."""
         self.requests: deque[RecordedRequest] = deque(maxlen=KEPT_REQUESTS)
         self.closing = ClosingSignal()
         self._context = SandboxContext(self.clock, IdSequence(self.clock), Journal(journal))
@@ -102,11 +102,11 @@ class World:
         self.networks: dict[str, SandboxNetwork[Any]] = {one.name: one for one in (self.x, self.tiktok, self.pinterest)}
 
     def serve(self) -> None:
-        """Note that the world listens on a port from now on."""
+        """Record that the world listens on a port."""
         self._context.serving = True
 
     def reset(self) -> None:
-        """Forget everything, including the journal. Calls that hang end."""
+        """Delete everything, including the journal, and end hanging calls."""
         self.close()
         self._context.journal.clear()
         self.requests.clear()
@@ -117,7 +117,7 @@ class World:
             self.requests.append(recorded(network, request))
 
     def close(self) -> None:
-        """End every call that hangs, from any thread. The world stays usable."""
+        """End every hanging call, from any thread. The world stays usable."""
         self.closing.send()
         self._context.journal.close()
 

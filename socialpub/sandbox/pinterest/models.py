@@ -1,4 +1,4 @@
-"""Pinterest's accounts, boards, videos and pins, and the switches for what the real Pinterest does in several ways."""
+"""Pinterest's accounts, boards, videos and pins, and the switches for behavior that varies on the real Pinterest."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -193,7 +193,7 @@ def _refuse_long(tiktok: TikTokSandbox, info: dict[str, Any], name: str, limit: 
 
 
 def open_chunk_sink(tiktok: TikTokSandbox, request: SandboxRequest) -> StreamedBody:
-    """Continue the hash of the former chunks on a copy: only an accepted chunk counts."""
+    """Continue the hash of the previous chunks on a copy, because only an accepted chunk counts."""
     task = _addressed_task(tiktok, request)
     if task is None:
         return StreamedBody(keep=False)

@@ -1,4 +1,4 @@
-"""What TikTok keeps: accounts, shares, posts. And the switches for what the real TikTok does in several ways."""
+"""TikTok's accounts, shares and posts, and the switches for behavior that varies on the real TikTok."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class TikTokSwitches:
     refresh_restarts: bool = False
     """A refresh restarts the year of the refresh token. Otherwise it counts from the consent."""
     oauth_error_status: int = 400
-    """400 or 200: the documentation is silent."""
+    """400 or 200. The documentation does not specify the status."""
     rotates: bool = True
     """A refresh returns a new refresh token and ends the old one."""
     refresh_grace_seconds: float = 0

@@ -111,7 +111,7 @@ def status(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
 def metadata(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     body = json_object(x, request)
     if "id" not in body or not isinstance(body.get("metadata"), dict):
-        # The real X responds so to the shape of its former version.
+        # The real X sends this response to requests in the shape of its previous version.
         return json_reply(500, {"errors": ["internal server error"]})
     require_valid(x, MediaMetadata, body)
     media = _own(x, body["id"], caller)

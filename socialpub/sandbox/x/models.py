@@ -1,4 +1,4 @@
-"""What X keeps: accounts, uploads, posts. And the switches for what the real X does in several ways."""
+"""X's accounts, uploads and posts, and the switches for behavior that varies on the real X."""
 
 import hashlib
 import math
@@ -20,15 +20,15 @@ class XSwitches:
     dialect: Literal["new", "old"] = "new"
     """Of responses: `new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com)."""
     one_dialect: bool = False
-    """Queries in the names of the other dialect are 400. By default each of both is accepted: the real X went on
-    answering the old names after the new document came out, and refused some queries in the new ones."""
+    """Queries in the names of the other dialect are 400. By default, both are accepted. After the new document, the
+    real X still accepted the old names and refused some queries in the new names."""
 
     # OAuth
     code_seconds: int = 30
     access_seconds: int = 7200
     refresh_seconds: int = 180 * 86400
     kill_family_on_reuse: bool = False
-    """A refresh token used twice ends the newest pair too."""
+    """A second use of a refresh token also ends the newest pair."""
     old_access_token_survives: bool = False
     """An access token still works after its pair was refreshed."""
 

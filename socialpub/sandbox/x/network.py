@@ -1,4 +1,4 @@
-"""The memory of X: accounts, posts, tokens. And its refusals, in every shape that X is known to use."""
+"""The memory of X (accounts, posts and tokens), and X's refusals in every known shape."""
 
 import math
 import secrets

@@ -53,7 +53,7 @@ def progress_bar(doing: str) -> Iterator[None]:
 
 
 UNSEALED = click.option(
-    "--unsealed", is_flag=True, help="Accept a backup without a seal, such as a backup of a former version."
+    "--unsealed", is_flag=True, help="Accept an unsigned backup, such as a backup of an earlier version."
 )
 BACKUP_FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 
@@ -63,7 +63,7 @@ BACKUP_FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=P
 @click.option("--with-secret", is_flag=True, help="Include secret.key. Keep such a backup like a password.")
 @pass_command_context
 def write_backup(context: CommandContext, file: Path | None, with_secret: bool) -> None:
-    """Write a consistent backup of database and media to FILE, while the appliance runs.
+    """Write a consistent backup of the database and the media to FILE, even while the appliance is running.
 
     Without FILE, the backup is a dated folder in the folder for scheduled backups ([backup] in the configuration).
     There, backups share the space of unchanged media, and old backups are removed. The timer runs this command.
@@ -111,8 +111,8 @@ def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
 def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     """Check that every byte of a backup (a file or a folder) is unchanged, and that its database is sound.
 
-    With a configuration, the backup's seal must match its secret.key. This proves that the backup was not changed
-    without that key. Without a configuration, the command reports that the seal was not checked.
+    With a configuration, the signature of the backup must match the secret.key of the configuration. This proves that
+    the backup was not changed without that key. Without a configuration, the signature is not checked.
     """
     with progress_bar("Reading"):
         summary = verify.verify_backup(file, _secrets_here(context), unsealed=unsealed)
@@ -131,10 +131,10 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     The data_dir must not contain posts or media. The empty database of a new installation is renamed.
 
     First put your secret.key into data_dir: the command then refuses a backup that was changed without that key. The
-    appliance starts paused, because the original may have published posts since the backup.
+    appliance starts paused, because the original installation may have published posts since the backup.
 
     A backup from data_dir/upgrades replaces the database, to go back to the version before an upgrade. Media stay, and
-    the present database is kept beside that backup.
+    the current database is kept beside that backup.
     """
     settings = context.settings()
     storage.refuse_root(settings)
@@ -152,10 +152,10 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
             f"The empty database of the new installation is now {summary.moved_aside}. You can remove this file."
         )
     print_note(PAUSED)
-    print_note("1. Stop the original for good.")
+    print_note("1. Stop the original installation permanently.")
     print_note(f"2. {commands.here().start()}.")
     print_steps_after_rollback(3, "since the backup")
-    print_note("   Only if you know that the original published none of them, run")
+    print_note("   Only if you know that the original published none of these posts, run")
     print_note(f"   `{commands.line('admin', 'resume', '--nothing-was-sent')}` instead.")
 
 
@@ -166,7 +166,9 @@ def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed
     describe_rollback(done)
     print_note(PAUSED)
     if done.updates:
-        print_note(f"1. Install the former version {done.version} now. Any command of the present version would update")
+        print_note(
+            f"1. Install the previous version {done.version} now. Any command of the current version would update"
+        )
         print_note("   the database again.")
     else:
         print_note(f"1. {commands.here().start()}.")
@@ -187,7 +189,7 @@ def describe_rollback(done: rollback.Rollback) -> None:
         were = units.count(done.media_missing, "of its media files was", "of its media files were")
         print_note(f"{were} removed since then.")
     if done.put_aside:
-        print_note(f"The replaced database is now {done.put_aside}. It alone contains posts accepted since then.")
+        print_note(f"The replaced database is now {done.put_aside}. Only that file contains posts accepted since then.")
         print_note(f"To use the replaced database again: {commands.line('restore', str(done.put_aside))}")
     if done.keys.revoked:
         print_note(f"API keys revoked since then stay revoked: {', '.join(done.keys.revoked)}.")
@@ -211,11 +213,13 @@ def print_steps_after_rollback(number: int, since: str = "since then") -> None:
 
 
 SEALS = {
-    Seal.FITS: "Its seal matches the secret.key of this installation. The backup was not changed without that key.",
-    Seal.OWN: "Its seal matches the secret.key in the backup. Anyone with access to the backup could have changed it "
-    "and sealed it again. To rule this out, put your own secret.key in place first.",
-    Seal.UNCHECKED: "Its seal was not checked, because its secret.key is not here. Tampering cannot be ruled out.",
-    Seal.NONE: "This backup is not signed (older versions did not sign them), so tampering cannot be ruled out.",
+    Seal.FITS: "The signature matches the secret.key of this installation. The backup was not changed without that "
+    "key.",
+    Seal.OWN: "The signature matches the secret.key in the backup. Anyone with access to the backup could have changed "
+    "the backup and signed it again. To rule this out, put your own secret.key in place first.",
+    Seal.UNCHECKED: "The signature was not checked, because the secret.key of the backup is not here. Tampering cannot "
+    "be ruled out.",
+    Seal.NONE: "This backup is not signed (older versions did not sign backups), so tampering cannot be ruled out.",
 }
 
 
@@ -231,7 +235,7 @@ def _secrets_here(context: CommandContext) -> Secrets | None:
 def _describe_seal(summary: BackupSummary) -> None:
     print_note(SEALS[summary.seal])
     if summary.seal is Seal.FITS and summary.holds_secret:
-        print_note("The backup contains that key, so anyone with access to the backup could have sealed it again.")
+        print_note("The backup contains that key, so anyone with access to the backup could have signed it again.")
 
 
 def _describe(summary: BackupSummary) -> None:

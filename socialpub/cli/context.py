@@ -97,7 +97,7 @@ class CommandContext:
 
 
 def _note_version(_: "Runtime", tx: "Tx") -> None:
-    """Record the version that uses this database: the next upgrade names its backup after it."""
+    """Record the version that uses this database: the next upgrade uses the version in the name of its backup."""
     from socialpub.core import version
     from socialpub.db import appliance_state
 

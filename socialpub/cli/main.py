@@ -97,9 +97,12 @@ COMMANDS = {
     "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and print a remedy for each finding."),
     "manual": ("socialpub.cli.manual:show_manual", "Print the manual."),
     "admin": ("socialpub.cli.admin:admin", "Manage keys, profiles, posts and the appliance."),
-    "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of database and media."),
+    "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of the database and the media."),
     "verify-backup": ("socialpub.cli.backup:verify_backup", "Check whether a backup is complete and unchanged."),
-    "restore": ("socialpub.cli.backup:restore_backup", "Restore a backup into an empty data_dir, paused."),
+    "restore": (
+        "socialpub.cli.backup:restore_backup",
+        "Restore a backup into an empty data_dir, and pause publishing.",
+    ),
     "web": ("socialpub.cli.run:web", "Run the web server alone."),
     "worker": ("socialpub.cli.run:worker", "Run the worker alone."),
     "install-service": (
@@ -108,7 +111,7 @@ COMMANDS = {
     ),
     "uninstall-service": (
         "socialpub.cli.install.command:uninstall_service",
-        "Remove the service. Configuration and data stay.",
+        "Remove the service. The configuration and the data stay.",
     ),
     "go-back": ("socialpub.cli.install.command:go_back", "Undo an upgrade of the service."),
     "sandbox": ("socialpub.cli.sandbox:sandbox", "Run simulated networks for tests."),

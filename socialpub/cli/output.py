@@ -268,7 +268,7 @@ def as_command_error(
         case FileExistsError() | NotADirectoryError() | IsADirectoryError() if error.filename:
             return CommandError(
                 f"{error.filename} cannot be used: {error.strerror}.",
-                "Move or rename what has this name, then run the command again.",
+                "Move or rename the file or folder with this name, then run the command again.",
             )
         case _:
             return None

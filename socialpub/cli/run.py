@@ -22,8 +22,8 @@ from socialpub.core import logging
 if TYPE_CHECKING:
     from socialpub.runtime import Runtime
 STOP_SECONDS = 10.0
-"""How long a child may take to stop cleanly, since `serve` promises fifteen seconds in all. A network call that takes
-longer is read back after the next start."""
+"""The time that a child may take to stop cleanly, since `serve` promises fifteen seconds in all. A longer network call
+is read back after the next start."""
 
 OPTION = "--end-with-parent"
 
@@ -85,7 +85,7 @@ def _watch_parent(stop_seconds: float) -> None:
 FIRST_PAUSE_SECONDS = 1.0
 LONGEST_PAUSE_SECONDS = 60.0
 SETTLED_SECONDS = 60.0
-"""A worker that lived this long did not die at its start, so the next pause is short again."""
+"""The run time after which a worker's start counts as successful, so that the next pause is short again."""
 
 log = logging.get_logger("socialpub.serve")
 

@@ -40,7 +40,7 @@ def sandbox(
     if not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{listen!r} is not HOST:PORT, such as 127.0.0.1:8100.", param_hint="--listen")
     if journal and no_journal:
-        raise click.UsageError("--journal and --no-journal exclude each other.")
+        raise click.UsageError("--journal and --no-journal cannot be combined.")
     if print_config:
         if not int(port):
             raise click.UsageError("--print-config needs the port of the sandbox: --listen HOST:PORT")
@@ -56,7 +56,7 @@ def sandbox(
             f"The sandbox cannot listen on {listen}: {error.strerror}.", "Choose another address: --listen 127.0.0.1:0"
         ) from None
     lock = None if no_journal else _hold_journal(journal)
-    # Before the address is printed, because its reader may stop the process at once.
+    # Before the URL is printed, because its reader may stop the process at once.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     url = _url(host, sock.getsockname()[1])
     print_line(f"{url}/")
@@ -64,7 +64,7 @@ def sandbox(
     with suppress(KeyboardInterrupt):
         world = World(journal=lock.path if lock else None)
         world.listens_on = host
-        # The real TikTok pulls photos only from public https addresses, which a test installation does not have.
+        # The real TikTok pulls photos only from public https URLs, which a test installation does not have.
         world.tiktok.public_urls_only = False
         run(world, sock)
 
@@ -109,13 +109,13 @@ def _explain(url: str, journal: FileLock | None) -> None:
     print_note()
     print_note("Then connect accounts on the sandbox's consent pages, as on the real pages:")
     print_note(f"  {commands.line('admin', 'connect-profile', 'x')}")
-    print_note("TikTok fetches photos only from verified addresses. To treat every address as verified:")
+    print_note("TikTok fetches photos only from verified URLs. To treat all URLs as verified:")
     print_note(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
     print_note("Press Ctrl-C to stop the sandbox.")
 
 
 def provider_lines(url: str, tiktok: str = "") -> str:
-    """Return the lines of a configuration for the sandbox at `url`. `tiktok` has more lines for that network."""
+    """Return the lines of a configuration for the sandbox at `url`. `tiktok` contains more lines for that network."""
     return f"""\
 [providers.x]
 client_id = "sandbox"

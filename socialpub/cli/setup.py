@@ -61,7 +61,7 @@ def create_if_missing(context: CommandContext) -> None:
         raise OperatorError(f"{file} cannot be used: {error.strerror}.", owner) from error
     if file.name != "config.toml":
         raise OperatorError(
-            f"{file} does not exist, and init creates only a config.toml.",
+            f"{file} does not exist, and init creates only a file named config.toml.",
             "Use the name config.toml, or write the file.",
         )
     try:
@@ -99,7 +99,7 @@ def _make_new_secret(context: CommandContext) -> None:
 # --- config -----------------------------------------------------------------------------------------------------------
 
 EXAMPLES = resources.files("socialpub.cli") / "examples"
-"""In a checkout these are links to the files at its top."""
+"""The example files. In a checkout, these are links to the files at its top."""
 UNITS = {
     "web": "socialpub-web.service",
     "socket": "socialpub-web.socket",
@@ -142,7 +142,7 @@ def _read(name: str) -> str:
 
 
 def _for_this_installation(unit: str) -> str:
-    """Replace the program of /opt/socialpub by this one, in the comments as well."""
+    """Replace the program of /opt/socialpub with this program, including in the comments."""
     beside = Path(sys.executable).with_name("socialpub")
     program = str(beside) if beside.exists() else shutil.which("socialpub")
     if program is None:
@@ -163,9 +163,9 @@ MARKS = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "r
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 @pass_command_context
 def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
-    """Check configuration, permissions, database, disk, clock, web server, worker, base_url and the networks.
+    """Check the configuration, permissions, database, disk, clock, web server, worker, base_url and networks.
 
-    The command also checks whether base_url leads to this appliance, and whether the running processes use the present
+    The command also checks whether base_url leads to this appliance, and whether the running processes use the current
     configuration. The exit code is 1 if a problem must be fixed.
     """
     found, base_url = _examine(context)

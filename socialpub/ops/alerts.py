@@ -1,7 +1,7 @@
-"""The alerts: what needs the owner, each with a sentence, a remedy and a page.
+"""The alerts: problems that need the owner, each with a sentence, a remedy and a page.
 
 The dashboard, `doctor` and notifications use the same words. All facts come from rows and the disk within milliseconds,
-so this code may run on the event loop. It calls no network. An alert keeps its key while it lasts.
+so this code may run on the event loop. It does not call networks. An alert keeps its key while it lasts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ from socialpub.runtime import Runtime
 
 FAILED_SINCE = timedelta(days=7)
 NEAR_FLOOR = 2.0
-"""Below this multiple of the floor, the next videos may not fit."""
+"""The multiple of the floor below which the next videos may not fit."""
 MAX_FAILED = 5
 
 
@@ -38,7 +38,7 @@ MAX_FAILED = 5
 class DiskSpace:
     free_bytes: int
     floor_bytes: int
-    """`health.disk_floor_bytes`: below it, nothing is accepted."""
+    """`health.disk_floor_bytes`, below which nothing is accepted."""
 
     @property
     def is_full(self) -> bool:
@@ -61,9 +61,9 @@ class AlertFacts:
     profiles: list[tuple[ProfileRow, str]]
     """The accounts to reconnect now or within a week, each with the reason and the remedy."""
     failed: FailedDeliveries
-    """In the last 7 days, without those that were retried."""
+    """The failures of the last 7 days, except retried deliveries."""
     holds: list[tuple[HoldRow, str]]
-    """The networks that refuse this app, each with a description of what waits."""
+    """The networks that refuse this app, each with a description of the waiting work."""
     worker: list[Finding]
     clock_jump: str | None
     disk: DiskSpace
@@ -95,37 +95,39 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
 
 
 def _failed_since(reader: Reader, now: datetime) -> str:
-    """A restored installation does not report what its original failed to publish."""
+    """Return the start of the reported failures, without those of the original installation of a restored backup."""
     original_until = appliance_state.get(reader, appliance_state.ORIGINAL_UNTIL)
     return max(stamp(now - FAILED_SINCE), after(original_until, 0.001) if original_until else "")
 
 
 CONTINUES = "Publishing continues. Due posts are published now, the oldest first."
 STILL_SCHEDULED = (
-    "These posts are still scheduled. Each is published at its time, unless its account already shows the post. "
-    "The original may have changed or canceled posts since the backup. Cancel the posts that must not be published."
+    "These posts are still scheduled. Each post is published at its scheduled time, unless the account already shows "
+    "the post. "
+    "The original installation may have changed or canceled posts since the backup. "
+    "Cancel the posts that must not be published."
 )
 
 
 def paused_sentences(reader: Reader, surface: Surface) -> tuple[str, str] | None:
-    """Return why nothing is published and how that ends, or None if publishing is not paused."""
+    """Return why publishing is paused and how to resume, or None if publishing is not paused."""
     restored_from, paused_at = appliance_state.restored_from(reader), appliance_state.paused_at(reader)
     if paused_at is None:
         return None
     if restored_from is not None:
         return (
             f"This installation was restored from a backup of {restored_from} and is still paused.",
-            f"Stop the original for good. Then {hints.resume(surface)}.",
+            f"Stop the original installation permanently. Then {hints.resume(surface)}.",
         )
     return f"Publishing has been paused since {paused_at}.", f"To continue, {hints.resume(surface)}."
 
 
 def resume_sentences(resumed: Resumed) -> Iterator[str]:
-    """Yield what was resumed, except what is too late."""
+    """Yield the sentences about a resume, except the sentence about late posts."""
     yield CONTINUES
     if resumed.read_back:
         were = units.count(resumed.read_back, "delivery was", "deliveries were")
-        yield f"{were} due since the backup. socialpub reads the accounts back and sends none of these posts again."
+        yield f"{were} due since the backup. socialpub reads the accounts back and does not send these posts again."
 
 
 def too_late_sentence(posts: int, settings: Settings) -> str | None:
@@ -171,13 +173,13 @@ class Alert:
     sentence: str
     remedy: str
     path: str
-    """The page of the dashboard that shows it."""
+    """The page of the dashboard that shows the alert."""
     must_be_fixed: bool = True
     """False if the state is allowed and may be intended."""
     calls: bool = True
     """Whether the owner is notified. Otherwise, the alert is only shown."""
     passes: bool = False
-    """Whether the alert is an event: the owner is notified once, and not of its end."""
+    """Whether the alert is an event: the owner is notified once, and not about its end."""
     details: tuple[str, ...] = ()
     """The single cases, one per line."""
 
@@ -245,7 +247,7 @@ def _disk(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
     if disk.is_full:
         yield Alert(AlertKind.DISK, "disk:full", f"{room}, less than {floor}.", remedy, "/system")
     elif disk.is_nearly_full:
-        sentence = f"{room}. Below {floor}, socialpub accepts no media."
+        sentence = f"{room}. Below {floor}, socialpub does not accept media."
         yield Alert(AlertKind.DISK, "disk:low", sentence, remedy, "/system", must_be_fixed=False)
 
 

@@ -62,7 +62,7 @@ def _board_created(entry: AuditEntry) -> str:
 def _resumed(entry: AuditEntry) -> str:
     if "copied_at" not in entry.detail:
         return "Resumed publishing"
-    word = ", stating that the original sent nothing" if entry.detail.get("nothing_was_sent") else ""
+    word = ", stating that the original installation sent nothing" if entry.detail.get("nothing_was_sent") else ""
     return f"Resumed publishing after the restore of a backup of {entry.detail['copied_at']}{word}"
 
 
@@ -82,7 +82,7 @@ def _with_browser(entry: AuditEntry, done: str) -> str:
 
 
 def _failed(entry: AuditEntry, done: str) -> str:
-    return _with_browser(entry, done) if entry.subject_id else f"{done} from more addresses, which are not listed"
+    return _with_browser(entry, done) if entry.subject_id else f"{done} from more IP addresses, which are not listed"
 
 
 def _post(entry: AuditEntry, done: str) -> str:

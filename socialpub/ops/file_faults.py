@@ -1,4 +1,4 @@
-"""The faults for which the appliance cannot use its files, each with a remedy.
+"""The faults that prevent the appliance from using its files, each with a remedy.
 
 The error codes of SQLite and of the system decide, and never the text of an error. If a code is ambiguous, this module
 examines the mounts, the owners of files and the limit of open files.
@@ -54,7 +54,9 @@ def find_owner_fault(settings: Settings) -> FileFault | None:
     message = f"{_some(locked, data_dir)} cannot be written."
     if all(path.stat().st_mode & 0o200 for path in locked):
         show = commands.here().system_line("lsattr", "-d", str(locked[0]))
-        return FileFault(message, f"Its mode allows writing. `{show}` shows attributes that forbid writing, such as i.")
+        return FileFault(
+            message, f"The file mode allows writing. `{show}` shows attributes that prevent writing, such as i."
+        )
     return FileFault(message, f"Run `{commands.here().system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
 
 
@@ -73,7 +75,8 @@ def _group_name(gid: int) -> str:
 def _find_owner(settings: Settings) -> tuple[int, int]:
     """Return the user and group that must own all files.
 
-    This is the user of the service or container. Otherwise, it is the folder's owner; if that is root, the database's.
+    This is the user of the service or container. Otherwise, it is the owner of the folder, or of the database if
+    root owns the folder.
     """
     with suppress(KeyError):
         if (user := commands.service_user()) is not None:
@@ -118,7 +121,7 @@ def _some(paths: list[Path], data_dir: Path) -> str:
 
 
 FEW_FILES = 64
-"""A process with a lower limit reaches the limit when it opens the database."""
+"""The lowest sufficient limit. A process with a lower limit reaches the limit when it opens the database."""
 _SPARE_FILES = 8
 
 

@@ -1,7 +1,7 @@
 """The health of the appliance, for readiness, the metrics, `doctor` and notifications.
 
 Green means working: the database accepts writes, the disk has space, files and decoders can be created, the worker's
-tasks succeed and no delivery is overdue. With each heartbeat, the worker reports what only its own process can see.
+tasks succeed and no delivery is overdue. With each heartbeat, the worker reports facts that only its own process knows.
 """
 
 import asyncio
@@ -45,9 +45,9 @@ class FindingCode(StrEnum):
     DISK = "diskFull"
     """The free space is below `health.disk_floor_bytes`."""
     MEDIA = "mediaUnwritable"
-    """No file can be created in the media folder."""
+    """Files cannot be created in the media folder."""
     DECODER = "decoderFailing"
-    """No decoder process can be started."""
+    """Decoder processes cannot be started."""
     WORKER_NEVER_RAN = "workerNeverRan"
     WORKER_LATE = "workerLate"
     """The worker has not reported for half a minute."""
@@ -92,7 +92,7 @@ MANUAL_PLACES = {
     "web": "troubleshooting#the-address-does-not-lead-here",
     "worker": "troubleshooting#a-post-is-not-published",
 }
-"""Where the manual explains a subject: a topic, and the anchor of a heading."""
+"""The place in the manual that explains each subject: a topic, and the anchor of a heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ class Finding:
 
     @property
     def manual_place(self) -> str | None:
-        """Where the manual explains this finding. None for a finding that needs no action."""
+        """Return the place in the manual that explains this finding, or None if no action is needed."""
         return None if self.level is Level.OK else MANUAL_PLACES.get(self.subject)
 
     @property
@@ -170,15 +170,15 @@ def _count_entries(folder: str) -> int:
 class WorkerReport:
     figures: ProcessFigures
     housekeeping_seconds: float = 0.0
-    """How long the oldest running periodic task has run."""
+    """The run time of the oldest periodic task in progress."""
     decoder_failure: str | None = None
-    """The reason why no decoder process can be started."""
+    """The reason why decoder processes cannot be started."""
     decoder_lacks: tuple[str, ...] | None = None
-    """The features for confining decoders that the kernel lacks. None before the first decoder answered."""
+    """The features for confining decoders that the kernel lacks. None before the first decoder has responded."""
 
 
 def record_heartbeat(rt: Runtime, tx: Tx) -> None:
-    """Record that a worker runs and can write. Readiness checks the age."""
+    """Record that a worker is running and can write. The readiness check uses the age of this record."""
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
     oldest, now = min(list(rt.running_tasks.values()), default=None), rt.clock.monotonic()
     report = WorkerReport(
@@ -202,9 +202,9 @@ def read_worker_report(reader: Reader) -> WorkerReport | None:
 @dataclass(frozen=True, slots=True)
 class HousekeepingReport:
     ran_at: str | None
-    """When housekeeping last finished, in any process."""
+    """The instant at which housekeeping last finished, in any process."""
     kept: dict[str, str]
-    """The limited retention times. Usage, a few rows a day, is left out."""
+    """The limited retention times, except that of usage, which has only a few rows a day."""
     due_posts: int
     """The number of posts that housekeeping removes next."""
 
@@ -241,7 +241,7 @@ def check_housekeeping(rt: Runtime) -> Iterator[Finding]:
 HEARTBEAT_SECONDS = 10.0
 HEARTBEAT_LATE_SECONDS = 3 * HEARTBEAT_SECONDS
 HOUSEKEEPING_LATE_SECONDS = 3600.0
-"""Longer than any periodic task takes, even if networks hang and thousands of files are removed."""
+"""A time that no periodic task exceeds, even if networks hang and thousands of files are removed."""
 
 WRITE_SECONDS = 4.0
 READINESS_SECONDS = 5.0
@@ -250,7 +250,7 @@ READINESS_SECONDS = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """The reasons why the appliance does not work, and further information."""
+    """The reasons why the appliance is not working, and further information."""
 
     reasons: list[Finding]
     paused: bool = False
@@ -265,7 +265,7 @@ HANGING = Readiness(
 
 
 async def check_readiness(rt: Runtime) -> Readiness:
-    """Check whether the appliance works. Anyone may ask, so the findings name no path and no account.
+    """Check whether the appliance works. Anyone may ask, so the findings do not contain paths or accounts.
 
     A disk or database that hangs does not block the event loop.
     """
@@ -306,7 +306,7 @@ def check_without_writing(rt: Runtime) -> Readiness:
 
 
 def error_name(error: sqlite3.Error | OSError) -> str:
-    """Return the fixed name of an error (`SQLITE_CORRUPT`, `EROFS`). Its text may name a path, a table or a value."""
+    """Return the fixed name of an error (`SQLITE_CORRUPT`, `EROFS`). The text may contain a path or a value."""
     if isinstance(error, OSError):
         return errno.errorcode.get(error.errno or 0, type(error).__name__)
     return getattr(error, "sqlite_errorname", type(error).__name__)
@@ -324,7 +324,7 @@ def _storage_problems(rt: Runtime) -> Iterator[Finding]:
             yield problem("disk", left, "Free some disk space.", FindingCode.DISK)
         rt.files.try_writing()
     except OSError as error:
-        message = f"No file can be created in the media folder ({error_name(error)})."
+        message = f"Files cannot be created in the media folder ({error_name(error)})."
         remedy = "Check that its disk is mounted and writable, and that the user of socialpub owns the folder."
         yield problem("media", message, remedy, FindingCode.MEDIA)
 
@@ -391,7 +391,7 @@ def heartbeat_age(reader: Reader, now: datetime) -> float | None:
 
 
 def find_overdue(reader: Reader, now: datetime) -> profile_queue.Overdue:
-    """Return the deliveries that should have started two minutes ago. During a pause, none is overdue."""
+    """Return the deliveries that should have started two minutes ago. During a pause, no delivery is overdue."""
     if appliance_state.paused_at(reader):
         return profile_queue.NOT_OVERDUE
     return profile_queue.find_overdue(reader, stamp(now))

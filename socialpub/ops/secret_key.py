@@ -42,7 +42,7 @@ class LostWithKey:
 def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
     """Write a new key, and return the lost secrets. Every connected profile must be reconnected.
 
-    Raises OperatorError if a key exists, or while socialpub runs.
+    Raises OperatorError if a key exists, or while socialpub is running.
     """
     key_file = settings.secret_key_file
     if os.path.lexists(key_file):
@@ -83,15 +83,15 @@ def _remove_old_key(settings: Settings, clock: Clock) -> LostWithKey:
 @dataclass(frozen=True, slots=True)
 class RotatedSecret:
     former_key: Path
-    """The file with the former key."""
+    """The file with the previous key."""
     urls_end_at: str
-    """When the last URL that the former key signed expires."""
+    """The time when the last URL that the previous key signed expires."""
 
 
 def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> RotatedSecret:
     """Change `secret.key`. Without `keep_urls`, all signed URLs expire now.
 
-    Raises OperatorError, also while socialpub runs. Then the present key stays.
+    Raises OperatorError, including while socialpub is running. Then the current key stays.
     """
     key_file = settings.secret_key_file
     if not settings.database_file.exists():
@@ -103,7 +103,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
         secret_key.finish_rotation(key_file, settings.database_file, settings.run_dir)
         words = ("admin", "rotate-secret", *([] if keep_urls else ["--end-addresses"]))
         remedy = f"{commands.here().while_stopped(*words)}."
-        with storage.exclusive_data_dir(settings, "has the present key in its memory", remedy):
+        with storage.exclusive_data_dir(settings, "has the current key in its memory", remedy):
             old = crypto.load(key_file)
             _refuse_given(key_file)
             with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as connection:
@@ -134,8 +134,8 @@ def _refuse_given(key_file: Path) -> None:
     if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
             f"{key_file} cannot be replaced: the file is a link or a mount, or its folder is not writable.",
-            "Replace the link or mount by a copy of the file in data_dir, and run the command again. Then store the "
-            "new file at the source of the old one.",
+            "Replace the link or mount with a copy of the file in data_dir, and run the command again. Then store the "
+            "new file at the source of the old file.",
         )
 
 
@@ -159,13 +159,13 @@ def _write_key(key_file: Path) -> None:
 def _reseal(
     settings: Settings, clock: Clock, connection: sqlite3.Connection, old: Secrets, new: Secrets, keep_urls: bool
 ) -> str:
-    """Encrypt everything again in one transaction. Return its instant."""
+    """Encrypt everything again in one transaction. Return the instant of the transaction."""
 
     def reseal(sealed: bytes, *place: str) -> bytes:
         try:
             return new.seal(old.open(sealed, *place), *place)
         except OperatorError:
-            return sealed  # the former key could not decrypt it either
+            return sealed  # the previous key could not decrypt it either
 
     with connection:
         connection.execute("BEGIN IMMEDIATE")

@@ -61,7 +61,7 @@ def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[N
         pid, _, address = lock.path.read_text().partition("\n")[0].partition(" ")
         where = f" (process {pid}, at {address.strip()})" if pid else ""
         raise OperatorError(
-            f"socialpub already runs with {settings.data_dir}{where}.",
+            f"socialpub is already running with {settings.data_dir}{where}.",
             "Use the running socialpub, or stop it first. A second installation needs its own data_dir and `listen`.",
         )
     lock.write(f"{os.getpid()} {' '.join(addresses) or settings.listen}\n".encode())
@@ -75,7 +75,7 @@ def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[N
 def exclusive_data_dir(settings: Settings, why: str, remedy: str) -> Iterator[None]:
     """Lock the data folder against all other processes of this installation.
 
-    `why` is what a running process does. Raises OperatorError while a process runs.
+    `why` states what a running process does. Raises OperatorError while a process is running.
     """
     settings.run_dir.mkdir(exist_ok=True, mode=0o700)
     web = FileLock(settings.run_dir / "web.lock")
@@ -83,7 +83,7 @@ def exclusive_data_dir(settings: Settings, why: str, remedy: str) -> Iterator[No
     with upgrade.exclusive(settings.run_dir):
         try:
             if not web.try_acquire() or living_processes(settings.run_dir / "owners"):
-                raise OperatorError(f"socialpub runs with {settings.data_dir}, and {why}.", remedy)
+                raise OperatorError(f"socialpub is running with {settings.data_dir}, and {why}.", remedy)
             yield
         finally:
             web.release()
@@ -96,14 +96,14 @@ REMEMBERED_SECONDS = 600.0
 
 @dataclass(frozen=True, slots=True)
 class StorageUse:
-    """Everything but `media_files` in bytes."""
+    """The disk use. All fields except `media_files` are in bytes."""
 
     media_files: int
     media_bytes: int
     renditions_bytes: int
     """Renditions for networks, thumbnails and avatars."""
     database_bytes: int
-    """With its journal."""
+    """Including the journal."""
     queue_bytes: int
     free_bytes: int
     floor_bytes: int
@@ -203,7 +203,7 @@ def release_free_pages(rt: Runtime) -> int:
 
 
 def compact(rt: Runtime) -> CompactedFile:
-    """Write the database file again. Raises OperatorError while another process runs, or without disk space."""
+    """Write the database file again. Raises OperatorError while another process is running, or without disk space."""
     others = [name for name in living_processes(rt.process.folder) if name != rt.process.name]
     if others:
         raise OperatorError(

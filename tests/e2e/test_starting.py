@@ -137,6 +137,6 @@ def test_a_second_serve_on_the_same_data_says_so_and_leaves_the_first_alone(
     # At another address, where nothing else would stop it.
     installation.env["SOCIALPUB_LISTEN"] = f"127.0.0.1:{free_port()}"
     output = ended(installation, installation.begin(role))
-    assert f"already runs with {installation.data} (process {first.pid}, at {address})" in output
+    assert f"already running with {installation.data} (process {first.pid}, at {address})" in output
     assert first.children() == [worker]
     until(lambda: installation.caller().ask("GET", "/readyz").status_code == 200, "the first is well")

@@ -113,14 +113,14 @@ def test_an_obstacle_is_named_and_the_present_version_keeps_running(upgraded: Ma
     copy.write_bytes(copy.read_bytes()[:-4096])
     refused = upgraded.try_to("socialpub", "go-back", "--yes")
     assert refused.returncode == 1
-    assert "Nothing was changed, and the present version runs as before" in refused.stderr
+    assert "Nothing was changed, and the current version is running as before" in refused.stderr
     assert upgraded.told_systemd()[-4:] == [f"start {unit}" for unit in (*reversed(RUNNING[:3]), MISSING_UNIT)]
     assert NEXT_MIGRATION in migrations_in(upgraded)
 
     copy.unlink()
     refused = upgraded.try_to("socialpub", "go-back", "--yes")
     assert refused.returncode == 1
-    assert f"{FORMER} does not know the present database ({NEXT_MIGRATION}), and no backup from" in refused.stderr
+    assert f"{FORMER} does not know the current database ({NEXT_MIGRATION}). " in refused.stderr
     assert upgraded.told_systemd() == []
 
 
@@ -133,7 +133,7 @@ def test_a_former_version_that_knows_the_database_keeps_every_post(upgraded: Mac
     assert former.exists(), "the last other version stays, however often the present one is installed"
     done = upgraded.try_to("socialpub", "go-back", "--yes")
     assert done.returncode == 0, done.stderr
-    assert f"{FORMER} works with the present database. Every post stays." in done.stderr
+    assert f"{FORMER} works with the current database. Every post stays." in done.stderr
     assert "fresh" in upgraded.run("socialpub", "admin", "list-keys")
 
 

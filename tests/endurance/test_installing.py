@@ -149,7 +149,7 @@ def test_uninstalling_leaves_configuration_and_data_and_a_way_back(machine: Mach
         assert not (machine.root / gone).exists()
     assert machine.owner("/etc/socialpub/config.toml") == "root:socialpub 640"
     again = machine.try_to("make", "-C", ROOT, "install")
-    assert "The service does not run. Start it: sudo systemctl enable --now socialpub-web.service" in again.stderr
+    assert "The service is not running. Start it: sudo systemctl enable --now socialpub-web.service" in again.stderr
     assert (machine.root / "var/lib/socialpub/secret.key").read_bytes() == key
     assert findings(machine)["data_dir"] == "ok"
 

@@ -85,7 +85,7 @@ def test_the_owner_is_notified_of_the_drafts_in_the_inbox_once_and_together(
     drain(rt, clock)
     told(rt, clock, 120)
     assert len(postbox.received) == 1
-    assert "A draft waits in the TikTok inbox of tiktok profile: “Evening light”." in postbox.last
+    assert "A draft is waiting in the TikTok inbox of tiktok profile: “Evening light”." in postbox.last
     assert "“Morning light”" in postbox.last
     assert f"/posts/{first}" in postbox.last
     assert "finish the post there" in postbox.last

@@ -1,4 +1,4 @@
-"""`socialpub admin`: the owner's commands, which work whether or not the appliance runs."""
+"""`socialpub admin`: the owner's commands. They work even while the appliance is not running."""
 
 from datetime import timedelta
 from typing import Any
@@ -70,7 +70,7 @@ COMMANDS = {
     "compact": ("socialpub.cli.admin.appliance:compact", "Compact the database file."),
     "notify-test": ("socialpub.cli.admin.appliance:notify_test", "Send a test message to every service."),
     "rotate-secret": ("socialpub.cli.admin.appliance:rotate_secret", "Create a new secret.key and encrypt again."),
-    "pause": ("socialpub.cli.admin.appliance:pause", "Start no delivery until `resume`."),
+    "pause": ("socialpub.cli.admin.appliance:pause", "Pause publishing until `resume`."),
     "resume": ("socialpub.cli.admin.appliance:resume_publishing", "Resume publishing after a pause or a restore."),
 }
 

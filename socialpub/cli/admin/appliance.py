@@ -25,14 +25,14 @@ from socialpub.runtime import Runtime
 @click.command()
 @pass_command_context
 def pause(context: CommandContext) -> None:
-    """Start no delivery until `resume`. The API continues to accept posts."""
+    """Pause publishing until `resume`. The API continues to accept posts."""
     with context.open() as rt:
         since = appliance_state.paused_at(rt.reader)
         rt.write(resume.pause)
     if since:
         print_note(f"Publishing has already been paused since {format_time(since)}.")
     else:
-        print_note("Publishing is paused. Calls in progress finish, and no other delivery starts.")
+        print_note("Publishing is paused. Calls in progress finish, and no other deliveries start.")
     print_note(f"To continue, {hints.resume()}.")
 
 
@@ -40,7 +40,7 @@ def pause(context: CommandContext) -> None:
 @click.option(
     "--nothing-was-sent",
     is_flag=True,
-    help="After a restore: state that the original published nothing since the backup.",
+    help="After a restore: confirm that the original installation published nothing since the backup.",
 )
 @click.option("--revoke-keys", is_flag=True, help="After a restore: revoke the API keys that came with the backup.")
 @click.option("--keep-keys", is_flag=True, help="After a restore: keep these keys, and stop reporting them.")
@@ -53,7 +53,7 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_ke
     error until you keep or revoke them. Keys created after the restore are not affected.
     """
     if revoke_keys and keep_keys:
-        raise click.UsageError("--revoke-keys and --keep-keys exclude each other.")
+        raise click.UsageError("--revoke-keys and --keep-keys cannot be combined.")
     with context.open() as rt:
         if revoke_keys or keep_keys:
             _settle_keys(rt, revoke=revoke_keys)
@@ -90,7 +90,7 @@ def list_valid_keys(keys: Sequence[ApiKeyRow]) -> None:
 def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
     settled = rt.write(api_keys.revoke_restored if revoke else api_keys.keep_restored)
     if not settled:
-        print_note("No API key of a restored backup needs a decision.")
+        print_note("There are no API keys of a restored backup to keep or revoke.")
         return
     keys = units.count(len(settled), "API key", "API keys")
     print_note(f"{'Revoked' if revoke else 'Kept'} {keys} of the restored backup:")
@@ -136,31 +136,31 @@ def set_password(context: CommandContext) -> None:
 @click.option(
     "--end-addresses",
     is_flag=True,
-    help="Expire all URLs for uploads and media now, because another person has the key.",
+    help="Expire all URLs for uploads and media now, for example if another person has the key.",
 )
 @pass_command_context
 def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
     """Create a new secret.key, and encrypt all stored secrets again. Stop socialpub first.
 
-    Accounts stay connected. The former key is kept beside the new key, because earlier backups need it.
+    Accounts stay connected. The previous key is kept beside the new key, because earlier backups need the previous key.
     """
     settings = context.settings()
     storage.refuse_root(settings)
     with act_as(COMMAND):
         done = secret_key.rotate(settings, context.clock(), keep_urls=not end_addresses)
     print_line(str(settings.secret_key_file))
-    print_note(f"The new key is in place. Keep a copy elsewhere. The former key is now {done.former_key}.")
-    print_note("Earlier backups and the database from before an upgrade can be restored only with the former key.")
-    print_note("Keep it elsewhere, and destroy it with the last of these backups.")
+    print_note(f"The new key is in place. Keep a copy elsewhere. The previous key is now {done.former_key}.")
+    print_note("Earlier backups and the database from before an upgrade can be restored only with the previous key.")
+    print_note("Keep the previous key elsewhere, and destroy it with the last of these backups.")
     print_note(f"Make a new backup now: `{commands.line('backup', 'FILE')}`")
     if end_addresses:
         print_note(
-            "This command made all earlier URLs of uploads and media invalid. A delivery whose network still needs one "
-            "fails."
+            "This command made all earlier URLs of uploads and media invalid. A delivery fails if its network still "
+            "needs such a URL."
         )
     else:
         print_note(
-            f"URLs for uploads and media stay valid until they expire, the last {format_time(done.urls_end_at)}."
+            f"URLs for uploads and media stay valid until they expire, the last at {format_time(done.urls_end_at)}."
         )
     print_note(f"{commands.here().start()}.")
 
@@ -205,12 +205,12 @@ def notify_test(context: CommandContext) -> None:
 def compact(context: CommandContext) -> None:
     """Compact the database file. Stop socialpub first.
 
-    This is needed once, for a database of an older version. A newer database shrinks by itself.
+    Run this command once for a database of an older version. A newer database shrinks automatically.
     """
     with context.open() as rt:
         found = storage.compact(rt)
     print_note(f"The database file was {units.size(found.before_bytes)}, and is now {units.size(found.after_bytes)}.")
-    print_note("From now on, it shrinks by itself after large removals.")
+    print_note("From now on, the file shrinks automatically after large removals.")
 
 
 # --- API keys ---------------------------------------------------------------------------------------------------------

@@ -98,7 +98,7 @@ def stop_post(context: CommandContext, post_id: str) -> None:
     for delivery, state in zip(after["deliveries"], states.values(), strict=True):
         print_line(f"{delivery['provider']} {delivery['profileName']}: {delivery['status']}")
         if not State(state).final:
-            print_note("  The delivery is past its commit. Its outcome is read back, and it is not sent again.")
+            print_note("  The delivery is past its commit. The outcome is read back, and the post is not sent again.")
     if before in ("settled", "canceled"):
         print_note(f"The post is already {before}. There is nothing to stop.")
 

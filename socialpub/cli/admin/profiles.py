@@ -36,24 +36,24 @@ def known_provider(rt: Runtime, name: str) -> Provider:
 
 POLL_SECONDS = 0.5
 MAX_PASTES = 5
-NOTHING_CONNECTED = "Nothing was connected, and the address of the consent page is no longer valid."
+NOTHING_CONNECTED = "Nothing was connected, and the URL of the consent page is no longer valid."
 
 
 @click.command()
 @click.argument("provider_name", metavar="PROVIDER")
 @click.option("--name", metavar="LABEL", help="The name of the profile. Default: the account's own name.")
 @click.option(
-    "--profile", "profile_id", type=ID, metavar="ID", help="Reconnect this profile, and accept no other account."
+    "--profile", "profile_id", type=ID, metavar="ID", help="Reconnect this profile, and do not accept other accounts."
 )
-@click.option("--paste", is_flag=True, help="For a server without a browser: paste your browser's final address.")
+@click.option("--paste", is_flag=True, help="For a server without a browser: paste your browser's final URL.")
 @pass_command_context
 def connect_profile(
     context: CommandContext, provider_name: str, name: str | None, profile_id: str | None, paste: bool
 ) -> None:
     """Connect an account, and print the profile's id.
 
-    The command shows the address of the network's consent page, and waits until your browser returns from that page.
-    This needs a running `socialpub serve` (or `web`). With --paste, you copy the address by hand. If the account is
+    The command shows the URL of the network's consent page, and waits until your browser returns from that page.
+    This needs a running `socialpub serve` (or `web`). With --paste, you copy the final URL by hand. If the account is
     already connected, its profile gets new tokens.
     """
     with context.open() as rt:
@@ -126,7 +126,7 @@ def _check_redirect(rt: Runtime, provider_name: str) -> None:
     if not consents.returns_here(rt.settings, provider_name):
         address = rt.settings.redirect_url(provider_name)
         raise CommandError(
-            f"{label} sends your browser to {address}, which is not an address of this appliance.",
+            f"{label} sends your browser to {address}, which is not a URL of this appliance.",
             "To connect by hand, add --paste.",
         )
     who, how = addresses.find_answering(rt, base_url)
@@ -138,7 +138,7 @@ def _check_redirect(rt: Runtime, provider_name: str) -> None:
     local = addresses.local_url(rt.settings)
     if who is Answering.NOTHING and addresses.find_answering(rt, local)[0] is not Answering.THIS:
         raise CommandError(
-            f"{label} would send your browser to {base_url}, but nothing answers at that address.",
+            f"{label} would send your browser to {base_url}, but nothing answers at that URL.",
             f"{commands.here().start()}, and try again. To connect by hand, add --paste.",
         )
 
@@ -168,8 +168,8 @@ def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
 
 
 def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connected:
-    """Read the address, up to five times. The web process may finish first."""
-    print_note("Then paste the final address of the browser, even if the browser shows an error:")
+    """Read the URL, up to five times. The web process may finish first."""
+    print_note("Then paste the final URL of the browser, even if the browser shows an error:")
     for _ in range(MAX_PASTES):
         line = sys.stdin.readline()
         finished = _outcome(rt, begun)
@@ -187,7 +187,7 @@ def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connect
         with spinner("Asking for the account"):
             return connect.finish(rt, provider_name, query, begun.id)
     again = commands.line("admin", "connect-profile", provider_name, "--paste")
-    raise CommandError(f"No address was pasted. {NOTHING_CONNECTED}", f"Run `{again}` in a terminal.")
+    raise CommandError(f"No URL was pasted. {NOTHING_CONNECTED}", f"Run `{again}` in a terminal.")
 
 
 def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:
@@ -267,7 +267,7 @@ def list_profiles(context: CommandContext, as_json: bool) -> None:
         for profile, warning in found
     ]
     columns = ("ID", "Name", "Network", "Account", "Status", "Expires", "Posts", "Notes")
-    empty = f"No account is connected yet. Connect one with `{commands.line('admin', 'connect-profile', 'PROVIDER')}`."
+    empty = f"No accounts yet. Connect an account with `{commands.line('admin', 'connect-profile', 'PROVIDER')}`."
     print_table(columns, rows, empty)
 
 
@@ -286,7 +286,7 @@ def rename_profile(context: CommandContext, profile_id: str, name: str) -> None:
 @click.argument("profile_id", metavar="ID", type=ID)
 @pass_command_context
 def disconnect_profile(context: CommandContext, profile_id: str) -> None:
-    """End the connection to an account. Its scheduled posts then fail with a message that says so."""
+    """End the connection to an account. Its scheduled posts then fail, and the error message gives the reason."""
     with context.open() as rt:
         rt.write(profiles.disconnect, profile_id)
     print_note("The profile is disconnected. Nothing more is sent with its tokens.")
@@ -301,7 +301,7 @@ def disconnect_profile(context: CommandContext, profile_id: str) -> None:
 def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]) -> None:
     """Set default options for the posts of this profile. `KEY=` removes an option.
 
-    A post's own options take precedence. The command prints the stored options as JSON; without KEY=VALUE, it changes
+    A post's own options take precedence. The command prints the stored options as JSON. Without KEY=VALUE, it changes
     nothing. The options apply to posts that are accepted from now on.
     """
     given = profiles.read_pairs(pairs)
@@ -343,7 +343,7 @@ def list_boards(context: CommandContext, profile_id: str, sections: bool, as_jso
         return
     rows = [row for one in found for row in _board_rows(one)]
     create = commands.line("admin", "create-board", profile_id, "NAME")
-    empty = f"This account has no board yet. Create one: `{create}`"
+    empty = f"This account does not have a board yet. Create a board: `{create}`"
     print_table(("ID", "Name", "Section", "Privacy", "Pins"), rows, empty)
     if rows:
         line = commands.line("admin", "set-options", profile_id, "boardId=ID")
@@ -396,4 +396,4 @@ def create_board(
 
 
 def _done(is_new: bool) -> str:
-    return "is created" if is_new else "exists already"
+    return "is created" if is_new else "already exists"

@@ -25,7 +25,7 @@ from socialpub.providers.registry import LABELS
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
-"""The file with which the sandbox's TikTok verifies the appliance's address."""
+"""The file with which the sandbox's TikTok verifies the appliance's URL."""
 VERIFICATION_LINES = f"""\
 verification_file = "{VERIFICATION["file_name"]}"
 verification_content = "{VERIFICATION["content"]}"
@@ -45,7 +45,7 @@ class DemoProcesses:
         self.folder.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self.folder / "demo.lock")
         if not self._lock.try_acquire():
-            raise CommandError(f"A demo already runs in {self.folder}.", "Choose another folder: --folder DIR")
+            raise CommandError(f"A demo is already running in {self.folder}.", "Choose another folder: --folder DIR")
         if not (self.folder / "data" / "secret.key").exists():
             self.config.unlink(missing_ok=True)
             template.create(self.folder)
@@ -88,7 +88,7 @@ class DemoProcesses:
             self._processes[name] = ChildProcess(*arguments, log=log, **how)
 
     def _configure_sandbox(self) -> None:
-        """Verify the address as on TikTok's portal, and shorten the networks' waits."""
+        """Verify the URL as on TikTok's portal, and shorten the networks' waits."""
         quick = {"processing_ticks": 1}
         # The demo may run all day.
         tiktok = {**quick, "posts_per_day": 10_000, "limits": {"video_init": 100, "content_init": 100}}
@@ -196,7 +196,7 @@ def demo(once: bool, folder: Path | None) -> None:
             ending.callback(video.cancel)
             with spinner("Starting the appliance and the sandbox"):
                 ending.enter_context(processes)
-            print_styled(("socialpub", "bold"), f" runs at {processes.url}")
+            print_styled(("socialpub", "bold"), f" is running at {processes.url}")
             print_line(f"The sandbox at {processes.sandbox_url} simulates X, TikTok and Pinterest.")
             print_line("Nothing leaves this machine.")
             client = ApiClient(processes.url)
@@ -222,7 +222,7 @@ def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
         ("Health", f"{processes.url}/readyz"),
     ]
     print_line()
-    print_styled(("Addresses to open", "bold"))
+    print_styled(("URLs to open", "bold"))
     for label, value in rows:
         print_styled(f"   {label:<30}", (value, "cyan"))
     print_line()
@@ -253,7 +253,7 @@ def _stay(processes: DemoProcesses) -> None:
     print_styled(("The dashboard (this link signs you in, once)", "bold"))
     print_styled("   ", (walkthrough.sign_in_link(processes.config, processes.url), "cyan"))
     print_line()
-    print_line("The demo runs until you press Ctrl-C.")
+    print_line("The demo continues until you press Ctrl-C.")
     pause = threading.Event()
     while (name := processes.exited()) is None:
         pause.wait(POLL_SECONDS)

@@ -13,7 +13,7 @@ WIDTH, HEIGHT = 720, 1280
 DRAWN_WIDTH, DRAWN_HEIGHT = 360, 640
 """A quarter of the pixels takes a quarter of the time. In a moving image the difference is not visible."""
 SUN = 92
-"""Pixels across, of the drawn ones."""
+"""The diameter of the sun in drawn pixels."""
 FRAMES, FRAME_RATE = 108, 24
 """Pinterest requires at least four seconds, TikTok at least 23 frames a second."""
 CODEC = "libx264"

@@ -26,7 +26,7 @@ from socialpub.runtime import Runtime
 
 WAIT_SECONDS = 60
 READ_LOG = "For details, read the logs in the demo's folder."
-PRIVATE = "visible only to its owner (SELF_ONLY): no public address"
+PRIVATE = "visible only to its owner (SELF_ONLY): no public URL"
 DATA_OPTION = "  -d '"
 MARGIN = "   "
 LINE_WIDTH = 93
@@ -87,7 +87,7 @@ class ApiClient:
         """Use this key from now on, and show the shell variables of the next commands."""
         self._key = key
         show = self.transcript
-        show.result("created; the key can read and write")
+        show.result("created, with permission to read and write")
         show.note("To run the next commands in another terminal, first run these lines there:")
         show.command(f"cd {folder}")
         show.command(f"API={self._url}/api/v1")
@@ -227,7 +227,7 @@ def run(config: Path, client: ApiClient, encode_video: Callable[[], bytes]) -> P
 
 
 def sign_in_link(config: Path, url: str) -> str:
-    """Return the address that signs a browser in to the dashboard, once."""
+    """Return the URL that signs a browser in to the dashboard, once."""
     with CommandContext(config).open() as rt:
         return f"{url}/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}"
 
@@ -268,9 +268,7 @@ def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
     transcript.command(commands.line("admin", "list-boards", profile_id))
     listed = questions.list_boards(rt, profile_id)
     if not listed:
-        raise CommandError(
-            "The account on the sandbox's Pinterest has no board.", "Choose another folder: --folder DIR"
-        )
+        raise CommandError("The sandbox's Pinterest account has no boards.", "Choose another folder: --folder DIR")
     board = listed[0].board
     transcript.result(f"“{board.name}”, board {board.id}")
     return board.id
@@ -286,7 +284,9 @@ def allow(consent_url: str, account: str) -> None:
         form = ConsentForm()
         form.feed(page.text)
         if page.status_code != 200 or form.action is None or account not in form.accounts:
-            raise CommandError(f"The sandbox shows no consent page for @{account} ({page.status_code}).", READ_LOG)
+            raise CommandError(
+                f"The sandbox does not show a consent page for @{account} ({page.status_code}).", READ_LOG
+            )
         response = browser.post(
             urljoin(consent_url, form.action), data={**form.fields, "account": account, "decision": "allow"}
         )

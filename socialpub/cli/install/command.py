@@ -42,7 +42,7 @@ def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ("--user", "user", DEFAULT_PLACES.user, "The user that the service runs as."),
         ("--unit-dir", "units", DEFAULT_PLACES.units, "The folder of the units."),
         ("--command-dir", "commands", DEFAULT_PLACES.commands, "The folder of the command `socialpub`."),
-        ("--data-dir", "data", DEFAULT_PLACES.data, "The data folder that a new configuration names."),
+        ("--data-dir", "data", DEFAULT_PLACES.data, "The data folder in a new configuration."),
         ("--config-dir", "configuration", DEFAULT_PLACES.configuration, "The folder of config.toml."),
         ("--program-dir", "programs", DEFAULT_PLACES.programs, "The folder of the programs."),
     ):
@@ -59,7 +59,7 @@ def places_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def install_service(dry_run: bool, destdir: Path | None, **where: Any) -> None:
     """Install this socialpub as a systemd service.
 
-    To upgrade, run the command of a newer version. Configuration and data stay unchanged.
+    To upgrade, run the command of a newer version. The configuration and the data stay unchanged.
     """
     os.umask(0o022)
     installation = Installer(InstallationPlaces(destdir=destdir and destdir.absolute(), **where))
@@ -77,7 +77,7 @@ def install_service(dry_run: bool, destdir: Path | None, **where: Any) -> None:
 @click.option("--dry-run", is_flag=True, help="Only print the steps.")
 @places_options
 def uninstall_service(dry_run: bool, destdir: Path | None, **where: Any) -> None:
-    """Stop the service and remove its units, programs and command. Configuration and data stay."""
+    """Stop the service and remove its units, programs and command. The configuration and the data stay."""
     places = InstallationPlaces(destdir=destdir and destdir.absolute(), **where).checked()
     if destdir is None:
         if os.geteuid() != 0:
@@ -89,7 +89,7 @@ def uninstall_service(dry_run: bool, destdir: Path | None, **where: Any) -> None
         return
     print_note()
     print_note(
-        f"The configuration in {places.configuration} and the data in {data}, with secret.key, were not removed."
+        f"The configuration in {places.configuration} and the data in {data}, including secret.key, were not removed."
     )
     remove = shlex.join(["sudo", "rm", "-r", str(places.configuration), str(data)])
     print_note(f"To remove them and the user permanently: {remove} && sudo userdel {places.user}")
@@ -148,7 +148,7 @@ def _print_next_steps(installation: Installer, is_first: bool) -> None:
     )
     if not is_first:
         if not installer.is_active(installer.WEB):
-            print_note(f"The service does not run. {start}")
+            print_note(f"The service is not running. {start}")
         print_note(f"Done. To check the installation: {typed.line('doctor')}")
         return
     print_note("Next:")
@@ -160,11 +160,11 @@ def _print_next_steps(installation: Installer, is_first: bool) -> None:
 
 # --- going back -------------------------------------------------------------------------------------------------------
 # Every check comes before the services stop. The database and the environment are replaced in two atomic steps. At the
-# end, both are of the former version or both are of the present version.
+# end, both are of the previous version or both are of the current version.
 
 BACKUP, TIMER = "socialpub-backup.service", "socialpub-backup.timer"
 UNITS = (TIMER, installer.SOCKET, installer.WEB, installer.WORKER, BACKUP)
-"""In the order of stopping. Otherwise, a request or the timer would start the present version again."""
+"""The units in the order of stopping, in which no request and no timer starts the current version again."""
 
 
 @click.command("go-back")
@@ -174,11 +174,11 @@ UNITS = (TIMER, installer.SOCKET, installer.WEB, installer.WORKER, BACKUP)
 def go_back(dry_run: bool, yes: bool, destdir: Path | None, **where: Any) -> None:
     """Undo an upgrade of the service: return to the version before the upgrade.
 
-    If that version does not know the present database, the backup from before the upgrade replaces it, and publishing
-    is paused. The present database is kept.
+    If that version does not know the current database, the backup from before the upgrade replaces it, and publishing
+    is paused. The current database is kept.
     """
     if destdir is not None:
-        raise OperatorError("A package has no former version.", "Omit --destdir.")
+        raise OperatorError("A package does not have a previous version.", "Omit --destdir.")
     os.umask(0o022)
     rollback_plan = ServiceRollback.prepare(InstallationPlaces(**where).checked())
     steps = list(rollback_plan.plan())
@@ -196,23 +196,23 @@ def go_back(dry_run: bool, yes: bool, destdir: Path | None, **where: Any) -> Non
 
 @dataclass
 class ServiceRollback:
-    """The return to the former version on this machine, and its progress."""
+    """The return to the previous version on this machine, and its progress."""
 
     places: InstallationPlaces
     settings: Settings
     former: Environment
     backup: UpgradeBackup | None
-    """The backup that replaces the database. None: the former version works with the present database."""
+    """The backup that replaces the database. None: the previous version works with the current database."""
     running: list[str]
     done: Rollback | None = None
     is_switched: bool = False
-    """Whether the former environment is in use again."""
+    """Whether the previous environment is in use again."""
 
     @classmethod
     def prepare(cls, places: InstallationPlaces) -> "ServiceRollback":
         """Check everything. Raises OperatorError if the rollback is impossible."""
         if os.geteuid() != 0:
-            raise OperatorError("Only root can go back to a former version.", "Run the command with sudo.")
+            raise OperatorError("Only root can go back to an earlier version.", "Run the command with sudo.")
         installer.refuse_without_systemd()
         if environment.in_use(places) is None:
             raise OperatorError(
@@ -235,10 +235,11 @@ class ServiceRollback:
     @property
     def summary(self) -> str:
         if self.backup is None:
-            return f"{self.former.version} works with the present database. Every post stays."
+            return f"{self.former.version} works with the current database. Every post stays."
         return (
-            f"{self.former.version} does not know the present database. The backup from before the upgrade replaces "
-            f"it: {self.backup.path}. Posts accepted since then are only in the present database, which is kept."
+            f"{self.former.version} does not know the current database. The backup from before the upgrade replaces "
+            f"the database: {self.backup.path}. Posts accepted since then are only in the current "
+            "database, which is kept."
         )
 
     def plan(self) -> Iterator[InstallationStep]:
@@ -247,7 +248,7 @@ class ServiceRollback:
             yield InstallationStep(f"Stop {', '.join(self.running)}", partial(_each, "stop", self.running))
         if self.backup is not None:
             yield InstallationStep(
-                f"Replace {self.settings.database_file} by {self.backup.path}, and keep the replaced database",
+                f"Replace {self.settings.database_file} with {self.backup.path}, and keep the replaced database",
                 self._roll_back,
             )
         yield InstallationStep(f"Link {places.environment} to {former.folder}", self._switch)
@@ -264,7 +265,7 @@ class ServiceRollback:
             yield InstallationStep(f"Start {', '.join(again)}", partial(_each, "start", again))
 
     def run(self, steps: list[InstallationStep]) -> None:
-        """Do every step. After a failure before the first change, the present version runs again."""
+        """Do every step. After a failure before the first change, the current version runs again."""
         try:
             for step in steps:
                 step.do()
@@ -299,16 +300,16 @@ class ServiceRollback:
 
     def _explain_failure(self, error: OperatorError) -> OperatorError:
         if self.is_switched:
-            hint = f"The former version is in place. Run `sudo {self.former.program} install-service` again."
+            hint = f"The previous version is in place. Run `sudo {self.former.program} install-service` again."
             return OperatorError(error.message, f"{error.hint or ''} {hint}".strip())
         if self.done is not None:
             return OperatorError(
-                f"The database is replaced, but the former version is not in place yet. {error.message}",
+                f"The database is replaced, but the previous version is not in place yet. {error.message}",
                 "Run the command again to continue.",
             )
         _each("start", [unit for unit in reversed(self.running) if unit != BACKUP])
         return OperatorError(
-            f"{error.message} Nothing was changed, and the present version runs as before.", error.hint
+            f"{error.message} Nothing was changed, and the current version is running as before.", error.hint
         )
 
     def _print_result(self) -> None:
@@ -321,11 +322,11 @@ class ServiceRollback:
             print_note("Publishing is paused. The API works, but nothing is published. Next:")
             backup.print_steps_after_rollback(1)
         if not self.running:
-            print_note(f"The service did not run before. {files.typed_commands(self.places).start()}.")
+            print_note(f"The service was not running before. {files.typed_commands(self.places).start()}.")
 
 
 def _refuse_configuration(places: InstallationPlaces, former: Environment) -> None:
-    """Raise OperatorError if the former version's own program refuses the configuration."""
+    """Raise OperatorError if the previous version's own program refuses the configuration."""
     identity = installer.user_identity(places)
     refusal = files.config_refusal(former.program, places.config, identity)
     if not refusal:

@@ -1,6 +1,6 @@
 """The Python environment of the service.
 
-A new environment is built beside the present one, tested as the service's user, and then linked atomically. An earlier
+A new environment is built beside the current one, tested as the service's user, and then linked atomically. An earlier
 failure leaves the version in use unchanged. Nothing is downloaded: the service uses the packages of this installation.
 """
 
@@ -87,7 +87,8 @@ def needed_packages() -> list[Distribution]:
             package = found.setdefault(canonicalize_name(name), distribution(name))
         except PackageNotFoundError:
             raise OperatorError(
-                f"The Python package {name} is missing.", "Install socialpub again. Configuration and data stay."
+                f"The Python package {name} is missing.",
+                "Install socialpub again. The configuration and the data stay.",
             ) from None
         for line in package.requires or ():
             requirement = Requirement(line)
@@ -122,7 +123,7 @@ def _is_linked(package: Distribution) -> bool:
 
 
 def _copy_checkout(package: Distribution, site: Path) -> None:
-    """Copy the code of the checkout, with its present version in the metadata."""
+    """Copy the code of the checkout, with its current version in the metadata."""
     shutil.copytree(Path(socialpub.__file__).parent, site / PACKAGE_NAME, ignore=shutil.ignore_patterns("__pycache__"))
     stated = package.read_text("METADATA") or package.read_text("PKG-INFO") or ""
     described = site / f"{PACKAGE_NAME}-{version.current()}.dist-info"
@@ -158,7 +159,7 @@ def is_running(places: InstallationPlaces) -> bool:
 
 
 def refuse_checkout(places: InstallationPlaces) -> None:
-    """Raise OperatorError if a checkout is in the folder of the environments, as former versions required."""
+    """Raise OperatorError if a checkout is in the folder of the environments, as earlier versions required."""
     if (places.real(places.programs) / "pyproject.toml").exists():
         raise OperatorError(
             f"{places.programs} contains a checkout, but this folder is for the installed programs.",
@@ -220,7 +221,7 @@ def put_in_place(places: InstallationPlaces, folder: Path) -> None:
 
 
 def remove_others(places: InstallationPlaces, kept: set[str]) -> None:
-    """Remove the environments of former versions, except `kept` and the one that `go-back` uses."""
+    """Remove the environments of earlier versions, except `kept` and the environment that `go-back` uses."""
     former = rollback.find_former(places.real(places.environment).resolve())
     if former is not None:
         kept = kept | {former.folder.name}

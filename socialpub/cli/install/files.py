@@ -67,16 +67,16 @@ class InstallationPlaces:
             path: Path = getattr(self, name)
             if not path.is_absolute() or ".." in path.parts or not str(path).isprintable() or " " in str(path):
                 raise OperatorError(
-                    f"Units cannot name the folder {path}.", "Give an absolute path without spaces, such as /opt."
+                    f"Units cannot refer to the folder {path}.", "Choose an absolute path without spaces, such as /opt."
                 )
         for path in (self.programs, self.configuration, self.data):
             if is_hidden(path):
                 raise OperatorError(
-                    f"The service cannot see {path}: home folders and temporary folders are hidden from it.",
+                    f"The service cannot see {path}: home folders and temporary folders are hidden from services.",
                     "Choose another folder, such as one below /opt, /etc or /var/lib.",
                 )
         if self.user == "root":
-            raise OperatorError("The service must not run as root.", "Name another user: --user socialpub")
+            raise OperatorError("The service must not run as root.", "Choose another user: --user socialpub")
         return self
 
     def with_data(self, folder: Path) -> "InstallationPlaces":
@@ -126,7 +126,7 @@ def make_folder(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
 
 
 def set_owner(real: Path, mode: int, owner: tuple[int, int] | None) -> None:
-    """Set mode and owner (the numbers of a user and a group). None keeps the owner."""
+    """Set the mode and the owner (the numbers of a user and a group). None keeps the owner."""
     if owner is not None:
         os.chown(real, *owner)
     real.chmod(mode)
@@ -208,7 +208,7 @@ def typed_commands(places: InstallationPlaces) -> ServiceCommands:
 
 
 def is_foreign_command(places: InstallationPlaces) -> bool:
-    """Return whether another program has this name, for example after `pipx install --global`."""
+    """Return whether the command belongs to another program, for example after `pipx install --global`."""
     path = places.real(places.command)
     if path.is_symlink():
         return True

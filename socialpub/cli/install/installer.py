@@ -1,6 +1,6 @@
 """Installing and upgrading the service.
 
-The installer asks nothing, overwrites no file of the owner, and can run again: it changes only differences. Every step
+The installer does not ask questions or overwrite files of the owner. A second run changes only differences. Every step
 that can fail comes before the version in use is changed. The services stop before the new version starts, so two
 versions never share a database. The socket stays open, and callers wait.
 """
@@ -34,7 +34,7 @@ class Installer:
         return self.places.destdir is not None
 
     def check(self) -> None:
-        """Raise OperatorError if no service can be installed."""
+        """Raise OperatorError if the service cannot be installed."""
         self.places.checked()
         if self.is_staged:
             return
@@ -82,7 +82,7 @@ class Installer:
             if former is not None and self.built is not None:
                 kept = {former, self.built.name}
                 remove = partial(environment.remove_others, places, kept)
-                yield InstallationStep("Remove versions before the former one", remove)
+                yield InstallationStep("Remove versions before the previous version", remove)
 
     # --- steps -------------------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class Installer:
         return {} if self.is_staged else user_identity(self.places)
 
     def _refuse_configuration(self, built: Path) -> None:
-        """Raise OperatorError if the version in use accepts the configuration and the new one does not."""
+        """Raise OperatorError if the version in use accepts the configuration and the new version does not."""
         if self.is_staged:
             return
         places, identity = self.places, self._identity()
@@ -194,7 +194,7 @@ class Installer:
             return
         if environment.in_use(places) and not files.config_refusal(places.program, places.config, identity):
             raise OperatorError(
-                f"This version does not accept the configuration. The former version continues to run. {refusal}",
+                f"This version does not accept the configuration. The previous version continues to run. {refusal}",
                 f"Correct {places.config}, and run the command again.",
             )
         self.notes.append(f"Only the services can read the configuration: {refusal}")
@@ -231,7 +231,7 @@ _BOOTED = Path("/run/systemd/system")
 def refuse_without_systemd() -> None:
     if _find_systemctl() is None or not _BOOTED.is_dir():
         raise OperatorError(
-            "A service needs systemd, which does not run on this machine.",
+            "A service needs systemd, which is not running on this machine.",
             "Use the container (systemd/container/ of the source), or run "
             f"`{commands.line('serve')}` with your own supervisor. To build a package, add --destdir DIR.",
         )
@@ -316,7 +316,7 @@ def user_identity(places: InstallationPlaces) -> dict[str, Any]:
     """Return the service's user and its one group, as arguments of `subprocess`."""
     entry = pwd.getpwnam(places.user)
     if entry.pw_uid == 0:
-        raise OperatorError(f"{places.user} is root.", "Name another user for the service: --user socialpub")
+        raise OperatorError(f"{places.user} is root.", "Choose another user for the service: --user socialpub")
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": [], "umask": 0o077}
 
 

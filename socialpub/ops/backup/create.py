@@ -1,7 +1,7 @@
-"""Creating a backup of the database and its media while the appliance runs.
+"""Creating a backup of the database and its media while the appliance is running.
 
 The backup contains the database as of one instant. If a file is removed after that instant, the copied database records
-the removal. A backup therefore names no file that it does not contain, except files that were lost before.
+the removal. A backup therefore contains every file that its database refers to, except files that were lost before.
 
 A backup is built in a temporary folder beside its target. A locked file in the run folder records that folder first, so
 the next backup and housekeeping can remove the leftovers of a killed process.
@@ -129,7 +129,7 @@ def write_members(
 def _add_all_media(
     rt: Runtime, writer: BackupWriter, copied: sqlite3.Connection, tx: Tx, room: DiskReservation | None
 ) -> tuple[int, int]:
-    """Add every file that the copied database names. Return how many were written, and how many were lost before."""
+    """Add every file that the copied database refers to. Return the numbers of written files and of lost files."""
     written = lost = 0
     removed = []
     for key in artifact_rows.storage_keys(Reader(copied)):
@@ -209,7 +209,7 @@ def _exists(target: Path) -> OperatorError:
 
 
 def copy_database(rt: Runtime, target: Path) -> None:
-    """Copy the database as of this instant. Raises OperatorError if it is damaged."""
+    """Copy the database as of this instant. Raises OperatorError if the database is damaged."""
     with closing(sqlite3.connect(rt.db.path, timeout=rt.db.busy_seconds)) as source:
         result = upgrade_backups.copy_rows(source, target)
     if result != "ok":
@@ -262,7 +262,7 @@ def clean_temp_dirs(settings: Settings, *, sees_all: bool) -> None:
 
     A service may not see every folder. Without `sees_all`, the record of a folder that is not found stays.
     """
-    shutil.rmtree(settings.data_dir / "copies", ignore_errors=True)  # former versions made downloads there
+    shutil.rmtree(settings.data_dir / "copies", ignore_errors=True)  # earlier versions made downloads there
     for path in sorted(settings.run_dir.glob(f"{PREFIX}*")):
         note = FileLock(path)
         try:

@@ -34,9 +34,10 @@ DATABASE, SECRET, MEDIA = "socialpub.db", "secret.key", "media/"
 SUMS = "SHA256SUMS"
 SEAL = "SEAL"
 """The last file: the signature of the SHA-256 of SHA256SUMS, and the SHA-256 of both, which shows damage without the
-key. Backups of former versions have no seal."""
+key. Backups of earlier versions are not signed."""
 FORMER_SUM = "sha256/"
-"""The prefix of the empty last member in tars of former versions. Its name contains the SHA-256 of all bytes before."""
+"""The prefix of the empty last member in tars of earlier versions. Its name contains the SHA-256 of all bytes
+before."""
 
 TAR_FORM: Any = {"format": tarfile.GNU_FORMAT, "encoding": "utf-8", "errors": "surrogateescape"}
 _CHUNK_BYTES = 1 << 20
@@ -54,16 +55,16 @@ class BackupInfo:
 
 
 class Seal(StrEnum):
-    """The result of checking a seal."""
+    """The result of checking the signature of a backup."""
 
     FITS = "fits"
-    """The seal was made with the `secret.key` of this installation."""
+    """The signature was made with the `secret.key` of this installation."""
     OWN = "own"
-    """The seal was made with the `secret.key` in the backup. Anyone who had the backup could sign it again."""
+    """The signature was made with the `secret.key` in the backup. Anyone with the backup could sign it again."""
     UNCHECKED = "unchecked"
-    """The `secret.key` of the seal is neither here nor in the backup."""
+    """The `secret.key` of the signature is neither here nor in the backup."""
     NONE = "none"
-    """A former version made the backup, or the seal was removed."""
+    """An earlier version made the backup, or the signature was removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +76,10 @@ class BackupSummary:
     posts: int
     media_files: int
     media_missing: int
-    """Files that the database names and that were lost before the backup was made."""
+    """The number of files in the database that were lost before the backup was made."""
     seal: Seal = field(default=Seal.FITS, compare=False)
     moved_aside: Path | None = field(default=None, compare=False)
-    """Where a restore moved the empty database of a new installation."""
+    """The path to which a restore moved the empty database of a new installation."""
     valid_keys: tuple[ApiKeyRow, ...] = field(default=(), compare=False)
     """After a restore: the API keys that came with the backup and are valid again."""
 
@@ -220,7 +221,7 @@ def seal_line(signature: str, digest: str) -> bytes:
 
 
 def signature_in(content: bytes, digest: str) -> str | None:
-    """Return the signature in a seal of this digest, or None if the seal is damaged."""
+    """Return the signature of this digest in a SEAL file, or None if the file is damaged."""
     signature = content[: len(digest)].decode("latin-1")
     return signature if content == seal_line(signature, digest) else None
 
@@ -239,7 +240,7 @@ class NameTable:
         self._rows.executescript("CREATE TABLE name (name TEXT PRIMARY KEY, digest TEXT) WITHOUT ROWID; BEGIN")
 
     def add(self, name: str, digest: str = "") -> bool:
-        """Add a name. Return False if the table has the name."""
+        """Add a name. Return False if the table already has the name."""
         return self._rows.execute("INSERT OR IGNORE INTO name VALUES (?, ?)", (name, digest)).rowcount == 1
 
     def find(self, name: str) -> str | None:
@@ -300,7 +301,7 @@ class TarWriter(BackupWriter):
         self._tar = tarfile.TarFile(fileobj=file, mode="w", **TAR_FORM)
 
     def finish(self, sign: Callable[[str], str] | None) -> None:
-        """Write the checksums, the seal and the end. `sign` returns the signature of a digest; None writes no seal."""
+        """Write the checksums, the signature and the end. `sign` signs a digest. None: do not sign."""
         size = self._sums.tell()
         self._sums.seek(0)
         digest = self._write(Member(self._sums, SUMS, size))
@@ -332,7 +333,7 @@ class FolderWriter(BackupWriter):
         self.folder = folder
 
     def finish(self, sign: Callable[[str], str]) -> None:
-        """Write the seal, and flush everything to the disk."""
+        """Write the signature, and flush everything to the disk."""
         durable_files.flush(self._sums)
         with (self.folder / SUMS).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

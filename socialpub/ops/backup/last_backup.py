@@ -22,7 +22,7 @@ _MAX_REASON_CHARACTERS = 1000
 
 
 def describe_remedy(surface: Surface = Surface.SHELL, *, failed: bool = False) -> str:
-    """Return how to make a backup. `failed`: the message about the last attempt names the cause."""
+    """Return how to make a backup. `failed`: the message about the last attempt contains the cause."""
     line = commands.line("backup", "FILE")
     how = "press “Download backup” under System" if surface is Surface.DASHBOARD else f"run `{line}`"
     if failed:
@@ -43,14 +43,14 @@ class ScheduledBackup:
     @property
     def sentence(self) -> str:
         size, new = (units.size(one).partition(" (")[0] for one in (self.size_bytes, self.new_bytes))
-        return f"The last scheduled backup, of {self.made_at}, is in {self.folder}: {size}, of which {new} are new."
+        return f"The last scheduled backup, from {self.made_at}, is in {self.folder}: {size}, of which {new} are new."
 
 
 @dataclass(frozen=True, slots=True)
 class LastBackup:
     made_at: str | None
     failed_at: str | None
-    """When a later attempt failed."""
+    """The instant at which a later attempt failed."""
     failure: str | None = None
     """The cause of the failure, as sentences."""
     scheduled: ScheduledBackup | None = None
@@ -60,16 +60,16 @@ class LastBackup:
         why = f" {self.failure}" if self.failure else ""
         if self.made_at is None:
             if self.failed_at is None:
-                return "This installation has no backup."
+                return "This installation does not have a backup."
             return f"The backup planned for {self.failed_at} failed, and no other backup is known.{why}"
         if self.failed_at is not None:
-            return f"The backup planned for {self.failed_at} failed. The last backup is of {self.made_at}.{why}"
+            return f"The backup planned for {self.failed_at} failed. The last backup was made at {self.made_at}.{why}"
         age = now - parse(self.made_at)
         return None if age <= max_age else f"The last backup was made {_span(age)} ago, at {self.made_at}."
 
 
 def _span(age: timedelta) -> str:
-    return f"{age.days} days" if age.days > 1 else f"{age.total_seconds() / 3600:.0f} hours"
+    return f"{age.days} days" if age.days > 1 else units.count(round(age.total_seconds() / 3600), "hour", "hours")
 
 
 def load(reader: Reader) -> LastBackup:

@@ -1,7 +1,9 @@
-"""Restoring a backup into an empty `data_dir`. The result is paused, since the original may still run.
+"""Restoring a backup into an empty `data_dir`.
+
+The restored installation is paused, since the original installation may still be running.
 
 The backup is unpacked and checked in a temporary folder first. The database is moved into place last: an earlier
-failure leaves nothing behind. The database of a new installation without profile, post and key is renamed.
+failure leaves nothing behind. The database of a new installation without profiles, posts and keys is renamed.
 """
 
 import os
@@ -40,7 +42,7 @@ TEMP_DIR = ".restore-"
 def restore(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> BackupSummary:
     """Restore a backup, paused. Raises OperatorError and leaves nothing behind.
 
-    If the `secret.key` of the backup is in place, its seal must be valid; `unsealed` accepts a backup without a seal. A
+    If the `secret.key` of the backup is in place, the signature must be valid. `unsealed` accepts an unsigned backup. A
     database alone is put beside the existing media.
     """
     is_database = verify.is_database(source)
@@ -95,7 +97,7 @@ def _new_database_aside(settings: Settings, clock: Clock) -> Iterator[Path | Non
         yield None
         return
     with storage.exclusive_data_dir(
-        settings, "uses its database", f"{commands.here().stop()}, then restore the backup."
+        settings, "uses the database", f"{commands.here().stop()}, then restore the backup."
     ):
         if not _is_new(database):
             raise _exists(database)
@@ -141,7 +143,7 @@ def _check_secret(settings: Settings, info: BackupInfo, ours: Secrets | None) ->
         if ours.check_value != info.secret_key:
             raise OperatorError(
                 f"The backup belongs to another secret.key than {key_file}.",
-                f"The backup contains its own secret.key. To move the other away, "
+                f"The backup contains its own secret.key. To move the other key away, "
                 f"{_line('mv', key_file, f'{key_file}.new')}."
                 if info.holds_secret
                 else _put_key(key_file),
@@ -157,7 +159,8 @@ def _put_key(key_file: Path) -> str:
     folder = next(path for path in key_file.parents if path.exists())
     own = f"--owner={user_name(folder.stat().st_uid)}"
     return (
-        "Put the original's secret.key in its place: without it, stored tokens cannot be read. If the key is in FILE, "
+        "Put the secret.key of the original installation in place: without this key, stored tokens cannot be read. "
+        f"If the key is in FILE, "
         f"{_line('install', own, '--mode=600', 'FILE', key_file)}."
     )
 
@@ -181,7 +184,7 @@ def _make_temp_dir(data_dir: Path) -> Iterator[Path]:
 
 
 def count_missing_media(settings: Settings, database: Path) -> int:
-    """Return how many files of a database are missing in the media folder."""
+    """Return the number of a database's files that are missing in the media folder."""
     with open_file(database, "rw") as reader:
         keys = artifact_rows.storage_keys(reader)
         return sum(not files.file_path(settings.media_dir, key).is_file() for key in keys)
@@ -243,10 +246,10 @@ def pause(database: Path, copied_at: str, clock: Clock) -> None:
 
 
 def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup: bool) -> None:
-    """Remove the state of the original: its failures, its machine, and the networks that refused it."""
+    """Remove the state of the original installation: its failures, its machine, and the networks that refused it."""
     with write_to(database, clock) as tx:
         appliance_state.put(tx, appliance_state.ORIGINAL_UNTIL, copied_at)
-        if is_backup:  # the last one that is known here
+        if is_backup:  # the last backup that is known here
             appliance_state.put(tx, appliance_state.BACKED_UP_AT, copied_at)
         for name in (
             appliance_state.BACKUP_FAILED_AT,

@@ -1,8 +1,8 @@
 """Going back to the version before an upgrade.
 
-`install-service` keeps the environment that was in use before. The former version is never imported: its files show
-which migrations it knows. If it knows all migrations of the database, it works with that database. Otherwise, it needs
-the backup from before the upgrade.
+`install-service` keeps the environment that was in use before. The previous version is never imported: its files
+show which migrations that version knows. A version that knows all migrations of the database works with that database.
+Otherwise, the version needs the backup from before the upgrade.
 
 That backup replaces the database in one step, paused. Media stay. The database in use is added to the upgrade backups
 first, because it alone contains the posts accepted since the upgrade. The same command restores it again.
@@ -83,14 +83,14 @@ def find_former(in_use: Path) -> Environment | None:
 
 
 def former_of_this_service() -> Environment | None:
-    """Return the environment for `go-back` if this process runs an installed service with a former version."""
+    """Return the environment for `go-back` if this process runs an installed service with an earlier version."""
     in_use = Path(sys.prefix)
     is_service = in_use.parent.name == "environments" and (in_use.parents[1] / ".venv").is_symlink()
     return find_former(in_use) if is_service else None
 
 
 def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | None:
-    """Return the backup that the former version needs, or None if it works with the present database.
+    """Return the backup that the previous version needs, or None if that version works with the current database.
 
     Raises OperatorError if the backup is missing.
     """
@@ -106,9 +106,9 @@ def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | No
         if backup.schema == schema:
             return backup
     raise OperatorError(
-        f"{former.version} does not know the present database ({', '.join(unknown)}), and no backup from before the "
-        f"upgrade ({schema}) is in {upgrade_backups.backup_folder(database)}.",
-        "Keep the present version, or restore a backup of the former version into an empty data_dir.",
+        f"{former.version} does not know the current database ({', '.join(unknown)}). "
+        f"{upgrade_backups.backup_folder(database)} does not contain a backup from before the upgrade ({schema}).",
+        "Keep the current version, or restore a backup of the previous version into an empty data_dir.",
     )
 
 
@@ -124,9 +124,9 @@ class Rollback:
     accepted_since: int
     """The number of posts that the replaced database accepted after this instant."""
     open_since: int
-    """How many of these posts were not yet published."""
+    """The number of these posts that were not yet published."""
     media_missing: int
-    """The number of files that were removed since."""
+    """The number of files that were removed since then."""
     put_aside: Path | None
     """The backup of the replaced database, if there was one."""
     updates: list[str]
@@ -152,18 +152,18 @@ def _is_in_its_folder(source: Path, settings: Settings) -> bool:
 
 
 def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool = False) -> Rollback:
-    """Replace the database by a backup from before an upgrade. Raises OperatorError and then changes nothing.
+    """Replace the database with a backup from before an upgrade. Raises OperatorError and then changes nothing.
 
-    Such a backup has no seal. In the folder of upgrade backups, it is trusted like the database beside it.
+    Such a backup is not signed. In the folder of upgrade backups, the backup is trusted like the database.
     """
     if not unsealed and not _is_in_its_folder(source, settings):
         raise OperatorError(
-            f"{source} is a database without a seal, so tampering cannot be ruled out.",
-            "If you know that no other person had access to the file, accept it with --unsealed.",
+            f"{source} is an unsigned database, so tampering cannot be ruled out.",
+            "If you know that no other person had access to the file, accept the file with --unsealed.",
         )
     in_use = settings.database_file
     remedy = f"{commands.here().while_stopped('restore', str(source))}."
-    with storage.exclusive_data_dir(settings, "uses the present database", remedy):
+    with storage.exclusive_data_dir(settings, "uses the current database", remedy):
         copied_at, version = _read_origin(source, settings)
         with verify.open_backup(source, None) as backup, restore.installing(source, settings) as temp_dir:
             posts, restored = verify.unpack(backup, temp_dir, media=False).posts, temp_dir / DATABASE
@@ -192,13 +192,13 @@ def _read_origin(source: Path, settings: Settings) -> tuple[str, str]:
     if copied_at is None:
         raise OperatorError(
             f"{source} is not a backup that socialpub made before an upgrade.",
-            f"Name a file in {upgrade_backups.backup_folder(settings.database_file)}, or a backup that "
+            f"Use a file in {upgrade_backups.backup_folder(settings.database_file)}, or a backup that "
             f"`{commands.line('backup')}` wrote.",
         )
     if belongs_to != crypto.load(settings.secret_key_file).check_value:
         raise OperatorError(
             f"{source} belongs to another secret.key than {settings.secret_key_file}.",
-            "First, put the secret.key of that time in its place, and keep the present key elsewhere.",
+            "First, put the secret.key of that time in place, and keep the current key elsewhere.",
         )
     return copied_at, version
 

@@ -1,8 +1,8 @@
 """The scheduled backup: a dated folder, and the command that runs afterwards.
 
 A folder gets its name when it is complete and on the disk. One backup is made at a time. The next run removes the
-leftovers of a killed run. A folder is removed only if its first file names this `secret.key` or a former one, and never
-if the backup was just made.
+leftovers of a killed run. A folder is removed only if its first file refers to this `secret.key` or an earlier one, and
+never if the backup was just made.
 
 Media are hard links if the disk supports them, so a backup takes space only for new files. A stored file never changes
 (`media/files.py`), so one file on the disk serves the appliance and every backup. On another disk, the link leads to
@@ -42,15 +42,16 @@ from socialpub.runtime import Runtime
 UNFINISHED = ".unfinished-"
 """The prefix of an incomplete backup's folder."""
 KEEP_LAST = 3
-"""The newest backups always stay: a backup after a mistake must not remove the one from the same morning."""
+"""The number of newest backups that always stay. A backup after a mistake must not remove that of the same morning."""
 READ_ALL_AFTER = timedelta(days=30)
-"""How long checksums of media are taken from the previous backup. Then every file is read again."""
+"""The time for which checksums of media are taken from the previous backup. Then every file is read again."""
 END_SECONDS = 10.0
 
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _MAX_OUTPUT = 600
-"""Characters of the command's output in a message. Half are from its beginning, where restic and rclone name causes."""
+"""The number of characters of the command's output in a message. Half are from the beginning, where restic and rclone
+print causes."""
 
 log = logging.get_logger("socialpub.backup")
 
@@ -95,7 +96,7 @@ def remove_unfinished(rt: Runtime) -> None:
 
 
 def _make_folder(rt: Runtime, folder: Path) -> None:
-    """Create the folder if it is in `data_dir`. Elsewhere it must exist, since its disk may not be mounted."""
+    """Create the folder if it is in `data_dir`. Elsewhere, the folder must exist, since its disk may not be mounted."""
     if rt.settings.data_dir in folder.parents:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     elif not folder.is_dir():
@@ -152,7 +153,7 @@ class DatedBackup:
     path: Path
     copied_at: datetime
     media_read_at: str | None = None
-    """When all media were last read, instead of taking checksums from the previous backup."""
+    """The instant at which all media were last read, without checksums from the previous backup."""
 
 
 def _free_place(folder: Path, copied_at: datetime) -> Path:
@@ -185,7 +186,7 @@ def _prune(folder: Path, keys: Collection[str], settings: BackupSection, just_ma
 
 
 def _clear_unfinished(folder: Path, keys: Collection[str]) -> int:
-    """Remove the leftovers of killed runs. Return how many. The caller holds the lock of scheduled backups."""
+    """Remove the leftovers of killed runs. Return their number. The caller holds the lock of scheduled backups."""
     left = [path for path in folder.glob(f"{UNFINISHED}*") if path.is_dir() and not path.is_symlink()]
     return _remove_backups(path for path in left if not any(path.iterdir()) or _read_backup(path, keys) is not None)
 
@@ -198,7 +199,7 @@ def _remove_backups(paths: Iterable[Path]) -> int:
             if not path.name.startswith(UNFINISHED):
                 # After a power failure, no incomplete folder may have the name of a backup.
                 gone = path.rename(path.with_name(UNFINISHED + path.name))
-            # The file that names the key is removed last.
+            # The file that refers to the key is removed last.
             for inside in sorted(gone.iterdir(), key=lambda one: one.name == format.FIRST):
                 shutil.rmtree(inside) if inside.is_dir() and not inside.is_symlink() else inside.unlink()
             gone.rmdir()
@@ -209,7 +210,7 @@ def _remove_backups(paths: Iterable[Path]) -> int:
 
 
 def _read_backup(path: Path, keys: Collection[str]) -> DatedBackup | None:
-    """Return the backup in a folder, or None if it belongs to none of these keys."""
+    """Return the backup in a folder, or None if it does not belong to any of these keys."""
     with suppress(OSError, ValueError, TypeError, KeyError):
         if path.is_symlink():
             return None
@@ -230,7 +231,7 @@ def _is_name(name: str) -> bool:
 
 
 def _find_previous(rt: Runtime, folder: Path) -> DatedBackup | None:
-    """Return the newest backup with a valid seal, whose checksums can be trusted."""
+    """Return the newest backup with a valid signature, whose checksums can be trusted."""
     ours = _list_backups(folder, {rt.secrets.check_value})
     return next((backup for backup in reversed(ours) if _is_trusted(rt, backup)), None)
 
@@ -250,7 +251,7 @@ class HardlinkWriter(FolderWriter):
     """Writes a backup whose media are hard links if the disk supports them."""
 
     def __init__(self, rt: Runtime, folder: Path, previous: DatedBackup | None, *, read_all: bool) -> None:
-        """Begin a backup. The seal of `previous` is valid. `read_all`: use none of its checksums."""
+        """Begin a backup. The signature of `previous` is valid. `read_all`: do not use its checksums."""
         super().__init__(folder)
         self._rt = rt
         self._previous = previous
@@ -281,7 +282,7 @@ class HardlinkWriter(FolderWriter):
         self.size_bytes += found.st_size
 
     def _digest_linked(self, name: str, target: Path, known: str | None) -> str:
-        """Return the SHA-256 of a linked file. `known` is that of the same file in the previous backup."""
+        """Return the SHA-256 of a linked file. `known` is the SHA-256 of the same file in the previous backup."""
         if known is not None and not self._read_all:
             return known
         format.expect(target.stat().st_size)
@@ -396,7 +397,7 @@ def _command_failed(backup: Path, how: str, output: IO[bytes]) -> OperatorError:
         text = f"{text[:half]} … {_readable(output, max(0, size - 4 * _MAX_OUTPUT))[-half:]}"
     printed = f" Its output: {text}" if text else ""
     return OperatorError(
-        f"The backup is in {backup}, but the command after it (backup.after) failed: {how}.{printed}",
+        f"The backup is in {backup}, but the command after the backup (backup.after) failed: {how}.{printed}",
         f"Fix the cause, then run `{commands.line('backup')}` again.",
     )
 

@@ -1,11 +1,11 @@
 """Verifying a backup: reading it to its end, and refusing everything that socialpub did not write.
 
 A backup has three forms: a tar, a folder, or a database alone. Every byte is compared with its checksum before the
-contents are used. The seal is checked before the database is opened, since a person without the key may have written
-the database to do harm. In a folder, each listed file must be a regular file inside the folder.
+contents are used. The signature is checked before the database is opened, since a person without the key may have
+written the database to do harm. In a folder, each listed file must be a regular file inside the folder.
 
 A continuous replica (Litestream) restores a database alone. Its instant is that of the worker's last report. The
-actions of the original after the last write are read back from the accounts.
+actions of the original installation after the last write are read back from the accounts.
 """
 
 import hashlib
@@ -82,15 +82,15 @@ def verify_backup(source: Path, ours: Secrets | None = None, *, unsealed: bool =
 
 @dataclass(frozen=True, slots=True)
 class CheckedBackup:
-    """A backup with valid checksums. Anyone may have made it."""
+    """A backup with valid checksums. Anyone may have made the backup."""
 
     path: Path
     digest: str
-    """The digest that the seal signs."""
+    """The signed digest."""
     seal: str | None
-    """The signature. Backups of former versions have none."""
+    """The signature, or None for a backup of an earlier version."""
     members: Callable[[], Iterator[Member]]
-    """Every file except the checksums and the seal, in order."""
+    """Every file except the checksums and the signature, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,9 @@ class OpenedBackup:
 
 @contextmanager
 def open_backup(source: Path, ours: Secrets | None, *, unsealed: bool = False) -> Iterator[OpenedBackup]:
-    """Open a backup. If it belongs to `ours`, the present key, its seal must be valid. Raises OperatorError.
+    """Open a backup. If the backup belongs to `ours`, its signature must be valid. Raises OperatorError.
 
-    `unsealed` accepts a backup without a seal.
+    `ours` is the current key. `unsealed` accepts an unsigned backup.
     """
     with _check(source) as checked:
         members = checked.members()  # the first member is open while this iterator exists
@@ -135,10 +135,10 @@ def _check_seal(checked: CheckedBackup, info: BackupInfo, ours: Secrets | None, 
     if checked.seal is None:
         if is_ours and not unsealed:
             alone = is_database(checked.path)
-            why = "it is a database alone" if alone else "a former version wrote it, or the seal was removed"
+            why = "the file is only a database" if alone else "an earlier version made it, or the signature was removed"
             raise InvalidBackup(
-                f"{checked.path} has no seal: {why}.",
-                "If you know that no other person had access to the backup, accept it with --unsealed.",
+                f"{checked.path} is not signed: {why}.",
+                "If you know that no other person had access to the backup, accept the backup with --unsealed.",
             )
         return Seal.NONE
     if ours is None or not is_ours:
@@ -152,7 +152,7 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
     """Unpack the database, `secret.key` and, with `media`, the media into an empty folder.
 
     Raises OperatorError for a file that a backup cannot contain, and for a database that is damaged, belongs to another
-    `secret.key`, or names files outside `data_dir`.
+    `secret.key`, or refers to files outside `data_dir`.
     """
     source, info, seal = backup.checked.path, backup.info, backup.seal
     expected = {FIRST, DATABASE} | ({SECRET} if info.holds_secret else set())
@@ -188,7 +188,7 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
         message = upgrade.describe_newer(f"The database in {source}", unknown)
         raise OperatorError(message, "Use the newer version to restore it.")
     if belongs_to != info.secret_key:
-        raise foreign_backup(source, "its database and its description name different secret.keys")
+        raise foreign_backup(source, "its database and its description refer to different secret.keys")
     try:
         with open_file(database, "rw") as reader:
             _check_names(source, reader)
@@ -207,7 +207,7 @@ def _check_names(source: Path, reader: Reader) -> None:
         raise foreign_backup(source, f"its database contains {stray}, which would become a file name")
     for key in artifact_rows.storage_keys(reader):
         if not isinstance(key, str) or not files.is_storage_key(key):
-            raise foreign_backup(source, f"its database names the file {key!r}, which is not in the media folder")
+            raise foreign_backup(source, f"its database refers to the file {key!r}, which is not in the media folder")
 
 
 def _check_secret(backup: OpenedBackup, key_file: Path) -> Seal:
@@ -217,11 +217,11 @@ def _check_secret(backup: OpenedBackup, key_file: Path) -> Seal:
         own = None
     checked = backup.checked
     if own is None or own.check_value != backup.info.secret_key:
-        raise foreign_backup(checked.path, "its database belongs to another secret.key than the one it contains")
+        raise foreign_backup(checked.path, "its database does not belong to the secret.key in the backup")
     if backup.seal is not Seal.UNCHECKED:
         return backup.seal
     if checked.seal is None or not own.has_signed_backup(checked.seal, checked.digest):
-        raise foreign_backup(checked.path, "its seal does not match the secret.key that it contains")
+        raise foreign_backup(checked.path, "its signature does not match the secret.key in the backup")
     return Seal.OWN
 
 
@@ -233,7 +233,7 @@ def _summarize(source: Path, names: NameTable, database: Path, info: BackupInfo)
             named += 1
         count = post_rows.count(reader)
     if (stray := names.first()) is not None:
-        raise foreign_backup(source, f"it contains {MEDIA + stray!r}, which its database does not name")
+        raise foreign_backup(source, f"it contains {MEDIA + stray!r}, which its database does not refer to")
     return BackupSummary(info.copied_at, info.holds_secret, count, held, named - held)
 
 
@@ -246,7 +246,7 @@ def check_tar(path: Path) -> Iterator[CheckedBackup]:
     try:
         file = format.open_regular(path, follow=True)
     except OSError as error:
-        raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Name the file of a backup.") from None
+        raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Use the file of a backup.") from None
     with file:
         try:
             format.expect(os.fstat(file.fileno()).st_size)
@@ -259,7 +259,7 @@ def check_tar(path: Path) -> Iterator[CheckedBackup]:
 
 
 def _check_tar(path: Path, file: io.BufferedReader) -> tuple[str, str | None]:
-    """Return the digest that the seal signs, and the seal."""
+    """Return the signed digest, and the signature."""
     members, listed, seal = _tar_members(path, file), hashlib.sha256(), None
     for member in members:
         digest = member.digest()
@@ -274,7 +274,7 @@ def _check_tar(path: Path, file: io.BufferedReader) -> tuple[str, str | None]:
         if is_right and last is not None and last.name == SEAL:
             seal = format.signature_in(last.read(_MAX_SEAL_BYTES), digest)
             if seal is None:
-                raise damaged_backup(path, "its seal is damaged")
+                raise damaged_backup(path, "its signature is damaged")
             last = next(members, None)
     else:
         is_right = member.size_bytes == 0 and member.name == FORMER_SUM + _digest_before(file)
@@ -351,12 +351,12 @@ def _check_folder(folder: Path) -> Iterator[CheckedBackup]:
 
 
 def read_seal(folder: Path) -> tuple[str, str | None]:
-    """Return the digest that the seal signs, and the seal. Raises InvalidBackup, OSError."""
+    """Return the signed digest, and the signature. Raises InvalidBackup, OSError."""
     try:
         with _open_inside(folder, SUMS) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except FileNotFoundError:
-        raise damaged_backup(folder, f"it has no {SUMS}") from None
+        raise damaged_backup(folder, f"{SUMS} is missing") from None
     try:
         with _open_inside(folder, SEAL) as file:
             content = file.read(_MAX_SEAL_BYTES)
@@ -413,7 +413,7 @@ def _not_regular(folder: Path, name: str) -> InvalidBackup:
 def _no_backup(folder: Path) -> InvalidBackup:
     error = foreign_backup(folder)
     if inside := sorted(path.parent for path in folder.glob(f"[0-9]*/{FIRST}")):
-        error.hint = f"The folder contains backups. Name one of them, such as {inside[-1]}"
+        error.hint = f"The folder contains backups. Use one of them, such as {inside[-1]}"
     return error
 
 
@@ -434,8 +434,8 @@ def _check_database_file(path: Path) -> Iterator[CheckedBackup]:
     journal = path.with_name(f"{path.name}-wal")
     if journal.exists() and journal.stat().st_size:
         raise OperatorError(
-            f"{path} is not a backup: its journal shows that an appliance runs with it or was killed.",
-            f"Make a backup with `{commands.line('backup', 'FILE')}`, or restore one from the replica with "
+            f"{path} is not a backup: its journal shows that an appliance is using the database or was killed.",
+            f"Make a backup with `{commands.line('backup', 'FILE')}`, or restore a backup from the replica with "
             "`litestream restore`.",
         )
     try:

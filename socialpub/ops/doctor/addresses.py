@@ -1,7 +1,7 @@
-"""Checks of addresses: the socket, the proxies, `base_url` and the networks.
+"""Checks of the socket, the proxies, `base_url` and the networks.
 
 The web process records peers that send X-Forwarded-For and are not in `[proxies] trusted`. All callers behind such a
-proxy share one address and its limits. Anyone can send the header, so a public peer is only a note.
+proxy share one IP address and its limits. Anyone can send the header, so a public peer is only a note.
 """
 
 import json
@@ -38,14 +38,14 @@ def resolve_listen(settings: Settings) -> list[str]:
     except OSError as error:
         raise OperatorError(
             f"The address of `listen` = {settings.listen!r} cannot be resolved: {error.strerror}.",
-            "Set `listen` to an address of this machine, such as 127.0.0.1:8000.",
+            "Set `listen` to an IP address and port of this machine, such as 127.0.0.1:8000.",
         ) from error
     hosts = (f"[{address[0]}]" if family == socket.AF_INET6 else address[0] for family, *_, address in found)
     return list(dict.fromkeys(f"{host}:{port}" for host in hosts))
 
 
 def socket_difference(settings: Settings, held: str) -> str | None:
-    """Return the sentence about a socket at another address. `held` is systemd's text: `127.0.0.1:8000 (Stream)`."""
+    """Return a sentence if the socket is not at `listen`. `held` is systemd's text: `127.0.0.1:8000 (Stream)`."""
     addresses = [word for word in held.split() if ":" in word]
     try:
         if not addresses or set(addresses) == set(resolve_listen(settings)):
@@ -57,19 +57,19 @@ def socket_difference(settings: Settings, held: str) -> str | None:
 
 
 SHOWN_FOR = timedelta(days=1)
-"""How long `doctor` reports a peer after its last recorded request."""
+"""The time for which `doctor` reports a peer after the peer's last recorded request."""
 
 
 @dataclass(frozen=True, slots=True)
 class UntrustedProxy:
     peer: str
-    """An address, or "unix" for a socket in the file system."""
+    """An IP address, or "unix" for a socket in the file system."""
     seen_at: str
     """The stamp of a request. The last request may be an hour later."""
 
     @property
     def is_public(self) -> bool:
-        """A public address is more likely a stranger than the owner's proxy."""
+        """Return whether the peer has a public IP address, which is rarely the owner's proxy."""
         try:
             return ip_address(self.peer).is_global
         except ValueError:
@@ -82,7 +82,7 @@ def trust_remedy(peer: str, trusted: Sequence[str]) -> str:
 
 
 def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProxy]) -> None:
-    """Replace the peers that a web process recorded before."""
+    """Replace the peers that a web process recorded earlier."""
     if proxies:
         appliance_state.put(tx, appliance_state.UNTRUSTED_PROXIES, json.dumps([asdict(one) for one in proxies]))
     else:
@@ -103,8 +103,8 @@ def check_untrusted_proxies(rt: Runtime) -> Iterator[Finding]:
         if proxy.is_public:
             yield note("proxies", f"{message} The header was not used.", f"{how} Otherwise, no action is needed.")
         else:
-            shared = "All callers behind this peer count as one address."
-            yield problem("proxies", f"{message} {shared}", f"{how} Otherwise, find out what sends the header.")
+            shared = "All callers behind this peer count as one IP address."
+            yield problem("proxies", f"{message} {shared}", f"{how} Otherwise, find the program that sends the header.")
 
 
 CALL_SECONDS = 10.0
@@ -132,7 +132,7 @@ def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
 
 
 def local_url(settings: Settings) -> str:
-    """Return the web server's address on this machine."""
+    """Return the web server's URL on this machine."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.listen_host, settings.listen_host)  # noqa: S104  # no bind
     return f"http://{f'[{host}]' if ':' in host else host}:{settings.listen_port}"
 
@@ -145,27 +145,27 @@ def check_web(rt: Runtime) -> Finding:
     runs_here = find_answering(rt, local_url(settings))[0] is Answering.THIS
     if who is Answering.OTHER:
         message = f"{settings.base_url}/healthz does not lead to this appliance: {how}."
-        remedy = f"Forward this address (or its proxy) to {settings.listen}, or correct base_url."
+        remedy = f"Forward requests for base_url to {settings.listen}, or correct base_url."
         return problem("web", message, remedy if runs_here else f"{remedy} {commands.here().start()}.")
     if not runs_here and (elsewhere := _serves_elsewhere(rt)) is not None:
         message = f"The web server listens at {elsewhere}, but `listen` is {settings.listen}."
         return problem("web", message, f"{commands.here().move_socket()}.")
     if not runs_here:
-        message = f"The web server does not run: nothing answers at {settings.listen}."
+        message = f"The web server is not running: nothing answers at {settings.listen}."
         return problem("web", message, f"{commands.here().start()}.")
     if (differ := ports_differ(settings)) is not None:
         return differ
     if is_of_this_machine(settings.base_url):
-        message = f"Nothing answers at {settings.base_url}, but the web server runs at {settings.listen}."
-        return problem("web", message, "Set base_url and `listen` to matching addresses.")
-    # Many routers do not forward a machine to its own public address.
-    message = f"The web server runs, but this machine cannot reach it at base_url: {how}"
+        message = f"Nothing answers at {settings.base_url}, but the web server is running at {settings.listen}."
+        return problem("web", message, "Set base_url and `listen` to the same host and port.")
+    # Many routers do not connect a machine to its own public IP address.
+    message = f"The web server is running, but this machine cannot reach base_url: {how}"
     check = f"Open {settings.base_url}/healthz on another machine. The page must show {rt.instance_id}."
     return note("web", message, check)
 
 
 def _serves_elsewhere(rt: Runtime) -> str | None:
-    """Return where the running web server answers, if that is not `listen`."""
+    """Return the host and port of the running web server if they differ from `listen`."""
     try:
         _, *addresses = (rt.settings.run_dir / "web.lock").read_text().partition("\n")[0].split()
     except (OSError, ValueError):
@@ -175,14 +175,14 @@ def _serves_elsewhere(rt: Runtime) -> str | None:
 
 
 def ports_differ(settings: Settings) -> Finding | None:
-    """Return a finding if `base_url` names another port of this machine than `listen`, which needs a proxy."""
+    """Return a finding if `base_url` and `listen` have different ports of this machine, which requires a proxy."""
     parts = urlsplit(settings.base_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     if port == settings.listen_port or not is_of_this_machine(settings.base_url):
         return None
     return problem(
         "base_url",
-        f"base_url names port {port} of this machine, but `listen` has port {settings.listen_port}. Without a proxy, "
+        f"base_url has port {port} of this machine, but `listen` has port {settings.listen_port}. Without a proxy, "
         f"nothing answers at {settings.base_url}.",
         f"Set both to the same port, or start the proxy that forwards to {settings.listen}.",
     )
@@ -196,21 +196,21 @@ def is_loopback(host: str) -> bool:
 
 
 def is_of_this_machine(url: str) -> bool:
-    """Return whether the URL's host is an address of this machine."""
+    """Return whether the URL's host is this machine."""
     host = urlsplit(url).hostname or ""
     if is_loopback(host):
         return True
     try:
         family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            probe.bind((host, 0))  # works only for an address of this machine
+            probe.bind((host, 0))  # works only for an IP address of this machine
     except (ValueError, OSError):
         return False
     return True
 
 
 MAX_SKEW = timedelta(minutes=2)
-"""Signed URLs and read-backs allow for this difference."""
+"""The clock difference that signed URLs and read-backs allow for."""
 SET_CLOCK = "Set the clock, and keep it set with NTP (timedatectl set-ntp true)."
 
 
@@ -229,7 +229,7 @@ def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Fin
         profiles = [row for row in connected if row.provider == name]
         if missing and profiles and section.half_given() is None:
             keys, are = " and ".join(missing), "is" if len(missing) == 1 else "are"
-            message = f"{provider.label} has profiles, but {keys} of its app {are} empty: no token can be renewed."
+            message = f"{provider.label} has profiles, but {keys} of its app {are} empty: tokens cannot be renewed."
             yield problem("credentials", message, f"Copy {keys} from the app's page into [providers.{name}].")
         elif missing:
             continue
@@ -243,7 +243,7 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Profil
     if rule is not None and rule.remedy is None:
         yield ok("redirect address", rule.sentence)
     elif rule is not None and rule.remedy is not None:
-        # A working account needs the address only at its next consent, perhaps in a year.
+        # A working account needs the redirect address only at its next consent, perhaps in a year.
         works = bool(profiles) and all(row.status == ProfileStatus.ACTIVE for row in profiles)
         yield (note if works else problem)("redirect address", rule.sentence, rule.remedy)
     if limits := provider.app_limits():
@@ -251,16 +251,16 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Profil
 
 
 def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]:
-    """Check that the network can be reached. Any response will do."""
+    """Check that the network can be reached. Any response is sufficient."""
     try:
         answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
     except NotSent as error:
         remedy = "Check this machine's network and DNS, and api_url."
         if is_of_this_machine(api_url):
-            remedy = f"Start the sandbox, if api_url is its address: `{commands.line('sandbox')}`"
+            remedy = f"If api_url is the URL of the sandbox, start the sandbox: `{commands.line('sandbox')}`"
         yield (problem if used else note)("network", f"{label}: {error.message}", remedy)
     except ProviderError as error:
-        yield note("network", f"{label} gave no usable response: {error.message}", "Try again later.")
+        yield note("network", f"{label} did not return a usable response: {error.message}", "Try again later.")
     else:
         yield ok("network", f"{label} responds.")
         yield from _compare_clocks(rt, label, answer)

@@ -1,6 +1,6 @@
 """All checks of this installation, each with a remedy.
 
-A check examines one thing and changes nothing. A check that cannot be made reports that and does not pass.
+A check examines one thing and changes nothing. A check that cannot run reports a finding and does not pass.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ from socialpub.ops.notify import send
 from socialpub.runtime import Runtime
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
-"""A clock that shows an earlier time was never set."""
+"""The earliest plausible time. A clock that shows an earlier time was never set."""
 MAX_KEYS_LISTED = 10
 SUBJECTS = {AlertKind.ACCOUNT: "profile", AlertKind.COPY: "backup"}
 """The findings whose subject differs from the kind of their alert."""
@@ -34,21 +34,21 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     """Return the findings before the database is opened, and whether the other checks can run."""
     found = list(offline.check(settings))
     blocked = any(finding.level == "problem" and finding.subject in NEEDED_TO_OPEN for finding in found)
-    # To open a missing or older database would create or update it.
+    # Opening a missing or older database would create or update the database.
     unopened = any(finding.level == "note" and finding.subject == "database" for finding in found)
     if blocked or unopened:
-        until = "until that is fixed" if blocked else "before the first start"
+        until = "until the problems are fixed" if blocked else "before the first start"
         again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
         then = again if blocked else f"{commands.here().start()}."
         if (differ := addresses.ports_differ(settings)) is not None:
             found.append(differ)
         found += addresses.check_networks_offline(settings)
-        found.append(note("the rest", f"Worker, profiles and networks cannot be checked {until}.", then))
+        found.append(note("the rest", f"The worker, profiles and networks cannot be checked {until}.", then))
     return found, not (blocked or unopened)
 
 
 def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
-    """Yield the findings about database, disk, worker and networks, with remedies for this surface.
+    """Yield the findings about the database, the disk, the worker and the networks, with remedies for this surface.
 
     Calls the networks, so do not call it on the event loop.
     """
@@ -73,7 +73,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from _check_restored_keys(needs.restored_keys, surface)
     yield from known[AlertKind.WORKER] or _check_worker(rt)
     where = f" {needs.backup.scheduled.sentence}" if needs.backup.scheduled else ""
-    yield from known[AlertKind.COPY] or [ok("backup", f"The last backup is of {needs.backup.made_at}.{where}")]
+    yield from known[AlertKind.COPY] or [ok("backup", f"The last backup was made at {needs.backup.made_at}.{where}")]
     yield from send.check_services(rt, surface)
     yield from offline.check_upgrade_backups(rt.settings)
     yield from _check_configuration_in_use(rt)
@@ -120,7 +120,7 @@ def _check_restored_keys(keys: list[ApiKeyRow], surface: Surface) -> Iterator[Fi
 def _check_worker(rt: Runtime) -> Iterator[Finding]:
     age = health.heartbeat_age(rt.reader, rt.now())
     if age is not None:
-        yield ok("worker", f"The worker last reported {max(age, 0):.0f} seconds ago.")
+        yield ok("worker", f"The worker last reported {units.count(round(max(age, 0)), 'second', 'seconds')} ago.")
 
 
 def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
@@ -128,9 +128,10 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
     if changed:
         keys = dict.fromkeys(key for of_role in changed.values() for key in of_role)
         names = " and the ".join("web server" if role == "web" else role for role in changed)
-        run = "run" if len(changed) > 1 else "runs"
+        are = "are" if len(changed) > 1 else "is"
         yield problem(
             "configuration",
-            f"{rt.settings.config_file} has changed. The {names} still {run} with earlier values of {', '.join(keys)}.",
+            f"{rt.settings.config_file} has changed. The {names} {are} still running with earlier values of "
+            f"{', '.join(keys)}.",
             f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
         )

@@ -37,7 +37,7 @@ def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
 
 
 MAX_WAL_BYTES = 256_000_000
-"""SQLite writes the journal back every few megabytes. It grows while a program keeps reading."""
+"""The largest normal size of SQLite's journal, which grows while a program keeps reading."""
 MAX_FILES_USED = 0.8
 SERVICES = ("socialpub-web.service", "socialpub-worker.service")
 SOCKET = "socialpub-web.socket"
@@ -88,7 +88,7 @@ def _check_journal(rt: Runtime) -> Iterator[Finding]:
 def _check_worker_files(report: WorkerReport) -> Iterator[Finding]:
     used, limit = report.figures.open_files, report.figures.most_files
     if limit and used >= MAX_FILES_USED * limit:
-        message = f"The worker has {used} files open, and its limit is {limit}: it soon cannot call any network."
+        message = f"The worker has {used} files open, and its limit is {limit}: soon it cannot call the networks."
         here = commands.here()
         yield problem("worker", message, f"{here.raise_file_limit()}. {here.restart('socialpub-worker')}.")
 
@@ -131,25 +131,25 @@ def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
         yield problem("service", f"{service} is {active}{why}.", f"{read}. {commands.here().restart(service)}.")
     elif (restarts := state.get("NRestarts", "")).isdigit() and int(restarts) >= MANY_RESTARTS:
         message = f"systemd has restarted {service} {restarts} times since its last manual start."
-        yield note("service", message, f"{read}. It shows why the service ended.")
+        yield note("service", message, f"{read}. The log shows why the service ended.")
     else:
         yield ok("service", f"{service} is {active}.")
     if state.get("UnitFileState") == "disabled":
         message = f"{service} does not start with the machine."
         yield note("service", message, f"Run `sudo systemctl enable {service}`.")
     if state.get("WatchdogUSec") in ("0", "infinity"):
-        message = f"{service} has no watchdog: systemd does not restart the service if it hangs."
+        message = f"{service} does not have a watchdog: systemd does not restart the service if it hangs."
         yield note("service", message, "Install the units of this version: they set WatchdogSec.")
 
 
 def ask_systemd(service: str) -> dict[str, str]:
-    """Return the properties of a unit. Without systemd, there are none."""
+    """Return the properties of a unit, or an empty dictionary without systemd."""
     names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec,ExecStart,Listen"
     try:
         done = subprocess.run(  # noqa: S603  # constants of ours
             ["/usr/bin/systemctl", "show", f"--property={names}", service],
             capture_output=True, text=True, timeout=ASK_SECONDS, check=False,
-            env={"LANG": "C.UTF-8"},  # ours may hold secrets
+            env={"LANG": "C.UTF-8"},  # our own environment may contain secrets
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return {}

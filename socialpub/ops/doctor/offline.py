@@ -1,6 +1,6 @@
 """The first checks of `doctor`: the configuration and the files, before the database is opened.
 
-They create nothing: where files are missing, the owner may want to restore a backup.
+These checks create nothing: if files are missing, the owner may want to restore a backup.
 """
 
 import platform
@@ -34,11 +34,11 @@ def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: lis
     needed = upgrade_backups.needed_bytes(database)
     yield note(
         "database",
-        f"{path} was made by an older socialpub, {upgrade_backups.read_version(Reader(database))}. The next start "
-        f"updates the database ({', '.join(missing)}). First, it copies the database ({units.size(size)}) to {folder}. "
-        f"The update needs at most {units.size(needed)} of disk space, and {units.size(free)} are free.",
-        "No action is needed. The update does not change media. To keep a backup of everything, make it with the "
-        f"former version: `{commands.line('backup', 'FILE')}`",
+        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(Reader(database))}. The next "
+        f"start updates the database ({', '.join(missing)}). First, socialpub copies the database ({units.size(size)}) "
+        f"to {folder}. The update needs at most {units.size(needed)} of disk space, and {units.size(free)} are free.",
+        "No action is needed. The update does not change media. To back up everything, use the "
+        f"previous version: `{commands.line('backup', 'FILE')}`",
     )
     if free < needed:
         yield problem(
@@ -49,13 +49,14 @@ def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: lis
     if running := living_processes(settings.run_dir / "owners"):
         yield problem(
             "worker",
-            f"Processes of the former version still run: {', '.join(running)}. The upgrade waits for them.",
+            f"Processes of the previous version are still running: {', '.join(running)}. The upgrade waits for these "
+            "processes.",
             f"{commands.here().restart()}.",
         )
 
 
 def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
-    """Yield the backups that upgrades left, and how to go back."""
+    """Yield a finding about the backups of upgrades, with the way back to the previous version."""
     backups = upgrade_backups.list_all(settings.database_file)
     if not backups:
         return
@@ -65,7 +66,7 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
     if former is not None:
         back = f"To go back to {former.version}: `{commands.line('go-back')}`"
     else:
-        which = f"version {newest.version}" if newest.version else "the former version"
+        which = f"version {newest.version}" if newest.version else "the previous version"
         back = (
             f"To go back: `{commands.line('restore', str(newest.path))}`. Then remove the configuration keys that are "
             f"newer than {which}, and install that version with its own units"
@@ -73,18 +74,18 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
     yield ok(
         "upgrade",
         f"The database from before the last upgrade is in {newest.path}{more}, {units.size(size)} in all. {back}. "
-        "You can remove the others.",
+        "You can remove older backups.",
     )
 
 
 def check(settings: Settings) -> Iterator[Finding]:
-    """Yield the findings. After a problem with `data_dir`, `secret.key` or `database`, nothing can be opened."""
+    """Yield the findings. After a problem in `checks.NEEDED_TO_OPEN`, the database cannot be opened."""
     yield ok("version", f"This is socialpub {version.current()}, with Python {platform.python_version()}.")
     yield from _check_configuration(settings)
     yield from _check_credentials(settings)
     folder = _check_data_dir(settings)
     yield folder
-    # This user cannot see the contents of a folder that is closed to the user.
+    # If the folder is closed to this user, its contents are not visible.
     is_closed = folder.level is Level.PROBLEM and file_faults.is_closed(settings.data_dir)
     if not is_closed:
         yield from _check_secret(settings)
@@ -96,9 +97,13 @@ def check(settings: Settings) -> Iterator[Finding]:
 
 def _check_configuration(settings: Settings) -> Iterator[Finding]:
     file = settings.config_file
-    yield ok("configuration", f"{file or 'The configuration'} has no mistakes.")
+    yield ok("configuration", f"{file or 'The configuration'} does not contain mistakes.")
     for sentence in settings.advice():
-        yield note("configuration", sentence, f"If this is not intended, change it. {commands.here().restart()}.")
+        yield note(
+            "configuration",
+            sentence,
+            f"If this is not intended, correct the configuration. {commands.here().restart()}.",
+        )
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
         message = f"{file} contains a secret, and every user can read it."
         yield problem("permissions", message, _run("chmod", "o-rwx", str(file)))
@@ -117,12 +122,12 @@ def _check_credentials(settings: Settings) -> Iterator[Finding]:
     networks = dict(settings.providers)
     halves = {name: half for name, section in networks.items() if (half := section.half_given()) is not None}
     for name, (given, missing) in halves.items():
-        message = f"providers.{name}.{given} is set but {missing} is empty: no account can be connected."
+        message = f"providers.{name}.{given} is set but {missing} is empty: accounts cannot be connected."
         yield problem("credentials", message, f"Copy {missing} from the app's page into [providers.{name}].")
     if not halves and all(section.missing_keys() for section in networks.values()):
         yield problem(
             "credentials",
-            "No network is configured: no account can be connected.",
+            "No network is configured: accounts cannot be connected.",
             f"Register an app with one of {', '.join(networks)} and fill in its section of the configuration. "
             f"`{commands.line('config', '--example')}` shows every section. To try socialpub without an app, run "
             f"`{commands.line('sandbox')}`.",
@@ -145,7 +150,7 @@ def _check_data_dir(settings: Settings) -> Finding:
         return problem("data_dir", *fault)
     if mode & 0o077:
         return note("permissions", f"Other users have access to {data_dir}.", _run("chmod", "700", str(data_dir)))
-    return ok("data_dir", f"Only its owner can write {data_dir}.")
+    return ok("data_dir", f"Only the owner of {data_dir} can write to this folder.")
 
 
 def _check_secret(settings: Settings) -> Iterator[Finding]:
@@ -153,7 +158,7 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
     try:
         crypto.load(path)
     except OperatorError as error:
-        yield problem("secret.key", error.message, error.hint or "Put the original secret.key in its place.")
+        yield problem("secret.key", error.message, error.hint or "Put the original secret.key back.")
         return
     if path.stat().st_mode & 0o077:
         yield problem("permissions", f"Other users can read {path}.", _run("chmod", "600", str(path)))
@@ -175,13 +180,13 @@ def _check_base_url(settings: Settings) -> Finding:
         return note(
             "base_url",
             f"{settings.base_url} can be reached only from this machine.",
-            "To make socialpub reachable for other callers and for networks, set the public address.",
+            "To make socialpub reachable for other callers and for networks, set base_url to the public URL.",
         )
     if parts.scheme != "https":
         return problem(
             "base_url",
             f"{settings.base_url} is not https: API keys and signed URLs are sent unencrypted.",
-            "Set up a reverse proxy with TLS, and set base_url to its address.",
+            "Set up a reverse proxy with TLS, and set base_url to the URL of the proxy.",
         )
     return ok("base_url", f"{settings.base_url} is https.")
 
@@ -210,7 +215,9 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         yield problem("database", *file_faults.damaged_database(result, settings))
     elif unknown := upgrade_db.list_unknown(applied):
         message = upgrade_db.describe_newer(str(path), unknown, made_by)
-        yield problem("database", message, "Install the newer version again, or restore a backup that this one made.")
+        yield problem(
+            "database", message, "Install the newer version again, or restore a backup that this version made."
+        )
     elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
         following = next_key_file(settings.secret_key_file)
         if following.exists() and _is_key(following, belongs_to):
@@ -218,7 +225,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             yield note("secret.key", message, "No action is needed: the next start finishes the change.")
         else:
             message = f"{path} belongs to another secret.key than {settings.secret_key_file}."
-            remedy = f"Put the original back: no stored token can be read without it. {lost_key_hint()}"
+            remedy = f"Put the original key back: stored tokens cannot be read without that key. {lost_key_hint()}"
             yield problem("secret.key", message, remedy)
     else:
         yield from upgrade

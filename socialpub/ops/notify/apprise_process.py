@@ -18,11 +18,11 @@ from typing import Any
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 15.0
-"""Apprise's default of 4 seconds is too short for a mail server that looks up its callers."""
+"""The read timeout. Apprise's default of 4 seconds is too short for a mail server that looks up its callers."""
 
 
 class _SendErrors(logging.Handler):
-    """Collects the errors that services log, because a service returns only that it failed."""
+    """Collects the errors that services log, because a service returns only whether it failed."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -59,7 +59,7 @@ _WORDS: dict[str, tuple[type[BaseException] | str, ...]] = {
     "timeout": (TimeoutError, "ConnectTimeoutError", "ReadTimeoutError"),
     "cut": (smtplib.SMTPServerDisconnected, ConnectionResetError, "ProtocolError"),
 }
-"""The first match is the cause. Errors of Apprise's own libraries are given by name."""
+"""The error types of each cause. The first match decides. Errors of Apprise's own libraries are given by name."""
 
 
 def _is(error: BaseException, kind: type[BaseException] | str) -> bool:

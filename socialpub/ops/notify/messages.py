@@ -1,6 +1,6 @@
 """The text of a message to the owner: failed deliveries, drafts, the worker's absence and all other alerts.
 
-A message may pass through another company's service. It contains no secret, and only the beginning of a post.
+A message may pass through another company's service. It does not contain secrets, and only the beginning of a post.
 
 A position in the delivery log records which failures were sent, so a change of the clock has no effect.
 """
@@ -32,15 +32,16 @@ from socialpub.runtime import Runtime
 MAX_FAILURES = 5
 FAILURES_NOT_OLDER_THAN = timedelta(days=7)
 DRAFT_KEPT_BY_NETWORK = timedelta(hours=24)
-"""TikTok drops an unfinished draft after about a day (integrators, 2026)."""
+"""The time until TikTok drops an unfinished draft (integrators, 2026)."""
 DRAFT_REMEDY = (
     "Open the notification in the network's app and finish the post there. Copy the caption from the post's page."
 )
 LONG_ABSENCE = timedelta(minutes=10)
-"""A restart or an upgrade takes less time."""
+"""The shortest absence to report. A restart or an upgrade takes less time."""
 ABSENCE_SHOWN_FOR = timedelta(days=1)
 SILENCE = f"worker:{FindingCode.WORKER_LATE}:"
-"""The alert that the web process may have sent. The message about its end makes an absence alert redundant."""
+"""The alert that the web process may have sent. The message about the end of this alert makes an absence
+alert redundant."""
 
 MAX_NAMED = 12
 """The maximum number of alerts in each part: a hundred accounts may expire on one day."""
@@ -150,7 +151,7 @@ def _draft_alert(row: Row) -> Alert:
     return Alert(
         AlertKind.DRAFT,
         f"draft:{row.id}:inbox",
-        f"A draft waits in the {label} inbox of {row.profile_name}{about}.",
+        f"A draft is waiting in the {label} inbox of {row.profile_name}{about}.",
         DRAFT_REMEDY,
         f"/posts/{row.post_id}",
         must_be_fixed=False,
@@ -188,15 +189,15 @@ def find_absence(rt: Runtime) -> Alert | None:
     if rt.now() - parse(away["until"]) > ABSENCE_SHOWN_FOR:
         return None
     span = (parse(away["until"]) - parse(away["since"])).total_seconds()
-    sentence = f"The worker did not run for {_in_words(span)}, until {away['until'][:16].replace('T', ' ')} UTC"
+    sentence = f"The worker was not running for {_in_words(span)}, until {away['until'][:16].replace('T', ' ')} UTC"
     if away["late"]:
         were = "1 delivery was" if away["late"] == 1 else f"{away['late']:,} deliveries were"
-        sentence += f"; {were} overdue at its return"
+        sentence += f". When the worker returned, {were} overdue"
     return Alert(
         AlertKind.WORKER,
         f"worker:away:{away['since']}",
         f"{sentence}.",
-        "The worker runs again. To find the cause, read its log and the system log.",
+        "The worker is running again. To find the cause, read its log and the system log.",
         "/system",
         passes=True,
     )
@@ -240,7 +241,7 @@ class Sender:
 def compose_message(
     message: DueAlerts, found: Mapping[str, Alert], sender: Sender, now: datetime, *, last_of_day: int | None = None
 ) -> tuple[str, str]:
-    """Return title and body. `last_of_day` is the daily limit if this is the last message that it allows."""
+    """Return the title and the body. `last_of_day` is the daily limit if this is the last message of the day."""
     parts = [
         *_part("Needs you", [_item(one, found.get(one.key), sender) for one in message.begun]),
         *_part("Still needs you", [_item(one, found.get(one.key), sender) for one in message.lasting]),
@@ -270,8 +271,9 @@ def join_waiting(waiting: list[NotificationRow]) -> tuple[str, str]:
 
 def test_message(sender: Sender, now: datetime) -> tuple[str, str]:
     body = (
-        "This is a test. You receive a message when an account must be connected again, a delivery fails, a network "
-        f"refuses your app, or another problem needs you.\n\n{sender.name}, {_moment(now)}: {sender.base_url}/"
+        "This is a test. You receive messages about problems that need you. Examples are accounts that must be "
+        "connected again, failed deliveries, and networks that refuse your app.\n\n"
+        f"{sender.name}, {_moment(now)}: {sender.base_url}/"
     )
     return f"{sender.name}: test message", body
 
@@ -279,7 +281,7 @@ def test_message(sender: Sender, now: datetime) -> tuple[str, str]:
 def _title(message: DueAlerts, found: Mapping[str, Alert], sender: Sender) -> str:
     needs, over = [*message.begun, *message.lasting], [*message.ended, *message.came_and_went]
     if len(needs) == 1:
-        # The present sentence, like the text below the title.
+        # The current sentence, like the text below the title.
         now = found.get(needs[0].key)
         what = _headline(now.sentence if now else needs[0].sentence)
     elif needs:

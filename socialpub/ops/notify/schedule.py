@@ -1,4 +1,4 @@
-"""The schedule of notifications: a thread compares the present alerts with those that were sent.
+"""The schedule of notifications: a thread compares the current alerts with those that were sent.
 
 Alerts that begin together are sent together. A lasting alert is repeated each week. An alert that returns is grouped
 longer each time. The end of an alert is sent after a few minutes, except for an event. Pure functions decide this.
@@ -38,17 +38,17 @@ GROUPING = (
     timedelta(minutes=30),
     timedelta(hours=1),
 )
-"""How long an alert waits for others: the first time within a day, the second time, and so on."""
+"""The times that an alert waits for others: at its first occurrence within a day, its second, and so on."""
 STAYS_WELL = timedelta(minutes=5)
 REMIND = timedelta(days=7)
 REMEMBERED = timedelta(days=1)
-"""An alert that begins again within this time counts as returning."""
+"""The time within which an alert that begins again counts as returning."""
 KEPT = timedelta(days=7)
-"""How long a message is kept for a service that fails. After this time, a newer message contains lasting alerts."""
+"""The time for which a message is kept for a failing service. Later, a newer message contains lasting alerts."""
 INTERVAL_SECONDS = 10.0
 JOIN_SECONDS = 5.0
 SILENT = timedelta(minutes=5)
-"""After this time without a report from the worker, the web process notifies the owner."""
+"""The time without a report from the worker after which the web process notifies the owner."""
 
 log = logging.get_logger("socialpub.notify")
 
@@ -94,7 +94,7 @@ def _new_alert(known: Mapping[str, SentAlert], alert: Alert, now: datetime) -> S
 def _present_alert(old: SentAlert, now: datetime) -> SentAlert:
     if old.ended_at is None:
         return old
-    if old.told_at is not None:  # its end was not sent yet, so for the owner it lasted
+    if old.told_at is not None:  # the end was not sent yet, so for the owner the alert lasted
         return replace(old, ended_at=None, returns=old.returns if old.passes else old.returns + 1)
     short = now - parse(old.ended_at) < STAYS_WELL
     return replace(old, since=old.since if short or old.held_back else stamp(now), ended_at=None)
@@ -158,7 +158,7 @@ def prepare_services(rt: Runtime, tx: Tx) -> None:
 
 
 def forget_original(tx: Tx) -> None:
-    """Drop the messages and alerts that the original of a restored database has sent or will send."""
+    """Drop the messages and alerts that the original installation has sent or will send."""
     if tx.has_table(ToldCauseRow):
         messages.record_sent_failures(tx, log_list.newest_failure(tx))
         tx.delete(ToldCauseRow)
@@ -166,7 +166,7 @@ def forget_original(tx: Tx) -> None:
 
 
 def store_due_message(rt: Runtime) -> bool:
-    """Store a message if one is due. Return whether there is one."""
+    """Store a message if one is due. Return whether a message was stored."""
     now = rt.now()
     restored = appliance_state.restored_from(rt.reader)
     failed = messages.find_failures(rt)
@@ -192,7 +192,7 @@ def store_due_message(rt: Runtime) -> bool:
 
 
 def clean_messages(rt: Runtime, tx: Tx) -> None:
-    """Remove old messages, and those that the original of a restored backup sends."""
+    """Remove old messages, and those that the original installation of a restored backup sends."""
     oldest = stamp(tx.now - KEPT)
     if appliance_state.restored_from(tx):
         oldest = max(oldest, appliance_state.paused_at(tx) or oldest)
@@ -232,7 +232,7 @@ def _store_message(
 class Notifier:
     """The thread that notifies the owner. It runs in the worker and, as a fallback, in the web process.
 
-    A lock lets one of them act at a time. The fallback acts only while no worker reports.
+    A lock lets only one of these threads act at a time. The fallback acts only while no worker reports.
     """
 
     def __init__(self, rt: Runtime, *, is_fallback: bool = False) -> None:
@@ -245,7 +245,7 @@ class Notifier:
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     def start(self) -> None:
-        """Start the thread, even without an address: the owner may add one at any time.
+        """Start the thread, even without an address: the owner may add an address at any time.
 
         The worker calls this before it delivers, so that a delivery that fails in its first second is reported.
         """

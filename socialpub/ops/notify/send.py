@@ -2,8 +2,8 @@
 
 The services are those of `[notify] urls` and those that the owner added in the dashboard. An address contains a
 password, so messages and pages show only its scheme and host. Each service is served separately. A failing service is
-retried less and less often, and then receives all missed messages as one. A message is sent twice only if this process
-is killed between sending and recording it.
+retried less and less often, and then receives all missed messages as one message. A message is sent twice only if this
+process is killed between sending and recording it.
 
 The child process has a timeout. It also ends a few seconds after this process stops.
 """
@@ -44,9 +44,10 @@ SECONDS = 45.0
 """The timeout of one message to one service, including the start of Apprise."""
 POLL_SECONDS = 0.05
 STOP_SECONDS = 3.0
-"""How long a stop waits for a response. Without a response, it is unknown whether the message was sent."""
+"""The time that a stop waits for a response. Without a response, the outcome of the message is unknown."""
 AT_ONCE = 4
-"""How many services are sent to at the same time, so that a hanging service delays no other. Each takes 45 MB."""
+"""The number of messages sent at the same time, so that a hanging service does not delay the others. Each child process
+takes 45 MB."""
 BACK_OFF_SECONDS = (60.0, 300.0, 900.0, 3600.0)
 MAX_ADDED = 20
 MAX_URL_CHARACTERS = 2000
@@ -63,10 +64,10 @@ _REASONS = {
     "login": "the service refuses the user name or the password",
     "receiver": "the service refuses the recipient",
     "sender": "the service refuses the sender",
-    "certificate": "its certificate is invalid for its name, or not signed by a trusted authority",
+    "certificate": "the certificate is invalid for the host name, or not signed by a trusted authority",
     "tls": "no encrypted connection can be made",
-    "name": "its host is not found",
-    "refused": "nothing listens at its address",
+    "name": "the host is not found",
+    "refused": "nothing listens at the address",
     "timeout": "the service does not respond in time",
     "cut": "the service closed the connection before it responded",
     "address": "Apprise does not accept the address",
@@ -74,19 +75,19 @@ _REASONS = {
 }
 _STATUSES = {
     401: "the service refuses the user name, the password or the token (401)",
-    403: "the user name, the password or the token has no permission for this (403)",
+    403: "the user name, the password or the token does not have permission (403)",
     404: "the service does not know the topic, the chat or the token (404)",
     413: "the message is too large for the service (413)",
-    429: "the service accepts no more messages for now (429)",
+    429: "the service does not currently accept messages (429)",
 }
 _FAULTS = {"unknown": "is not the address of a service that Apprise supports", "incomplete": "is not complete"}
-_UNCHECKED = "cannot be checked now, because Apprise did not respond; try again"
+_UNCHECKED = "cannot be checked now, because Apprise did not respond. Try again"
 
 log = logging.get_logger("socialpub.notify")
 
 
 class SendingStopped(Exception):
-    """This process stops. The message may have been sent."""
+    """This process is stopping. The message may have been sent."""
 
 
 def send_message(
@@ -167,7 +168,7 @@ class Service:
 
 
 def list_services(rt: Runtime, store: Reader | None = None) -> list[Service]:
-    """Return every service, those of the configuration first. The names are unique."""
+    """Return all services, with those of the configuration first. The names are unique."""
     found = [*list_configured(rt.settings, rt.secrets), *_added(rt, store or rt.reader)]
     seen: Counter[str] = Counter()
     named = []
@@ -212,7 +213,9 @@ def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
     if any(one.url == url for one in known):
         raise Conflict("This address is already in the list.")
     if sum(one.is_added for one in known) >= MAX_ADDED:
-        raise Conflict(f"There are already {MAX_ADDED} notification addresses. Remove one, then add the new one.")
+        raise Conflict(
+            f"There are already {MAX_ADDED} notification addresses. Remove an address, then add the new address."
+        )
     address_id = new_id(tx.now)
     table, column = ADDRESS_PLACE
     sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)
@@ -248,8 +251,9 @@ def _added(rt: Runtime, store: Reader) -> Iterator[Service]:
 def send_waiting(rt: Runtime, accepted: dict[str, tuple[int, int]]) -> None:
     """Send each service its waiting messages. Blocks for less than a minute, or longer if many services hang.
 
-    `accepted` keeps the last message that a service accepted, and how many, until a write has recorded them. It is
-    recorded first, so a failed write does not repeat a message. Raises `SendingStopped` if this process stops.
+    `accepted` keeps the last message that each service accepted, and the number of messages, until a write has recorded
+    both. Earlier entries are recorded first, so a failed write does not repeat a message. Raises `SendingStopped` if
+    this process stops.
     """
     for service_id in list(accepted):
         _record_accepted(rt, accepted, service_id)
@@ -339,13 +343,15 @@ def describe_outdated_processes(rt: Runtime, surface: Surface) -> str | None:
     names = " and the ".join("web server" if role == "web" else role for role in roles)
     use = "use" if len(roles) > 1 else "uses"
     restart = "Restart socialpub" if surface is Surface.DASHBOARD else commands.here().restart()
-    return f"The {names} still {use} former addresses of [notify] urls, and nothing is sent to new ones. {restart}."
+    return (
+        f"The {names} still {use} earlier addresses of [notify] urls, and nothing is sent to new addresses. {restart}."
+    )
 
 
 def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
     found = read_service_health(rt, rt.reader)
     if not found:
-        yield note("notify", "No address for notifications is set.", hints.add_address(surface))
+        yield note("notify", "No notification address is set.", hints.add_address(surface))
         return
     for sentence in find_wrong_addresses(rt.settings):
         yield problem("notify", sentence, URL_FORMATS)
@@ -362,16 +368,16 @@ def _service_finding(service: ServiceHealth, surface: Surface) -> Finding:
             return problem(
                 "notify", f"{service.name} did not accept the last test: {state.failure}.", f"{fix} Then {test}."
             )
-        waiting = "1 message waits" if state.waiting == 1 else f"{state.waiting:,} messages wait"
+        waiting = "1 message is waiting" if state.waiting == 1 else f"{state.waiting:,} messages are waiting"
         return problem(
             "notify",
-            f"{service.name} has accepted no message since {state.failing_since}: {state.failure}. {waiting}. The next "
-            f"attempt is {f'at {state.next_at}' if state.next_at else 'due now'}.",
+            f"{service.name} has not accepted messages since {state.failing_since}: {state.failure}. {waiting}. The "
+            f"next attempt is {f'at {state.next_at}' if state.next_at else 'due now'}.",
             f"{fix} To retry at once, {test}.",
         )
     if state is None or state.sent_at is None:
-        message = f"{service.name} has received no message yet."
-        return note("notify", message, f"To test it, {hints.test_message(surface)}.")
+        message = f"{service.name} has not received a message yet."
+        return note("notify", message, f"To test the service, {hints.test_message(surface)}.")
     return ok("notify", f"{service.name} accepted its last message at {state.sent_at}.")
 
 

@@ -184,7 +184,7 @@ def test_a_missing_or_read_only_media_folder_is_reported_without_its_path(
     monkeypatch.setattr("socialpub.media.files.os.open", is_read_only)
     clock.forward(1)
     (reason,) = client.send("GET", "/readyz", key=None).json()["reasons"]
-    assert reason.startswith("No file can be created in the media folder (EROFS).")
+    assert reason.startswith("Files cannot be created in the media folder (EROFS).")
     assert "private" not in reason
 
 

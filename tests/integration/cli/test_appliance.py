@@ -184,8 +184,8 @@ def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal:
             machine.publish_configuration(running.enter_context(terminal.open(role)))
         terminal.config.write_text(terminal.config.read_text() + URLS)
         assert terminal.success("admin", "notify-test").stderr == (
-            "The web server and the worker still use former addresses of [notify] urls, and nothing is sent to "
-            f"new ones. {commands.here().restart()}.\n"
+            "The web server and the worker still use earlier addresses of [notify] urls, and nothing is sent to "
+            f"new addresses. {commands.here().restart()}.\n"
         )
     with terminal.open("worker") as worker:
         machine.publish_configuration(worker)
@@ -196,7 +196,7 @@ def test_an_address_that_took_a_test_message_is_no_finding(terminal: Terminal, p
     terminal.config.write_text(terminal.config.read_text() + URLS)
     terminal("admin", "list-keys")
     assert findings_of(terminal) == {"ntfy://127.0.0.1": "note", "gotify://127.0.0.1": "note"}
-    postbox.failing["gotify"] = "nothing listens at its address"
+    postbox.failing["gotify"] = "nothing listens at the address"
     terminal("admin", "notify-test")
     assert findings_of(terminal) == {"ntfy://127.0.0.1": "ok", "gotify://127.0.0.1": "problem"}
 

@@ -118,23 +118,23 @@ def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
     terminal("backup", copy, "--with-secret")
     terminal("backup", bare)
     assert "was not changed without that key" in terminal("verify-backup", bare).stderr
-    assert "could have sealed it again" in terminal("verify-backup", copy).stderr
+    assert "could have signed it again" in terminal("verify-backup", copy).stderr
     key = terminal.folder / "data" / "secret.key"
     kept = key.read_text()
     key.write_text("A" * 43)
-    assert "Its seal was not checked" in terminal("verify-backup", bare).stderr
+    assert "The signature was not checked" in terminal("verify-backup", bare).stderr
     key.unlink()
-    assert "Its seal was not checked" in terminal("verify-backup", bare).stderr
+    assert "The signature was not checked" in terminal("verify-backup", bare).stderr
     assert "put your own secret.key" in terminal("verify-backup", copy).stderr
     key.write_text(kept)
     stripped = str(copies.forged(Path(bare), terminal.folder / "stripped.copy", changed={}))
     refused = terminal.refusal("verify-backup", stripped)
-    assert "has no seal" in refused
+    assert "is not signed" in refused
     assert "--unsealed" in refused
     assert "not signed" in terminal.success("verify-backup", stripped, "--unsealed").stderr
     for name in ("socialpub.db", "socialpub.db-wal", "socialpub.db-shm"):
         (terminal.folder / "data" / name).unlink(missing_ok=True)
-    assert "has no seal" in terminal("restore", stripped).stderr
+    assert "is not signed" in terminal("restore", stripped).stderr
     assert terminal("restore", stripped, "--unsealed").exit_code == 0
 
 

@@ -79,7 +79,7 @@ def test_an_account_without_a_board_gets_the_command_that_creates_one(
     monkeypatch.setattr(Pinterest, "list_boards", lambda self, http, token: [])
     done = terminal.success("admin", "list-boards", profile)
     assert done.stdout == ""
-    assert "no board yet" in done.stderr
+    assert "does not have a board yet" in done.stderr
 
 
 # --- creating --------------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_a_board_that_may_be_there_is_said_to_be_and_found_later(terminal: Termi
     again = terminal("admin", "create-board", profile, "Prints")
     assert again.exit_code == 1, "Pinterest refuses the name and does not list the board yet"
     terminal.clock.forward(60)
-    assert "exists already" in terminal("admin", "create-board", profile, "Prints").stderr
+    assert "already exists" in terminal("admin", "create-board", profile, "Prints").stderr
     assert names(terminal).count("Prints") == 1
 
 

@@ -62,7 +62,7 @@ def test_something_else_at_a_place_of_ours_is_no_stack_trace(terminal: Terminal,
     else:
         place.mkdir()
     refused = terminal.refusal("worker")
-    assert f"{place}" in refused and "Move or rename what has this name" in refused
+    assert f"{place}" in refused and "Move or rename the file or folder with this name" in refused
 
 
 def test_the_same_words_do_not_stand_twice_in_a_message(terminal: Terminal) -> None:

@@ -87,7 +87,7 @@ def test_a_backup_that_holds_its_secret_key_says_how_to_make_way_for_it(fresh: T
     terminal("backup", "--with-secret", str(copy))
     key_file = fresh.folder / "data" / "secret.key"
     assert (
-        f"The backup contains its own secret.key. To move the other away, run `mv {key_file} {key_file}.new`."
+        f"The backup contains its own secret.key. To move the other key away, run `mv {key_file} {key_file}.new`."
         in fresh("restore", str(copy)).stderr
     )
     key_file.rename(f"{key_file}.new")
@@ -114,7 +114,7 @@ def test_an_empty_database_in_use_stays_until_its_appliance_is_stopped(
     with fresh.open("worker"):
         (fresh.folder / "data" / "secret.key").write_bytes(key)
         refused = fresh("restore", str(copy))
-        assert "uses its database" in refused.stderr
+        assert "uses the database" in refused.stderr
         assert "Stop `" in refused.stderr
     assert fresh("restore", str(copy)).exit_code == 0
 

@@ -93,7 +93,7 @@ def test_the_keys_of_the_backup_are_reported_until_they_are_revoked_and_a_newer_
         "owner, at the terminal: Revoked the API key “leaked”.",
     }
     assert (
-        "No API key of a restored backup needs a decision"
+        "There are no API keys of a restored backup to keep or revoke"
         in restored.success("admin", "resume", "--revoke-keys").stderr
     )
     assert works(restored, fresh)
@@ -111,7 +111,7 @@ def test_kept_keys_stay_valid_and_are_reported_no_longer(restored: Terminal, lea
 def test_keeping_and_revoking_exclude_each_other(restored: Terminal, leaked: str) -> None:
     refused = restored("admin", "resume", "--keep-keys", "--revoke-keys")
     assert refused.exit_code == 2
-    assert "exclude each other" in refused.stderr
+    assert "cannot be combined" in refused.stderr
     assert "restored backup" in restored("doctor").stdout
 
 

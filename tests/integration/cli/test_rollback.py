@@ -67,7 +67,7 @@ def test_the_doctor_says_beforehand_what_will_be_done_and_does_nothing(
     terminal: Terminal, next_version: pytest.MonkeyPatch
 ) -> None:
     told = words(terminal("doctor").stdout)
-    assert "The next start updates the database (9001_next). First, it copies the database (" in told
+    assert "The next start updates the database (9001_next). First, socialpub copies the database (" in told
     assert "of disk space, and" in told
     assert not (terminal.folder / "data" / "upgrades").exists()
     next_version.setattr(upgrade_backups, "free_bytes", lambda _: 5)
@@ -81,7 +81,9 @@ def test_the_doctor_names_what_of_the_former_version_still_runs(
 ) -> None:
     with terminal.open("worker"):
         install_next(terminal, monkeypatch)
-        assert "✗ worker: Processes of the former version still run: worker-" in words(terminal("doctor").stdout)
+        assert "✗ worker: Processes of the previous version are still running: worker-" in words(
+            terminal("doctor").stdout
+        )
         assert "A process of a former version still runs" in words(terminal("admin", "list-keys").stderr)
 
 
@@ -102,7 +104,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     assert [post.text for post in terminal.world.x.posts] == ["Due at the upgrade", "Accepted since"]
     before = copy_in(terminal)
     terminal.clock.forward(60)
-    assert "Install the former version" in terminal.success("restore", str(before)).stderr
+    assert "Install the previous version" in terminal.success("restore", str(before)).stderr
     with closing(sqlite3.connect(database_of(terminal))) as rows:
         assert "9001_next" not in upgrade.list_applied(rows)
     next_version.undo()  # the former version is installed again
@@ -181,7 +183,7 @@ def test_it_is_refused_while_something_runs(terminal: Terminal, next_version: py
     with terminal.open("worker"):
         refused = terminal("restore", str(copy_in(terminal)))
     assert refused.exit_code == 1
-    assert "socialpub runs with" in refused.stderr
+    assert "socialpub is running with" in refused.stderr
 
 
 def test_a_database_from_elsewhere_has_no_seal_and_another_one_is_none_of_ours(
@@ -190,7 +192,7 @@ def test_a_database_from_elsewhere_has_no_seal_and_another_one_is_none_of_ours(
     assert terminal("admin", "list-keys").exit_code == 0
     elsewhere = terminal.folder / "from-elsewhere.db"
     shutil.copy(copy_in(terminal), elsewhere)
-    assert "without a seal" in words(terminal("restore", str(elsewhere)).stderr)
+    assert "is an unsigned database" in words(terminal("restore", str(elsewhere)).stderr)
     assert terminal("restore", "--unsealed", str(elsewhere)).exit_code == 0
     foreign = terminal.folder / "foreign.db"
     with closing(sqlite3.connect(foreign)) as rows:

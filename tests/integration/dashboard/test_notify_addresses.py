@@ -41,19 +41,19 @@ def test_a_test_message_is_sent_and_its_result_is_shown(owner: Tab, postbox: Pos
     assert "Hidden" not in page.text
     assert "secret-topic" not in page.text
     assert "Sent to ntfy://, tgram://" in owner.press("Send a test message").role("status")
-    postbox.failing["tgram"] = "its host is not found"
+    postbox.failing["tgram"] = "the host is not found"
     page = owner.press("Send a test message", on="/system")
-    assert "tgram:// did not accept the message: its host is not found" in page.role("alert")
+    assert "tgram:// did not accept the message: the host is not found" in page.role("alert")
 
 
 def test_a_failed_test_stays_on_the_page_until_one_succeeds(owner: Tab, rt: Runtime, postbox: Postbox) -> None:
-    postbox.failing["tgram"] = "nothing listens at its address"
+    postbox.failing["tgram"] = "nothing listens at the address"
     owner.press("Send a test message", on="/system")
     page = owner.open("/system")
-    assert "tgram:// The last test failed: nothing listens at its address. Check the address" in page.text
+    assert "tgram:// The last test failed: nothing listens at the address. Check the address" in page.text
     assert '<span class="state verbatim bad">tgram://</span>' in page.html
     (found,) = [one for one in send.check_services(rt, Surface.SHELL) if one.level is Level.PROBLEM]
-    assert found.message == "tgram:// did not accept the last test: nothing listens at its address."
+    assert found.message == "tgram:// did not accept the last test: nothing listens at the address."
     assert found.remedy == "Check its address in [notify] urls. Then run `socialpub admin notify-test`."
     postbox.failing.clear()
     owner.press("Send a test message")
@@ -64,11 +64,11 @@ def test_a_failed_test_stays_on_the_page_until_one_succeeds(owner: Tab, rt: Runt
 def test_a_failed_test_delays_no_message_that_waits(owner: Tab, rt: Runtime, postbox: Postbox) -> None:
     rt.write(schedule.prepare_services)
     rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
-    postbox.failing["tgram"] = "its host is not found"
+    postbox.failing["tgram"] = "the host is not found"
     owner.press("Send a test message", on="/system")
     (state,) = [one for one in notifications.services(rt.reader) if one.failing_since]
     assert (state.waiting, state.tries, state.next_at) == (1, 0, None)
-    assert "tgram:// has accepted no message since" in owner.open("/system").text
+    assert "tgram:// has not accepted messages since" in owner.open("/system").text
 
 
 @pytest.mark.parametrize("urls", [[]])

@@ -175,7 +175,7 @@ def test_guesses_from_many_addresses_keep_the_audit_log_small(
         signs_in_wrongly(app, f"192.0.2.{number}")
     found = failures(owner)
     assert len(found) == 4
-    assert found[0].startswith("Wrong password from more addresses, which are not listed.")
+    assert found[0].startswith("Wrong password from more IP addresses, which are not listed.")
     before = rt.reader.data_version()
     signs_in_wrongly(app, "192.0.2.1")
     signs_in_wrongly(app, "192.0.2.99")

@@ -59,7 +59,7 @@ def test_the_cause_of_a_failure_is_a_sentence(service: HttpService) -> None:
     assert refused == "the service refuses the user name, the password or the token (401)"
     port = service.server_port
     service.server_close()
-    assert send(f"ntfy://127.0.0.1:{port}/topic") == "nothing listens at its address"
+    assert send(f"ntfy://127.0.0.1:{port}/topic") == "nothing listens at the address"
 
 
 def test_a_service_that_hangs_is_given_up(service: HttpService) -> None:

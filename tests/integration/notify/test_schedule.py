@@ -291,7 +291,7 @@ def test_a_restart_repeats_nothing(
 def test_a_service_that_fails_is_tried_again_for_itself(
     rt: Runtime, minutes: Minutes, postbox: Postbox, notify: dict[str, Any]
 ) -> None:
-    postbox.failing["gotify"] = "nothing listens at its address"
+    postbox.failing["gotify"] = "nothing listens at the address"
     minutes(1)
     hold(rt)
     minutes(30)
@@ -299,7 +299,7 @@ def test_a_service_that_fails_is_tried_again_for_itself(
     minutes(30)
     assert [service for service, _, _ in postbox.received] == ["ntfy", "ntfy"]
     (gotify,) = [one for one in notifications.services(rt.reader) if one.name == "gotify://127.0.0.1"]
-    assert (gotify.waiting, gotify.failure, gotify.sent) == (2, "nothing listens at its address", 0)
+    assert (gotify.waiting, gotify.failure, gotify.sent) == (2, "nothing listens at the address", 0)
     assert 3 <= gotify.failed <= 6, "it is tried ever more rarely"
     postbox.failing.clear()
     minutes(60)
@@ -357,8 +357,8 @@ def test_a_worker_that_died_says_so_when_it_is_back(
     rt.write(messages.record_start)
     minutes(60)
     (told,) = [body for _, _, body in postbox.received if "did not run" in body]
-    assert "The worker did not run for 3.0 hours" in told
-    assert "1 delivery was overdue at its return" in told
+    assert "The worker was not running for 3.0 hours" in told
+    assert "When the worker returned, 1 delivery was overdue" in told
 
 
 def test_a_worker_that_was_stopped_and_missed_nothing_is_no_news(
@@ -376,14 +376,14 @@ def test_a_worker_that_was_stopped_and_missed_nothing_is_no_news(
 
 
 def test_the_doctor_names_a_service_that_takes_nothing(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
-    postbox.failing["json"] = "its host is not found"
+    postbox.failing["json"] = "the host is not found"
     minutes(1)
     hold(rt)
     minutes(5)
     (found,) = list(send.check_services(rt, Surface.SHELL))
     assert found.level is Level.PROBLEM
-    assert "json://127.0.0.1 has accepted no message since" in found.message
-    assert "its host is not found. 1 message waits" in found.message
+    assert "json://127.0.0.1 has not accepted messages since" in found.message
+    assert "the host is not found. 1 message is waiting" in found.message
     assert "notify-test" in (found.remedy or "")
     postbox.failing.clear()
     minutes(60)

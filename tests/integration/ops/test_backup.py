@@ -571,7 +571,7 @@ def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, image: str, tmp_path:
             lambda one=unsealed: verify.verify_backup(one, rt.secrets),
             lambda one=unsealed: restore.restore(one, settings, clock),
         ):
-            with pytest.raises(OperatorError, match="has no seal") as failure:
+            with pytest.raises(OperatorError, match="is not signed") as failure:
                 refuse()
             assert "--unsealed" in str(failure.value.hint)
         assert summary_of(unsealed, rt.secrets, unsealed=True) is format.Seal.NONE

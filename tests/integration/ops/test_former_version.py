@@ -78,7 +78,7 @@ def test_a_version_that_knows_the_database_needs_no_backup(rt: Runtime, make: Ma
 def test_another_version_needs_the_backup_of_its_own_last_migration(rt: Runtime, make: Make) -> None:
     former = rollback.read_environment(make("1.0.0", "1.0.0", ALL[:-1]))
     assert former is not None
-    with pytest.raises(OperatorError, match=f"1.0.0 does not know the present database .{ALL[-1]}., and no backup"):
+    with pytest.raises(OperatorError, match=f"1.0.0 does not know the current database .{ALL[-1]}.. "):
         rollback.backup_needed(former, rt.settings)
     with closing(sqlite3.connect(rt.settings.database_file, isolation_level=None)) as connection:
         upgrade_backups.create(connection, rt.settings.database_file, ALL[-3], rt.now(), "1.0.0")

@@ -26,10 +26,10 @@ def test_the_owner_is_reminded_of_the_first_backup_and_of_one_after_a_week(
     rt: Runtime, clock: HandClock, tmp_path: Path
 ) -> None:
     assert told(rt).level == "note"
-    assert told(rt).message == "This installation has no backup."
+    assert told(rt).message == "This installation does not have a backup."
     assert "socialpub backup" in str(told(rt).remedy)
     create.write_backup(rt, tmp_path / "first")
-    assert (told(rt).level, told(rt).message) == ("ok", "The last backup is of 2026-10-12T09:00:00.000Z.")
+    assert (told(rt).level, told(rt).message) == ("ok", "The last backup was made at 2026-10-12T09:00:00.000Z.")
     clock.forward(7 * DAY)
     assert told(rt).level == "ok"
     clock.forward(DAY)
@@ -57,7 +57,7 @@ def test_a_backup_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: P
     with pytest.raises(OperatorError):
         create.write_backup(rt, tmp_path / "copy")
     assert told(rt).message == (
-        "The backup planned for 2026-10-13T09:00:00.000Z failed. The last backup is of 2026-10-12T09:00:00.000Z. "
+        "The backup planned for 2026-10-13T09:00:00.000Z failed. The last backup was made at 2026-10-12T09:00:00.000Z. "
         f"{tmp_path / 'copy'} already exists."
     )
     assert create.write_backup(rt, tmp_path / "other").copied_at == last_backup.load(rt.reader).made_at

@@ -59,7 +59,7 @@ def test_media_that_were_not_brought_back_are_reported(replica: Path, elsewhere:
 
 
 def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock) -> None:
-    with pytest.raises(format.InvalidBackup, match="it is a database alone") as refused:
+    with pytest.raises(format.InvalidBackup, match="the file is only a database") as refused:
         restore.restore(replica, elsewhere, clock)
     assert "--unsealed" in (refused.value.hint or "")
     found = verify.verify_backup(replica, rt.secrets, unsealed=True)

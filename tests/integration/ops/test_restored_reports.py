@@ -101,7 +101,7 @@ def test_the_originals_alerts_and_unsent_messages_are_dropped(
     rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
     minutes(rt, clock, 3)
     assert len(postbox.received) == 1
-    postbox.failing["json"] = "its host is not found"
+    postbox.failing["json"] = "the host is not found"
     rt.db.write(lambda tx: notifications.add(tx, "A second message", "that waits"))
     minutes(rt, clock, 1)
     assert notifications.services(rt.reader)[0].failing_since

@@ -138,7 +138,7 @@ def list_elsewhere(copy: Path) -> None:
         (lambda copy: next(copy.rglob("*.png")).unlink(), "damaged or incomplete: it lacks 'media/"),
         (lambda copy: (copy / "SHA256SUMS").unlink(), "damaged or incomplete: it has no SHA256SUMS"),
         (lambda copy: (copy / "socialpub-copy.json").unlink(), "is not a backup"),
-        (lambda copy: (copy / "SEAL").unlink(), "has no seal"),
+        (lambda copy: (copy / "SEAL").unlink(), "is not signed"),
         (link_away, "leads outside the folder"),
         (link_folder_away, "leads outside the folder"),
         (list_elsewhere, "leads outside the folder"),

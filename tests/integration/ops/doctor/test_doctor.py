@@ -137,7 +137,7 @@ def test_what_keeps_the_rest_from_being_checked_is_reported(
     change(settings)
     found = outside(settings)
     assert words in the(found, subject).message
-    assert "cannot be checked until that is fixed" in the(found, "the rest", Level.NOTE).message
+    assert "cannot be checked until the problems are fixed" in the(found, "the rest", Level.NOTE).message
     assert not goes_on(settings)
 
 
@@ -365,7 +365,7 @@ def test_a_sandbox_that_does_not_run_is_reported_with_its_command(rt: Runtime, h
     rt.settings = rt.settings.model_copy(update={"providers": NETWORKS.model_copy(update={"x": x})})
     http.answers["http://127.0.0.1:8100/x"] = NotSent("127.0.0.1:8100 could not be reached.")
     add_profile(rt)
-    assert str(the(inside(rt), "network").remedy).endswith("its address: `socialpub sandbox`")
+    assert str(the(inside(rt), "network").remedy).endswith("start the sandbox: `socialpub sandbox`")
 
 
 # --- the machine -----------------------------------------------------------------------------------------------------

@@ -588,7 +588,7 @@ def test_what_cannot_be_checked_is_reported(rt: Runtime, image: str, tmp_path: P
     assert summary_of(holding) is format.Seal.OWN
     assert summary_of(holding, OTHERS) is format.Seal.OWN
     wrong = copies.forged(holding, tmp_path / "wrong", changed={}, key=OTHERS)
-    with pytest.raises(OperatorError, match=r"does not match the secret\.key that it contains"):
+    with pytest.raises(OperatorError, match=r"does not match the secret\.key in the backup"):
         verify.verify_backup(wrong)
     assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is format.Seal.OWN
 

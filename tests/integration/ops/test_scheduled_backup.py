@@ -136,7 +136,7 @@ def list_elsewhere(copy: Path) -> None:
         (damage_file("SHA256SUMS"), "damaged or incomplete: its checksum does not match"),
         (damage_file("SEAL"), "damaged or incomplete"),
         (lambda copy: next(copy.rglob("*.png")).unlink(), "damaged or incomplete: it lacks 'media/"),
-        (lambda copy: (copy / "SHA256SUMS").unlink(), "damaged or incomplete: it has no SHA256SUMS"),
+        (lambda copy: (copy / "SHA256SUMS").unlink(), "damaged or incomplete: SHA256SUMS is missing"),
         (lambda copy: (copy / "socialpub-copy.json").unlink(), "is not a backup"),
         (lambda copy: (copy / "SEAL").unlink(), "is not signed"),
         (link_away, "leads outside the folder"),

@@ -357,7 +357,7 @@ def test_a_network_that_cannot_be_reached_is_reported(rt: Runtime, http: Answeri
     add_profile(rt)
     found = inside(rt)
     assert "could not be reached" in the(found, "network").message
-    assert "no usable response" in the(found, "network", Level.NOTE).message
+    assert "did not return a usable response" in the(found, "network", Level.NOTE).message
 
 
 def test_a_sandbox_that_does_not_run_is_reported_with_its_command(rt: Runtime, http: AnsweringHttp) -> None:

@@ -135,7 +135,7 @@ def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> N
 
     terminal.mounts[HERE] = httpx2.MockTransport(refuse)
     done = terminal.refusal("admin", "connect-profile", "x")
-    assert "nothing answers at that address" in done
+    assert "nothing answers at that URL" in done
     assert "--paste" in done
     with terminal.open() as rt:
         assert rt.reader.value("SELECT count(*) FROM consent") == 0
@@ -236,7 +236,7 @@ def test_no_address_and_one_of_another_attempt_are_refused(
     terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     paste(monkeypatch)
-    assert "No address was pasted" in terminal.refusal("admin", "connect-profile", "x", "--paste")
+    assert "No URL was pasted" in terminal.refusal("admin", "connect-profile", "x", "--paste")
     old = Browser(terminal.world).decides(consent_url[-1])
     paste(monkeypatch, lambda: old)
     assert "another attempt" in terminal.refusal("admin", "connect-profile", "x", "--paste")

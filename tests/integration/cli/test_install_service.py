@@ -219,7 +219,7 @@ def test_a_command_of_another_program_stays(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (("--program-dir", "/home/ada/socialpub"), "cannot see /home/ada/socialpub"),
-        (("--data-dir", "data"), "cannot name the folder data"),
+        (("--data-dir", "data"), "cannot refer to the folder data"),
         (("--config-dir", "/etc/my socialpub"), "without spaces"),
         (("--user", "root"), "must not run as root"),
     ],

@@ -356,7 +356,7 @@ def test_a_worker_that_died_says_so_when_it_is_back(
     clock.forward(3 * 3600)
     rt.write(messages.record_start)
     minutes(60)
-    (told,) = [body for _, _, body in postbox.received if "did not run" in body]
+    (told,) = [body for _, _, body in postbox.received if "was not running" in body]
     assert "The worker was not running for 3.0 hours" in told
     assert "When the worker returned, 1 delivery was overdue" in told
 

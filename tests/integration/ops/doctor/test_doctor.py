@@ -413,7 +413,7 @@ def as_service(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Path:
             "`sudo journalctl --unit=socialpub-worker",
         ),
         ({"ActiveState": "active", "UnitFileState": "disabled"}, Level.NOTE, "with the machine", "systemctl enable"),
-        ({"ActiveState": "active", "WatchdogUSec": "0"}, Level.NOTE, "no watchdog", "units of this version"),
+        ({"ActiveState": "active", "WatchdogUSec": "0"}, Level.NOTE, "not have a watchdog", "units of this version"),
     ],
 )
 def test_what_systemd_says_of_the_services_is_reported(

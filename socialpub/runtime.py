@@ -59,7 +59,7 @@ class TakenLock:
     last_seen: float
 
 
-# --- state of one process that no row contains. Times are on the monotonic clock. ------------------------------------
+# --- state of one process, outside the database. Times are on the monotonic clock. -----------------------------------
 
 
 @dataclass(slots=True)
@@ -88,8 +88,8 @@ class TokenKeeper:
     """The state of accounts."""
 
     pending_grants: dict[str, tuple[Profile, Tokens, datetime, bool]] = field(default_factory=dict)
-    """By profile: new tokens after a failed write, with the former profile, the instant of the request, and whether the
-    owner requested them."""
+    """By profile: new tokens after a failed write, with the previous profile, the instant of the request, and whether
+    the owner requested them."""
     taken_locks: dict[str, TakenLock] = field(default_factory=dict)
     """By profile: the token locks of other processes."""
     answers: dict[tuple[str, bytes | None, str], tuple[float, object]] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Runtime:
     wakeup: Wakeup = field(default_factory=NoWakeup)
     service_manager: ServiceManager = field(default_factory=ServiceManager)
     stopping: threading.Event = field(default_factory=threading.Event)
-    """Set when this process begins no new work."""
+    """Set when this process does not begin new work."""
     running_tasks: dict[str, float] = field(default_factory=dict)
     """When each running periodic task of this process was due."""
     engine: Engine = field(default_factory=Engine)

@@ -18,14 +18,14 @@ ROOT_COMMANDS = {"install-service", "uninstall-service", "go-back"}
 """Commands that change the machine. Only root may run them."""
 WITHOUT_CONFIGURATION = {*ROOT_COMMANDS, "config", "demo", "manual", "sandbox"}
 WHILE_STOPPED = (("restore",), ("init", "--new-secret"), ("admin", "rotate-secret"), ("admin", "compact"))
-"""The first words of commands that do not work while the appliance runs."""
+"""The first words of commands that do not work while the appliance is running."""
 
 UNITS = ("socialpub-web.socket", "socialpub-web", "socialpub-worker")
 SERVICES = UNITS[1:]
 IMAGE = "socialpub"
 
 FILE_LIMIT = 4096
-"""More files than any process opens, apart from the connections of callers."""
+"""A number of open files that is enough for every process, without the connections of callers."""
 DISK_ERRORS = "sudo dmesg --level=err,warn"
 
 

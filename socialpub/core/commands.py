@@ -1,7 +1,7 @@
 """Commands as a person must type them on this machine.
 
 A service, a container and a checkout need different lines for the same command. A process detects its environment once,
-at its start. Every message that names a command takes the line from this module.
+at its start. Every message with a command takes the line from this module.
 """
 
 import os
@@ -28,7 +28,7 @@ _VOLUME = re.compile(r" \S*/volumes/([^/ ]+)/_data /data ")
 """The volume of the image in the kernel's table of mounts."""
 CONFIG_VARIABLE = "SOCIALPUB_CONFIG"
 USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
-"""The places of the configuration if neither `--config` nor the variable names a file."""
+"""The places of the configuration if neither `--config` nor the variable contains a file name."""
 _UNIT_FOLDERS = ("etc", "run", "usr/local/lib", "usr/lib", "lib")
 
 
@@ -44,7 +44,7 @@ class Process:
     host: str = ""
 
     def config_in_use(self) -> Path | None:
-        """Return the file that this process reads, even if its user cannot see the file."""
+        """Return the file that this process reads, even if the process's user cannot see the file."""
         named = self.config or (Path(self.environ[CONFIG_VARIABLE]) if self.environ.get(CONFIG_VARIABLE) else None)
         files = (self.folder / file for file in ((named,) if named else USUAL_FILES))
         return next((file for file in files if _may_exist(file)), None)
@@ -102,7 +102,7 @@ def _container(process: Process) -> ContainerCommands | None:
         return None
     if NAME not in {Path(word).name for word in started}:
         return None
-    # The id of a container that runs only one command names nothing afterwards.
+    # The id of a container that runs only one command is not valid afterwards.
     stays = bool({"serve", "web", "worker", "demo"} & set(started))
     name = process.host if stays and re.fullmatch(r"[0-9a-f]{12}", process.host) else MANUAL_NAME
     volume = _VOLUME.search(mounts)
@@ -177,7 +177,7 @@ def in_dashboard() -> Iterator[None]:
 
 
 def or_run(*words: str) -> str:
-    """Return the end of a sentence that names a button: ", or run `…`". Return an empty text in the dashboard."""
+    """Return the end of a sentence about a button: ", or run `…`". Return an empty text in the dashboard."""
     return "" if _in_dashboard.get() else f", or run `{line(*words)}`"
 
 

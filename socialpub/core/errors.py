@@ -11,7 +11,7 @@ from typing import ClassVar
 from socialpub.core.secrets.redaction import mask
 
 MAX_ERRORS = 100
-"""Failing fields that one response names. The response counts the others."""
+"""The maximum number of failing fields that a response lists. The response counts the other fields."""
 
 MAX_PATH = 80
 """Quoted characters of a path. A longer path may be pasted text."""
@@ -21,7 +21,7 @@ MAX_QUOTE = 300
 
 
 class FieldCode(StrEnum):
-    """Codes for which an entry point may have its own message. Callers never see them."""
+    """Codes for which an entry point may have its own message. Callers never see these codes."""
 
     TEXT_MISSING = "textMissing"
     TIME_PAST = "timePast"
@@ -46,7 +46,7 @@ class FieldError:
         if not self.path:
             return self.message
         name = format_path(self.path[-1:])
-        if self.message.startswith(f"{name} "):  # messages about a network's option name the option
+        if self.message.startswith(f"{name} "):  # messages about a network's option contain the option's name
             return format_path(self.path) + self.message.removeprefix(name)
         return f"{format_path(self.path)}{':' if self.message[:1].isupper() else ''} {self.message}"
 
@@ -147,7 +147,7 @@ class InvalidRequest(SocialpubError):
         detail = end_sentence(first)
         if total > 1:
             detail += " There is 1 more error" if total == 2 else f" There are {total - 1} more errors"
-            detail += f"; errors lists the first {MAX_ERRORS}." if total > MAX_ERRORS else "."
+            detail += f". The list of errors contains the first {MAX_ERRORS}." if total > MAX_ERRORS else "."
         return cls(detail, errors, total=total)
 
 
@@ -168,7 +168,7 @@ class MethodNotAllowed(SocialpubError):
 
 
 class RequestTimeout(SocialpubError):
-    """It ends the connection (contract 1.20)."""
+    """The response ends the connection (contract 1.20)."""
 
     code, status, slug, title = "requestTimeout", 408, "request-timeout", "Request timeout"
 
@@ -190,7 +190,7 @@ class RateLimited(SocialpubError):
 
 
 class HeadersTooLarge(SocialpubError):
-    """It ends the connection, before there is a request (contract 1.19)."""
+    """The response ends the connection, before the request is complete (contract 1.19)."""
 
     code, status, slug, title = "headersTooLarge", 431, "headers-too-large", "Request header fields too large"
 

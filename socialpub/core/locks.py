@@ -172,7 +172,7 @@ class WriteQueueLock:
 
     def _lock(self, fd: int, give_up_at: float) -> bool:
         while not _flock(fd, TRY):
-            # A blocking flock has no timeout, and a stopped process may hold the lock for minutes.
+            # A blocking flock does not have a timeout, and a stopped process may hold the lock for minutes.
             if time.monotonic() >= give_up_at:
                 return False
             time.sleep(self.POLL_SECONDS)
@@ -219,10 +219,10 @@ def remove_if_unlocked(path: Path, still_wanted: Callable[[], bool] = lambda: Fa
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 SLOT_BYTES = 256 * 1024 * 1024
-"""The most that an ordinary photo or a video needs."""
+"""The maximum memory for an ordinary photo or a video."""
 
 POLL_SECONDS = 0.02
-"""A blocking flock has no timeout. Decoding takes a hundred times as long."""
+"""The pause between two tries, because a blocking flock does not have a timeout. Decoding takes much longer."""
 
 
 def in_slots(needed_bytes: int) -> int:
@@ -293,7 +293,7 @@ class MemoryBudget:
         self.kept_for_small = 0 if self.slots == 1 else max(1, self.slots // 4)
 
     async def reserve(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
-        """Wait for a reservation. Raise LockTimeout or OSError. A canceled call keeps no slot."""
+        """Wait for a reservation. Raise LockTimeout or OSError. A canceled call does not keep a slot."""
         reservation, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
         try:
             while not reservation.try_begin():
@@ -331,7 +331,7 @@ class FairSemaphore:
 
     @contextlib.asynccontextmanager
     async def slot(self, key: str, timeout_seconds: float) -> AsyncIterator[None]:
-        """Wait for a slot. Raise LockTimeout. A canceled call keeps no slot."""
+        """Wait for a slot. Raise LockTimeout. A canceled call does not keep a slot."""
         if key not in self._waiting and self._may_begin(key):
             self._running[key] += 1
         else:

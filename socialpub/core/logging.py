@@ -1,7 +1,7 @@
 """Log lines on stderr, for people or as JSON, without secrets.
 
 Message, fields and traceback of every line are redacted when the line is written. Bound fields (`request_id`,
-`post_id`, `delivery_id`) are part of every line inside `bind`, also of lines that libraries write.
+`post_id`, `delivery_id`) are part of every line inside `bind`, including lines that libraries write.
 """
 
 import json
@@ -34,7 +34,7 @@ _bound: ContextVar[Mapping[str, Any]] = ContextVar("socialpub_log_fields", defau
 
 @contextmanager
 def bind(**fields: Any) -> Iterator[None]:
-    """Add `fields` to every line inside, also of libraries and of tasks that start inside."""
+    """Add `fields` to every line inside, including lines of libraries and of tasks that start inside."""
     token = _bound.set({**_bound.get(), **fields})
     try:
         yield
@@ -85,7 +85,7 @@ def _number(level: str) -> int:
 
 
 def get_logger(name: str) -> Logger:
-    """Return the logger of this name. Operators filter logs by the name, so it stays when a file is renamed."""
+    """Return the logger of this name. Operators filter logs by the name, so the name stays when a file is renamed."""
     return Logger(name)
 
 
@@ -126,7 +126,7 @@ class _Formatter(logging.Formatter):
     def text(self, record: logging.LogRecord) -> str:
         try:
             message = record.getMessage()
-        except (TypeError, ValueError):  # a library's arguments do not fit its message
+        except (TypeError, ValueError):  # a library's arguments do not fit the message
             message = str(record.msg)
         return _clean_text(message)
 
@@ -137,7 +137,7 @@ class _Formatter(logging.Formatter):
             parts.append(self.formatException(record.exc_info))
         if record.stack_info:
             parts.append(record.stack_info)
-        # The end of a traceback names the error. Redact before the cut, which could separate a secret from its name.
+        # The end of a traceback contains the error. Redact before the cut, which could separate a secret from its name.
         return redact("\n".join(parts))[-MAX_TEXT:] if parts else None
 
 

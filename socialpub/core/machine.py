@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, MutableMapping
 from pathlib import Path, PurePosixPath
 
 _ASSUMED_BYTES = 2 * 1024**3
-"""The memory if the system does not report it, as outside Linux."""
+"""The assumed memory if the system does not report the memory, as outside Linux."""
 
 
 def memory_bytes(root: Path = Path("/")) -> int:
@@ -43,7 +43,7 @@ def _group_limits(root: Path) -> Iterator[int]:
         group = PurePosixPath(path.lstrip("/"))
         for folder in (group, *group.parents):
             limit = _read(tree / folder / name).strip()
-            if limit.isdecimal():  # "max" is no limit
+            if limit.isdecimal():  # "max" is not a limit
                 yield int(limit)
 
 

@@ -34,7 +34,7 @@ def read_topic(name: str) -> str:
 
 
 def read_image(name: str) -> bytes | None:
-    """Return an image of the manual, or None if there is none of this name."""
+    """Return an image of the manual, or None for an unknown name."""
     return next((file.read_bytes() for file in (FOLDER / IMAGES).iterdir() if file.name == name), None)
 
 
@@ -44,5 +44,5 @@ def anchor(heading: str) -> str:
 
 
 def url(base_url: str, place: str) -> str:
-    """Return the address of a place in the manual that this appliance serves."""
+    """Return the URL of a place in the manual that this appliance serves."""
     return f"{base_url}/manual/{place}"

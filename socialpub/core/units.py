@@ -8,13 +8,13 @@ from datetime import timedelta
 
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 MAX_DURATION = timedelta(days=36500)
-"""A hundred years from now is still a valid date."""
+"""The maximum duration. A hundred years from now is still a valid date."""
 
 _DURATION = re.compile(r"([0-9]{1,12})([smhd])")
 
 
 def parse_duration(text: str) -> timedelta:
-    """Return the duration written as `text`. Raise `ValueError`, which names the accepted form."""
+    """Return the duration written as `text`. Raise `ValueError` with the accepted form."""
     match = _DURATION.fullmatch(text.strip())
     if match is None:
         raise ValueError("must be a whole number and one unit (s, m, h or d), such as 90s, 15m, 24h or 90d")
@@ -30,7 +30,9 @@ def in_words(seconds: float) -> str:
         return f"{round(seconds / UNIT_SECONDS['d'], 1):g} days"
     if seconds >= 2 * UNIT_SECONDS["h"]:
         return f"{round(seconds / UNIT_SECONDS['h'], 1):g} hours"
-    return f"{seconds / UNIT_SECONDS['m']:.0f} minutes" if seconds > 2 * UNIT_SECONDS["m"] else f"{seconds:.0f} seconds"
+    if seconds > 2 * UNIT_SECONDS["m"]:
+        return f"{seconds / UNIT_SECONDS['m']:.0f} minutes"
+    return count(round(seconds), "second", "seconds")
 
 
 def duration(duration: timedelta) -> str:

@@ -18,7 +18,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 from socialpub.core.errors import MAX_ERRORS, FieldError, InvalidRequest
 
 MAX_NAME = 100
-"""Longer names are not compared with known names: no known name is near, and comparing takes time."""
+"""The maximum length of a name for comparison. Comparing takes time, and known names are shorter."""
 
 
 def nearest(key: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
@@ -132,7 +132,7 @@ M = TypeVar("M", bound=BaseModel)
 Path = tuple[str | int, ...]
 
 MAX_SUGGESTIONS = 20
-"""Finding the nearest name takes time, and a request may contain a hundred thousand unknown names."""
+"""The maximum number of suggestions. Finding a name takes time, and a request may contain 100,000 unknown names."""
 
 _TYPES = {
     "string_type": "a string",
@@ -253,7 +253,7 @@ def _known_part(
             if not inner.listed:
                 item = _known_part(root, inner.model, item, (*path, name), below, mistakes)
             elif isinstance(item, list):
-                # Every list of objects has a lower limit, so the rest needs no check.
+                # Every list of objects has a lower limit, so the rest does not need a check.
                 some = [
                     _known_part(root, inner.model, one, (*path, name, at), f"{below}[]", mistakes)
                     for at, one in enumerate(item[:MAX_ERRORS])

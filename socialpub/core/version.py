@@ -18,7 +18,7 @@ UNKNOWN = "0+unknown"
 GIT_SECONDS = 5.0
 
 _RELEASE = re.compile(r'^release = "([^"]+)"$', re.MULTILINE)
-"""A TOML parser would take longer than everything else here."""
+"""The line with the release. A TOML parser would take longer than everything else here."""
 _DESCRIBED = re.compile(r"(?:(?P<tag>.+)-(?P<commits>\d+)-g)?(?P<commit>[0-9a-f]{7,})(?P<dirty>-dirty)?")
 
 
@@ -46,7 +46,7 @@ def read_source(root: Path) -> str:
 def read_release(root: Path) -> str:
     """Return the number of the next release."""
     found = _RELEASE.search((root / "pyproject.toml").read_text("utf-8"))
-    assert found is not None, "pyproject.toml names no release"
+    assert found is not None, "pyproject.toml does not contain a release"
     return found[1]
 
 
@@ -75,8 +75,8 @@ def _git(root: Path, *arguments: str) -> str | None:
     program = shutil.which("git")
     if program is None:
         return None
-    # Variables of socialpub may contain secrets. GIT_DIR and others, which hooks set, name another repository. Without
-    # optional locks, git does not disturb the owner's work.
+    # Variables of socialpub may contain secrets. GIT_DIR and others, which hooks set, refer to another repository.
+    # Without optional locks, git does not disturb the owner's work.
     clean = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     try:
         done = subprocess.run(  # noqa: S603

@@ -16,7 +16,7 @@ RESTORES = "restores"
 """JSON: the instants of all restored backups, oldest restore first. Null: the owner confirmed that no other
 installation has published since."""
 RESUMED_RESTORES = "resumed_restores"
-"""How many of these restores the owner has resumed. Absent: none."""
+"""The number of these restores that the owner has resumed. Absent: none."""
 ORIGINAL_UNTIL = "original_until"
 """The instant of the restored backup. The original installation reports failures up to this instant."""
 RESTORED_KEYS = "restored_keys"
@@ -38,11 +38,11 @@ WORKER = "worker"
 CLOCK = "clock"
 """JSON: the state of the wall clock (`db/clock_jumps.py`)."""
 FAILURES_ALERTED = "failures_told"
-"""The last log entry whose failure the owner was alerted to."""
+"""The last log entry of a failure about which the owner was alerted."""
 WORKER_AWAY = "worker_away"
 """JSON: the last long absence of a worker, with its beginning and end (`ops/notify/messages.py`)."""
 WORKER_ENDED_AT = "worker_ended_at"
-"""When the last worker ended in order. Absent while a worker runs."""
+"""When the last worker ended in order. Absent while a worker is running."""
 HOUSEKEPT_AT = "housekept_at"
 """When housekeeping last ended."""
 READINESS = "readiness"
@@ -57,9 +57,9 @@ SECRET_KEY = "secret_key"  # noqa: S105  a name, no secret
 SECRET_ROTATED_AT = "secret_rotated_at"  # noqa: S105  a name, no secret
 """When `secret.key` was last rotated."""
 FORMER_URL_KEYS = "former_url_keys"
-"""JSON: the sealed URL keys of former `secret.key` files, and until when their URLs are valid."""
+"""JSON: the sealed URL keys of earlier `secret.key` files, and the ends of their URLs' validity."""
 FORMER_SECRET_KEYS = "former_secret_keys"  # noqa: S105  a name, no secret
-"""JSON: the check values of former `secret.key` files."""
+"""JSON: the check values of earlier `secret.key` files."""
 TOKEN_SPACE = "token_space"  # noqa: S105  a name, no secret
 """Random text of the size of two tokens. Its write shows that the disk can store new tokens."""
 PASSWORD = "password"  # noqa: S105  a name, no secret
@@ -117,7 +117,7 @@ def restores(store: Reader) -> list[str | None]:
 def note_restore(tx: Tx, backed_up_at: str) -> None:
     """Record a restore of a backup of this instant. The earliest backup counts until a resume."""
     former = restored_from(tx)
-    known = restores(tx) or ([former] if former else [])  # former versions store no list
+    known = restores(tx) or ([former] if former else [])  # earlier versions do not store a list
     put(tx, RESTORES, json.dumps([*known, backed_up_at]))
     put_earliest(tx, RESTORED_FROM, backed_up_at)
 

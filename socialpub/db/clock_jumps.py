@@ -39,7 +39,7 @@ log = logging.get_logger("socialpub.clock")
 
 @dataclass(frozen=True, slots=True)
 class ClockState:
-    """The stored state of the wall clock. `ahead`: the seconds from the monotonic clock of this `boot` to it."""
+    """The stored state of the wall clock. `ahead`: its lead over the monotonic clock of this `boot` in seconds."""
 
     boot: str
     ahead: float
@@ -48,13 +48,13 @@ class ClockState:
     jumped_at: str | None = None
     """When the last jump was detected, on the clock after the jump."""
     jumped_by: float = 0.0
-    """In seconds. Negative: the clock went back."""
+    """The size of the last jump in seconds. Negative: the clock went back."""
     jumps: tuple[tuple[str, float], ...] = ()
     """The last jumps, oldest first: the instant of the detection and the seconds."""
     drift: float = 0.0
-    """The sum of the jumps of this boot. Negative: the clock is behind the stamps of former boots."""
+    """The sum of the jumps of this boot. Negative: the clock is behind the stamps of earlier boots."""
     booted_at: str | None = None
-    """The first write of this boot, on the clock after the last jump. None: not known."""
+    """The first write of this boot, on the clock after the last jump. None: unknown."""
 
 
 class ClockWatch:
@@ -82,7 +82,7 @@ class ClockWatch:
         drift, booted_at = (known.drift, known.booted_at) if same_boot else (0.0, tx.stamp)
         seen = replace(known, boot=self._clock.boot, ahead=ahead, drift=drift, booted_at=booted_at)
         if abs(jump) >= NOTICED_SECONDS:
-            # A post that was accepted in a former boot is never younger than the clock says.
+            # A post that was accepted in an earlier boot is never younger than the clock says.
             of_former_runs = min(drift + jump, 0.0) - min(drift, 0.0)
             _move_waits(tx, jump, of_former_runs, seen.booted_at or "")
             jumps = (*known.jumps, (tx.stamp, jump))[-REMEMBERED:]
@@ -115,7 +115,7 @@ def total_shift(store: Reader, clock: Clock) -> timedelta:
 
 
 def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
-    """Return the age of a stamp, also if the clock was set since."""
+    """Return the age of a stamp, even if the clock was set since."""
     known, age = load_state(store), (now - parse(written_at)).total_seconds()
     if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
         return age
@@ -138,7 +138,7 @@ def written_before(store: Reader, now: datetime, age: timedelta) -> str:
 
 
 def recent_jump(store: Reader, now: datetime) -> ClockState | None:
-    """Return the last jump of the last day, without jumps of the original of a restored installation."""
+    """Return the last jump of the last day, without jumps of the original installation of a restored database."""
     known = load_state(store)
     if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
         return None
@@ -172,7 +172,7 @@ def _move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -
     direction = "forward" if seconds > 0 else "back"
     tx.after_commit(
         log.warning,
-        f"the clock was set {direction} by {abs(seconds):.0f} seconds, to {tx.stamp}; waits were shifted as well",
+        f"the clock was set {direction} by {abs(seconds):.0f} seconds, to {tx.stamp}, and waits were shifted as well",
     )
 
 

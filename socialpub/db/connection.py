@@ -21,7 +21,7 @@ Value = str | int | float | bytes | None
 Params = Sequence[Value] | Mapping[str, Value]
 
 BATCH_ROWS = 500
-"""The most rows that one write of a clean-up deletes, so that other writes can run between two of them."""
+"""The maximum number of rows that one write of a clean-up deletes, so that other writes can run between two of them."""
 
 SHIFTED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
 """SQL: the stamp in a column, shifted by the parameter that `shift_by` returns."""
@@ -40,8 +40,8 @@ def placeholders(values: Collection[object]) -> str:
 def prepared(_why: str, /) -> Callable[[F], F]:
     """Mark a function with SQL text. Other functions have peewee queries over `db/models.py`.
 
-    `_why` says how often the function runs, or what peewee cannot express. In a file with only such functions,
-    `PREPARED` says it once.
+    `_why` is the frequency of the function, or a limit of peewee. A file with only such functions has `PREPARED`
+    instead.
     """
     return lambda function: function
 
@@ -112,7 +112,7 @@ class Reader:
         return self.first(model.select().where(model._meta.primary_key == row_id))
 
     def has_table(self, model: type[Model]) -> bool:
-        """Return whether the schema has this table, which a database of a former version may not have."""
+        """Return whether the schema has this table, which a database of an earlier version may not have."""
         return self.connection.execute(_HAS_TABLE, (model._meta.table_name,)).fetchone() is not None
 
     def data_version(self) -> int:
@@ -163,11 +163,11 @@ class Tx(Reader):
         self.run(model.update(**columns).where(model._meta.primary_key == row_id))
 
     def delete(self, model: type[Model], *conditions: Any) -> int:
-        """Delete the rows that meet these conditions. Return how many."""
+        """Delete the rows that meet these conditions. Return their number."""
         return int(self.run(model.delete().where(*conditions) if conditions else model.delete()))
 
     def delete_batch(self, model: type[Model], *conditions: Any) -> int:
-        """Delete at most `BATCH_ROWS` rows that meet these conditions. Return how many."""
+        """Delete at most `BATCH_ROWS` rows that meet these conditions. Return their number."""
         key = model._meta.get_primary_keys()  # type: ignore[no-untyped-call]  # peewee's
         return self.delete(model, Tuple(*key).in_(model.select(*key).where(*conditions).limit(BATCH_ROWS)))
 

@@ -38,7 +38,7 @@ _PRAGMAS = {
     "cache_size": -4000,
 }
 _NEW_FILE_PRAGMAS = {"auto_vacuum": "incremental"}
-"""SQLite accepts these only before the first write."""
+"""Settings that SQLite accepts only before the first write."""
 REPLICATED_LOG_PAGES = 100_000
 """Litestream reads the log and then checkpoints it, at 1,000 pages and, by force, at 121,359. If socialpub did so
 earlier, Litestream would copy the whole database. Without Litestream, socialpub does so at this number (400 MB)."""
@@ -162,10 +162,10 @@ def ensure_instance_id(db: Database) -> str:
 
 
 STEP_PAGES = 250
-"""1 MB, in one write of about 20 ms."""
+"""The number of pages that one write releases: 1 MB in about 20 ms."""
 MANY_FREE_BYTES = 32 * 1024 * 1024
 MANY_FREE_SHARE = 0.1
-"""Fewer free pages than both limits stay for new rows."""
+"""The limits below which free pages stay for new rows."""
 _INCREMENTAL = 2
 
 
@@ -174,7 +174,7 @@ class DatabasePages:
     size_bytes: int
     free_bytes: int
     in_steps: bool
-    """Whether free pages can be released while the appliance runs."""
+    """Whether free pages can be released while the appliance is running."""
 
     @property
     def many_free(self) -> bool:
@@ -227,7 +227,7 @@ class _Call:
     future: "Future[Any] | asyncio.Future[Any]"
     loop: asyncio.AbstractEventLoop | None
     actor: str = field(default_factory=actor.current)
-    """Taken from the caller: the writer's thread has no entry point."""
+    """The caller's actor, because the writer's thread does not have an entry point."""
     result: Any = None
     error: BaseException | None = None
     tx: Tx | None = None
@@ -319,7 +319,7 @@ class Writer:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 self._queue_lock.release()
-        except BaseException as error:  # no write may end the writer's thread
+        except BaseException as error:  # a write must never end the writer's thread
             _fail(calls, errors.as_unavailable(error) if isinstance(error, sqlite3.Error) else error)
             return
         for tx in (clock_tx, *(call.tx for call in calls if call.error is None and call.tx is not None)):

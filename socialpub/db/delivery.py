@@ -19,7 +19,7 @@ class Progress:
     deaths: int = 0
     """The number of consecutive processes that died during the next step."""
     stopped: bool = False
-    """The owner stopped the delivery: no further call is made, but sent calls are read back."""
+    """The owner stopped the delivery: further calls are not made, but sent calls are read back."""
     reconnected_at: str | None = None
     """When a wait for a reconnection ended. `give_up_after` begins at this instant."""
     again: dict[str, int] = field(default_factory=dict)
@@ -58,12 +58,12 @@ class Delivery:
     memo: dict[str, Any]
     progress: Progress
     committed_at: str | None
-    """Set before the first commit is sent, and cleared when the commit certainly did not happen."""
+    """Set before the first commit is sent, and cleared when the commit definitely did not happen."""
     content_key: str
     scheduled_at: str | None
     """The owner's time. None: the post is published at once."""
     first_endpoint: str | None = None
-    """The endpoint of the first step, for a delivery without a plan. None: not known before the claim."""
+    """The endpoint of the first step, for a delivery without a plan. None: unknown before the claim."""
 
     COLUMNS: ClassVar[str] = (
         "id, post_id, profile_id, provider, account_id, state, options, due_at, run_at, started_at, owner, plan, step, "
@@ -81,7 +81,7 @@ class Delivery:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the next run. For a delivery that waits for a reconnection, its former phase."""
+        """The phase of the next run. For a delivery that waits for a reconnection, its previous phase."""
         phase = self.progress.phase
         return phase.resumes if isinstance(phase, WaitingForReconnect) else phase
 

@@ -1,4 +1,4 @@
-"""The running processes. A row names its process and is free when that process has ended.
+"""The running processes. A row contains the name of its process and is free when that process has ended.
 
 A process is alive while the kernel holds its lock file.
 """
@@ -36,7 +36,7 @@ class ProcessLock:
         self._lock = _create_locked(folder / f"{name}.lock")
 
     def is_alive(self, name: str) -> bool:
-        """Return whether the process that a row names is alive. A stopped or suspended process is alive."""
+        """Return whether the process of a row is alive. A stopped or suspended process is alive."""
         if name == self.name:
             return True
         # A row of a foreign database may contain any name, and this method removes files.
@@ -86,7 +86,7 @@ class ProcessLock:
         return found
 
     def mark_stopping(self) -> None:
-        """Note that this process ends in order, so none of its rows caused its end. A signal handler may call this."""
+        """Note that this process ends in order, so its rows did not cause its end. A signal handler may call this."""
         self._lock.write(_STOPPING)
 
     def ended_in_order(self, name: str) -> bool:

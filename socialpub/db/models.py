@@ -194,7 +194,7 @@ class DeliveryRow(TableRow):
     turn_at = TextField(null=True, constraints=_COMPUTED)
     content_refused = IntegerField(constraints=_ZERO)
     phase = TextField(null=True, constraints=_COMPUTED)
-    """A `PhaseName`. For a delivery that waits for a reconnection, its former phase."""
+    """A `PhaseName`. For a delivery that waits for a reconnection, its previous phase."""
     next_scope = TextField(null=True, constraints=_COMPUTED)
     """The scope of holds of the next step."""
     waits_on = TextField(null=True, constraints=_COMPUTED)
@@ -492,13 +492,13 @@ class NotificationRow(TableRow):
 class NotificationServiceRow(KeyedRow):
     id = TextField(primary_key=True)
     name = TextField()
-    """Scheme and host of the address."""
+    """The scheme and the host of the service's URL."""
     sent_through = IntegerField()
     """The id of the last message that was sent to the service."""
     sent_at = TextField(null=True)
     failing_since = TextField(null=True)
     tries = IntegerField(constraints=_ZERO)
-    """Failed tries of the next message."""
+    """The number of failed tries of the next message."""
     next_at = TextField(null=True)
     failure = TextField(null=True)
     """Why the last try failed."""
@@ -507,7 +507,7 @@ class NotificationServiceRow(KeyedRow):
     failed = IntegerField(constraints=_ZERO)
     """The number of failed tries."""
     waiting: int
-    """The number of messages that were not sent yet. It is not a column: `notifications.services` counts."""
+    """The number of messages that were not sent yet. Not a column: `notifications.services` counts the messages."""
 
 
 class NotifyAddressRow(KeyedRow):
@@ -533,7 +533,7 @@ class ToldCauseRow(KeyedRow):
     ended_at = TextField(null=True)
     """When the problem ended."""
     returns = IntegerField()
-    """How often the problem returned within a day. Each return delays the next alert."""
+    """The number of returns of the problem within a day. Each return delays the next alert."""
     held_back = Flag()
 
 

@@ -22,7 +22,9 @@ from socialpub.db.tables import delivery_rows
 def lost_key_hint() -> str:
     """Return the hint for a database whose key is lost."""
     new = commands.line("init", "--new-secret")
-    return f"If that key is lost, move this key to another folder and run `{new}`. The command lists what is lost."
+    return (
+        f"If the other key is lost, move this key to another folder and run `{new}`. The command lists the lost data."
+    )
 
 
 def check_key(connection: sqlite3.Connection, secrets: Secrets) -> None:
@@ -69,12 +71,12 @@ def finish_rotation(key_file: Path, database: Path, run_dir: Path) -> None:
         except (OSError, sqlite3.Error) as error:
             raise OperatorError(
                 f"A change of {key_file} was interrupted and cannot be finished: {error}.",
-                f"Check the disk and the owner of the folder. Keep {following}: the database may already use it.",
+                f"Check the disk and the owner of the folder. Keep {following}: the database may already use this key.",
             ) from error
 
 
 def _bound_since(database: Path, key_file: Path) -> str | None:
-    """Return since when the database belongs to this key. None: the database belongs to another key."""
+    """Return the instant since which the database belongs to this key. None: the database belongs to another key."""
     if not database.exists():
         return None
     with closing(sqlite3.connect(database)) as connection:
@@ -85,7 +87,7 @@ def _bound_since(database: Path, key_file: Path) -> str | None:
 
 
 def swap_key_files(key_file: Path, at: str) -> Path:
-    """Replace the key by the next key. Return the file of the former key. `at` is the instant of the change."""
+    """Replace the key by the next key. Return the file of the previous key. `at` is the instant of the change."""
     former = key_file.with_name(f"{key_file.name}.until-{at.replace(':', '').replace('-', '')}")
     if key_file.exists():
         former.unlink(missing_ok=True)  # an incomplete file of an interrupted change
@@ -110,7 +112,7 @@ def note_former_key(tx: Tx) -> None:
 
 
 def own_keys(reader: Reader, secrets: Secrets) -> set[str]:
-    """Return the check values of this installation's current and former keys."""
+    """Return the check values of this installation's current and earlier keys."""
     return {secrets.check_value, *_former_keys(reader)}
 
 
@@ -133,7 +135,7 @@ def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
     delivery_rows.reseal(tx, reseal)
 
 
-# --- signed URLs of former keys --------------------------------------------------------------------------------------
+# --- signed URLs of earlier keys -------------------------------------------------------------------------------------
 
 
 def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
@@ -145,7 +147,7 @@ def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
 
 
 def accept_former_urls(reader: Reader, secrets: Secrets) -> None:
-    """Accept signed URLs of former keys until they expire."""
+    """Accept signed URLs of earlier keys until the URLs expire."""
     for key, until in _former(reader, secrets):
         secrets.accept_urls(key, until)
 

@@ -36,16 +36,16 @@ class State(StrEnum):
     """The delivery waits for `run_at`: its time, a retry, or a wait of a network. A claim or a cancel ends this."""
 
     RUNNING = "running"
-    """A process runs a step. This state ends when the step settles, or when another process finds this process dead."""
+    """A process is running a step. This state ends when the step settles or the process is found dead."""
 
     PUBLISHED = "published"
-    """Exactly one post is public. Final; `url` and `providerPostId` may follow later."""
+    """Exactly one post is public. Final. `url` and `providerPostId` may follow later."""
 
     FAILED = "failed"
-    """It is certain that nothing was published. Final."""
+    """The post was definitely not published. Final."""
 
     UNCONFIRMED = "unconfirmed"
-    """The post may be public, and the network cannot confirm it. Final; the API reports `failed` with a message."""
+    """The post may be public, and the network cannot confirm the post. Final. In the API: `failed` with a message."""
 
     CANCELED = "canceled"
     """The post was canceled before the delivery ran. Final."""
@@ -138,7 +138,7 @@ class Phase(_Absent):
     may_be_public: ClassVar[bool] = False
     """A call that publishes may have reached the network."""
     inherited: ClassVar[bool] = False
-    """The delivery comes from a restored backup, so another installation may have published it."""
+    """The delivery comes from a restored backup, so another installation may have published the post."""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON of this phase, without empty fields."""
@@ -151,7 +151,7 @@ class Phase(_Absent):
 
 @dataclass(frozen=True, slots=True)
 class Preparing(Phase):
-    """The steps before the commit run. Nothing is public."""
+    """The steps before the commit are running. Nothing is public."""
 
     name = PhaseName.PREPARING
 
@@ -167,7 +167,7 @@ class Committing(Phase):
 
 @dataclass(frozen=True, slots=True)
 class Processing(Phase):
-    """The network accepted the call and processes the post. The steps after the commit poll the result."""
+    """The network accepted the call and is processing the post. The steps after the commit poll the result."""
 
     name = PhaseName.PROCESSING
     may_be_public = True
@@ -175,7 +175,7 @@ class Processing(Phase):
     since: str | None = None
     dated_since: str | None = None
     message: str | None = None
-    """The error message of a closed delivery, which makes no further call."""
+    """The error message of a closed delivery, which does not make further calls."""
 
 
 # --- a call has an unknown outcome -----------------------------------------------------------------------------------
@@ -187,9 +187,9 @@ class UnknownOutcome(Phase):
 
     may_be_public = True
     commits: int
-    """How many calls had an unknown outcome."""
+    """The number of calls with an unknown outcome."""
     why: str
-    """Why the outcome is unknown."""
+    """The reason why the outcome is unknown."""
     since: str
     """When the first of these calls was announced. Read-backs search the account from this instant on."""
     dated_since: str | None = None
@@ -232,7 +232,7 @@ class Confirming(UnknownOutcome):
 
 @dataclass(frozen=True, slots=True)
 class Closing(UnknownOutcome):
-    """No further call is made. After a last round of read-backs, the delivery ends."""
+    """Further calls are not made. After a last round of read-backs, the delivery ends."""
 
     name = PhaseName.CLOSING
     reads_back = True
@@ -242,7 +242,7 @@ class Closing(UnknownOutcome):
     read_back_seconds: float = 0.0
 
 
-# --- another installation may have published it ----------------------------------------------------------------------
+# --- another installation may have published the post ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +255,7 @@ class Inherited(Phase):
     since: str = ""
     """The instant of the backup. Read-backs search the account from this instant on."""
     earlier: tuple[dict[str, Any], ...] = ()
-    """Former versions that the other installation may have published: body, media (ids and alt), options."""
+    """Earlier versions that the other installation may have published: body, media (ids and alt), options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ class ConfirmingInherited(Inherited):
 
 @dataclass(frozen=True, slots=True)
 class ReadingBackInherited(Phase):
-    """The delivery comes from a backup and was due before the resume. It is read back and never sent."""
+    """The delivery comes from a backup and was due before the resume. The delivery is read back and never sent."""
 
     name = PhaseName.READING_BACK_INHERITED
     reads_back = True
@@ -286,7 +286,7 @@ class ReadingBackInherited(Phase):
 
 @dataclass(frozen=True, slots=True)
 class ProcessingInherited(Phase):
-    """The network processes a post that another installation may also have sent. The delivery repeats no step."""
+    """The network is processing a post that another installation may have sent. The delivery does not repeat steps."""
 
     name = PhaseName.PROCESSING_INHERITED
     may_be_public = True
@@ -301,7 +301,7 @@ class ProcessingInherited(Phase):
 
 @dataclass(frozen=True, slots=True)
 class WaitingForReconnect(Phase):
-    """The owner must connect the account again. Then the delivery continues in its former phase."""
+    """The owner must connect the account again. Then the delivery continues in its previous phase."""
 
     name = PhaseName.WAITING_FOR_RECONNECT
     resumes: Phase = Preparing()

@@ -47,7 +47,7 @@ def list_unknown(applied: Iterable[str]) -> list[str]:
 def describe_newer(what: str, unknown: Iterable[str], made_by: str = upgrade_backups.FIRST_VERSION) -> str:
     """Return the sentence for a database with unknown migrations. `made_by` is the newer version."""
     newer = "a newer socialpub" if made_by == upgrade_backups.FIRST_VERSION else f"a newer socialpub, {made_by}"
-    return f"{what} was made by {newer}: {version.current()} does not know its migrations {', '.join(unknown)}."
+    return f"{what} was made by {newer}: {version.current()} does not know the migrations {', '.join(unknown)}."
 
 
 def list_missing(applied: Iterable[str]) -> list[str]:
@@ -65,7 +65,7 @@ def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now
     """Back up the database and apply the missing migrations. Return their names. Call this inside `exclusive`.
 
     Each migration is one transaction. Migrations may call the SQL function `reseal` (`Secrets.reseal`). Raise
-    OperatorError for a newer database, and while a process of a former version runs.
+    OperatorError for a newer database, and while a process of an earlier version is running.
     """
     connection = database.connection()  # type: ignore[no-untyped-call]
     connection.create_function("reseal", 4, secrets.reseal)
@@ -93,8 +93,8 @@ def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now
         except (PeeweeException, sqlite3.Error) as error:
             raise OperatorError(
                 f"The upgrade of the database failed: {error}.",
-                "The failed migration was undone. Check the disk and start again. To return to the former version, run "
-                f"`{commands.line('restore', str(backup.path))}`, then install {backup.version} again.",
+                "The failed migration was undone. Check the disk and start again. To return to the previous version, "
+                f"run `{commands.line('restore', str(backup.path))}`, then install {backup.version} again.",
             ) from error
     appliance_state.put(connection, appliance_state.VERSION, version.current())
     log.info(
@@ -108,11 +108,11 @@ def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now
 
 
 def _refuse_former_processes(run_dir: Path) -> None:
-    # A former process would read the new schema: a token that it cannot decrypt would make a post fail.
+    # A process of an earlier version would read the new schema: a token that it cannot decrypt would make a post fail.
     names = living_processes(run_dir / "owners")
     if names:
         raise OperatorError(
-            f"A process of a former version still runs: {', '.join(names)}.",
+            f"A process of an earlier version is still running: {', '.join(names)}.",
             f"{commands.here().restart()}. The upgrade begins when that process has ended.",
         )
 

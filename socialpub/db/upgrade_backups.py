@@ -28,7 +28,7 @@ FIRST_VERSION = "1.0.0"
 _TO = "-to-"
 _VERSION = re.compile(r"[0-9a-z][0-9a-z.+]{0,99}")
 LARGE_BYTES = 64 << 20
-"""Copying more than this takes seconds, so the log shows the progress."""
+"""The size above which the log shows the progress, because copying takes seconds."""
 
 log = logging.get_logger("socialpub.upgrade")
 
@@ -127,7 +127,7 @@ def _check_space(connection: sqlite3.Connection, database: Path) -> None:
         raise OperatorError(
             f"The upgrade of the database needs {units.size(needed)} in {database.parent}, half of it for a backup. "
             f"{units.size(free)} are free, so {units.size(needed - free)} are missing.",
-            "Nothing was changed, and the former version still works. Free some space and start again. "
+            "Nothing was changed, and the previous version still works. Free some space and start again. "
             f"You can remove backups of earlier upgrades in {backup_folder(database)}.",
         )
 

@@ -1,8 +1,8 @@
 """The media folder: storage keys, incoming files, stored files, and the removal of orphans.
 
 A key may come from a foreign database, so an invalid key leads to a file in the media folder that never exists. Bytes
-arrive under a temporary name, are flushed and then renamed. The file stays locked until a row names it, so a file
-without a lock and without a row is an orphan.
+arrive under a temporary name, are flushed and then renamed. The file stays locked until a row contains the key, so a
+file without a lock and without a row is an orphan.
 """
 
 import errno
@@ -117,7 +117,7 @@ class IncomingFile:
                 raise as_unavailable(error) from error
 
     def record(self) -> None:
-        """Keep the file, because a committed row names it."""
+        """Keep the file, because a committed row contains the key."""
         self._recorded = True
 
     def __enter__(self) -> "IncomingFile":
@@ -125,11 +125,11 @@ class IncomingFile:
 
     def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         # After a cancellation, the write of the row may still happen. Only the lock is released, so the file becomes an
-        # orphan if no row names it.
+        # orphan if no row contains the key.
         self.close(remove=kind is None or issubclass(kind, Exception))
 
     def close(self, *, remove: bool = True) -> None:
-        """Release the lock, and remove the file if no row names it."""
+        """Release the lock, and remove the file if no row contains the key."""
         with self._lock:  # `keep` may still run on another thread
             if self._fd < 0:
                 return
@@ -149,7 +149,7 @@ class IncomingFile:
 log = logging.get_logger("socialpub.files")
 
 Recorded = Callable[[list[str]], Iterable[str]]
-"""Returns the storage keys among these that rows name."""
+"""Returns the storage keys among these that rows contain."""
 
 MAX_PUTS = 2
 """Simultaneous transfers of one artifact: a repeated transfer next to a transfer that hangs."""
@@ -166,8 +166,8 @@ class StoredFile:
     def read_cached(self, offset: int, length: int) -> bytes | None:
         """Return up to `length` bytes if they are in memory, otherwise None: use `read`, which waits for the disk.
 
-        The event loop then needs no thread. In a measurement, this served 1.4 times as many files of 100 kB per second
-        of processor time, and 1.7 to 2 times as many files of 150 MB.
+        The event loop then does not need a thread. In a measurement, this served 1.4 times as many files of 100 kB per
+        second of processor time, and 1.7 to 2 times as many files of 150 MB.
         """
         if _NOWAIT is None:
             return None
@@ -248,7 +248,7 @@ class Files:
                 raise PermissionError(errno.EACCES, os.strerror(errno.EACCES)) from None
 
     def remove_orphans(self, recorded: Recorded) -> int:
-        """Remove files without a lock and without a row. Return how many. Foreign files stay."""
+        """Remove files without a lock and without a row. Return their number. Foreign files stay."""
         removed = 0
         for suffix in (PART_SUFFIX, reservations.RESERVATION_SUFFIX):
             removed += sum(locks.remove_if_unlocked(left) for left in self._incoming.glob(f"*{suffix}"))
@@ -262,7 +262,7 @@ class Files:
         for folder in sorted(self.root.iterdir()):
             if len(folder.name) != 2 or not folder.is_dir():
                 continue
-            names = [f"{folder.name}/{name}" for name in os.listdir(folder)]  # noqa: PTH208  # names are all we need
+            names = [f"{folder.name}/{name}" for name in os.listdir(folder)]  # noqa: PTH208  # only names are needed
             names = [name for name in names if is_storage_key(name)]
             for start in range(0, len(names), 500):
                 yield names[start : start + 500]

@@ -43,7 +43,7 @@ class FitLimits:
     max_height: int | None = None
     max_short_side: int | None = None
     rewrite: bool = False
-    """Rewrite also an image that fits: only pixels and color profile stay."""
+    """Rewrite even an image that fits: only the pixels and the color profile stay."""
 
     def scale(self, width: int, height: int) -> float:
         """Return the factor, at most 1, that brings these sides within the limits."""
@@ -91,7 +91,7 @@ def canonical_type(mime_type: str) -> str | None:
 
 
 def is_undeclared(mime_type: str) -> bool:
-    """Return whether this type says nothing about the file, so that only its content counts."""
+    """Return whether this type does not describe the file, so that only the content counts."""
     return mime_type in ("", "application/octet-stream")
 
 

@@ -53,7 +53,7 @@ class Content:
     option_files: Mapping[str, MediaFile] = field(default_factory=dict)
     """The verified artifacts that options name, by id, without those whose files were removed."""
     served_from: str | None = None
-    """The address from which networks fetch media; None: unknown."""
+    """The URL from which networks fetch media. None: unknown."""
 
     @property
     def has_video(self) -> bool:
@@ -107,7 +107,7 @@ def codec_name(codec: str) -> str:
 Memo = dict[str, Any]
 """A delivery's state between steps: JSON without secrets. `notes` has sentences for the owner."""
 LABELS = "labels"
-"""In the memo: the network's names for the values of options, by option key."""
+"""The key in the memo for the network's names of option values, by option key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Run the same step again in `seconds`. Waiting is no failure. `reason` is shown ("X is processing the video")."""
+    """Run the same step again in `seconds`, without a failure. `reason` is shown ("X is processing the video")."""
 
     seconds: float
     reason: str
@@ -176,7 +176,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Nothing was posted, for certain. `message` says what to change. `reauth`: the owner must connect again.
+    """Definitely nothing was posted. `message` says what to change. `reauth`: the owner must connect again.
 
     `rest_seconds`: pause this profile for that long (a suspended or restricted account). `verdict`: the network
     reported that this post failed. A refusal from a poll after the commit counts only as a verdict. `content`: the
@@ -262,13 +262,13 @@ class CallTrace:
     request_id: str | None = None
     code: str | None = None
     message: str | None = None
-    """Shown with a successful step; never a secret."""
+    """Shown with a successful step. Never a secret."""
     answered: bool = False
-    """Whether any call was answered; set by the engine."""
+    """Whether the network answered a call. The engine sets this."""
     grant: bytes | None = field(default=None, repr=False)
-    """The sealed access token of these calls; set by the engine."""
+    """The sealed access token of these calls. The engine sets this."""
     started_at: str | None = None
-    """When the run began; set by the engine."""
+    """When the run began. The engine sets this."""
 
 
 def _not_given(_: object) -> str:
@@ -304,14 +304,14 @@ class Job:
     unknown_before: bool = False
     """An earlier run of the commit had an unknown outcome. A "duplicate" response then suggests that it succeeded."""
     public_url: Callable[[MediaFile], str] = field(default=_not_given, repr=False)
-    """Returns a signed address from which the network can fetch this original or fitted file. The address is a secret:
-    it is created for each call and never stored."""
+    """Returns a signed URL from which the network can fetch this original or fitted file. The URL is a secret: it is
+    created for each call and never stored."""
     seal: Callable[[str], str] = field(default=_not_given, repr=False)
-    """Encrypts a secret for the memo (a signed upload address)."""
+    """Encrypts a secret for the memo (a signed upload URL)."""
     open: Callable[[str], str] = field(default=_not_given, repr=False)
     """Decrypts the result of `seal`."""
     times_back: Mapping[str, int] = field(default_factory=dict)
-    """How often this delivery went back to an earlier step, by reason."""
+    """The number of returns of this delivery to an earlier step, by reason."""
     trace: CallTrace = field(default_factory=CallTrace)
 
     def times(self, reason: str) -> int:
@@ -326,9 +326,9 @@ class Unfit(Exception):
     """No version of this file is within the limits. The message names the limit and the value."""
 
 
-# --- upload addresses ------------------------------------------------------------------------------------------------
+# --- upload URLs -----------------------------------------------------------------------------------------------------
 #
-# The network names the address at run time, and the owner lists the hosts. The address is a credential: messages show
+# The network returns the URL at run time, and the owner lists the hosts. The URL is a credential: messages show
 # only its host and port.
 
 UPLOAD_ADDRESS = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(?:[/?][!-~]*)?")
@@ -338,7 +338,7 @@ DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
 def refuse_upload_address(address: str, section: NetworkSection, name: str, label: str) -> Held | None:
-    """Return a hold on all uploads to this network when this address is not allowed; None when it is.
+    """Return a hold on all uploads to this network when this URL is not allowed, otherwise None.
 
     A simulated network may use plain http and another port, but only those of its `api_url`.
     """
@@ -350,14 +350,14 @@ def _upload_address_fault(address: str, section: NetworkSection, name: str, labe
     match = UPLOAD_ADDRESS.fullmatch(address)
     if match is None:
         return (
-            f"{label} returned an upload address that is not a plain https address. socialpub sent nothing to it. If "
+            f"{label} returned an upload URL that is not a plain https URL. socialpub sent nothing to it. If "
             "this continues, report a bug in socialpub."
         )
     scheme, host, port = match[1], match[2], int(match[3] or DEFAULT_PORTS[match[1]])
     own = urlsplit(section.api_url)
     if scheme != "https" and not scheme == own.scheme == "http":
         return (
-            f"{label} returned an upload address at {host} without https. socialpub sent nothing to it. If this "
+            f"{label} returned an upload URL at {host} without https. socialpub sent nothing to it. If this "
             "continues, report a bug in socialpub."
         )
     if not section.allows_upload_host(host):
@@ -397,7 +397,7 @@ class Provider(ABC):
 
     @abstractmethod
     def account_url(self, username: str | None) -> str:
-        """Return the account's public page, or the network's front page without a name."""
+        """Return the URL of the account's public page, or of the network's front page without a name."""
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[options.Options, list[FieldError]]:
         """Return canonical options, and an error for each wrong option."""
@@ -409,7 +409,7 @@ class Provider(ABC):
 
     @abstractmethod
     def check(self, content: Content, options: Mapping[str, Any], account: Account, /) -> list[FieldError]:
-        """Return an error for each fault of this post that the network would refuse. Pure."""
+        """Return an error for each fault because of which the network would refuse this post. Pure."""
 
     @abstractmethod
     def notes(self, content: Content, options: Mapping[str, Any], account: Account | None = None, /) -> list[str]:
@@ -424,7 +424,7 @@ class Provider(ABC):
         return []
 
     def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
-        """Return the network's restrictions of this app, or of a post with the options `chosen`; None: none."""
+        """Return the network's restrictions of this app, or of a post with the options `chosen`, or None."""
         return None
 
     @abstractmethod
@@ -439,5 +439,5 @@ class Provider(ABC):
     def recover(self, job: Job) -> Readback | CannotTell | Done:
         """Read the account once after an unknown commit. Raises `ProviderError` without a readable response.
 
-        `Done`: the commit certainly arrived, and the steps after it show the outcome.
+        `Done`: the commit definitely arrived, and the steps after it show the outcome.
         """

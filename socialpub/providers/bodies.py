@@ -134,7 +134,7 @@ def build(
     multipart: Multipart | None = None,
     content: bytes | FileBody | None = None,
 ) -> Body | None:
-    """Return the body of a request; None without content. Raises FileNotFoundError when a file is missing."""
+    """Return the body of a request, or None without content. Raises FileNotFoundError when a file is missing."""
     if sum(given is not None for given in (json, form, multipart, content)) > 1:
         raise ValueError("a request has one body: json, form, multipart or content")
     if json is not None:

@@ -22,7 +22,7 @@ from socialpub.providers.responses import (
 )
 
 NOT_4XX = frozenset(range(1000)) - frozenset(range(400, 500))
-"""Statuses that are no refusal."""
+"""Statuses that are not a refusal."""
 
 
 class Action(StrEnum):
@@ -33,7 +33,7 @@ class Action(StrEnum):
     HOLD_APP = "hold-app"
     WAIT = "wait"
     RESTART = "restart"
-    """The network suggests one new try."""
+    """The network suggests another try."""
     NO_ANSWER = "no-answer"
     """The call may have had its effect."""
 
@@ -41,11 +41,11 @@ class Action(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ErrorBody:
     message: str
-    """The message for people, with possible tokens masked; `""` when there is none."""
+    """The message for people, with possible tokens masked. `""`: no message."""
     code: str | None = None
     """The network's code, for display."""
     codes: Set[int | str] = frozenset()
-    """Every number and name, as rows name them."""
+    """Every number and name, in the form of the rows."""
     texts: tuple[str, ...] = field(default=(), repr=False)
     """Every sentence, lower case. May quote the request."""
     request_id: str | None = None
@@ -70,13 +70,13 @@ class ErrorRow:
     action: Action = Action.REFUSE
     reason: Reason = Reason.OTHER
     wait_seconds: float | None = None
-    """How long `WAIT` or `RESTART` waits; None: the wait that the response names."""
+    """How long `WAIT` or `RESTART` waits; None: the wait in the response."""
     rest_seconds: float = 0.0
     """How long the account is paused."""
     steps: Set[str] = frozenset()
     """`WAIT`: the steps of this account that wait with the refused step."""
     more: Callable[[], str] | None = None
-    """Further advice that depends on this host."""
+    """Additional advice that depends on this host."""
     content: bool = True
     """`REFUSE`: the network refuses the post itself. False: it may accept the same post later."""
 
@@ -103,7 +103,7 @@ class ErrorTable:
     """For a refusal without a row."""
     read: Callable[[HttpResponse], ErrorBody]
     wait_seconds: Callable[[HttpResponse, ErrorBody, datetime | None], float | None]
-    """Returns the wait that the response names, from a given time; None when it names none."""
+    """Returns the wait in the response, from a given time. None: the response does not contain a wait."""
     message: Callable[[ErrorRow, int, ErrorBody, float | None], str]
     """Returns the message for the owner from the row, the status, the body and the wait."""
     request_id_header: str = ""
@@ -116,7 +116,7 @@ class ErrorTable:
         return response
 
     def classify(self, response: HttpResponse, *, now: datetime | None = None) -> Rejected:
-        """Return the refusal that a failed call means for its post. A caller without a post raises it.
+        """Return the refusal that a failed call means for its post. A caller without a post raises the refusal.
 
         Raises `AuthExpired`, `Throttled`, `AppRefused`, and `NoAnswer` for a response in another form.
         """

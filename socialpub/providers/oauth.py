@@ -1,4 +1,4 @@
-"""OAuth at a network: consent, exchange, refresh, revocation, and the accepted redirect addresses.
+"""OAuth at a network: consent, exchange, refresh, revocation, and the accepted redirect URLs.
 
 None means that the network did not report the value. An absent refresh token never overwrites a stored one.
 """
@@ -34,7 +34,7 @@ class Tokens:
 
 
 def read_tokens(found: Mapping[str, Any], refresh_expires_in: str = "refresh_expires_in") -> Tokens | None:
-    """Return the tokens of a response; None without an access token. Spaces or commas separate its scopes."""
+    """Return the tokens of a response, or None without an access token. Spaces or commas separate its scopes."""
     access_token, scope = text_at(found, "access_token"), text_at(found, "scope")
     if access_token is None:
         return None
@@ -51,12 +51,12 @@ def pkce_challenge(verifier: str) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(verifier.encode()).digest()).decode().rstrip("=")
 
 
-# --- redirect addresses ----------------------------------------------------------------------------------------------
+# --- redirect URLs ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RedirectRow:
-    """One kind of redirect address that a network accepts, with source and date."""
+    """A kind of redirect URL that a network accepts, with the source and the date."""
 
     accepts: str
     """The end of the sentence "X accepts …"."""
@@ -65,12 +65,12 @@ class RedirectRow:
     read_on: str
     """The month or day of the source."""
     hosts: tuple[str, ...] = ()
-    """The only hosts; empty: any host. A remedy suggests the first."""
+    """The only hosts. Empty: any host. A remedy suggests the first."""
     other_hosts: tuple[str, ...] = ()
     """Excluded hosts."""
     needs_port: bool = False
     app: str = ""
-    """The kind of app to register for such an address, if the network has several."""
+    """The kind of app to register for such a URL, if the network has several."""
 
     def fits(self, parts: SplitResult) -> bool:
         host = parts.hostname or ""
@@ -84,7 +84,7 @@ class RedirectRow:
 
 @dataclass(frozen=True, slots=True)
 class RedirectRules:
-    """The redirect addresses of one network. The first matching row counts. Others are undocumented or refused."""
+    """The redirect URLs that one network accepts. The first matching row counts. Others are undocumented or refused."""
 
     rows: Sequence[RedirectRow]
     query_allowed: bool = True
@@ -99,7 +99,7 @@ class RedirectRules:
         return next((row for row in self.rows if row.fits(parts)), None)
 
     def local(self, port: int, path: str) -> str | None:
-        """Return an accepted address of the host where the browser runs; None when no row names such a host."""
+        """Return an accepted URL on the host of the browser, or None if the rows do not contain such a host."""
         row = next((row for row in self.rows if row.hosts), None)
         return None if row is None else f"http://{row.hosts[0]}:{port}{path}"
 
@@ -135,7 +135,7 @@ class OAuth(ABC):
         """Return the consent page for one connection. `verifier` is for PKCE, with 43 to 128 characters."""
 
     def exchange(self, http: Http, code: str, redirect_uri: str, verifier: str) -> Tokens:
-        """Exchange the code of a consent for tokens. `redirect_uri` is the address of the consent."""
+        """Exchange the code of a consent for tokens. `redirect_uri` is the redirect URL of the consent."""
         fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
         return self._request_tokens(http, {**fields, **self._exchange_fields(verifier)})
 
@@ -152,7 +152,7 @@ class OAuth(ABC):
         """Revoke the tokens. A token that the network no longer knows counts as revoked."""
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
-        """Return a sentence for each missing scope; empty when the scopes are unknown."""
+        """Return a sentence for each missing scope. Return nothing if the scopes are unknown."""
         return [sentence for scope, sentence in self._wanted_scopes().items() if scopes and scope not in scopes]
 
     @abstractmethod

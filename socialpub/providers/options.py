@@ -1,7 +1,7 @@
 """The options of a post: one table per network, one reader for all.
 
-The reader neither guesses nor ignores anything. A misspelled key, a wrong type or an unknown value is an error that
-names its field, because a misspelled privacy level must never publish publicly.
+The reader neither guesses nor ignores anything. A misspelled key, a wrong type or an unknown value is an error at its
+field, because a misspelled privacy level must never publish publicly.
 """
 
 import json
@@ -30,7 +30,7 @@ class OptionType(StrEnum):
     DIGITS = "digits"
     """An id of the network: a string of at most `Option.maximum` digits."""
     LINK = "link"
-    """A complete http or https address of at most `Option.maximum` UTF-16 units."""
+    """A complete http or https URL of at most `Option.maximum` UTF-16 units."""
     COLOR = "color"
     """Red, green and blue in hexadecimal digits: `#6E7874`."""
     CHOICE = "choice"
@@ -78,7 +78,7 @@ MAX_BYTES = 16 * 1024
 """The limit of one network's options as compact JSON (contract 1.19)."""
 
 MAX_KEYS = 50
-"""More than any table has with all spellings."""
+"""The maximum number of keys. No table has more, with all spellings."""
 
 
 def read_options(provider: str, table: Table, given: Mapping[str, Any]) -> tuple[Options, list[FieldError]]:
@@ -150,7 +150,7 @@ def is_surely_too_large(given: Any) -> bool:
 
 
 def list_artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the key as given and the id of each artifact that these options name."""
+    """Return the key as given and the id of each artifact in these options."""
     return [
         (key, value)
         for key, value in given.items()
@@ -214,7 +214,7 @@ def _wrong_link(value: str) -> str | None:
     except ValueError:
         parts = None
     if parts is None or parts.scheme.lower() not in ("http", "https") or not parts.netloc or re.search(r"\s", value):
-        return "must be a complete http or https address, such as https://example.com/page"
+        return "must be a complete http or https URL, such as https://example.com/page"
     return None
 
 

@@ -111,7 +111,7 @@ def truncate(text: str, max_units: int) -> str:
 
 
 def read_host(link: str) -> str:
-    """Return the host of an address without `www.`; empty when it has none."""
+    """Return the host of a URL without `www.`, or an empty text for a URL without a host."""
     try:
         return (urlsplit(link).hostname or "").removeprefix("www.")
     except ValueError:

@@ -3,7 +3,7 @@
     ProviderError
       NotSent          nothing left this host: try again
       NoAnswer         sent, no usable response: it may have happened
-      Throttled        refused for now, perhaps until a time that the network names
+      Throttled        refused for now, perhaps until a time in the response
       AuthExpired      refresh, then ask the owner to reconnect
       Rejected         refused
       AppRefused       refused for the whole app, so for every post of this network
@@ -40,7 +40,7 @@ class ProviderError(Exception):
 
 
 class NotSent(ProviderError):
-    """Nothing left this host (name not found, connection refused), so the call certainly had no effect."""
+    """Nothing left this host (name not found, connection refused), so the call definitely had no effect."""
 
 
 class NoAnswer(ProviderError):
@@ -52,7 +52,7 @@ class Throttled(ProviderError):
     """Refused for now (429)."""
 
     retry_after_seconds: float | None = None
-    """The wait that the network names, never shortened; None: none."""
+    """The wait in the network's response, never shortened. None: the response does not contain a wait."""
     steps: Set[str] = frozenset()
     """Steps of the same account that wait with the refused step."""
 
@@ -132,7 +132,7 @@ class HttpResponse:
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """Return the body as JSON with exact integers. Raises `NoAnswer` when it is not JSON."""
+        """Return the body as JSON with exact integers. Raises `NoAnswer` for any other body."""
         try:
             return json.loads(self.body)
         except (ValueError, RecursionError):
@@ -155,7 +155,7 @@ def object_at(found: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def text_at(found: Mapping[str, Any], name: str) -> str | None:
-    """Return the text under `name`; None when it is missing, empty or no text."""
+    """Return the text under `name`, or None if the value is missing, empty or not a text."""
     value = found.get(name)
     return value if isinstance(value, str) and value else None
 
@@ -166,7 +166,7 @@ def positive_int_at(found: Mapping[str, Any], name: str) -> int | None:
 
 
 def http_date(written: str | None) -> datetime | None:
-    """Return the aware time of an HTTP date; None when it is not a date."""
+    """Return the aware time of an HTTP date, or None for any other text."""
     try:
         moment = parsedate_to_datetime(written or "")
     except (ValueError, OverflowError):
@@ -175,7 +175,7 @@ def http_date(written: str | None) -> datetime | None:
 
 
 def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> float | None:
-    """Return the wait of `Retry-After`, which is seconds or a date; None when there is none.
+    """Return the wait of `Retry-After`, which is seconds or a date. None: no such header.
 
     A date counts from the response's own `Date`, or else from `now`. The result may be zero or negative.
     """

@@ -58,7 +58,7 @@ NOT_TIKTOKS = {"413": PUBLISHED}
 LAST_CHUNK = {
     # A refusal of the last chunk may follow its effect, so the same bytes go to the same task again.
     **dict.fromkeys(("400", "403", "404", "413"), PUBLISHED),
-    # A fault of both tries ends when the upload address has certainly expired.
+    # A fault of both tries ends when the upload URL has definitely expired.
     **dict.fromkeys(("503 three times", "unreadable 2xx three times", "cut three times"), FAILED),
     **dict.fromkeys(("503 for ever", "time-out for ever"), FAILED),
 }

@@ -24,7 +24,7 @@ from socialpub.core.machine import user_name
 from socialpub.core.secrets import redaction
 
 _FORM = b"2."
-"""The beginning of sealed texts. Sealed texts of former versions, which belong to no place, have Fernet's form."""
+"""The beginning of sealed texts. Sealed texts of earlier versions have Fernet's form and do not belong to a place."""
 _NONCE_BYTES = 12
 KEY_BYTES = 32
 
@@ -69,7 +69,7 @@ class Secrets:
         return text
 
     def reseal(self, sealed: bytes, table: str, row_id: str, column: str) -> bytes:
-        """Seal a text of a former version for its place. Return other texts unchanged."""
+        """Seal a text of an earlier version for its place. Return other texts unchanged."""
         try:
             return self.seal(self._former.decrypt(sealed).decode(), table, row_id, column)
         except InvalidToken:
@@ -82,13 +82,13 @@ class Secrets:
         return signing.hexdigest()
 
     def has_signed_backup(self, seal: str, digest: str) -> bool:
-        """Return whether the seal is the signature of this digest, in constant time."""
+        """Return whether `seal` is the signature of this digest, in constant time."""
         return hmac.compare_digest(seal.encode(), self.sign_backup(digest).encode())
 
     def sign(self, *parts: str) -> str:
         """Return a signature of the parts as URL-safe text. The first part is the purpose.
 
-        Newlines separate the parts, so no part may contain a newline.
+        Newlines separate the parts, so parts must not contain a newline.
         """
         signing = self._signing.copy()
         signing.update("\n".join(parts).encode())
@@ -99,11 +99,11 @@ class Secrets:
         return hmac.compare_digest(signature.encode(), self.sign(*parts).encode())
 
     def accept_urls(self, url_key: bytes, until: int) -> None:
-        """Let `verify_url` accept URLs that a former `secret.key` signed with `url_key`, if they expire by `until`."""
+        """Let `verify_url` accept URLs that an earlier `secret.key` signed with `url_key` and that expire by `until`."""
         self._former_urls.append((url_key, until))
 
     def verify_url(self, signature: str, ends_at: int, *parts: str) -> bool:
-        """Return whether a URL that expires at `ends_at` has a valid signature, perhaps of a former `secret.key`."""
+        """Return whether a URL that expires at `ends_at` has a valid signature, perhaps of an earlier `secret.key`."""
         if self.verify(signature, *parts):
             return True
         signed = "\n".join(parts).encode()
@@ -157,7 +157,7 @@ def _unreadable(path: Path) -> OperatorError:
         line = commands.here().system_line("chown", f"{own}:", str(path), root=True)
         return OperatorError(f"{path} is owned by {owner}, and {own} cannot read it.", f"Run `{line}`.")
     line = commands.here().system_line("chmod", "600", str(path))
-    return OperatorError(f"{path} cannot be read: its mode does not allow that.", f"Run `{line}`.")
+    return OperatorError(f"{path} cannot be read: the file mode does not allow reading.", f"Run `{line}`.")
 
 
 def new_key() -> bytes:

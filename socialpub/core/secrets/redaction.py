@@ -1,8 +1,8 @@
 """Makes text safe to show: secrets become `****`, and control characters become escape sequences.
 
 Known secrets are replaced exactly: configured secrets, and tokens that were sealed, opened or sent shortly before. A
-network may quote a request in any form, so no pattern finds every token. Patterns find other secrets. After `code` and
-`state`, which networks also use as words, only random values are hidden. The time grows linearly with the text.
+network may quote a request in any form, so patterns do not find every token. Patterns find other secrets. After `code`
+and `state`, which networks also use as words, only random values are hidden. The time grows linearly with the text.
 """
 
 import functools
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 MASK = "****"
 MIN_SECRET_LENGTH = 8
-"""Characters. Shorter secrets are for tests, and may be part of any word."""
+"""The minimum number of characters. Shorter secrets are for tests, and may be part of any word."""
 _MAX_IN_USE = 16
 
 _Forms = tuple[str, ...]

@@ -57,7 +57,7 @@ def _check(secrets: Secrets, method: str, path: str, query: str, now: datetime, 
     given = parse_qsl(query, keep_blank_values=True, max_num_fields=20) if query.count("&") < 20 else []
     expires = [value for name, value in given if name == "expires"]
     signatures = [value for name, value in given if name == "signature"]
-    # The signed text has one form of the number, and no line break in the path.
+    # The signed text has one form of the number, and the path does not contain line breaks.
     well_formed = (
         "\n" not in path
         and len(expires) == len(signatures) == 1

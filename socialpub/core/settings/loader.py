@@ -251,7 +251,10 @@ class Settings(Section):
         return list(filter(None, found))
 
     def fingerprints(self, sign: Callable[..., str]) -> dict[str, str]:
-        """Return a fingerprint of each value by its key. `sign` is `Secrets.sign`, so fingerprints reveal no value."""
+        """Return a fingerprint of each value by its key.
+
+        `sign` is `Secrets.sign`, so fingerprints do not reveal values.
+        """
         return {
             ".".join(key): sign("configuration", ".".join(key), json.dumps(value, default=str))[:FINGERPRINT_LENGTH]
             for key, value in self._plain_values()
@@ -281,7 +284,7 @@ class Settings(Section):
         """Return a sentence for each network with only one of two credentials."""
         halves = ((name, section.half_given()) for name, section in self.providers)
         return [
-            f"providers.{name}.{half[0]} is set but {half[1]} is empty. Copy {half[1]} from the app's page."
+            f"providers.{name}.{half[0]} is set but {half[1]} is empty. Copy the {half[1]} from the app's page."
             for name, half in halves
             if half is not None
         ]
@@ -346,7 +349,7 @@ def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str
         except UnicodeDecodeError:
             raise SettingsError(f"{file} is not UTF-8 text.", "Save the file as UTF-8.") from None
         except OSError as error:
-            hint = _permission_hint(file) if isinstance(error, PermissionError) else "Name a readable file."
+            hint = _permission_hint(file) if isinstance(error, PermissionError) else "Use the name of a readable file."
             raise SettingsError(f"{file} cannot be read: {error.strerror}.", hint) from None
     places = " or ".join(str(file) for file in candidates)
     raise SettingsError(

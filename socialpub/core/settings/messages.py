@@ -63,7 +63,7 @@ def list_keys(section: type[BaseModel], above: Key = ()) -> dict[Key, FieldInfo]
 
 
 def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapping[Key, str]) -> str:
-    """Return one mistake as a sentence. `variables` names the environment variables that set a key."""
+    """Return one mistake as a sentence. `variables` contains the environment variables that set a key."""
     place = tuple(str(part) for part in detail["loc"])
     if detail["type"] == "extra_forbidden":
         return FieldError(place, did_you_mean(_nearest(place, keys))).sentence

@@ -52,7 +52,7 @@ class AlertKind(StrEnum):
     """A network rejects the whole app."""
 
     WORKER = "worker"
-    """Deliveries are overdue, or the worker does not report or was away."""
+    """Deliveries are overdue, or the worker does not report or was absent."""
 
     DISK = "disk"
     """The disk has little or no free space."""
@@ -64,7 +64,7 @@ class AlertKind(StrEnum):
     """The clock was set."""
 
     PAUSED = "paused"
-    """Publishing has been paused for a long time, also after a restore."""
+    """Publishing has been paused for a long time, including pauses after a restore."""
 
 
 UNIX = "unix"
@@ -76,18 +76,18 @@ def _check_proxy(text: str) -> str:
     if text == UNIX:
         return text
     try:
-        network = ip_network("" if "%" in text else text, strict=False)  # addresses are compared without their zone
+        network = ip_network("" if "%" in text else text, strict=False)  # IP addresses are compared without their zone
     except ValueError:
-        raise ValueError(f"{text[:60]!r} is neither an address nor a network") from None
+        raise ValueError(f"{text[:60]!r} is neither an IP address nor a network") from None
     if "/" in text and str(network.network_address) != str(ip_network(text.partition("/")[0]).network_address):
-        raise ValueError(f"{text!r} is an address inside a network; write {network}")
+        raise ValueError(f"{text!r} is an IP address inside a network; write {network}")
     return str(network) if "/" in text else str(network.network_address)
 
 
 class ProxiesSection(Section):
     trusted: Annotated[tuple[Annotated[str, AfterValidator(_check_proxy)], ...], BeforeValidator(read_list)] = Field(
         default=("127.0.0.1", "::1"),
-        description='a list of addresses, networks and "unix" (a socket in the file system), such as '
+        description='a list of IP addresses, networks and "unix" (a socket in the file system), such as '
         '["127.0.0.1", "172.16.0.0/12"]; [] for none',
     )
 
@@ -102,7 +102,7 @@ HOSTED = frozenset(f"{name}{secure}" for name in _WITH_HOST.split() for secure i
 HOSTED_WITH_PATH = frozenset(("matrix", "matrixs", "ntfy", "ntfys"))
 """Schemes whose URLs contain a host if they have a path. Otherwise, they contain a topic or a token."""
 LOCAL = frozenset(("dbus", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"))
-"""Schemes of a desktop or a log, which need no further text."""
+"""Schemes of a desktop or a log, which do not need further text."""
 _HOST = re.compile(r"[a-z0-9][a-z0-9_.-]*|[0-9a-f:]+")
 
 EXAMPLES = "mailto://…, ntfy://…, gotify://… or tgram://…"
@@ -115,7 +115,7 @@ def url_scheme(url: str) -> str:
 
 
 def display_url(url: str) -> str:
-    """Return scheme and host of a URL, `ntfys://ntfy.example.com`, without the host if it could be a secret."""
+    """Return the scheme and the host of a URL, `ntfys://ntfy.example.com`, without the host if it could be a secret."""
     scheme = url_scheme(url)
     try:
         parts = urlsplit(url.strip())
@@ -310,7 +310,9 @@ class RateLimitSection(Section):
 
 
 class MetricsSection(Section):
-    token: Secret = Field(default=SecretStr(""), description="the Bearer token for /metrics; empty: no token is needed")
+    token: Secret = Field(
+        default=SecretStr(""), description="the Bearer token for /metrics; empty if callers do not need a token"
+    )
     token_file: Trimmed = Field(default="", description=FILE_INSTEAD)
 
 

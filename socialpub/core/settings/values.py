@@ -94,7 +94,7 @@ def _check_redirect_url(value: str) -> str:
     if value:
         _check_address(value)
         if "#" in value:
-            raise ValueError("must not have a fragment (#): no network accepts one")
+            raise ValueError("must not have a fragment (#), because networks do not accept fragments")
     return value
 
 
@@ -111,7 +111,7 @@ def _check_address(value: str) -> None:
     if not parts.hostname:
         raise ValueError("must contain a host")
     if parts.port == 0:
-        raise ValueError("must not have port 0, which accepts no connections")
+        raise ValueError("must not have port 0, which does not accept connections")
 
 
 Duration = Annotated[timedelta, BeforeValidator(_read_duration), Field(gt=NONE)]

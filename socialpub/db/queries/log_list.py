@@ -1,8 +1,8 @@
 """The delivery log for the owner: filtered, newest first, page by page.
 
-A page begins below the number of the previous page's last entry, so new entries change no page, and a deep page takes
-no more time than the first page. Failed and canceled entries and messages have an index. Entries are in the order of
-time without an index of time, so a time filter scans all entries.
+A page begins below the number of the previous page's last entry, so new entries do not change a page, and a deep page
+takes no more time than the first page. Failed and canceled entries and messages have an index. Entries are in the order
+of time without an index of time, so a time filter scans all entries.
 """
 
 import json

@@ -262,7 +262,7 @@ _MAX_FOREIGN = 3
 def contains(column: str, text: str) -> tuple[str, list[str]]:
     """Return the condition that `column` contains `text` in any case, and its parameters.
 
-    No character of `text` is a wildcard. The condition is false for a text that no column can contain.
+    `text` does not contain wildcards. The condition is false for a text that no column can contain.
     """
     if len(text) > MAX_SEARCH_LENGTH or "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         return "0", []

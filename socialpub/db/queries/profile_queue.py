@@ -137,7 +137,7 @@ def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple
 
 
 def list_open(reader: Reader, profile_id: str, limit: int) -> list[Row]:
-    """Return the open deliveries to this profile, running ones first, then by `run_at`.
+    """Return the open deliveries to this profile: first the running deliveries, then the others by `run_at`.
 
     The rows have id, post_id, body, due_at, run_at, started_at and waits_for_reconnect (0 or 1).
     """

@@ -18,7 +18,7 @@ def list_keys(reader: Reader) -> list[ApiKeyRow]:
 def unrevoked_keys(reader: Reader) -> list[ApiKeyRow]:
     """Return the keys that are not revoked, oldest first: id, name, scope, expires_at, last_used_at.
 
-    The query uses only columns of the first schema, because a backup may have any former version.
+    The query uses only columns of the first schema, because a backup may have any earlier version.
     """
     key = ApiKeyRow
     query = key.select(key.id, key.name, key.scope, key.expires_at, key.last_used_at)
@@ -26,7 +26,7 @@ def unrevoked_keys(reader: Reader) -> list[ApiKeyRow]:
 
 
 def revocations(reader: Reader) -> dict[str, str | None]:
-    """Return when each key was revoked, by id. None: the key is not revoked."""
+    """Return the time of revocation of each key, by id. None: the key is not revoked."""
     return dict(reader.tuples(ApiKeyRow.select(ApiKeyRow.id, ApiKeyRow.revoked_at)))
 
 
@@ -83,7 +83,7 @@ def delete_session(tx: Tx, session_id: str) -> str | None:
 
 
 def replace_link(tx: Tx, purpose: str, **columns: Any) -> None:
-    """Insert a link. Delete former links of its purpose and expired links."""
+    """Insert a link. Delete earlier links of its purpose and expired links."""
     tx.delete(SignInLinkRow, (SignInLinkRow.purpose == purpose) | (SignInLinkRow.expires_at <= tx.stamp))
     tx.add(SignInLinkRow, purpose=purpose, created_at=tx.stamp, **columns)
 

@@ -150,7 +150,7 @@ def _change_if_still(
 
 
 def _without_named(store: Reader, artifact_ids: Sequence[str]) -> list[str]:
-    """Leave out artifacts that open deliveries name, in their options or in their former versions."""
+    """Leave out artifacts in the options or the earlier versions of open deliveries."""
     if not artifact_ids:
         return []
     rows = store.all(

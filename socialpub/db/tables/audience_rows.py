@@ -16,7 +16,7 @@ MANY_AUDIENCES = 300
 
 
 class Scope(Protocol):
-    """The visible profiles of a caller. None: no limit."""
+    """The visible profiles of a caller. None: unlimited."""
 
     @property
     def limited(self) -> bool: ...
@@ -55,7 +55,7 @@ def add_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
 
 
 def remove_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
-    """Count one post less. Delete a counter at zero, because posts have many temporary outcomes."""
+    """Subtract one post. Delete a counter at zero, because posts have many temporary outcomes."""
     key = (audience, status, outcomes)
     of_these = "WHERE audience_id = ? AND status = ? AND outcomes = ?"
     tx.execute(f"UPDATE audience_count SET posts = posts - 1 {of_these}", key)

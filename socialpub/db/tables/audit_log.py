@@ -146,14 +146,14 @@ def oldest_entry_at(reader: Reader) -> str | None:
 
 
 def forget_oldest(tx: Tx, before: str) -> int:
-    """Delete the oldest entries up to this instant, at most `BATCH_ROWS`. Return how many."""
+    """Delete the oldest entries up to this instant, at most `BATCH_ROWS`. Return their number."""
     rows = tx.rows(TrailRow.select(TrailRow.id, TrailRow.at).order_by(TrailRow.id).limit(BATCH_ROWS))
     last = next((row.id for row in reversed(rows) if row.at <= before), None)
     return 0 if last is None else tx.delete(TrailRow, TrailRow.id <= last)
 
 
 def exists(reader: Reader) -> bool:
-    """Return whether this database has an audit log, which a database of a former version may not have."""
+    """Return whether this database has an audit log, which a database of an earlier version may not have."""
     return reader.has_table(TrailRow)
 
 

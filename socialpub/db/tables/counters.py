@@ -46,7 +46,7 @@ class DayUsage:
 
     day: str
     requests: dict[str, int] = field(default_factory=dict)
-    """By the id of the key."""
+    """The number of requests by the id of the key."""
     calls: dict[str, int] = field(default_factory=dict)
     """By network."""
     ended: dict[tuple[str, str], int] = field(default_factory=dict)
@@ -63,7 +63,7 @@ def add_usage(tx: Tx, kind: str, counts: Mapping[str, int]) -> None:
 
 
 def usage_by_day(reader: Reader, now: datetime, days: int = 1) -> list[DayUsage]:
-    """Return the last days including today, newest first, also days without usage."""
+    """Return the last days including today, newest first, including days without usage."""
     wanted = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in range(days)]
     found = {day: DayUsage(day) for day in wanted}
     for row in reader.rows(UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0]))):
@@ -93,7 +93,7 @@ def outcomes(reader: Reader) -> dict[tuple[str, str], int]:
 
 
 DELAY_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 3600.0, 21_600.0, 86_400.0, float("inf"))
-"""Upper bounds in seconds."""
+"""The upper bounds of the buckets in seconds."""
 
 
 @prepared("each publication")

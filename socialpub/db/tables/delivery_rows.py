@@ -1,4 +1,4 @@
-"""Statements about the table `delivery`. The API's view of it is in `queries/api_json.py`."""
+"""Statements about the table `delivery`. `queries/api_json.py` has the API's view of the table."""
 
 import json
 from collections.abc import Callable, Collection
@@ -45,7 +45,7 @@ def reload_state(store: Reader, delivery_id: str) -> Row | None:
 
 
 def queued_until(reader: Reader, delivery_id: str) -> str | None:
-    """Return when a queued delivery runs. None: the delivery is not queued."""
+    """Return the time of the next run of a queued delivery. None: the delivery is not queued."""
     at: str | None = reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery_id,))
     return at
 
@@ -161,7 +161,7 @@ def list_open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
 
 
 def list_states(tx: Tx, post_id: str) -> list[tuple[str, State]]:
-    """Return network and state of each delivery, in the order of the profiles' ids."""
+    """Return the network and the state of each delivery, in the order of the profiles' ids."""
     rows = tx.all("SELECT provider, state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
     return [(row[0], State(row[1])) for row in rows]
 
@@ -177,7 +177,7 @@ def named_in_options(tx: Tx, post_id: str) -> set[str]:
 
 
 def list_retries(store: Reader, delivery: Row) -> list[Row]:
-    """Return id, post_id and state of every try of this delivery, including itself."""
+    """Return the id, the post_id and the state of every try of this delivery, including this delivery."""
     first = delivery.retry_of or delivery.id
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
@@ -190,7 +190,7 @@ def delete_of_post(tx: Tx, post_id: str) -> None:
 
 
 def running_in(store: Reader, profile_id: str) -> list[Row]:
-    """Return id and held_by of the deliveries to this profile that a process runs."""
+    """Return the id and the held_by of the deliveries to this profile that a process is running."""
     return store.all(
         "SELECT id, owner AS held_by FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
     )
@@ -229,12 +229,12 @@ def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
 
 
 def running(reader: Reader) -> list[Row]:
-    """Return id and held_by of every delivery that a process runs."""
+    """Return the id and the held_by of every delivery that a process is running."""
     return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
 
 
 def running_after_death(tx: Tx) -> list[Row]:
-    """Return id and held_by of the running deliveries whose last process died."""
+    """Return the id and the held_by of the running deliveries whose last process died."""
     return tx.all(
         """SELECT id, owner AS held_by FROM delivery
             WHERE state = 'running' AND json_extract(progress, '$.deaths') > 0"""
@@ -248,7 +248,7 @@ def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
 
 
 def wake_waiting_for_reconnect(tx: Tx, profile_id: str) -> None:
-    """Make deliveries due that wait for a reconnection: the account was connected again or disconnected."""
+    """Make the deliveries due that wait for a reconnection, after the account was connected again or disconnected."""
     _wake(tx, profile_id, _WAITS_FOR_RECONNECT, progress="json_set(progress, '$.reconnected_at', :now)")
 
 
@@ -258,7 +258,7 @@ def wake_postponed(tx: Tx, profile_id: str, until: str) -> None:
 
 
 def wake_begun(tx: Tx, profile_id: str) -> None:
-    """Make started deliveries due so that they end: this profile can no longer publish."""
+    """Make started deliveries due so that they end, because this profile can no longer publish."""
     _wake(tx, profile_id, "(started_at IS NOT NULL OR run_at > due_at)", run_at=":now")
 
 

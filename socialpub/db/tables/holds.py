@@ -98,7 +98,10 @@ def any_hold(store: Reader) -> bool:
 
 
 def drop_unasked(tx: Tx) -> None:
-    """Delete holds that no delivery waits for, because no probe would end them. Holds of the whole app stay."""
+    """Delete holds that no delivery waits for, because a probe would never end these holds.
+
+    Holds of the whole app stay.
+    """
     for hold in list_all(tx):
         if hold.scope != PUBLISHING and not delivery_rows.any_waiting_for(tx, hold.provider, hold.scope):
             release(tx, hold.provider, hold.scope)

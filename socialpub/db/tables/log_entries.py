@@ -40,9 +40,9 @@ def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int,
 
 
 def delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:
-    """Delete the old entries of this batch that belong to no open post. Return how many.
+    """Delete the old entries of this batch that do not belong to an open post. Return their number.
 
-    Entries of removed posts are deleted at any age. The newest entry stays, so no number is used twice.
+    Entries of removed posts are deleted at any age. The newest entry stays, so every number is used once.
     """
     entry = LogEntryRow
     status = fn.IFNULL(PostRow.select(PostRow.status).where(PostRow.id == entry.post_id), "")
@@ -100,7 +100,7 @@ def delete_attempts_of_post(tx: Tx, post_id: str) -> None:
 
 
 def delete_attempts(tx: Tx, beyond: int, last: int, before: str) -> int:
-    """Delete the old attempts of this batch that belong to no open delivery. Return how many."""
+    """Delete the old attempts of this batch that do not belong to an open delivery. Return their number."""
     attempt, delivery = AttemptRow, DeliveryRow
     state = fn.IFNULL(delivery.select(delivery.state).where(delivery.id == attempt.delivery_id), "")
     in_batch = (attempt.n > beyond) & (attempt.n <= last) & (attempt.started_at <= before)

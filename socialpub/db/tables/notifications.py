@@ -25,7 +25,7 @@ def add(tx: Tx, title: str, body: str) -> None:
 
 
 def _newest(tx: Tx) -> int:
-    """Return the last id, also of deleted messages, so no id is used twice."""
+    """Return the last id, including ids of deleted messages, so every id is used once."""
     last = tx.scalar(NotificationRow.select(fn.MAX(NotificationRow.id)))
     sent = tx.scalar(NotificationServiceRow.select(fn.MAX(NotificationServiceRow.sent_through)))
     return max(last or 0, sent or 0)
@@ -89,7 +89,7 @@ def _since(tx: Tx) -> object:
 
 
 def note_tested(tx: Tx, service_id: str, name: str, failure: str | None) -> None:
-    """Record the result of a test message, also for a new service. After a success, waiting messages are sent at
+    """Record the result of a test message, even for a new service. After a success, waiting messages are sent at
     once."""
     others = NotificationServiceRow.select(NotificationServiceRow.name).where(NotificationServiceRow.id != service_id)
     taken = {row[0] for row in tx.tuples(others)}

@@ -18,7 +18,7 @@ PREPARED = "each request, claim and settle"
 FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
 _AT_ONCE = 500
-"""Every version of SQLite allows this number of parameters."""
+"""The number of parameters that every version of SQLite allows."""
 
 
 def find(store: Reader, post_id: str) -> Row | None:
@@ -26,10 +26,9 @@ def find(store: Reader, post_id: str) -> Row | None:
 
 
 def elsewhere_since(store: Reader, post_id: str) -> str | None:
-    """Return since when another installation may publish this post: the instant of the earliest backup that contains
-    it.
+    """Return the instant of the earliest backup that contains this post: another installation may publish the post.
 
-    None: no other installation has the current version of the post.
+    None: other installations do not have the current version of the post.
     """
     row = store.one("SELECT restore_count FROM post WHERE id = ?", (post_id,))
     restores = appliance_state.restores(store)[row[0] :] if row is not None else []
@@ -98,7 +97,7 @@ def count(reader: Reader) -> int:
 
 
 def count_since(reader: Reader, at: str) -> tuple[int, int]:
-    """Return the number of posts that were created after this instant, and how many of them are not final."""
+    """Return the number of posts that were created after this instant, and the number of unfinished posts."""
     query = PostRow.select(PostRow.status, fn.COUNT()).where(PostRow.created_at > at).group_by(PostRow.status)
     counts = dict(reader.tuples(query))
     return sum(counts.values()), counts.get(PostStatus.PENDING, 0) + counts.get(PostStatus.SCHEDULED, 0)
@@ -166,7 +165,7 @@ def delete_media(tx: Tx, post_id: str) -> None:
 
 
 def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
-    """Return artifact id and alt text of each medium in order."""
+    """Return the artifact id and the alt text of each media item in order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]
 

@@ -125,7 +125,7 @@ def disconnected_with_tokens(reader: Reader) -> list[ProfileRow]:
 
 
 def count_ending_by_provider(reader: Reader, before: str) -> list[tuple[str, int]]:
-    """Return the number of active profiles that can publish only until then, by network."""
+    """Return the number of active profiles, by network, that can publish only until this instant."""
     ends = (ProfileRow.status == ProfileStatus.ACTIVE) & (ProfileRow.expires_at < before)
     query = ProfileRow.select(ProfileRow.provider, fn.COUNT()).where(ends).group_by(ProfileRow.provider)
     return [(provider, count) for provider, count in reader.tuples(query)]
@@ -148,7 +148,7 @@ def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
 
 
 def put_choice_labels(tx: Tx, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
-    """Store these labels. Former values keep their label, because older posts use them."""
+    """Store these labels. Earlier values keep their label, because older posts use them."""
     for value, label in labels.items():
         row = ChoiceLabelRow.insert(profile_id=profile_id, key=key, value=value, label=label)
         tx.run(row.on_conflict_replace())

@@ -11,7 +11,7 @@ from socialpub.db.connection import Reader, Tx, placeholders, prepared
 from socialpub.db.models import DeliveryRow, NotBeforeRow, OwnWaitRow
 
 ANY_ENDPOINT = ""
-"""A wait under this name blocks all calls of a profile."""
+"""The endpoint of a wait that blocks all calls of a profile."""
 
 
 @prepared("each publication")
@@ -64,7 +64,7 @@ def end_cooldown(tx: Tx, profile_id: str, endpoint: str) -> str | None:
 
 
 def delete_past_cooldowns(tx: Tx) -> int:
-    """Delete past waits, unless they explain why a queued delivery is late. Return how many."""
+    """Delete past waits, unless they explain why a queued delivery is late. Return their number."""
     wait, delivery = NotBeforeRow, DeliveryRow
     # SQLite uses the index of queued deliveries only if the state is in the SQL text.
     late = (delivery.state == SQL("'queued'")) & (delivery.due_at < wait.until)
@@ -101,7 +101,7 @@ def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: s
 
 @prepared("each late delivery")
 def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
-    """Return how long posts of the profile wait since this instant, including known future waits."""
+    """Return the duration of the profile's waits since this instant, including known future waits."""
     rows = store.all(
         f"""SELECT since, until FROM own_wait WHERE profile_id = ? AND kind IN ({placeholders(kinds)})
             AND until > ? ORDER BY since""",
@@ -116,7 +116,7 @@ def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Coll
 
 
 def delete_own_waits(tx: Tx) -> int:
-    """Delete the waits that ended a day ago, unless an open delivery was due during the wait. Return how many."""
+    """Delete the waits that ended a day ago, unless an open delivery was due during the wait. Return their number."""
     wait, delivery = OwnWaitRow, DeliveryRow
     is_open = delivery.state.in_((SQL("'queued'"), SQL("'running'"))) & (delivery.due_at <= wait.until)
     in_it = delivery.select(delivery.id).where((delivery.profile_id == wait.profile_id) & is_open)

@@ -1,7 +1,7 @@
 """Decodes files in a child process (`decoder/process.py`), and decides whether the file causes a failure.
 
 The file causes errors of the decoder, crashes inside the decoder, and the end by the child's own limits. Other failures
-allow a retry: the child was killed, suspended, or could not start. This module imports no decoder.
+allow a retry: the child was killed, suspended, or could not start. This module does not import decoders.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ T = TypeVar("T")
 # wrong (`may_be_too_low`), the estimate is also the limit.
 
 _CHILD_BYTES = 32 * 1024**2
-"""The child and its decoders."""
+"""The memory of the child and its decoders."""
 
 _BYTES_PER_PIXEL = {"image/jpeg": 13, "image/gif": 13, "image/png": 17, "image/webp": 22}
 """The maximum of inspecting and fitting, measured with 96 megapixels and the limits of all networks: a JPEG in CMYK, a
@@ -79,7 +79,7 @@ def may_be_too_low(path: Path) -> bool:
 
 
 def _image_sides(file: IO[bytes], head: bytes, mime_type: str) -> tuple[int, int] | None:
-    """Return width and height of an image, or None."""
+    """Return the width and the height of an image, or None."""
     if len(head) < 32:
         return None
     if mime_type == "image/jpeg":
@@ -125,9 +125,9 @@ class LastStart:
     """The result of the last start of a child."""
 
     failure: str | None = None
-    """Why the start failed. None: it succeeded, or there was no start."""
+    """Why the start failed. None: the start succeeded, or there was no start."""
     lacks: tuple[str, ...] | None = None
-    """The features for confinement that the kernel lacks (`confinement.py`). None: no child has answered."""
+    """The features for confinement that the kernel lacks (`confinement.py`). None: a child has not responded yet."""
 
 
 last_start = LastStart()
@@ -165,7 +165,7 @@ _PROCESS_OPTIONS: Mapping[str, Any] = {
 }
 _CRASHES = {-getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "FPE", "ILL", "TRAP")}
 """The signals of a decoder's crash; its `abort()` may end by SEGV or TRAP. Other signals come from an operator, a stop,
-or the kernel (SIGKILL) if the machine is out of memory. The child's own limits send none of these signals."""
+or the kernel (SIGKILL) if the machine is out of memory. The child's own limits do not send these signals."""
 
 _fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore] = WeakKeyDictionary()
 _memory: MemoryBudget | None = None
@@ -320,7 +320,7 @@ async def _run(path: Path, request: dict[str, Any], timeout_seconds: float, key_
     async with contextlib.AsyncExitStack() as held:
         with _start_failures():
             await held.enter_async_context(_fair_slots().slot(key_id, timeout_seconds))
-        # Reserve memory after the wait for a slot, so that no waiting task holds memory.
+        # Reserve memory after the wait for a slot, so that waiting tasks do not hold memory.
         for need, asked in _attempts(path, request):
             with contextlib.suppress(_MoreMemory):
                 return await _run_once(need, asked, timeout_seconds)

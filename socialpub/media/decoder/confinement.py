@@ -1,8 +1,8 @@
 """Confines a decoder's process after its decoders are loaded: it can read one file, write one file, and compute.
 
 If a hostile file takes over a decoder, Landlock denies every other file, and a seccomp filter denies sockets, programs,
-child processes and calls about other processes. Neither needs a privilege. Numbers and structures are from
-`uapi/linux/landlock.h`, `seccomp.h` and `audit.h`, because libraries have no functions for them.
+child processes and calls about other processes. Neither requires a privilege. Numbers and structures are from
+`uapi/linux/landlock.h`, `seccomp.h` and `audit.h`, because libraries do not have functions for them.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/local/lib", "/et
 _ARCHITECTURES = {"x86_64": (0xC000003E, 317, 0), "aarch64": (0xC00000B7, 277, 1)}
 """The audit number, the number of `seccomp`, and the column of `_REFUSED`."""
 _REFUSED: dict[str, tuple[int | None, int | None]] = {
-    # Sockets, also through io_uring, and programs.
+    # Sockets, including sockets of io_uring, and programs.
     "socket": (41, 198), "socketpair": (53, 199), "io_uring_setup": (425, 425),
     "execve": (59, 221), "execveat": (322, 281),
     # Other processes. Landlock denies signals since Linux 6.12.
@@ -49,7 +49,7 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "process_madvise": (440, 440), "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "migrate_pages": (256, 238), "move_pages": (279, 239), "fork": (57, None), "vfork": (58, None),
-    # Calls with a path. Landlock denies `truncate` since Linux 6.2, and none of the others.
+    # Calls with a path. Landlock denies `truncate` since Linux 6.2, and does not deny the others.
     "truncate": (76, 45), "chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),
     "utimensat": (280, 88), "setxattr": (188, 5), "lsetxattr": (189, 6), "setxattrat": (463, 463),

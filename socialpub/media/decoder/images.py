@@ -27,7 +27,7 @@ from socialpub.media.decoder import structure
 from socialpub.media.types import MediaLimits, MediaRejected, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
-"""Pillow's name for each accepted type. No other decoder runs."""
+"""Pillow's name for each accepted type. Other decoders do not run."""
 
 ORIENTATION = 0x0112
 """The EXIF tag with the orientation, 1 to 8."""
@@ -73,8 +73,8 @@ def _facts(image: Image.Image, mime_type: str, limits: MediaLimits) -> dict[str,
 def _check_total(pixels: int, frames: int, limits: MediaLimits) -> None:
     if pixels > limits.image_total_pixels:
         raise MediaRejected(
-            f"The {frames} frames of the image have {pixels} pixels or more in total; "
-            f"at most {limits.image_total_pixels} are accepted."
+            f"The {frames} frames of the image have {pixels} pixels or more in total. "
+            f"At most {limits.image_total_pixels} pixels are accepted."
         )
 
 

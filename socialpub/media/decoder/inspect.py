@@ -69,7 +69,7 @@ def _recognize(path: Path) -> str:
             found = structure.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
     if found not in ACCEPTED_TYPES:
         raise MediaRejected(
-            f"The file was sent without a type; its content is {found}. Accepted types are {_ACCEPTED}."
+            f"The file was sent without a type. The content is {found}. Accepted types are {_ACCEPTED}."
         )
     return found
 
@@ -79,9 +79,11 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
     size = path.stat().st_size
     most = limits.image_bytes if kind == "image" else limits.video_bytes
     if size == 0:
-        raise MediaRejected(f"The file is empty; it was declared as {expected}.")
+        raise MediaRejected(f"The file is empty. The declared type is {expected}.")
     if size > most:
-        raise MediaRejected(f"The file is {units.size(size)}; {kind}s may have at most {units.size(most)}.")
+        raise MediaRejected(
+            f"The file has {units.size(size)}. {kind.capitalize()}s may have at most {units.size(most)}."
+        )
 
     found = detect_type(path)
     if found != expected and found not in _ALSO_NAMED[expected]:

@@ -1,6 +1,6 @@
 """The child process that decodes files of callers.
 
-It runs for one request, with limits on memory, processor time and files, so no file can block or crash its parent
+It runs for one request, with limits on memory, processor time and files, so a file cannot block or crash its parent
 (`client.py`). The kernel denies it sockets, programs and all files but one (`confinement.py`). If it ends before it
 wrote `READY`, the file is not the cause. It loads only the decoders for the request, after its memory is limited.
 """

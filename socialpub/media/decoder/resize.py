@@ -263,8 +263,8 @@ def _gif_too_large(limits: FitLimits, width: int, height: int, size: int) -> str
         f"{side} pixels {name}" for side, name in ((limits.max_width, "wide"), (limits.max_height, "high")) if side
     ]
     return (
-        f"socialpub does not resize animated GIFs. This GIF has {size} bytes and {width} × {height} pixels; "
-        f"at most {', '.join(most)} are accepted."
+        f"socialpub does not resize animated GIFs. This GIF has {size} bytes and {width} × {height} pixels. "
+        f"At most {', '.join(most)} are accepted."
     )
 
 

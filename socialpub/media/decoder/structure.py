@@ -49,7 +49,7 @@ def image_parts(data: bytes, mime_type: str) -> Iterator[Part]:
 
 
 def image_end(data: bytes, mime_type: str) -> int:
-    """Return where the image ends. Raise `Broken`."""
+    """Return the end of the image. Raise `Broken`."""
     if mime_type == "image/webp":
         return _end_of_webp(data)
     last = 0
@@ -74,7 +74,9 @@ def _of_jpeg(data: bytes) -> Iterator[Part]:
         if marker == JPEG_SCAN:
             scans += 1
             if scans > MAX_SCANS:
-                raise Broken(f"has more than {MAX_SCANS} scans, more than cameras and programs write; save it again")
+                raise Broken(
+                    f"has more than {MAX_SCANS} scans, more than cameras and programs write. Save the image again"
+                )
             at, _ = _jpeg_marker(data, at)
         yield Part(bytes((marker,)), start, at)
 
@@ -82,7 +84,7 @@ def _of_jpeg(data: bytes) -> Iterator[Part]:
 def _jpeg_marker(data: bytes, at: int) -> tuple[int, int]:
     match = _JPEG_MARKER.search(data, at)
     if match is None:
-        raise Broken("has no end marker; it is incomplete")
+        raise Broken("has no end marker and is incomplete")
     return match.start(), data[match.end() - 1]
 
 
@@ -100,7 +102,7 @@ def _of_png(data: bytes) -> Iterator[Part]:
         if name == b"IEND":
             return
         at = stop
-    raise Broken("has no end chunk; it is incomplete")
+    raise Broken("has no end chunk and is incomplete")
 
 
 def _of_gif(data: bytes) -> Iterator[Part]:
@@ -125,7 +127,7 @@ def _of_gif(data: bytes) -> Iterator[Part]:
             at += 1
             yield Part(data[start : min(start + 14, at)], start, at)
     except IndexError:
-        raise Broken("has no end; it is incomplete") from None
+        raise Broken("has no end and is incomplete") from None
     yield Part(data[at : at + 1], at, at + 1)
 
 
@@ -146,7 +148,7 @@ def _of_webp(data: bytes) -> Iterator[Part]:
 def _end_of_webp(data: bytes) -> int:
     stop = 8 + int.from_bytes(data[4:8], "little")
     if stop > len(data):
-        raise Broken("is shorter than its header says; it is incomplete")
+        raise Broken("is shorter than its header says and is incomplete")
     return stop + (stop & 1 if stop < len(data) else 0)
 
 
@@ -247,7 +249,7 @@ _SEGMENT = b"\x18\x53\x80\x67"
 @dataclass(frozen=True, slots=True)
 class Container:
     mime_type: str
-    """Perhaps not accepted, such as `video/x-matroska` or an image of boxes."""
+    """The type of the container, perhaps not accepted, such as `video/x-matroska` or an image of boxes."""
     matroska: bool
     end: int
     """The position of the end in the file."""
@@ -398,7 +400,7 @@ def _behind(tail: bytes) -> str | None:
 
 
 def _archive(file: BinaryIO) -> str | None:
-    # An archive is read from its end, so it may begin anywhere, also inside a comment of the image.
+    # An archive is read from its end, so it may begin anywhere, even inside a comment of the image.
     try:
         with zipfile.ZipFile(file) as archive:
             return "a ZIP archive" if archive.namelist() else None

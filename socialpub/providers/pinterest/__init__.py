@@ -35,7 +35,7 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_o
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
 REGISTER = "register"
-"""In plans of an earlier version. This step now does nothing."""
+"""The name of a step in plans of an earlier version. This step now does nothing."""
 STEPS = {
     BOARD: boards.check_board,
     FIT: upload.fit_images,
@@ -101,7 +101,7 @@ class Pinterest(Provider, BoardApi):
         pin_id = client.read_id(json_object(response), "id")
         if pin_id is None:
             request_id = response.headers.get(client.REQUEST_ID)
-            raise NoAnswer("Pinterest accepted the pin but returned no id.", request_id=request_id)
+            raise NoAnswer("Pinterest accepted the pin but did not return an id.", request_id=request_id)
         return Published(pin_id, client.permalink(self.section, pin_id))
 
     def _read_refusal(self, job: Job, response: HttpResponse) -> Outcome:
@@ -111,7 +111,7 @@ class Pinterest(Provider, BoardApi):
             rejection = client.TABLE.classify(response)
         except NoAnswer as error:
             if response.status == TOO_LARGE and has_images:
-                # This does not prove that there is no pin. If the account shows none, smaller images may succeed.
+                # The pin may exist. If the account does not show the pin, smaller images may succeed.
                 return Unknown(error.message, error.code, {**smaller, "refit": True})
             raise
         if rejection.reason is Reason.NOT_PERMITTED:

@@ -1,6 +1,6 @@
 """Lists and creates boards for their owner, and checks the board of a post.
 
-A post names its board by id. The check comes before any upload.
+A post contains the id of its board. The check comes before any upload.
 """
 
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ class Board:
     id: str
     name: str
     privacy: str | None = None
-    """`PUBLIC`, `PROTECTED` or `SECRET`; None when Pinterest did not name it."""
+    """`PUBLIC`, `PROTECTED` or `SECRET`; None: not in Pinterest's response."""
     pin_count: int | None = None
     owner: str | None = None
-    """The username of the owner, which may be another account. None when Pinterest did not name it."""
+    """The username of the owner, which may be another account. None: not in Pinterest's response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
             return Done(job.memo)
         if rejection.reason is Reason.GONE:
             return Refused(
-                f"Pinterest has no board {board_id}. It was deleted, belongs to the other environment (sandbox or "
+                f"Board {board_id} does not exist. The board was deleted, belongs to the other environment (sandbox or "
                 f"production), or boardId is wrong. {board_ids()}",
                 rejection.code,
                 content=True,
@@ -138,8 +138,8 @@ def _check_section(job: Job, api: str, board_id: str, section_id: str, labels: d
     if section_id in known:
         return Done({**job.memo, LABELS: {**labels, "boardSectionId": str(known[section_id] or section_id)}})
     return Refused(
-        f"Board {board_id} has no section {section_id}. Remove boardSectionId, or use the id of one of the board's "
-        f"{len(known)} sections.",
+        f"Board {board_id} does not contain section {section_id}. Remove boardSectionId, or use the id of one "
+        f"of the board's {len(known)} sections.",
         "2031",
         content=True,
     )

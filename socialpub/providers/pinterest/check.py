@@ -29,7 +29,7 @@ def list_problems(
         *_check_cover(content, options),
     ]
     if section.api_url == SANDBOX_API and content.has_video:
-        message = "Pinterest's sandbox accepts no videos. Use images, or use Pinterest's production API."
+        message = "Pinterest's sandbox does not accept videos. Use images, or use Pinterest's production API."
         found.append(FieldError(("media", 0), message))
     return found
 
@@ -46,7 +46,8 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
     for item in content.media:
         if item.animated:
             found.append(
-                f"Media item {item.position + 1}: Pinterest shows no animated GIFs. Only the first frame is published."
+                f"Media item {item.position + 1}: Pinterest does not show animated GIFs. Only the first frame is "
+                "published."
             )
         width, height = item.facts.get("width"), item.facts.get("height")
         if item.kind == "image" and width and height and min(width, height) < limits.IMAGE_SURE_SIDE:
@@ -56,8 +57,8 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
             )
     described = [item for item in content.media if item.alt]
     found += [
-        f"Media item {item.position + 1}: a pin has only one alt text. socialpub sends that of media item "
-        f"{described[0].position + 1} and leaves this one out."
+        f"Media item {item.position + 1}: a pin has only one alt text. socialpub sends the alt text of media item "
+        f"{described[0].position + 1} and leaves out this alt text."
         for item in described[1:]
     ]
     return found
@@ -125,9 +126,11 @@ def _check_cover(content: Content, options: Mapping[str, Any]) -> list[FieldErro
     path = ("providerOptions", "pinterest", COVER)
     cover = content.option_files.get(options[COVER])
     if cover is None:
-        return [FieldError(path, f"{COVER} names no stored image. Upload the image again and use its new id.")]
+        return [
+            FieldError(path, f"{COVER} must be the id of a stored image. Upload the image again and use the new id.")
+        ]
     if cover.kind != "image":
-        return [FieldError(path, f"{COVER} must name an image, but {cover.file_name} is {cover.mime_type}.")]
+        return [FieldError(path, f"{COVER} must be the id of an image, but {cover.file_name} is {cover.mime_type}.")]
     if "coverImageKeyFrameTime" in options:
         return [FieldError(path, f"A video has one cover. Use {COVER} or coverImageKeyFrameTime, not both.")]
     return []

@@ -44,7 +44,7 @@ def read_id(found: dict[str, Any], name: str) -> str | None:
 
 
 def pages(get: GetPage, url: str, limit: int = MAX_PAGES) -> Iterator[tuple[list[dict[str, Any]], bool]]:
-    """Yield the items of each page, and whether the page is the last; at most `limit` pages. Raises `ProviderError`."""
+    """Yield the items of at most `limit` pages, and whether the page is the last. Raises `ProviderError`."""
     params, passed = {"page_size": str(PAGE_SIZE)}, set[str]()
     for _ in range(limit):
         response = get(url, params)
@@ -83,7 +83,7 @@ REQUEST_ID = "x-pinterest-rid"
 SANDBOX_API = "https://api-sandbox.pinterest.com/v5"
 
 SPAM_REST_SECONDS = 6 * 3600.0
-"""Pinterest names no end and advises to wait hours."""
+"""Pinterest does not report the end of the block and advises waiting for hours."""
 DAILY_QUOTA_SECONDS = 3600.0
 """A longer wait means the daily quota of a Trial app. The other windows last a minute."""
 
@@ -132,13 +132,14 @@ ROWS: tuple[ErrorRow, ...] = (
              {403}, {2626}, content=False),
     ErrorRow("Check the account and the board on pinterest.com, and the app's permissions at "
              "developers.pinterest.com.", {403}, content=False),
-    ErrorRow("The board does not exist. It was deleted, belongs to the other environment (sandbox or production), "
-             "or boardId is wrong.", {404}, {40}, reason=Reason.GONE, more=board_ids),
-    ErrorRow("The board has no such section. Correct or remove boardSectionId.", {404}, {2031}, reason=Reason.GONE),
+    ErrorRow("The board does not exist. The board was deleted, belongs to the other environment (sandbox or "
+             "production), or boardId is wrong.", {404}, {40}, reason=Reason.GONE, more=board_ids),
+    ErrorRow("The board does not contain this section. Correct or remove boardSectionId.", {404}, {2031},
+             reason=Reason.GONE),
     ErrorRow("The board, pin or media item no longer exists.", {404}, reason=Reason.GONE),
     ErrorRow(statuses={400}, codes={2787}, action=Action.NO_ANSWER),
     ErrorRow("boardId must be the board's id, not its name.", {400}, more=board_ids, wordings=(r"^\d+$", r"^\\d+$")),
-    ErrorRow("Use another link: a complete, public http or https address.", {400}, wordings=("url is invalid",)),
+    ErrorRow("Use another link: a complete, public http or https URL.", {400}, wordings=("url is invalid",)),
     ErrorRow("Check the texts, the link, the options and the media.", {400}),
     ErrorRow("This is a bug in socialpub. Report it.", {405}, content=False),
     ErrorRow("Another change to the same board is in progress. Try again later.", {409}, reason=Reason.BUSY,
@@ -176,7 +177,7 @@ def _safe(message: str) -> str:
 
 
 def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:
-    """Return the longest wait that the headers name, in seconds; None when they name none.
+    """Return the longest wait in the headers in seconds, or None.
 
     `x-ratelimit-reset` counts the seconds to the end of the window. It may be a list, whose first number counts.
     """

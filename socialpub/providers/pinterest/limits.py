@@ -25,7 +25,7 @@ CAROUSEL_IMAGE = ImageLimits(types=IMAGE_TYPES, max_bytes=2_000_000)
 """Ours: one JSON body contains five images."""
 
 IMAGE_SURE_SIDE, IMAGE_GOOD_SIDE = 200, 600
-"""Pinterest refuses small images without a documented limit. Vendors name 100 and 600."""
+"""Pinterest refuses small images without a documented limit. Vendors report 100 and 600."""
 
 VIDEOS = 1
 VIDEO_TYPES = ("video/mp4", "video/quicktime")
@@ -39,7 +39,7 @@ VIDEO_SHAPES = (0.5, 1.91)
 SLACK = 0.01
 """For inexact measured values."""
 
-# --- redirect addresses -----------------------------------------------------------------------------------------------
+# --- redirect URLs ----------------------------------------------------------------------------------------------------
 
 REDIRECT_ADDRESSES = RedirectRules(
     (
@@ -55,7 +55,7 @@ REDIRECT_ADDRESSES = RedirectRules(
         ),
     )
 )
-"""Other addresses, such as http://127.0.0.1, are not documented."""
+"""Pinterest does not document other URLs, such as http://127.0.0.1."""
 
 # --- scopes: OpenAPI 5.23.0 -------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ class PinterestOAuth(OAuth):
         self._section = section
 
     def authorize_url(self, redirect_uri: str, state: str, verifier: str) -> str:  # noqa: ARG002
-        """Return the consent page for one connection. Pinterest documents no PKCE, so `verifier` is unused."""
+        """Return the consent page for one connection. Pinterest does not document PKCE, so `verifier` is unused."""
         query = {
             "client_id": self._section.client_id,
             "redirect_uri": redirect_uri,
@@ -60,7 +60,7 @@ class PinterestOAuth(OAuth):
         username = text_at(found, "username")
         account_id = text_at(found, "id") or username
         if account_id is None:
-            raise NoAnswer("Pinterest's response does not name the account.")
+            raise NoAnswer("Pinterest's response does not identify the account.")
         account_type = text_at(found, "account_type")
         return Identity(
             account_id=account_id,
@@ -71,7 +71,7 @@ class PinterestOAuth(OAuth):
         )
 
     def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
-        """Revoke the tokens. Pinterest does so only for system users, so a refusal is no failure.
+        """Revoke the tokens. Pinterest does so only for system users, so a refusal is not a failure.
 
         Erasing the tokens here and the account's settings on Pinterest end all others.
         """
@@ -115,11 +115,11 @@ class PinterestOAuth(OAuth):
         return http.call("POST", f"{self._section.api_url}{path}", auth=credentials, form=form)
 
     def how_to_use_secret_boards(self, granted: frozenset[str]) -> str | None:
-        """Return how the owner enables secret boards for a connection with these scopes; None when they are enabled."""
+        """Return how the owner enables secret boards for a connection with these scopes, or None if enabled."""
         lacking = [scope for scope in limits.SCOPES_FOR_SECRET if scope not in granted]
         if not lacking:
             return None
         lacks = "This connection lacks" if granted else "Its connection needs"
         asked = set(lacking) <= set(self._section.scopes)
-        add = "" if asked else "Add them to scopes in [providers.pinterest], then connect"
+        add = "" if asked else "Add these permissions to scopes in [providers.pinterest], then connect"
         return f"{lacks} {', '.join(lacking)} for secret boards. {add or 'Connect'} the account again."

@@ -1,6 +1,6 @@
 """The options of a pin, in Pinterest's own values (contract section 6).
 
-A board is always named by its id. A board's name instead of its id is the most frequent mistake.
+A post always contains the id of its board. A board's name instead of its id is the most frequent mistake.
 """
 
 from collections.abc import Mapping

@@ -50,8 +50,8 @@ def _measures(content: Content, options: Mapping[str, Any]) -> Iterator[TextMeas
 
 def _remarks(content: Content, options: Mapping[str, Any]) -> Iterator[str]:
     if len(content.media) > 1 and not content.has_video:
-        yield "Feeds and the board show the first image. Readers swipe to the others."
+        yield "Feeds and the board show the first image. Readers swipe to the other images."
     if not options.get("title"):
         yield "The pin has no title. A title helps people to find the pin."
     if not options.get("link"):
-        yield "The pin has no link, so a click on the image opens no page."
+        yield "The pin has no link, so a click on the image does not open a page."

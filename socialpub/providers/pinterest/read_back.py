@@ -44,7 +44,7 @@ class _Pin:
 def check_account(job: Job, section: PinterestSection) -> Readback | CannotTell:
     """Read the pins since the commit once. Raises when Pinterest did not answer."""
     if "boardId" not in job.options:
-        return CannotTell("The post names no board to check. Check the account on Pinterest.")
+        return CannotTell("The post does not contain a board to check. Check the account on Pinterest.")
     job.since()  # raises before a commit
     try:
         found, complete = _search(job, f"{section.api_url}/boards/{job.options['boardId']}/pins")
@@ -143,7 +143,7 @@ def _texts(job: Job) -> dict[str, str]:
 
 
 def _time_of(pin: dict[str, Any]) -> datetime | None:
-    """Return `created_at`, which is UTC without a zone; None when it cannot be read."""
+    """Return `created_at`, which is UTC without a zone, or None for an unreadable value."""
     try:
         at = datetime.fromisoformat(text_at(pin, "created_at") or "")
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -1,7 +1,7 @@
 """Prepares media for Pinterest: a video is uploaded before the pin, images are part of the call that creates the pin.
 
-A video is registered at Pinterest, then sent to the storage that Pinterest names. The signed form for the storage is a
-secret for one upload and is never stored. One step registers and sends, and after any failure the next run registers
+A video is registered at Pinterest, then sent to the storage in Pinterest's response. The signed form for the storage is
+a secret for one upload and is never stored. One step registers and sends, and after any failure the next run registers
 again.
 """
 
@@ -32,7 +32,7 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_o
 UPLOAD, AWAIT = "upload", "await_processing"
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
 UNTIL_DEADLINE = 1000
-"""No limit other than the delivery's own deadline."""
+"""The delivery's own deadline is the only limit."""
 FIRST_PAUSES = (1.0, 2.0, 4.0, 8.0)
 LATER_PAUSES = ((600.0, 10.0), (3600.0, 60.0), (float("inf"), 300.0))
 """Seconds of waiting, and the pause between two polls until then: a Trial app has a thousand reads a day."""
@@ -45,7 +45,7 @@ NOT_PROCESSED = "Pinterest could not process the video. socialpub uploads the vi
 
 
 def skip(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    """Do nothing: this step is in plans of an earlier version."""
+    """Do nothing. Only plans of an earlier version contain this step."""
     return Done(job.memo)
 
 
@@ -123,11 +123,11 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
         return Done({**job.memo, "video": {**video, "ready": True}})
     if status == "failed":
         why = (
-            "Pinterest could not process the video and gave no reason. Encode the video as MP4 with H.264 and AAC, 4 "
-            "seconds to 15 minutes long. Then create the post again."
+            "Pinterest could not process the video and did not report a reason. Encode the video as MP4 with H.264 "
+            "and AAC, 4 seconds to 15 minutes long. Then create the post again."
         )
         return _register_again(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
-    # `registered` is usual right after the upload, and an unknown status is no verdict.
+    # `registered` is usual right after the upload, and an unknown status is not a verdict.
     waited = job.now.timestamp() - video["uploaded_at"]
     memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
     return Wait(pause_after(video["polls"], waited), "Pinterest is processing the video", memo)
@@ -192,7 +192,7 @@ def _request_id(response: HttpResponse) -> str | None:
     return response.headers.get(REQUEST_ID)
 
 
-# --- images, also as the cover of a video -----------------------------------------------------------------------------
+# --- images, including the cover of a video ---------------------------------------------------------------------------
 #
 # The call that creates the pin contains them as Base64. A separate step fits them, so that nothing between the
 # announcement of that call and the call is slow or can fail.

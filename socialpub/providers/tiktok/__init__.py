@@ -1,4 +1,4 @@
-"""TikTok, Content Posting API: the last byte of a video, or the call that names photos, creates the post.
+"""TikTok, Content Posting API: the last byte of a video, or the call with the photos, creates the post.
 
 TikTok has no idempotency key. The publish_id is stored before the first byte leaves. After the commit, socialpub only
 polls the task.
@@ -74,7 +74,7 @@ class TikTok(Provider):
             return STEPS[step](job, self.section)
         except Rejected as error:
             if step == options.AWAIT:
-                raise  # a refused poll is no verdict on the post
+                raise  # a refused poll is not a verdict on the post
             return as_outcome(error)
 
     def recover(self, job: Job) -> Readback | CannotTell | Done:

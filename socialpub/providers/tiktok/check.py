@@ -49,13 +49,15 @@ def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | N
         found.append("A draft is not public. Finish the draft in the inbox of TikTok's app.")
     if loses_caption(chosen, has_video=video) and content.text:
         found.append(
-            "TikTok accepts no caption with a video draft. Paste the caption when you finish the post in TikTok's app."
+            "TikTok does not accept a caption with a video draft. Paste the caption when you finish the post in "
+            "TikTok's app."
         )
     found.extend(_left_off(content, chosen))
     idle = [key for key in chosen if not _counts(key, video=video, draft=draft)]
     if idle and content.media:
         kind = f"{'video' if video else 'photo'} {'draft' if draft else 'post'}"
-        found.append(f"TikTok does not accept {', '.join(idle)} for a {kind}. socialpub leaves this out.")
+        which = "this option" if len(idle) == 1 else "these options"
+        found.append(f"TikTok does not accept {', '.join(idle)} for a {kind}. socialpub does not send {which}.")
     at = chosen.get("videoCoverTimestampMs")
     if at is not None and any(at > 1000 * item.facts.get("duration_seconds", at) for item in content.media):
         found.append("videoCoverTimestampMs is beyond the end of the video. TikTok uses the first frame.")
@@ -65,7 +67,7 @@ def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | N
         if item.kind == "image" and int(item.facts.get("frames", 1)) > 1
     )
     if any(item.alt for item in content.media):
-        found.append("TikTok accepts no alt text. socialpub leaves the alt text out.")
+        found.append("TikTok does not accept alt text. socialpub leaves the alt text out.")
     return found
 
 
@@ -74,8 +76,9 @@ def _left_off(content: Content, chosen: Mapping[str, Any]) -> list[str]:
         return []
     known = INTERACTIONS if content.has_video else {"comment": INTERACTIONS["comment"]}
     off = {INTERACTIONS_PLURAL[name]: option for name, option in known.items() if option not in chosen}
-    what = join_words(off, "and").capitalize()
-    return [f"{what} are off by default. To allow this, set {join_words(off.values(), 'and')} to false."] if off else []
+    what = join_words(off, "and")
+    keys = join_words(off.values(), "and")
+    return [f"{what.capitalize()} are off by default. To allow {what}, set {keys} to false."] if off else []
 
 
 def _counts(key: str, *, video: bool, draft: bool) -> bool:
@@ -146,7 +149,7 @@ def _served_photos(content: Content, section: TikTokSection) -> list[FieldError]
 
 
 def unreachable(address: str, section: TikTokSection) -> str | None:
-    """Return why TikTok cannot fetch a photo from this address of ours; None when it can.
+    """Return why TikTok cannot fetch a photo from base_url, or None if TikTok can.
 
     TikTok fetches only by https and only from host names. A simulated TikTok may fetch from anywhere.
     """
@@ -157,7 +160,7 @@ def unreachable(address: str, section: TikTokSection) -> str | None:
         return None
     return (
         f"TikTok fetches photos from socialpub by https from a public domain, but base_url begins with "
-        f"{parts.scheme}://{host}. Set base_url to an address that TikTok can reach, or post a video instead."
+        f"{parts.scheme}://{host}. Set base_url to a URL that TikTok can reach, or post a video instead."
     )
 
 

@@ -71,7 +71,9 @@ def how_to_grant(scope: str, asked: Sequence[str]) -> str:
     """Return the remedy for a missing scope. `asked` are the scopes that the app requests."""
     if not asked or scope in asked:
         return "Connect the account again and grant this permission."
-    return "Add it to scopes in [providers.tiktok], then connect the account again and grant this permission."
+    return (
+        "Add this permission to scopes in [providers.tiktok]. Then connect the account again and grant the permission."
+    )
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
@@ -80,7 +82,7 @@ DAY_SECONDS = 24 * 3600.0
 DIRECT_STEPS = frozenset({CREATOR, INIT_VIDEO, INIT_PHOTOS})
 """The calls of direct posts only."""
 MIN_PAUSE_SECONDS = 60.0
-"""TikTok's rate limits have windows of a minute, and TikTok documents no `Retry-After`."""
+"""TikTok's rate limits have windows of a minute, and TikTok does not document `Retry-After`."""
 SCOPE_CODES = frozenset({"scope_not_authorized", "scope_permission_missed"})
 UNKNOWN_TASK = frozenset({"invalid_publish_id", "token_not_authorized_for_specified_publish_id"})
 INVALID = frozenset({"invalid_param", "invalid_params"})
@@ -111,13 +113,13 @@ ROWS: tuple[ErrorRow, ...] = (
              "Direct posts of this account wait. Drafts and other accounts continue.",
              codes={"reached_active_user_cap"}, action=Action.WAIT, wait_seconds=DAY_SECONDS, steps=DIRECT_STEPS),
     TOO_MANY_POSTS,
-    ErrorRow("Five drafts of the last 24 hours are in the TikTok inbox. Finish them in TikTok's app.",
+    ErrorRow("Five drafts of the last 24 hours are in the TikTok inbox. Finish these drafts in TikTok's app.",
              codes={"spam_risk_too_many_pending_share"}, action=Action.WAIT, wait_seconds=DAY_SECONDS),
     BANNED,
     # The post.
     ErrorRow("TikTok has not audited the app. Set the account to private in TikTok's app and set privacyLevel to "
              'SELF_ONLY, or use mode "draft".', codes={"unaudited_client_can_only_post_to_private_accounts"}),
-    ErrorRow("TikTok fetches photos only from addresses that are verified for the app. At developers.tiktok.com, open "
+    ErrorRow("TikTok fetches photos only from URLs that are verified for the app. At developers.tiktok.com, open "
              "URL properties in the app's production configuration. Verify the domain of base_url or its media prefix.",
              codes={"url_ownership_unverified"}, content=False),
     ErrorRow("TikTok no longer offers this privacyLevel to the account. Choose another level and create the post "
@@ -150,7 +152,7 @@ FAIL_REASONS: tuple[ErrorRow, ...] = (
     ErrorRow("TikTok could not fetch the media. base_url must be reachable from the internet by https, without "
              "redirects.", codes={"video_pull_failed", "photo_pull_failed"}, action=Action.RESTART,
              wait_seconds=300.0),
-    ErrorRow("The post was canceled at TikTok. To publish it anyway, create it again.",
+    ErrorRow("The post was canceled at TikTok. To publish the post anyway, create the post again.",
              codes={"publish_cancelled"}, content=False),
     ErrorRow("The account's permission was removed while TikTok processed the post.", codes={"auth_removed"},
              action=Action.RECONNECT),
@@ -176,7 +178,7 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
 
 def named_wait(response: HttpResponse) -> float | None:
-    """Return the wait that TikTok names, at least a minute; None when it names none. Zero and less stay unchanged."""
+    """Return the wait in TikTok's response, at least a minute, or None. Zero and less stay unchanged."""
     named = retry_after_seconds(response)
     return max(named, MIN_PAUSE_SECONDS) if named is not None and named > 0 else named
 

@@ -22,12 +22,12 @@ PATH = "post/publish/creator_info/query/"
 
 POSTING_BLOCKS: Mapping[str, str] = {
     "spam_risk_too_many_posts": "This account has reached TikTok's limit of posts through apps in 24 hours (about 15 "
-    "for all apps). TikTok accepts no direct posts for now. Try again tomorrow.",
+    "for all apps). TikTok does not currently accept direct posts. Try again tomorrow.",
     "spam_risk_user_banned_from_posting": "TikTok has banned this account from posting. Check TikTok's app.",
     "reached_active_user_cap": "The TikTok app has reached its limit of posting accounts in 24 hours (5 for an "
-    "unaudited app). TikTok accepts no direct posts of this account for now. Try again tomorrow.",
+    "unaudited app). TikTok does not currently accept direct posts of this account. Try again tomorrow.",
 }
-"""Why TikTok accepts no direct posts, by TikTok's code."""
+"""Why TikTok does not accept direct posts, by TikTok's code."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CreatorInfo:
     avatar_url: str | None
     """Valid for two hours."""
     privacy_levels: tuple[str, ...]
-    """The allowed values of `privacyLevel`; empty when TikTok did not name them."""
+    """The allowed values of `privacyLevel`. Empty: TikTok did not list them."""
     off: tuple[str, ...]
     """Those of `comment`, `duet` and `stitch` that the account's own settings switch off. Photos have only comments."""
     longest_video_seconds: int | None
@@ -153,7 +153,7 @@ def list_levels_not_offered(chosen: Mapping[str, Any], privacy_levels: Sequence[
     level = chosen.get("privacyLevel")
     if is_draft(chosen) or level is None or level in privacy_levels:
         return []
-    return [_at("privacyLevel", f"TikTok does not currently offer this choice to {account}. Choose another.")]
+    return [_at("privacyLevel", f"TikTok does not currently offer this choice to {account}. Choose another level.")]
 
 
 def list_too_long_videos(content: Content, longest_seconds: int | None, account: str) -> list[FieldError]:

@@ -31,9 +31,9 @@ ONE_CHUNK_BYTES = 64_000_000
 CHUNK_BYTES = 10_000_000
 """A chunk has 5 to 64 MB, the last up to 128. These figures are correct for decimal and for binary MB."""
 UPLOAD_SECONDS = 3600
-"""How long an upload address lives."""
+"""The lifetime of an upload URL."""
 UPLOAD_MARGIN_SECONDS = 60
-"""Ours: no upload begins in the last minute of its address."""
+"""Ours: uploads do not begin in the last minute of their URL."""
 
 PHOTOS = 35
 PHOTO = ImageLimits(
@@ -41,7 +41,7 @@ PHOTO = ImageLimits(
 )
 """TikTok refuses PNG and a shorter side above 1080 (integrators, 2026). The limit of the long side is ours."""
 
-# --- redirect addresses -----------------------------------------------------------------------------------------------
+# --- redirect URLs ----------------------------------------------------------------------------------------------------
 
 REDIRECT_ADDRESSES = RedirectRules(
     (

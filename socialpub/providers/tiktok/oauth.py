@@ -88,7 +88,7 @@ class TikTokOAuth(OAuth):
         user = object_at(_data(http.call("GET", url, token=access_token, params={"fields": ",".join(fields)})), "user")
         open_id = text_at(user, "open_id")
         if open_id is None:
-            raise NoAnswer("TikTok's response does not name the account.")
+            raise NoAnswer("TikTok's response does not identify the account.")
         union_id = text_at(user, "union_id")
         return Identity(
             account_id=open_id,

@@ -45,7 +45,7 @@ TABLE: options.Table = (
         OptionType.CHOICE,
         "Who sees the post. `PUBLIC_TO_EVERYONE`: everyone. `MUTUAL_FOLLOW_FRIENDS`: followers whom the account "
         f"follows back. `FOLLOWER_OF_CREATOR`: followers. `{PRIVATE}`: only the account itself. Required with mode "
-        f"`{DIRECT}`; there is no default. TikTok offers each account some of these levels.",
+        f"`{DIRECT}`, without a default. TikTok offers each account some of these levels.",
         values=PRIVACY_LEVELS,
     ),
     Option(
@@ -64,13 +64,13 @@ TABLE: options.Table = (
     Option(
         "disableDuet",
         OptionType.BOOLEAN,
-        "Turns duets with a video off. Set `false` to allow duets. Photos have no duets.",
+        "Turns duets with a video off. Set `false` to allow duets. Not available for photos.",
         default=OFF_BY_DEFAULT,
     ),
     Option(
         "disableStitch",
         OptionType.BOOLEAN,
-        "Turns stitches with a video off. Set `false` to allow stitches. Photos have no stitches.",
+        "Turns stitches with a video off. Set `false` to allow stitches. Not available for photos.",
         default=OFF_BY_DEFAULT,
     ),
     Option(

@@ -1,8 +1,8 @@
 """Reads the outcome of a task: TikTok has no list of posts, so socialpub polls by publish_id until TikTok's verdict.
 
-The publish_id is enough, so a new token or another process can continue. A post id is no sign of success: only public
-posts get one, and late. One other case counts as a verdict. If TikTok still counts too few bytes long after the upload
-address has expired, the video can no longer become a post.
+The publish_id is enough, so a new token or another process can continue. A post id is not a sign of success: only
+public posts get one, and late. One other case counts as a verdict. If TikTok still counts too few bytes long after the
+upload URL has expired, the video can no longer become a post.
 """
 
 import re
@@ -31,7 +31,7 @@ SLOWEST_SECONDS = 900.0
 UNCONFIRMED_AFTER_SECONDS = 1800.0
 """The age at which the reason says that TikTok has not confirmed."""
 SETTLED_SECONDS = 3600.0
-"""How long TikTok's byte count must stay the same after the upload address expires. The count may lag by minutes, and
+"""How long TikTok's byte count must stay the same after the upload URL expires. The count may lag by minutes, and
 TikTok may still accept a last chunk that began in time."""
 
 _LINK = re.compile(r"(https?)://[!-~]+")
@@ -56,7 +56,7 @@ class TaskStatus:
 
     def describe_count(self, total_bytes: int) -> str:
         if self.uploaded_bytes is None:
-            return "TikTok does not report how much of the video it has."
+            return "TikTok does not report how many bytes of the video arrived."
         return f"TikTok has {self.uploaded_bytes} of {total_bytes} bytes."
 
 
@@ -83,14 +83,14 @@ def read_published(job: Job, section: TikTokSection, task: TaskStatus) -> Publis
     url = _share_url(job, section, post_id)
     username = job.memo.get("creator", {}).get("username") or job.account.username
     if url is None and username:
-        # TikTok documents no address for photos, but this one works.
+        # TikTok does not document a URL for photos, but this URL works.
         kind = "video" if job.content.has_video else "photo"
         url = f"{section.site_url}/@{username}/{kind}/{post_id}"
     return Published(post_id, url)
 
 
 def _share_url(job: Job, section: TikTokSection, post_id: str) -> str | None:
-    """Return TikTok's own address of the post; None without the permission or after any error."""
+    """Return TikTok's own URL of the post, or None without the permission or after any error."""
     if limits.SCOPE_LIST not in job.account.scopes:
         return None
     try:
@@ -123,8 +123,8 @@ def check_account(job: Job, section: TikTokSection) -> Readback | CannotTell | D
     """Read a task back after an unknown commit. Return `Done` when all bytes arrived: then only the verdict counts."""
     if "publish_id" not in job.memo:
         return CannotTell(
-            "TikTok returned no publish_id, and a post cannot be found without one. Check the profile and the inbox in "
-            "TikTok's app before you create the post again."
+            "TikTok did not return a publish_id, and socialpub cannot find the post without this id. Check the profile "
+            "and the inbox in TikTok's app before you create the post again."
         )
     task = fetch_status(job, section)
     lacking = task.uploaded_bytes is not None and not task.has_all(job.content.media[0].size_bytes)
@@ -132,7 +132,7 @@ def check_account(job: Job, section: TikTokSection) -> Readback | CannotTell | D
 
 
 def fill_in(job: Job, section: TikTokSection) -> Published | None:
-    """Return the id and address of a published post. None: TikTok has not named them, and may never do so."""
+    """Return the id and the URL of a published post. None: TikTok has not reported them, and may never do so."""
     task = fetch_status(job, section)
     return read_published(job, section, task) if task.status == COMPLETE and task.post_ids else None
 
@@ -175,14 +175,14 @@ def _check_byte_count(job: Job, task: TaskStatus) -> Outcome | None:
     if not upload.get("watched") or task.uploaded_bytes is None or task.has_all(total_bytes):
         return None
     now, count = job.now.timestamp(), task.describe_count(total_bytes)
-    reason = f"{count} The rest may still arrive. The outcome is certain one hour after the upload address expires"
+    reason = f"{count} The rest may still arrive. The outcome is known one hour after the upload URL expires"
     if now < upload["ends_at"] + limits.UPLOAD_MARGIN_SECONDS:
         return Wait(_pause(job), reason, job.memo)
     since, counted = upload.get("short", (now, task.uploaded_bytes))
     if counted != task.uploaded_bytes:
         since = now
     if now - since >= SETTLED_SECONDS:
-        message = f"{upload['watched']} {count} The upload address has expired, so TikTok posted nothing. "
+        message = f"{upload['watched']} {count} The upload URL has expired, so TikTok posted nothing. "
         message += "Create the post again."
         return Refused(message, "upload_failed", verdict=True)
     return Wait(_pause(job), reason, {**job.memo, "upload": {**upload, "short": [since, task.uploaded_bytes]}})

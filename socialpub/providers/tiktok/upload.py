@@ -1,14 +1,14 @@
-"""Uploads media to TikTok: photos by their addresses, a video in ordered chunks, of which the last is the commit.
+"""Uploads media to TikTok: photos by their URLs, a video in ordered chunks, of which the last is the commit.
 
 Before the last chunk leaves, a task cannot become a post, so a new task may replace it. If it is unclear how much
 arrived, TikTok's byte count decides. The last chunk makes the task a post, with any response of the upload host:
 
     earlier tries of it      event                                         result
-    none can have left       the upload address has expired                a new task
-    none can have left       the host of the address is not listed         held
+    none can have left       the upload URL has expired                    a new task
+    none can have left       the host of the URL is not listed             held
     any                      success, or TikTok counts every byte          wait for TikTok's verdict
     none can have left       anything else: a cut, a refusal, a page       unknown: the task is read back
-    one may have left        anything else, also an expired address        polled until the outcome is certain
+    one may have left        anything else, even an expired URL            polled until the outcome is known
 
 The same bytes may be sent to the same task again: the task becomes one post or none. Another task would be another
 post, so no task begins after a try may have left. TikTok's byte count may lag, and a refusal may concern only the
@@ -63,7 +63,7 @@ class Chunks:
         return f"bytes {offset}-{offset + length - 1}/{self.total_bytes}"
 
     def next_after(self, received_bytes: int) -> int | None:
-        """Return the chunk after these bytes, `count` when none is missing. None: the bytes end inside a chunk."""
+        """Return the chunk after these bytes, or `count` if all chunks arrived. None: the bytes end inside a chunk."""
         if received_bytes >= self.total_bytes:
             return self.count
         index, inside = divmod(received_bytes, self.chunk_bytes)
@@ -85,12 +85,12 @@ PASSING = frozenset({408, 425, 429})
 TAKEN = frozenset({200, 201, 206})
 PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
-EXPIRED = "The upload address expired before TikTok had the whole video."
+EXPIRED = "The upload URL expired before TikTok had the whole video."
 GONE = "TikTok no longer knows the upload."
 INCONSISTENT = "TikTok has less of the video than socialpub sent."
 NOT_ACCEPTED = "TikTok did not accept a part of the video in five tries."
 NEW_TASK_LATER_SECONDS = 900.0
-LAPSED = "The upload address has expired."
+LAPSED = "The upload URL has expired."
 
 
 # --- the task --------------------------------------------------------------------------------------------------------
@@ -138,7 +138,7 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
     data = call(job, section, path, {**body, "source_info": source})
     publish_id, address = text_at(data, "publish_id"), text_at(data, "upload_url")
     if publish_id is None or address is None:
-        raise NoAnswer("TikTok accepted the request but returned no upload.", request_id=job.trace.request_id)
+        raise NoAnswer("TikTok accepted the request but did not return an upload.", request_id=job.trace.request_id)
     held = refuse_upload_address(address, section, "tiktok", "TikTok")
     if held is not None:
         return held
@@ -254,7 +254,7 @@ def _decide_by_byte_count(job: Job, section: TikTokSection, cut: Chunks, said: s
             return Done(note_progress(job, cut.count, out=True))
         counted = task.describe_count(cut.total_bytes)
     if job.unknown_before:
-        job.trace.message = f"{said} {counted} socialpub polls TikTok until the outcome is certain."
+        job.trace.message = f"{said} {counted} socialpub polls TikTok until the outcome is known."
         return Done(note_progress(job, cut.count - 1, out=True, watched=said))
     return Unknown(f"{said} {counted}", code, note_progress(job, cut.count - 1, out=True))
 
@@ -265,9 +265,9 @@ def _decide_by_byte_count(job: Job, section: TikTokSection, cut: Chunks, said: s
 
 
 def put_chunk(job: Job, cut: Chunks, index: int) -> HttpResponse:
-    """Send one chunk to an allowed address. Raises `NoAnswer` when the response is not from the upload host.
+    """Send one chunk to an allowed URL. Raises `NoAnswer` when the response is not from the upload host.
 
-    The address is the credential, so the call sends no token.
+    The URL is the credential, so the call does not send a token.
     """
     media = job.content.media[0]
     offset, length = cut.slice(index)
@@ -291,7 +291,7 @@ def refuse_task_address(job: Job, section: TikTokSection) -> Held | None:
 
 
 def is_address_expired(job: Job) -> bool:
-    """Return whether the address has expired or is about to expire."""
+    """Return whether the URL has expired or is about to expire."""
     return bool(job.now.timestamp() >= job.memo["upload"]["ends_at"])
 
 
@@ -302,7 +302,7 @@ def note_progress(job: Job, sent: int, **more: object) -> Memo:
 
 # --- photos -----------------------------------------------------------------------------------------------------------
 #
-# The call that names the photos is the commit. When its response is lost, a task may exist without a known id. TikTok
+# The call with the photos is the commit. When its response is lost, a task may exist without a known id. TikTok
 # has no list of posts, so the outcome stays unknown.
 
 REFITS = 3
@@ -344,7 +344,7 @@ def init_photos(job: Job, section: TikTokSection) -> Outcome:
     )
     publish_id = text_at(data, "publish_id")
     if publish_id is None:
-        raise NoAnswer("TikTok accepted the photos but returned no publish_id.", request_id=job.trace.request_id)
+        raise NoAnswer("TikTok accepted the photos but did not return a publish_id.", request_id=job.trace.request_id)
     job.trace.message = f"publish_id {publish_id}"
     return Done({**job.memo, "publish_id": publish_id})
 

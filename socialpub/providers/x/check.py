@@ -1,6 +1,6 @@
 """Checks a post against X's rules before anything is sent. Pure.
 
-A problem is something that X certainly refuses. Where X's own pages disagree, a note warns and X decides.
+X definitely refuses a post with a problem. Where X's own pages disagree, a note warns and X decides.
 """
 
 from collections.abc import Iterator, Mapping
@@ -104,7 +104,7 @@ def _image_notes(image: MediaFile) -> Iterator[str]:
 
 
 def _prices(content: Content) -> str:
-    """Return what this post costs beyond an ordinary post, in one note. Return "" when it costs no more."""
+    """Return a note about the cost of this post beyond an ordinary post. Return "" without such a cost."""
     said = []
     urls = weigh(content.text).urls
     if urls:
@@ -116,7 +116,7 @@ def _prices(content: Content) -> str:
     if described:
         said.append(f"X charges {limits.ALT_TEXT_PRICE} USD for each alt text. This post has {described}.")
     if said:
-        # Few posts are read back, so this price alone is no reason for a note.
+        # Few posts are read back, so this price alone does not cause a note.
         said.append(
             f"If X does not respond, socialpub reads the account back. X charges {limits.OWN_LOOK_UP_PRICE} USD for "
             f"each post read, or {limits.LOOK_UP_PRICE} USD if the app belongs to another account."
@@ -142,7 +142,8 @@ def _text(content: Content, weighed: Weighed, account: Account) -> Iterator[Fiel
     if len(cashtags) > limits.CASHTAGS:
         shown = ", ".join(f"${tag}" for tag in sorted(weighed.cashtags)[:5])
         yield FieldError(
-            BODY, f"X allows {limits.CASHTAGS} cashtag per post. This text has {len(cashtags)} ({shown}). Keep one."
+            BODY,
+            f"X allows {limits.CASHTAGS} cashtag per post. This text has {len(cashtags)} ({shown}). Keep one cashtag.",
         )
 
 

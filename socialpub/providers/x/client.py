@@ -27,7 +27,7 @@ from socialpub.providers.responses import (
 
 
 def read_data(response: HttpResponse) -> dict[str, Any]:
-    """Return the `data` of a success, empty when it has none. Raises `NoAnswer` when the body is not JSON.
+    """Return the `data` of a success, empty without `data`. Raises `NoAnswer` when the body is not JSON.
 
     X may answer an append without a body.
     """
@@ -35,10 +35,10 @@ def read_data(response: HttpResponse) -> dict[str, Any]:
 
 
 def require_data(response: HttpResponse) -> dict[str, Any]:
-    """Return the `data` of a success. Raises `NoAnswer` when it has none: the response does not come from X."""
+    """Return the `data` of a success. Raises `NoAnswer` without `data`: the response does not come from X."""
     data = read_data(response)
     if not data:
-        raise NoAnswer("X's response contains no data.", request_id=response.headers.get(REQUEST_ID))
+        raise NoAnswer("X's response does not contain data.", request_id=response.headers.get(REQUEST_ID))
     return data
 
 
@@ -47,7 +47,7 @@ def read_id(response: HttpResponse, what: str) -> str:
     found = read_data(response).get("id")
     if isinstance(found, str) and re.fullmatch(r"[0-9]{1,19}", found):
         return found
-    raise NoAnswer(f"X accepted the {what} but returned no id.", request_id=response.headers.get(REQUEST_ID))
+    raise NoAnswer(f"X accepted the {what} but did not return an id.", request_id=response.headers.get(REQUEST_ID))
 
 
 def permalink(section: XSection, username: str | None, post_id: str) -> str:
@@ -73,7 +73,7 @@ DUPLICATE_RULES = "duplicate-rules"
 WINDOW_FULL = "X's rate limit for this endpoint is reached."
 DAILY_LIMIT_CODES = frozenset({185, 344})
 DAILY_PAUSE_SECONDS = 3 * HOUR
-"""X counts an account's posts per day in half-hour slices and names no end. X advises to wait hours."""
+"""X counts an account's posts per day in half-hour slices and does not report the end. X advises waiting for hours."""
 
 FETCHED_AGAIN = "socialpub fetches the account data again, because the account's subscription may have ended."
 
@@ -95,7 +95,8 @@ ROWS: tuple[ErrorRow, ...] = (
     # The account.
     ErrorRow("X has suspended or locked the account. Log in on x.com and follow the instructions there.", {400, 403},
              {"user-suspended", 64, 326}, rest_seconds=24 * HOUR, content=False),
-    ErrorRow("X accepts no posts from this account for now. socialpub pauses the account for an hour. Try again later.",
+    ErrorRow("X does not currently accept posts from this account. socialpub pauses the account for an hour. Try again "
+             "later.",
              {403}, wordings=("not permitted to access this feature",), rest_seconds=HOUR, content=False),
     ErrorRow("X treats this post as automated spam. socialpub pauses the account for 6 hours. Change the text, then "
              "try again.", {400, 403}, {226}, ("might be automated",), rest_seconds=6 * HOUR),
@@ -125,12 +126,12 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow("X blocks a link in the text. Remove the link.", {400, 403}, wordings=("contains an invalid url",)),
     ErrorRow("Check the text length, the media and the options. At console.x.com, check that the app may write.", {403},
              wordings=("not permitted to perform this action",), reason=Reason.TOO_LONG),
-    ErrorRow("A post or media item that the request names no longer exists, or the app cannot access it.", {404},
+    ErrorRow("A post or media item in the request no longer exists, or the app cannot access it.", {404},
              reason=Reason.GONE),
-    ErrorRow("A media item that the request names no longer exists.", {400}, wordings=("badrequest: not found",),
+    ErrorRow("A media item in the request no longer exists.", {400}, wordings=("badrequest: not found",),
              reason=Reason.GONE),
     ErrorRow(TOO_LARGE, TOO_LARGE_STATUSES, reason=Reason.TOO_LARGE),
-    ErrorRow("Correct what X names, then create the post again.", {400}),
+    ErrorRow("Correct the fields in X's message, then create the post again.", {400}),
     ErrorRow("Check the options, the account on x.com and the app's permissions at console.x.com.", {403},
              content=False),
 )  # fmt: skip
@@ -200,7 +201,7 @@ def _is_of_x(body: Any) -> bool:
 
 
 def _names_duplicate(part: dict[str, Any]) -> bool:
-    """Return whether a part names a duplicate. Fields that quote our own request do not count."""
+    """Return whether a part reports a duplicate. Fields that quote our own request do not count."""
     said = (value for key, value in part.items() if key not in ("parameters", "parameter", "value"))
     return any(isinstance(value, str) and DUPLICATE_RULES in value for value in said)
 
@@ -264,7 +265,7 @@ MAX_WAIT_SECONDS = 366 * 86400
 
 
 def seconds_until_reset(headers: Mapping[str, str], now: datetime | None) -> float | None:
-    """Return the seconds until X accepts the call again. None: X names no plausible time.
+    """Return the seconds until X accepts the call again. None: the response does not contain a plausible time.
 
     A 24-hour window counts only when it is used up. The window that opens last decides. `now` replaces a missing
     `Date`.

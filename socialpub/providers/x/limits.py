@@ -22,7 +22,7 @@ VERIFIED_ORGANIZATIONS = frozenset({"business", "government"})
 CASHTAGS = 1
 """For self-serve apps, since April 2026."""
 NAMES_SHOWN = 5
-"""Ours: how many mentioned accounts a note names."""
+"""Ours: the maximum number of mentioned accounts in a note."""
 ALT_LENGTH = 1000
 """OpenAPI 2.167, `alt_text.text`."""
 
@@ -55,9 +55,9 @@ VIDEO_SURE_LONG_SIDE, VIDEO_SURE_SHORT_SIDE = 1280, 1024
 VIDEO_SURE_SECONDS = 140
 """The limit of accounts without a subscription in the table of August 2026. In September, it was 20 minutes."""
 VIDEO_CODEC, AUDIO_CODEC = "h264", "aac"
-"""X documents no other codecs. X processes some, and refuses some of these at the post (integrators, 2026)."""
+"""X does not document other codecs. X processes some, and refuses some of these at the post (integrators, 2026)."""
 
-# --- redirect addresses -----------------------------------------------------------------------------------------------
+# --- redirect URLs ----------------------------------------------------------------------------------------------------
 
 _CALLBACKS = "docs.x.com/fundamentals/developer-apps (callback URLs)"
 REDIRECT_ADDRESSES = RedirectRules(
@@ -113,5 +113,5 @@ def entitlement(facts: Mapping[str, Any]) -> Entitlement:
 
 
 def needs_chunks(media: MediaFile) -> bool:
-    """Return whether X accepts the file in chunks. Images, also a GIF with one frame, need one call."""
+    """Return whether X accepts the file in chunks. Images, including a GIF with one frame, need one call."""
     return media.kind == "video" or media.animated

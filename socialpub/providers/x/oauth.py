@@ -31,9 +31,9 @@ FACTS = ("subscription_type", "verified", "verified_type", "protected")
 MISSING = {
     scope: f"The connection lacks the scope {scope}, so {effect}. Connect the account again."
     for scope, effect in (
-        ("tweet.write", "X accepts no posts from it"),
+        ("tweet.write", "X does not accept posts"),
         ("media.write", "posts with media will fail"),
-        ("offline.access", "it ends after two hours"),
+        ("offline.access", "the connection ends after two hours"),
         ("tweet.read", "socialpub cannot read back a post with an unknown outcome"),
         ("users.read", "socialpub cannot identify the account again"),
     )
@@ -87,7 +87,7 @@ class XOAuth(OAuth):
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
     def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
-        """Return the account that the token belongs to. X charges for this call, so it is no health check."""
+        """Return the account that the token belongs to. X charges for this call, so this call is not a health check."""
         url = f"{self._section.api_url}/2/users/me"
         response = http.call("GET", url, token=access_token, params={"user.fields": USER_FIELDS})
         if response.status != 200:
@@ -95,7 +95,7 @@ class XOAuth(OAuth):
         user = object_at(as_object(response.json()), "data")
         account_id = text_at(user, "id")
         if account_id is None:
-            raise NoAnswer("X's response does not name the account.", request_id=response.headers.get(REQUEST_ID))
+            raise NoAnswer("X's response does not identify the account.", request_id=response.headers.get(REQUEST_ID))
         return Identity(
             account_id=account_id,
             username=text_at(user, "username"),
@@ -129,12 +129,12 @@ class XOAuth(OAuth):
             raise self._read_failure(response)
         tokens = read_tokens(as_object(response.json()))
         if tokens is None:
-            raise NoAnswer("X's response contains no token.", request_id=response.headers.get(REQUEST_ID))
+            raise NoAnswer("X's response does not contain a token.", request_id=response.headers.get(REQUEST_ID))
         return tokens
 
     def _post(self, http: Http, endpoint: str, fields: Mapping[str, str]) -> HttpResponse:
-        # Some of X's servers require `client_id` in the body also from a client with a secret. A Basic header fails
-        # for a client without one.
+        # Some of X's servers require `client_id` in the body even from a client with a secret. A Basic header fails
+        # for a client without a secret.
         section, secret = self._section, self._section.client_secret.get_secret_value()
         return http.call(
             "POST",

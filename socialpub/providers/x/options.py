@@ -7,15 +7,15 @@ from socialpub.providers import options
 from socialpub.providers.options import Option, OptionType
 
 EVERYONE = "everyone"
-"""Ours: X has no such value and requires that the field is absent."""
+"""Ours: X does not have this value and requires that the field is absent."""
 
 ID_DIGITS = 19
 
 QUOTING = "Since April 2026, X does not let self-serve apps quote posts"
 COMMUNITIES = "X closed Communities in May 2026"
 
-POST_ID = "The id is the number at the end of the post's address."
-COMMUNITY_ID = "The id is the number at the end of the community's address."
+POST_ID = "The id is the number at the end of the post's URL."
+COMMUNITY_ID = "The id is the number at the end of the community's URL."
 
 TABLE: options.Table = (
     Option(

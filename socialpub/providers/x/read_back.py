@@ -76,12 +76,12 @@ class SentText:
                     yield rest, _without_names(theirs)
 
     def _beginning_in(self, shown: ShownText) -> str | None:
-        """Return the visible beginning of a long text that X cut; None when X did not cut the text."""
+        """Return the visible beginning of a long text that X cut, or None if X did not cut the text."""
         cut = CUT_SHORT.search(shown.text) if self.is_long and shown.cut else None
         if cut is None:
             return None
         beginning = shown.text[: cut.start()]
-        # X shows about the length of an ordinary post. A short "Read… https://…" is no cut text.
+        # X shows about the length of an ordinary post. A short "Read… https://…" is not a cut text.
         return beginning if weigh(beginning).length >= limits.TEXT_LENGTH // 2 else None
 
 
@@ -117,7 +117,7 @@ def _same_word(ours: str, theirs: str, shown: ShownText) -> bool:
 
 
 def _written_between(pieces: list[str], word: str) -> list[str]:
-    """Return the texts between these pieces of the word, or fewer texts when a piece is missing.
+    """Return the texts between these pieces of the word, or fewer texts if a piece is missing.
 
     The first match is correct, because X ends a link at the text that follows.
     """
@@ -273,7 +273,7 @@ def _timestamp(instant: datetime) -> str:
 # --- one post of the list ---------------------------------------------------------------------------------------------
 
 KINDS = {"3": "image", "7": "video", "13": "video", "16": "GIF"}
-"""By the first part of a media_key. Any other first part names no kind."""
+"""By the first part of a media_key. Any other first part does not show the kind."""
 MEDIA_KEY = re.compile(r"([0-9]+)_")
 MEDIA_PAGE = re.compile(r"/status/([0-9]+)/(?:photo|video)/[0-9]+/?$")
 ENDS_OPEN = re.compile(rf"(?:…|{SHORT_LINK.pattern})\s*+$")
@@ -359,7 +359,7 @@ def _references(post: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_reply(post: dict[str, Any], references: Mapping[str, str]) -> bool | None:
-    """Return whether the post is a reply. None: the list does not say."""
+    """Return whether the post is a reply. None: the list does not show this."""
     conversation = post.get("conversation_id")
     if conversation:
         # An edited post keeps the conversation of its first version.

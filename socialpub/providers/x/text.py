@@ -117,7 +117,7 @@ class _Labels:
                 self.reaches[i] = self.reaches[i + 1] or ("_" not in label and self.tld_ends[i + 1]) or 0
 
     def next_match(self, taken: int) -> tuple[int | None, int, int] | None:
-        """Return the begin of the scheme (None without), the begin and the end of the next domain after `taken`."""
+        """Return the start of the scheme (None without), the start and the end of the next domain after `taken`."""
         scheme_at = self._scheme_at(taken)
         if scheme_at is not None:
             first = self._domain_in(0, self.start, whole=True)

@@ -277,7 +277,7 @@ def set_alt_text(job: Job, section: XSection, index: int, upload: Upload) -> Out
 # --- the memo of one file ---------------------------------------------------------------------------------------------
 
 EXPIRES_AFTER_SECONDS = 24 * 3600
-"""When X names no time."""
+"""The pause when X's response does not contain a time."""
 
 
 def recall(memo: Memo, index: int) -> Upload:
@@ -296,7 +296,7 @@ def read_upload(job: Job, response: HttpResponse) -> Upload:
 
 
 def usable_until(job: Job, lifetime_seconds: int) -> float:
-    """Return until when an upload counts as usable: shorter than X's time, because the post needs time."""
+    """Return the end of the use of an upload, which is before X's end, because the post needs time."""
     return job.now.timestamp() + lifetime_seconds - min(limits.EXPIRY_MARGIN_SECONDS, lifetime_seconds / 10)
 
 

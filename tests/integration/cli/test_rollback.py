@@ -84,7 +84,7 @@ def test_the_doctor_names_what_of_the_former_version_still_runs(
         assert "✗ worker: Processes of the previous version are still running: worker-" in words(
             terminal("doctor").stdout
         )
-        assert "A process of a former version still runs" in words(terminal("admin", "list-keys").stderr)
+        assert "A process of an earlier version is still running" in words(terminal("admin", "list-keys").stderr)
 
 
 def test_afterwards_it_names_the_backup(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:

@@ -270,7 +270,7 @@ def test_a_label_can_be_changed_and_is_shown_as_text(rt: Runtime, owner: Tab, x:
     ("button", "label", "given", "said", "kept"),
     [
         ("Rename", "Name", "n" * 201, "at most 200 characters", "n" * 201),
-        ("Save options", "Link", "seven", "Link must be a complete http or https address", "seven"),
+        ("Save options", "Link", "seven", "Link must be a complete http or https URL", "seven"),
         ("Create board", "Board name", "n" * 181, "at most 180 characters", ""),
     ],
 )

@@ -150,7 +150,7 @@ def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: Tab, video: Path, 
     board = owner.page.field("Board").all("option")[1].attributes["value"]
     page = owner.press("Publish", {"Text": "Waves", "Media": video, "Board": board, UPLOAD: video})
     assert page.status == 400
-    assert "must name an image" in page.role("alert")
+    assert "must be the id of an image" in page.role("alert")
     assert page.links()["Pinterest, Cover image"].endswith("#options-pinterest-coverArtifactId")
 
 

@@ -257,7 +257,7 @@ def test_a_video_without_a_publish_id_in_the_backup_has_an_unknown_outcome(
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
-        assert "TikTok returned no publish_id" in message_of(rt, post)
+        assert "TikTok did not return a publish_id" in message_of(rt, post)
     assert len(world.tiktok.tasks.all) == 1
 
 

@@ -122,7 +122,7 @@ def test_a_pin_shows_a_title_a_link_and_the_first_image() -> None:
         ("Title", 6, 100),
     ]
     assert found.text == (TextPart("See "), TextPart("https://example.com", "link"), TextPart("."))
-    assert found.remarks == ("Feeds and the board show the first image. Readers swipe to the others.",)
+    assert found.remarks == ("Feeds and the board show the first image. Readers swipe to the other images.",)
 
 
 def test_a_pin_without_title_or_link_has_a_remark() -> None:

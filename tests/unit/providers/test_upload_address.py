@@ -1,4 +1,4 @@
-"""Allowed upload addresses, and messages about others."""
+"""Allowed upload URLs, and messages about others."""
 
 import pytest
 

@@ -128,7 +128,7 @@ def make_newer(settings: Settings) -> None:
         (lambda settings: settings.data_dir.rename(settings.data_dir.with_name("away")), "data_dir", "does not exist"),
         (lambda settings: settings.secret_key_file.unlink(), "secret.key", "is missing"),
         (lambda settings: settings.secret_key_file.write_text("b" * 43), "secret.key", "another secret.key"),
-        (make_newer, "database", "does not know its migrations 0999_future"),
+        (make_newer, "database", "does not know the migrations 0999_future"),
     ],
 )
 def test_what_keeps_the_rest_from_being_checked_is_reported(

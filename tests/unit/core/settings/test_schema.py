@@ -106,7 +106,7 @@ def test_addresses_networks_and_the_socket_are_taken(configured):
 def test_what_is_no_address_is_rejected_with_what_is_accepted(mistakes, wrong):
     said = mistakes(f'[proxies]\ntrusted = ["{wrong}"]')
     assert "proxies.trusted" in said
-    assert "neither an address nor a network" in said
+    assert "neither an IP address nor a network" in said
     assert "172.16.0.0/12" in said
 
 

@@ -75,9 +75,9 @@ def test_a_boards_name_is_not_its_id(pinterest: Pinterest, board: object) -> Non
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"link": "example.com"}, "complete http or https address"),
-        ({"link": "javascript:alert(1)"}, "complete http or https address"),
-        ({"link": "http://[::1"}, "complete http or https address"),
+        ({"link": "example.com"}, "complete http or https URL"),
+        ({"link": "javascript:alert(1)"}, "complete http or https URL"),
+        ({"link": "http://[::1"}, "complete http or https URL"),
         ({"link": "https://example.com/" + "x" * 2048}, "at most 2048"),
         ({"dominantColor": "red"}, "#6E7874"),
         ({"title": "x" * 101}, "at most 100 characters, but has 101"),

@@ -108,7 +108,7 @@ def test_a_grant_without_the_scope_of_the_mode_is_an_error(tiktok: TikTok) -> No
     drafting = TikTok(TikTokSection(scopes=("user.info.basic", "video.upload", "video.list")))
     assert [one.split()[0] for one in drafting.oauth.missing_scopes(drafts_only.scopes)] == ["video.list"]
     (problem,) = found(drafting, Content("", (video(),)), DIRECT, drafts_only)
-    assert "Add it to scopes in [providers.tiktok], then connect the account again" in problem.message
+    assert "Add this permission to scopes in [providers.tiktok]. Then connect the account again" in problem.message
 
 
 @pytest.mark.parametrize(
@@ -138,8 +138,8 @@ def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
 def test_a_note_names_interactions_that_are_off(tiktok: TikTok) -> None:
     (note,) = tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "disableDuet": False})
     assert note == (
-        "Comments and stitches are off by default. To allow this, set disableComment and disableStitch to false."
+        "Comments and stitches are off by default. To allow comments and stitches, set disableComment and disableStitch to false."
     )
     (note,) = tiktok.notes(Content("Hello", (photo(),)), DIRECT)
-    assert note == "Comments are off by default. To allow this, set disableComment to false."
+    assert note == "Comments are off by default. To allow comments, set disableComment to false."
     assert not any("off" in note for note in tiktok.notes(Content("Hello", (video(),)), {"mode": "draft"}))

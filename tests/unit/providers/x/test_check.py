@@ -224,7 +224,7 @@ def test_xs_own_spellings_and_its_five_reply_settings_are_read() -> None:
     ("given", "said"),
     [
         ({"replySettings": "followers"}, "following"),
-        ({"quotePostId": "https://x.com/a/status/5"}, "end of the post's address"),
+        ({"quotePostId": "https://x.com/a/status/5"}, "end of the post's URL"),
         ({"inReplyToPostId": "1" * 20}, "19 digits"),
     ],
 )

@@ -147,7 +147,7 @@ class InvalidRequest(SocialpubError):
         detail = end_sentence(first)
         if total > 1:
             detail += " There is 1 more error" if total == 2 else f" There are {total - 1} more errors"
-            detail += f". The list of errors contains the first {MAX_ERRORS}." if total > MAX_ERRORS else "."
+            detail += f". The response lists the first {MAX_ERRORS}." if total > MAX_ERRORS else "."
         return cls(detail, errors, total=total)
 
 

@@ -99,7 +99,7 @@ class Secrets:
         return hmac.compare_digest(signature.encode(), self.sign(*parts).encode())
 
     def accept_urls(self, url_key: bytes, until: int) -> None:
-        """Let `verify_url` accept URLs that an earlier `secret.key` signed with `url_key` and that expire by `until`."""
+        """Let `verify_url` accept URLs with signatures of the earlier `url_key`, if they expire by `until`."""
         self._former_urls.append((url_key, until))
 
     def verify_url(self, signature: str, ends_at: int, *parts: str) -> bool:

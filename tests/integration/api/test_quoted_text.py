@@ -66,13 +66,13 @@ def test_long_names_with_the_same_beginning_are_all_counted(client: Client, prof
     names = {f"{MARK * 5000}{number}": 1 for number in range(150)}
     reply = client.send("POST", "/posts/validate", draft(profile, **names))
     assert len(reply.paths()) == 100
-    assert "There are 149 more errors. The list of errors contains the first 100." in reply.json()["detail"]
+    assert "There are 149 more errors. The response lists the first 100." in reply.json()["detail"]
 
 
 def test_every_unknown_field_is_counted(client: Client, profile: str) -> None:
     names = {f"name{number}": 1 for number in range(60_000)}
     reply = client.send("POST", "/posts/validate", {**draft(profile, **names), "profiles": "none"})
-    assert "There are 60000 more errors. The list of errors contains the first 100." in reply.json()["detail"]
+    assert "There are 60000 more errors. The response lists the first 100." in reply.json()["detail"]
 
 
 def test_errors_below_long_names_name_the_parent(client: Client) -> None:

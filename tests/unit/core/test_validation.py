@@ -128,7 +128,7 @@ def test_of_a_hundred_thousand_unknown_names_a_hundred_are_named_and_all_are_cou
     assert sum("did you mean" in one.message for one in mistakes.errors) == validation.MAX_SUGGESTIONS
     refusal = mistakes.refusal()
     assert refusal.detail == (
-        "titl0 is not known; did you mean title? There are 99999 more errors. The list of errors contains the first 100."
+        "titl0 is not known; did you mean title? There are 99999 more errors. The response lists the first 100."
     )
 
 

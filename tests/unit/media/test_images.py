@@ -67,7 +67,7 @@ def test_one_pixel_too_many_is_rejected_and_none_too_many_is_not(tmp_path: Path)
 def test_the_frames_of_an_animation_are_limited_together(tmp_path: Path) -> None:
     path = media.gif_animated(tmp_path / "a.gif")
     assert inspected(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3))
-    assert "at most 9215" in rejection(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3 - 1))
+    assert "At most 9215" in rejection(path, "image/gif", MediaLimits(image_total_pixels=64 * 48 * 3 - 1))
 
 
 def test_a_jpeg_may_have_a_hundred_scans_and_not_one_more(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_an_animated_gif_is_never_changed(tmp_path: Path) -> None:
     assert image is None
     with pytest.raises(CannotFit, match="64 × 48"):
         fitted(source, ("image/gif", "image/jpeg"), max_width=32)
-    with pytest.raises(CannotFit, match="at most 100 bytes"):
+    with pytest.raises(CannotFit, match="At most 100 bytes"):
         fitted(source, ("image/gif", "image/jpeg"), max_bytes=100)
 
 

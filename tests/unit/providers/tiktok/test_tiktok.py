@@ -121,7 +121,7 @@ def test_a_grant_without_the_scope_of_the_mode_is_an_error(tiktok: TikTok) -> No
         (video(), {"mode": "draft"}, "Paste the caption when you finish"),
         (photo(), {"mode": "draft", "title": "A title"}, "in the inbox"),
         (video(), {**DIRECT, "videoCoverTimestampMs": 31_000}, "beyond the end"),
-        (replace(photo(), alt="A cat"), DIRECT, "no alt text"),
+        (replace(photo(), alt="A cat"), DIRECT, "does not accept alt text"),
     ],
 )
 def test_a_note_names_what_is_left_out(tiktok: TikTok, media: MediaFile, options: dict[str, Any], says: str) -> None:
@@ -138,7 +138,8 @@ def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
 def test_a_note_names_interactions_that_are_off(tiktok: TikTok) -> None:
     (note,) = tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "disableDuet": False})
     assert note == (
-        "Comments and stitches are off by default. To allow comments and stitches, set disableComment and disableStitch to false."
+        "Comments and stitches are off by default. To allow comments and stitches, set "
+        "disableComment and disableStitch to false."
     )
     (note,) = tiktok.notes(Content("Hello", (photo(),)), DIRECT)
     assert note == "Comments are off by default. To allow comments, set disableComment to false."

@@ -85,7 +85,9 @@ def create(
     name = name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise KeyRefused(
-            "name", "A key needs a name of 1 to 100 printable characters.", "Name the script that will use it."
+            "name",
+            "A key needs a name of 1 to 100 printable characters.",
+            "Use the name of the script that will use the key.",
         )
     if scope not in SCOPES:
         raise KeyRefused("scope", f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
@@ -97,8 +99,8 @@ def create(
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
     if tx.get(ApiKeyRow, key_id) is not None:
         raise Conflict(
-            f"The key {key_id} already exists, and a key is shown only once. Revoke it and create another if you "
-            "did not save it."
+            f"The key {key_id} already exists, and a key is shown only once. If you did not save the key, revoke it "
+            "and create another key."
         )
     tx.add(
         ApiKeyRow,
@@ -128,7 +130,7 @@ def get(reader: Reader, key_id: str) -> ApiKeyRow:
 
 
 def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
-    """Revoke a key, also repeatedly. Raises OperatorError for an unknown id."""
+    """Revoke a key. Revoking a key again changes nothing. Raises OperatorError for an unknown id."""
     row = tx.get(ApiKeyRow, key_id)
     if row is None:
         raise OperatorError(
@@ -203,7 +205,7 @@ class CarriedRevocations:
 
 
 def mark_restored(tx: Tx) -> None:
-    """Record every key of this database as one that came with the backup."""
+    """Record every key of this database as a key of the backup."""
     _put(tx, [key.id for key in access_rows.unrevoked_keys(tx)])
 
 

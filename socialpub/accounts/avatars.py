@@ -1,7 +1,8 @@
 """The images of accounts. The appliance fetches them itself: the dashboard shows images from no other host.
 
-Only the pixels of a fetched file are kept, small and rewritten by the decoder process. A profile without an image is no
-failure; a disconnected profile has none, and a restored copy fetches none while it is paused.
+Only the pixels of a fetched file are kept, small and rewritten by the decoder process. A missing image is not a
+failure. A disconnected profile does not have an image. A restored installation does not fetch images while it is
+paused.
 """
 
 import hashlib
@@ -32,17 +33,17 @@ RETRY_SECONDS = 3600.0
 FETCH_SECONDS, DECODE_SECONDS = 10.0, 60.0
 HTTPS_PORT = 443
 CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))
-"""Addresses whose last four bytes are one of IPv4: a gateway's (NAT64, RFC 6052), and the former way to write one."""
+"""Networks whose last four bytes are an IPv4 address: of NAT64 gateways (RFC 6052), and in an obsolete notation."""
 
 log = logging.get_logger("socialpub.avatars")
 
 
 class ImageRefused(Exception):
-    """The file at the address is refused. The message is for the log and names no address."""
+    """The file at the URL is refused. The message is for the log and does not contain the URL."""
 
 
 def list_versions(rt: Runtime) -> dict[str, str]:
-    """Return the version of each profile's stored image. Another image has another version."""
+    """Return the version of each profile's stored image. A new image has a new version."""
     return {row.id: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
 
 
@@ -58,7 +59,7 @@ def load(rt: Runtime, profile_id: str) -> bytes | None:
 def fetch_next(rt: Runtime) -> str | None:
     """Fetch one missing or old image, and return the profile's id, or None. Remove unused images.
 
-    May wait for a network, so not from the event loop.
+    May wait for a network, so do not call on the event loop.
     """
     wanted = profile_rows.with_avatar(rt.reader)
     _remove_others(rt, {_path(rt, row) for row in wanted})
@@ -97,7 +98,7 @@ def _renew(rt: Runtime, row: ProfileRow) -> None:
         rt.tokens.failed_avatars[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
-        # Some addresses expire: the stored image stays, and is fetched again in a week.
+        # Some URLs expire: the stored image stays, and is fetched again in a week.
     now = rt.now().timestamp()
     os.utime(path, (now, now))
 
@@ -110,7 +111,7 @@ def _fetch(rt: Runtime, row: ProfileRow, path: Path) -> None:
     if not response.ok:
         raise ImageRefused(f"HTTP {response.status}")
     if len(response.body) > MAX_FETCHED_BYTES:
-        raise ImageRefused(f"it has {len(response.body)} bytes, more than {MAX_FETCHED_BYTES}")
+        raise ImageRefused(f"the image has {len(response.body)} bytes, more than {MAX_FETCHED_BYTES}")
     path.parent.mkdir(mode=0o700, exist_ok=True)
     source, target = path.with_suffix(".fetched"), path.with_suffix(".fitted")
     try:
@@ -126,23 +127,23 @@ def _fetch(rt: Runtime, row: ProfileRow, path: Path) -> None:
 def _public_address(section: NetworkSection, url: str) -> str | None:
     """Return the checked IP address to connect to. None: the client chooses.
 
-    Raises ImageRefused unless `url` is a public https address, or one at the host of an overridden `api_url`.
+    Raises ImageRefused unless `url` is a public HTTPS URL, or a URL at the host of an overridden `api_url`.
     """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        raise ImageRefused("its address cannot be read") from None
+        raise ImageRefused("the URL of the image cannot be read") from None
     if section.is_overridden_host(host) and parts.scheme in ("http", "https"):
         return None
     if parts.scheme != "https" or not host or port not in (None, HTTPS_PORT):
-        raise ImageRefused("its address does not use HTTPS at port 443")
+        raise ImageRefused("the URL of the image does not use HTTPS on port 443")
     try:
         found = [str(known[4][0]) for known in socket.getaddrinfo(host, HTTPS_PORT, type=socket.SOCK_STREAM)]
     except (OSError, UnicodeError):
-        raise ImageRefused("its host was not found") from None
+        raise ImageRefused("the host of the image was not found") from None
     if not all(_is_public(address) for address in found):
-        raise ImageRefused("its host has a private address")
+        raise ImageRefused("the host of the image has a private IP address")
     # A proxy looks names up by itself.
     return None if getproxies().keys() & {"https", "all"} else found[0]
 
@@ -150,7 +151,7 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
 def _is_public(address: str) -> bool:
     found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])
     if isinstance(found, ipaddress.IPv6Address):
-        # An address that carries an IPv4 address is as public as the latter.
+        # An IPv6 address that contains an IPv4 address is as public as that IPv4 address.
         carried = any(found in network for network in CARRIERS)
         last = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
         found = found.ipv4_mapped or found.sixtofour or (last if carried else found)
@@ -158,7 +159,7 @@ def _is_public(address: str) -> bool:
 
 
 def _remove_others(rt: Runtime, wanted: set[Path]) -> None:
-    """Remove images of profiles that are no longer connected, images from former addresses, and unfinished files."""
+    """Remove images of profiles that are no longer connected, images from earlier URLs, and unfinished files."""
     folder = rt.settings.avatars_dir
     for path in folder.iterdir() if folder.is_dir() else ():
         if path not in wanted:

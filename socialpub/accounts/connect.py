@@ -38,7 +38,7 @@ log = logging.get_logger("socialpub.consents")
 
 
 class UnknownState(OperatorError):
-    """The answer belongs to no known attempt."""
+    """The response does not belong to a known attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +47,13 @@ class StartedConnection:
     url: str = field(repr=False)
     """The network's consent page. The URL contains the secret state."""
     redirect_uri: str
-    """The address that must be registered with the app, letter by letter."""
+    """The address that must be registered with the app, character by character."""
     expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class StartedFrom:
-    """Where the owner started to connect."""
+    """The entry point at which the owner started to connect."""
 
     surface: Surface
     profile_id: str | None
@@ -72,7 +72,7 @@ def begin(
 ) -> StartedConnection:
     """Start to connect an account. With `profile_id`, only the account of that profile is accepted.
 
-    Not from the event loop. Raises OperatorError when the app's credentials are missing or the profile cannot be
+    Do not call on the event loop. Raises OperatorError when the app's credentials are missing or the profile cannot be
     connected again, NotFound when there is no such profile, InvalidRequest at `name`.
     """
     provider = rt.providers[provider_name]
@@ -139,7 +139,7 @@ def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surf
 
 
 def find_origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
-    """Return where the attempt of this answer started. None: the attempt is unknown."""
+    """Return the entry point at which the attempt of this response started. None: the attempt is unknown."""
     row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
     return None if row is None else StartedFrom(Surface(row.door), row.profile_id or row.expected_profile_id)
 
@@ -147,9 +147,9 @@ def find_origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> St
 def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id: str | None = None) -> Connected:
     """Create a profile from the decoded query of the network's answer.
 
-    With `consent_id`, only that attempt is finished. Asks the network, so not from the event loop. Raises OperatorError
-    (`UnknownState` for an unknown attempt), and Unavailable when the disk could not store the tokens. Then nothing is
-    saved.
+    With `consent_id`, only that attempt is finished. Asks the network, so do not call on the event loop. Raises
+    OperatorError (`UnknownState` for an unknown attempt), and Unavailable when the disk could not store the tokens.
+    Then nothing is saved.
     """
     provider = rt.providers[provider_name]
     awaited = rt.reader.get(ConsentRow, consent_id) if consent_id else None
@@ -279,7 +279,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     """Revoke tokens that are not stored.
 
     A connected account keeps its tokens: some networks revoke the whole grant with one token. A paused installation
-    revokes nothing, because the original may use the grant.
+    does not revoke tokens, because the original installation may use the grant.
     """
     if profile_rows.connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
@@ -295,7 +295,7 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
 def import_account(rt: Runtime, provider_name: str, credentials: Credentials, name: str | None = None) -> Connected:
     """Connect the account of these tokens, or store them in its existing profile.
 
-    Asks the network, so not from the event loop. Raises OperatorError when the tokens are refused or do not allow
+    Asks the network, so do not call on the event loop. Raises OperatorError when the tokens are refused or do not allow
     publishing, or when the network does not answer. Then nothing is saved.
     """
     provider = rt.providers[provider_name]
@@ -334,7 +334,7 @@ def identify(
 ) -> tuple[Identity, Credentials]:
     """Return the account of these tokens. Renew an expired access token first.
 
-    Asks the network, so not from the event loop. Raises OperatorError.
+    Asks the network, so do not call on the event loop. Raises OperatorError.
     """
     renewed = False
     redaction.add_secrets(credentials.access_token, credentials.refresh_token)

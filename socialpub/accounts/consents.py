@@ -2,7 +2,7 @@
 
 A state belongs to one attempt and works once, for ten minutes. Every end of an attempt is stored, because the owner
 waits for it elsewhere. The redirect address in the consent page's URL, in the token call and at the app's page must be
-the same, letter by letter.
+the same, character by character.
 """
 
 import json
@@ -27,7 +27,7 @@ from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)
 MAX_EXCHANGE_SECONDS = 300.0
-"""After this time, an attempt whose browser returned was interrupted: two calls with deadlines take less."""
+"""The time after which an attempt whose browser returned is interrupted. Two calls with deadlines take less time."""
 KEPT = timedelta(days=1)
 
 
@@ -74,7 +74,7 @@ def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
 
 
 def load_outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
-    """Return how the attempt ended. None: the browser may still return."""
+    """Return the end of the attempt. None: the browser may still return."""
     row = rt.reader.get(ConsentRow, consent_id)
     if row is None:
         return Failed("This attempt no longer exists.", None)
@@ -98,7 +98,7 @@ def cancel(rt: Runtime, tx: Tx, consent_id: str) -> None:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Delete a batch of attempts older than a day. Return how many."""
+    """Delete a batch of attempts older than a day. Return the number of deleted attempts."""
     return tx.delete_batch(ConsentRow, ConsentRow.created_at < clock.stamp(tx.now - KEPT))
 
 
@@ -114,16 +114,16 @@ class WrongAddress(OperatorError):
 
 @dataclass(frozen=True, slots=True)
 class RedirectFinding:
-    """What the network's own rule says about its redirect address."""
+    """The result of checking a redirect address against the network's rule."""
 
     address: str
     app_kind: str
     """The kind of app to register, such as `desktop`. Empty: the network has one kind."""
     sentence: str
     change: str | None = None
-    """What to change in the configuration. None: the network accepts the address."""
+    """The change to make in the configuration. None: the network accepts the address."""
     pasted: bool = False
-    """Whether the owner must paste the address after that change."""
+    """Whether the owner must paste the address after the change."""
 
     @property
     def remedy(self) -> str | None:
@@ -135,7 +135,7 @@ class RedirectFinding:
 
 
 def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFinding | None:
-    """Compare the redirect address with the network's rule. None: a stand-in such as the sandbox accepts any."""
+    """Compare the redirect address with the network's rule. None: a stand-in, such as the sandbox, has no rule."""
     name, label, rules = provider.name, provider.label, provider.oauth.redirect_rules
     section: NetworkSection = getattr(settings.providers, name)
     if section.is_stand_in:
@@ -165,7 +165,7 @@ def returns_here(settings: Settings, network: str) -> bool:
 def read_pasted_address(text: str, redirect_uri: str) -> Mapping[str, str]:
     """Return the query of a pasted address: the whole address, or only what follows the question mark.
 
-    Raises WrongAddress for an address of another host or path than `redirect_uri`, and for text that is none.
+    Raises WrongAddress for a URL with another host or path than `redirect_uri`, and for text that is not a URL.
     """
     text = text.strip().strip("\"'<>").partition("#")[0]
     try:
@@ -175,7 +175,8 @@ def read_pasted_address(text: str, redirect_uri: str) -> Mapping[str, str]:
         place, found = None, {}
     if "code" not in found and "error" not in found:
         raise WrongAddress(
-            "This is not the address at which the browser ended: it contains neither code= nor error=.", COPY_IT
+            "This is not the address at which the browser ended. The address contains neither code= nor error=.",
+            COPY_IT,
         )
     if place not in (None, _place(redirect_uri)[0]):
         raise WrongAddress(f"This is not the redirect address of this attempt, which is {redirect_uri}.", COPY_IT)
@@ -183,7 +184,10 @@ def read_pasted_address(text: str, redirect_uri: str) -> Mapping[str, str]:
 
 
 def _place(address: str) -> tuple[tuple[str, str] | None, str]:
-    """Return host and path of an address, and its query. The scheme does not count: browsers hide and change it."""
+    """Return the host and path of a URL, and the query of the URL.
+
+    The scheme is ignored: browsers hide and change the scheme.
+    """
     if address.startswith("?"):
         return None, address[1:]
     parts = urlsplit(address if "://" in address else f"http://{address}")
@@ -200,7 +204,7 @@ def _path(network: str) -> str:
 
 
 def _leads_here(settings: Settings, network: str, address: str) -> bool:
-    """Return whether this is the callback's own address, or another loopback name of it."""
+    """Return whether this is the callback's URL, or the same URL with another loopback name."""
     if address == settings.callback_url(network):
         return True
     base, parts = urlsplit(settings.base_url), urlsplit(address)

@@ -1,8 +1,8 @@
 """Grants: tokens and scopes as the operator gives them, as a network answers them, and as a profile stores them.
 
-The operator gives one JSON object (contract section 7). Every mistake is reported at once, a misspelt key with the
-nearest known name, and no message shows a token. What a network leaves out keeps its former value: an empty token never
-overwrites a stored one.
+The operator gives one JSON object (contract section 7). Every mistake is reported at once, a misspelled key with the
+nearest known name. Messages never contain a token. A value that a network leaves out does not change: an empty token
+never overwrites a stored token.
 """
 
 import json
@@ -29,7 +29,7 @@ FORM = (
     '"scope": "…"}; all but accessToken may be left out.'
 )
 MAX_TOKEN_LENGTH = 8192
-"""Far above real tokens: a longer text is a pasted file."""
+"""The maximum length of a token, far above the length of real tokens. A longer text is a pasted file."""
 
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LEFT_OUT: Any = None
@@ -37,7 +37,7 @@ _LEFT_OUT: Any = None
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """One grant. `None`: not known; `scopes` empty is the same as None."""
+    """One grant. `None`: the value is not known. Empty `scopes` mean the same."""
 
     access_token: str = field(repr=False)
     refresh_token: str | None = field(default=None, repr=False)
@@ -51,7 +51,7 @@ def read_credentials(text: str) -> Credentials:
     try:
         given = json.loads(text)
     except ValueError as error:
-        # The message of json names line and column and does not quote the text.
+        # The message of `json` contains the line and the column, and does not quote the text.
         raise OperatorError(f"The credentials are not JSON: {error}.", f"Use this form: {FORM}") from None
     if not isinstance(given, dict):
         raise OperatorError("The credentials are not a JSON object.", f"Use this form: {FORM}")
@@ -73,7 +73,9 @@ def _check_token(value: str, info: ValidationInfo) -> str:
     if len(value) > MAX_TOKEN_LENGTH:
         raise ValueError(f"has {len(value)} characters, which is too long for a token (at most {MAX_TOKEN_LENGTH})")
     if not re.fullmatch(r"[\x21-\x7e]+", value):
-        raise ValueError("holds spaces, line breaks or characters that no token has; paste it again")
+        raise ValueError(
+            "contains spaces, line breaks or characters that a token cannot contain; paste the token again"
+        )
     return value
 
 

@@ -1,6 +1,6 @@
 """Hints: what to do about an unusable account, for each surface where the owner reads the hint.
 
-A function that names one action returns it as a phrase, "run `…`" or "press “…”", without a period.
+A function for one action returns a phrase, "run `…`" or "press “…”", without a period.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Provid
 
 
 class Surface(StrEnum):
-    """Where the owner reads a hint."""
+    """The entry point at which the owner reads a hint."""
 
     SHELL = "shell"
     DASHBOARD = "dashboard"
@@ -24,14 +24,14 @@ def sentence(phrase: str) -> str:
 
 
 def connect(provider_name: str, surface: Surface = Surface.SHELL, *options: str) -> str:
-    """Return how an account of this network is connected, again or for the first time."""
+    """Return the action that connects an account of this network, again or for the first time."""
     if surface is Surface.DASHBOARD:
         return f"press “Connect {registry.LABELS[provider_name]}” under Profiles"
     return _run("admin", "connect-profile", provider_name, *options)
 
 
 def reconnect(provider_name: str, surface: Surface = Surface.SHELL) -> str:
-    """Return how the account of a profile is connected again."""
+    """Return the action that connects the account of a profile again."""
     return "press “Reconnect” on the profile's page" if surface is Surface.DASHBOARD else connect(provider_name)
 
 
@@ -47,36 +47,36 @@ def begin_again(provider_name: str, surface: Surface = Surface.SHELL) -> str:
 
 
 def resume(surface: Surface = Surface.SHELL) -> str:
-    """Return how a pause is ended."""
+    """Return the action that ends a pause."""
     return "press “Resume” under System" if surface is Surface.DASHBOARD else _run("admin", "resume")
 
 
 def try_held(surface: Surface = Surface.SHELL) -> str:
-    """Return how a network that refuses this app is asked again at once."""
+    """Return the action that retries a network that refuses this app at once."""
     return "press “Try now” under System" if surface is Surface.DASHBOARD else _run("admin", "resume")
 
 
 def test_message(surface: Surface = Surface.SHELL) -> str:
-    """Return how a notification service is tested."""
+    """Return the action that tests a notification service."""
     return "press “Send a test message” under System" if surface is Surface.DASHBOARD else _run("admin", "notify-test")
 
 
 def add_address(surface: Surface = Surface.SHELL) -> str:
-    """Return how the owner gets notifications, as a sentence."""
+    """Return the action that turns on notifications, as a sentence."""
     if surface is Surface.DASHBOARD:
         return "Add an address under System, “Notifications”: mail, ntfy, Gotify, Telegram or another service."
     return "Set [notify] urls to your addresses: mail, ntfy, Gotify, Telegram and others."
 
 
 def after_failure(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
-    """Return what to do about a call that failed while an account was being connected."""
+    """Return the remedy for a call that failed while an account was being connected."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
         return "Nothing was saved. Try again later."
     return _after_refusal(provider, error, connect(provider.name, surface))
 
 
 def after_question(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
-    """Return what to do about a question that the network did not answer."""
+    """Return the remedy for a question that the network did not answer."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
         return "Try again later."
     return _after_refusal(provider, error, reconnect(provider.name, surface))

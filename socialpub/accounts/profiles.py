@@ -42,7 +42,7 @@ class Connected:
 
 
 def handle(profile: Profile) -> str:
-    """Return the account's handle, or its label in quotes: TikTok returns no handle."""
+    """Return the account's handle, or its label in quotes: TikTok does not return a handle."""
     return f"@{profile.username}" if profile.username else f"“{profile.name}”"
 
 
@@ -116,7 +116,7 @@ def save(
 
 
 def account_columns(identity: Identity, known: Profile | None, now: str) -> dict[str, Value]:
-    """Return the columns for the account data of a network. Missing data keep their value.
+    """Return the columns for the account data of a network. Missing data do not change stored values.
 
     The label follows the account's name unless the owner has changed the label.
     """
@@ -135,7 +135,7 @@ def account_columns(identity: Identity, known: Profile | None, now: str) -> dict
 
 
 def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
-    """Change the label. Existing posts keep the former label."""
+    """Change the label. Existing posts keep the previous label."""
     profile = get(tx, profile_id)
     name = check_name(name)
     profile_rows.update(tx, profile_id, name=name, updated_at=tx.stamp)
@@ -171,7 +171,7 @@ def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
 
 # --- stored options: the defaults of every post to the profile --------------------------------------------------------
 #
-# The network checks them when they are stored, so a misspelt key does not fail a delivery later.
+# The network checks them when they are stored, so a misspelled key does not fail a delivery later.
 
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, str]:

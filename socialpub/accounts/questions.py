@@ -1,6 +1,6 @@
 """Questions to a network for one profile whose owner waits for the answer: its boards, what a creator may do now.
 
-An answer is kept for a minute, so a form that is shown again does not ask again. A failure is kept also, so a network
+An answer is kept for a minute, so a form that is shown again does not ask again. A failure is also kept, so a network
 that hangs does not occupy a thread for each form.
 """
 
@@ -37,7 +37,7 @@ REMEMBERED_SECONDS = 60.0
 def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
     """Return the network's answer to `question(http, token)`, with another token when it refuses the first one.
 
-    Asks the network, so not from the event loop. Raises `errors.py` and `Withdrawn`.
+    Asks the network, so do not call on the event loop. Raises `errors.py` and `Withdrawn`.
     """
     http, token = rt.http_for(profile.provider), tokens.load_fresh(rt, profile.id)
     try:
@@ -48,7 +48,7 @@ def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
 
 @contextmanager
 def explain_failures(rt: Runtime, profile: Profile, failure: str, surface: Surface = Surface.SHELL) -> Iterator[None]:
-    """Turn what questions raise into an OperatorError that begins with `failure` and says what to do."""
+    """Convert an exception of a question to an OperatorError that begins with `failure` and contains the remedy."""
     provider = rt.providers[profile.provider]
     try:
         yield
@@ -68,9 +68,10 @@ def cache_answer(rt: Runtime, profile: Profile, what: str, answer: object) -> No
 
 
 def cached(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, again: bool = False) -> T:
-    """Return the answer of the last minute, else `answer()`. `what` names the question; its answers have one type.
+    """Return the answer of the last minute, else `answer()`.
 
-    Raises OperatorError, which is kept as well. `again`: ask again, unless the last minute brought a failure.
+    `what` identifies the question. All answers to a question have one type. Raises OperatorError, which is also kept.
+    `again`: ask again, unless the last minute brought a failure.
     """
     question = (profile.id, profile.access_token, what)
     known, now = rt.tokens.answers, rt.clock.monotonic()
@@ -101,18 +102,18 @@ class PostingBarred:
 
 
 def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
-    """Return what this TikTok account may post. Wake its waiting posts when the account may post again.
+    """Return the posting options of this TikTok account. Wake its waiting posts when the account may post again.
 
     TikTok requires that each form shows the choices, and that a form stops if the account cannot post
     (https://developers.tiktok.com/doc/content-sharing-guidelines, "Required UX Implementation in Your App", 2026-10).
-    Asks the network, so not from the event loop. Raises NotFound when there is no such profile, OperatorError when it
-    is not a TikTok account or TikTok does not answer.
+    Asks the network, so do not call on the event loop. Raises NotFound for an unknown profile, and OperatorError when
+    it is not a TikTok account or TikTok does not answer.
     """
     profile = profiles.get(rt.reader, profile_id)
     provider = rt.providers[profile.provider]
     if not isinstance(provider, TikTok):
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, not of TikTok.")
-    with explain_failures(rt, profile, "TikTok did not return what this account may post.", surface):
+    with explain_failures(rt, profile, "TikTok did not return the posting options of this account.", surface):
         try:
             info = ask(rt, profile, lambda http, token: provider.ask_creator(http, token, profile.scopes))
             if waits.cooldown_until(rt.reader, profile_id, (CREATOR,), rt.stamp()):
@@ -165,7 +166,7 @@ class BoardWithSections:
 def list_boards(rt: Runtime, profile_id: str, with_sections: bool = False) -> list[BoardWithSections]:
     """Return every board, in the network's order.
 
-    Asks the network (for sections once per board), so not from the event loop. Raises NotFound when there is no
+    Asks the network (for sections once per board), so do not call on the event loop. Raises NotFound when there is no
     such profile, OperatorError when its network has no boards or does not answer.
     """
     profile, provider = _account(rt, profile_id)
@@ -202,7 +203,7 @@ def create_board(
 ) -> tuple[Board, bool]:
     """Return a board of this name and whether it is new. `name` may be the id of an existing board.
 
-    Calls the network, so not from the event loop. Raises InvalidRequest, NotFound, and OperatorError.
+    Calls the network, so do not call on the event loop. Raises InvalidRequest, NotFound, and OperatorError.
     """
     profile, provider = _account(rt, profile_id)
     name = _checked(name, "board")
@@ -220,7 +221,9 @@ def create_board(
 
     def call() -> Board:
         if name.isdigit() and len(name) >= MIN_ID_LENGTH:
-            raise OperatorError(f"The account has no board with the id {name}.", "Use the board's name instead.")
+            raise OperatorError(
+                f"The account does not have a board with the id {name}.", "Use the board's name instead."
+            )
         return ask(rt, profile, partial(provider.create_board, name=name, secret=secret))
 
     with explain_failures(rt, profile, "The board was not created.", surface):
@@ -268,7 +271,10 @@ def create_section(
 def _create_once(
     what: str, is_it: Callable[[Found], bool], known: Callable[[], list[Found]], call: Callable[[], Found]
 ) -> tuple[Found, bool, list[Found]]:
-    """Return what was created or found, whether it is new, and what existed before. Raises as `create_board` does."""
+    """Return the created or found item, whether the item is new, and the items that existed before.
+
+    Raises as `create_board` does.
+    """
     before = known()
     found = next(filter(is_it, before), None)
     if found is not None:
@@ -324,7 +330,7 @@ def _account(rt: Runtime, profile_id: str) -> tuple[Profile, Pinterest]:
     profile = profiles.get(rt.reader, profile_id)
     provider = rt.providers[profile.provider]
     if not isinstance(provider, Pinterest):
-        raise OperatorError(f"“{profile.name}” is an account of {provider.label}, which has no boards.")
+        raise OperatorError(f"“{profile.name}” is an account of {provider.label}, which does not support boards.")
     return profile, provider
 
 

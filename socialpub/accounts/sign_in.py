@@ -1,4 +1,4 @@
-"""How the owner signs in to the dashboard: browser sessions, links that work once, and the password.
+"""The owner's sign-in to the dashboard: browser sessions, links that work once, and the password.
 
 A session is a random token in a cookie, of which only a digest is stored. It is created at sign-in and never taken from
 the browser, ends when unused for `dashboard.session_lifetime`, and survives a restart.
@@ -70,7 +70,7 @@ def is_failure_due(rt: Runtime, action: AuditAction, place: str) -> bool:
 
 
 def record_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agent: str) -> None:
-    """Record wrong or too many passwords. `place` is an address, or a network that counts as one address."""
+    """Record wrong or too many passwords. `place` is an IP address, or a network that counts as one IP address."""
     since, label = stamp(tx.now - FAILURES_NOTED_EVERY), user_agent[:MAX_USER_AGENT_LENGTH]
     audit_log.record_once(tx, action, place, label, since, MAX_FAILURE_ENTRIES, by=actor.VISITOR, address=place)
 
@@ -96,7 +96,7 @@ def list_sessions(rt: Runtime, reader: Reader) -> list[SessionRow]:
 
 
 def sign_out(rt: Runtime, tx: Tx, session: BrowserSession) -> None:
-    """End the session of this browser, also repeatedly."""
+    """End the session of this browser. Ending a session again changes nothing."""
     _delete(tx, session.id, AuditAction.SIGNED_OUT)
 
 
@@ -107,7 +107,7 @@ def end_session(rt: Runtime, tx: Tx, session_id: str) -> None:
 
 
 def clean_sessions(rt: Runtime, tx: Tx) -> int:
-    """Delete expired sessions. Return how many."""
+    """Delete expired sessions. Return the number of deleted sessions."""
     return tx.delete(SessionRow, SessionRow.last_seen_at <= _oldest(rt, tx.stamp))
 
 
@@ -131,14 +131,14 @@ LINK_LIFETIME = timedelta(days=1)
 
 class Purpose(StrEnum):
     SET_UP = "set_up"
-    """To set the password while there is none."""
+    """A link to set the first password."""
 
     SIGN_IN = "sign_in"
-    """To sign in without a password: the demo prints such a link."""
+    """A link to sign in without a password. The demo prints such a link."""
 
 
 def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
-    """Create a link, replace the former link of this purpose, and return the token."""
+    """Create a link, replace the previous link of this purpose, and return the token."""
     token = secrets.token_urlsafe(32)
     access_rows.replace_link(
         tx,
@@ -159,7 +159,7 @@ def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
 
 
 def clean_links(rt: Runtime, tx: Tx) -> int:
-    """Delete expired links. Return how many."""
+    """Delete expired links. Return the number of deleted links."""
     return tx.delete(SignInLinkRow, SignInLinkRow.expires_at <= tx.stamp)
 
 

@@ -32,18 +32,18 @@ from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Provide
 from socialpub.runtime import Runtime, TakenLock
 
 LOCK_SECONDS = 50.0
-"""Longer than a usual call of a token endpoint, and less than a minute."""
+"""The maximum time that a process holds the lock: longer than a usual call of a token endpoint."""
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 20, 0.05
 RESERVED_FILE_BYTES = 256 * 1024
-"""More than a stored pair adds to the write-ahead log."""
+"""The reserved size, larger than the space that a stored pair needs in the write-ahead log."""
 RESERVED_ROW_BYTES = 16 * 1024
-"""More than the longest pair of tokens."""
+"""The reserved size, larger than the longest pair of tokens."""
 
 log = logging.get_logger("socialpub.renewal")
 
 
 class Paused(NotSent):
-    """A paused installation refreshes nothing, because the original may need the refresh token."""
+    """A paused installation does not refresh tokens, because the original installation may need the refresh token."""
 
 
 class Locked(NotSent):
@@ -51,7 +51,7 @@ class Locked(NotSent):
 
 
 class NotRenewed(NotSent):
-    """The token endpoint gave no usable answer. The tokens are kept and refreshed later."""
+    """The token endpoint did not return a usable response. The tokens are kept and refreshed later."""
 
 
 class RefreshOutcome(StrEnum):
@@ -61,15 +61,15 @@ class RefreshOutcome(StrEnum):
     REFUSED = "refused"
     """The account must be connected again."""
     FAILED = "failed"
-    """No usable answer, or a refusal of the app: retried later."""
+    """An unusable response, or a refusal of the app: retried later."""
 
 
 def load_fresh(rt: Runtime, profile_id: str) -> str:
     """Return an access token that works now. Refresh an expiring token.
 
-    Asks the network, so not from the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the owner
-    must connect again), `AppRefused` (the app's credentials), or an error to retry later:
-    `Paused`, `NotRenewed`, `NotSent`, `Throttled`.
+    Asks the network: do not call on the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the
+    owner must connect again), `AppRefused` (the app's credentials), or an error to retry later: `Paused`, `NotRenewed`,
+    `NotSent`, `Throttled`.
     """
     profile = _require_usable(rt, profile_id)
     token = grants.open_access_token(rt.secrets, profile)
@@ -87,7 +87,7 @@ def renew(rt: Runtime, profile_id: str) -> None:
     """
     profile = _require_usable(rt, profile_id)
     if profile.refresh_token is None:
-        raise Rejected("The profile has no refresh token: its access token cannot be renewed.", reauth=True)
+        raise Rejected("The profile does not have a refresh token, so the access token cannot be renewed.", reauth=True)
     replace_spent(rt, profile_id, grants.open_access_token(rt.secrets, profile), by_hand=True)
 
 
@@ -120,7 +120,7 @@ def _is_expiring(rt: Runtime, profile: Profile) -> bool:
 def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = False) -> str:
     """Return another token than `spent`, which the network refused (401) or which is about to expire.
 
-    None: store a pending answer, and return the present token. Raises as `load_fresh` does.
+    None: store a pending answer, and return the current token. Raises as `load_fresh` does.
     """
     with _locked(rt, profile_id) as held:
         _store_pending(rt, profile_id)
@@ -177,7 +177,7 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
 
 
 def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
-    """Count a failure in its own write. A failed count is no error."""
+    """Count a failure in its own write. A failed count is not an error."""
     with suppress(SocialpubError):
         rt.write(lambda _, tx: counters.count_event(tx, Event.REFRESH, provider.name, outcome))
 

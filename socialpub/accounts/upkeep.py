@@ -1,7 +1,7 @@
 """Upkeep of accounts: tokens and account data that stay current, warnings to the owner, and revocation.
 
 Idle tokens are renewed one profile at a time. While publishing is paused, nothing is renewed, fetched or revoked: a
-restored installation must not spend or revoke the tokens of the original.
+restored installation must not spend or revoke the tokens of the original installation.
 """
 
 from collections.abc import Collection
@@ -32,11 +32,11 @@ from socialpub.providers.responses import (
 from socialpub.runtime import Runtime
 
 SOON = timedelta(days=7)
-"""The owner is warned this long before an action is due."""
+"""The time between the warning to the owner and the due action."""
 DAY = timedelta(days=1)
 RETRY_SECONDS = 3600.0
 REFRESH_ENDPOINT = "refresh"
-"""Under this name a failed renewal waits in `not_before`."""
+"""The name of the wait in `not_before` after a failed renewal."""
 
 log = logging.get_logger("socialpub.upkeep")
 
@@ -47,8 +47,8 @@ log = logging.get_logger("socialpub.upkeep")
 def renew_idle_tokens(rt: Runtime, held: Collection[str]) -> str | None:
     """Renew the tokens of the due profile that has waited longest. Return its id, or None.
 
-    `held` are the networks that refuse this app. Asks a network, which can take two minutes. First store pending
-    pairs, also while publishing is paused.
+    `held` are the networks that refuse this app. Asks a network, which can take two minutes. First store pending pairs,
+    even while publishing is paused.
     """
     tokens.store_pending(rt)
     profile_id = None if appliance_state.paused_at(rt.reader) else _find_due(rt, held)
@@ -104,7 +104,7 @@ def _begin_wait(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: fl
 
 
 def log_warnings(rt: Runtime) -> int:
-    """Log each account that needs its owner soon, once a day. Return how many."""
+    """Log each account that needs its owner soon, once a day. Return the number of these accounts."""
     warned = 0
     for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
         message = describe_warning(row, rt.now())
@@ -116,14 +116,14 @@ def log_warnings(rt: Runtime) -> int:
 
 
 def describe_warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
-    """Return what the owner must do about this profile within a week, and why, or None."""
+    """Return the action that this profile requires within a week, and the reason. None: no action is required."""
     how = hints.reconnect(row.provider, surface)
     remedy = f"To connect the account again, {how}."
     if row.status == ProfileStatus.REAUTH_REQUIRED:
         return f"{row.reason} {hints.sentence(how)}" if row.reason else remedy
     if row.status != ProfileStatus.ACTIVE or row.expires_at is None or not _within(row.expires_at, SOON, now):
         return None
-    what = "The refresh token" if row.renewable else "The profile has no refresh token. Its access token"
+    what = "The refresh token" if row.renewable else "The profile does not have a refresh token. The access token"
     ends = clock.parse(row.expires_at)
     when = f"expired on {ends:%Y-%m-%d %H:%M} UTC" if ends <= now else f"expires on {ends:%Y-%m-%d %H:%M} UTC"
     return f"{what} {when}. {remedy}"
@@ -139,11 +139,11 @@ ERASED_AFTER = timedelta(hours=1)
 FIRST_RETRY_SECONDS = 15.0
 MAX_RETRY_SECONDS = 600.0
 REVOKE_ENDPOINT = "revoke"
-"""Under this name a failed revocation waits in `not_before`."""
+"""The name of the wait in `not_before` after a failed revocation."""
 
 
 def revoke_disconnected(rt: Runtime) -> int:
-    """Revoke and erase the tokens of disconnected profiles. Return how many were erased.
+    """Revoke and erase the tokens of disconnected profiles. Return the number of erased grants.
 
     Asks the networks one after the other, which can take minutes.
     """
@@ -218,7 +218,7 @@ def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
 
 FETCHED_EVERY = timedelta(days=7)
 ACCOUNT_ENDPOINT = "account"
-"""Under this name the next fetch waits in `not_before`."""
+"""The name of the wait in `not_before` before the next fetch."""
 
 account_log = logging.get_logger("socialpub.accounts")
 
@@ -226,7 +226,7 @@ account_log = logging.get_logger("socialpub.accounts")
 def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     """Fetch the account data now, and return the changes as sentences.
 
-    Asks the network, so not from the event loop. Raises NotFound, and as `questions.ask` does.
+    Asks the network, so do not call on the event loop. Raises NotFound, and as `questions.ask` does.
     """
     profile = profiles.get(rt.reader, profile_id)
     oauth = rt.providers[profile.provider].oauth

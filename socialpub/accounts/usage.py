@@ -1,4 +1,4 @@
-"""What each key and network used, day by day (UTC): requests of keys, calls to networks, ends of deliveries.
+"""The usage of each key and network, day by day (UTC): requests of keys, calls to networks, ends of deliveries.
 
 Each process counts its requests and calls in memory. It stores them about once a minute and when it stops, for the day
 of the write. A killed process loses what it counted since the last write.
@@ -18,7 +18,7 @@ from socialpub.runtime import Runtime
 
 
 def write_calls(rt: Runtime) -> None:
-    """Store the calls of this process. Keep them if the write fails. Not from the event loop."""
+    """Store the calls of this process. Keep them if the write fails. Do not call on the event loop."""
     with _taken_calls(rt) as counts:
         if counts:
             rt.write(_add_calls, counts)
@@ -77,7 +77,7 @@ def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Count
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Delete a batch of rows older than `retention.usage`. Return how many."""
+    """Delete a batch of rows older than `retention.usage`. Return the number of deleted rows."""
     kept = rt.settings.retention.usage
     if kept is None:
         return 0

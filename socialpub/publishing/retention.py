@@ -53,13 +53,13 @@ def retention_limits(rt: Runtime) -> RetentionLimits:
 
 
 def count_expired_posts(rt: Runtime) -> int:
-    """Return how many posts are removed next."""
+    """Return the number of posts to remove next."""
     before = retention_limits(rt).posts
     return 0 if before is None else post_rows.count_final_before(rt.reader, before)
 
 
 def remove_expired(rt: Runtime) -> int:
-    """Continue the round, or begin one that is due. Return how many rows were removed. Not from the event loop."""
+    """Continue the round, or begin a due round. Return the number of removed rows. Do not call on the event loop."""
     own = rt.engine
     if own.retention_steps is None:
         if rt.clock.monotonic() < own.retention_again_at:
@@ -158,7 +158,7 @@ _AT_ONCE = 100
 def remove_unused_media(rt: Runtime) -> int:
     """Remove old reservations, unused artifacts, files of settled posts (`keep_after_settled`) and files without a row.
 
-    Return how many files were removed. Not on the event loop.
+    Return the number of removed files. Do not call on the event loop.
     """
     now, uploads, keep = rt.clock.now(), rt.settings.uploads, rt.settings.media.keep_after_settled
     reserved, others = stamp(now - uploads.reservation_lifetime), stamp(now - uploads.unreferenced_lifetime)

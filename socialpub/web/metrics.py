@@ -86,7 +86,7 @@ def _fill(family: Family, rows: Rows) -> Family:
 def _requests(answers: Counter[tuple[str, str, int]]) -> Iterator[Metric]:
     yield counter(
         "socialpub_http_answers",
-        "Responses of this web process; route is the documented path or none, and status 0 means that the client "
+        "Responses of this web process. route is the documented path or none. Status 0 means that the client "
         "disconnected",
         ["route", "method", "status"],
         [(route, method, str(status), count) for (route, method, status), count in sorted(answers.items())],
@@ -113,7 +113,7 @@ def _accounts(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     refreshed = {(provider, outcome): count for provider, _, outcome, count in counters.events(reader, Event.REFRESH)}
     yield counter(
         "socialpub_token_refreshes",
-        "Token refreshes; after a refused refresh the owner must connect the account again, and a failed refresh is "
+        "Token refreshes. After a refused refresh, the owner must connect the account again. A failed refresh is "
         "retried",
         ["provider", "outcome"],
         [(*labels, refreshed.get(labels, 0)) for labels in product(names, RefreshOutcome)],
@@ -128,7 +128,7 @@ def _accounts(rt: Runtime, reader: Reader) -> Iterator[Metric]:
 
 
 def _by_network(rt: Runtime, counted: Iterable[tuple[str, int]]) -> Iterator[tuple[str, int]]:
-    """Return the count of every network, also 0: an alert cannot compare with a missing series."""
+    """Return the count of every network, including 0: an alert cannot compare with a missing series."""
     found = dict(counted)
     return ((provider, found.get(provider, 0)) for provider in sorted(rt.providers))
 
@@ -178,7 +178,7 @@ def _deliveries(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     attempts = {row[:3]: row[3] for row in counters.events(reader, Event.ATTEMPT)}
     yield counter(
         "socialpub_attempts",
-        "Delivery attempts by outcome; step_kind says what a second run of the step would do",
+        "Delivery attempts by outcome. step_kind is the effect that a second run of the step would have",
         ["provider", "step_kind", "outcome"],
         [(*labels, attempts.get(labels, 0)) for labels in product(names, (*Kind, READ_BACK), AttemptOutcome)],
     )
@@ -236,7 +236,7 @@ def _health(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     if jump is not None and jump.jumped_at is not None:
         yield number(
             "socialpub_clock_set_timestamp_seconds",
-            "When the appliance noticed that the system clock was set; present for one day",
+            "The time when the appliance noticed that the system clock was set. Exported for one day",
             parse(jump.jumped_at).timestamp(),
         )
 

@@ -1,4 +1,4 @@
-"""Every address on one screen."""
+"""The routes of all URLs."""
 
 from starlette.routing import Route
 

@@ -22,7 +22,7 @@ BACKGROUND_THREADS = 2
 """One task that waits for a network must not delay all others."""
 BACKGROUND_STOP_SECONDS = 5.0
 SHUTDOWN_SECONDS = 150.0
-"""Longer than the longest commit: an interrupted commit has an unknown outcome."""
+"""The wait for running deliveries, longer than the longest commit: an interrupted commit has an unknown outcome."""
 
 log = logging.get_logger("socialpub.worker")
 

@@ -1,6 +1,7 @@
 """The reconciler: wakes the worker for each due or orphaned delivery, at start and every second.
 
-Its thread waits only for the database. It also writes the heartbeat of the worker. A failed round writes no heartbeat.
+Its thread waits only for the database. It also writes the heartbeat of the worker. A failed round does not write a
+heartbeat.
 """
 
 import sqlite3
@@ -34,7 +35,10 @@ class Reconciler:
         self._thread.join(timeout=5)
 
     def once(self) -> int:
-        """Wake the worker for each profile with a due delivery, and write the heartbeat. Return how many."""
+        """Wake the worker for each profile with a due delivery, and write the heartbeat.
+
+        Return the number of these profiles.
+        """
         rt = self.rt
         rt.db.follow_clock()
         paused = appliance_state.paused_at(rt.reader)
@@ -50,7 +54,7 @@ class Reconciler:
         while not self.rt.stopping.is_set():
             self._once_safely()
             next_at = self._next_at()
-            # A failed round also reports to systemd: a restart fixes no disk.
+            # A failed round also reports to systemd: a restart does not fix a disk.
             self.rt.service_manager.alive(f"The next step is due at {next_at}" if next_at else "Nothing is due")
             self.rt.stopping.wait(self._pause(next_at))
 

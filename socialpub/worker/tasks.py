@@ -1,6 +1,6 @@
 """The worker's queues and tasks, which Huey runs.
 
-Each network has its own queue and threads, so a network that hangs delays no other. Periodic tasks run on the
+Each network has its own queue and threads, so a network that hangs does not delay the others. Periodic tasks run on the
 background queue. The queues are in memory, because the rows state what is due.
 
 Huey's `crontab` is not used: some tasks run more often than once a minute, and it skips runs when the clock is set.
@@ -111,13 +111,13 @@ class NetworkQueue:
 # --- scheduled backups -----------------------------------------------------------------------------------------------
 
 REST_SECONDS = 300.0
-"""The pause between two backups, also after one that could write no row."""
+"""The pause between two backups, even after a backup that could not write a row."""
 STOP_SECONDS = 3.0
 NICE = 10
 
 
 class ScheduledBackups:
-    """Starts a backup every `[backup] every` in its own process, and logs how it ended."""
+    """Starts a backup every `[backup] every` in its own process, and logs the result."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -125,7 +125,7 @@ class ScheduledBackups:
         """On the monotonic clock."""
 
     def check(self, rt: Runtime) -> None:
-        """Start a backup that is due, or log how the last one ended."""
+        """Start a backup that is due, or log the result of the last backup."""
         every = rt.settings.backup.every
         if self._process is not None:
             if self._process.poll() is None:

@@ -1,6 +1,6 @@
-"""Wake-ups: send a delivery's id to the worker at once. A lost wake-up does no harm.
+"""Wake-ups: send a delivery's id to the worker at once. A lost wake-up is harmless.
 
-Other processes write ids to Huey's queue file and send a datagram. Only then the worker reads the file.
+Other processes write ids to Huey's queue file and send a datagram. The worker reads the file only after the datagram.
 The row is the source of truth: the reconciler repeats each lost wake-up.
 """
 
@@ -21,7 +21,7 @@ from socialpub.db import errors
 
 QUEUE = "deliveries"
 MAX_FETCHED = 500
-"""Wake-ups that one transaction removes. If the worker dies, the reconciler repeats them."""
+"""The maximum number of wake-ups that one transaction removes. If the worker dies, the reconciler repeats them."""
 
 log = logging.get_logger("socialpub.wakeup")
 
@@ -60,9 +60,10 @@ class QueueFile(SqliteStorage):  # type: ignore[misc]  # Huey has no types
 
 
 class HueyWakeup:
-    """Wakes the worker. Never fails its caller.
+    """Wakes the worker. A failure never reaches the caller.
 
-    In the worker, `notify` needs no file. In other processes a thread sends, so posts of one commit share a wake-up.
+    In the worker, `notify` does not need a file. In other processes a thread sends, so posts of one commit share a
+    wake-up.
     """
 
     def __init__(self, queue_file: Path, run_dir: Path) -> None:

@@ -210,6 +210,6 @@ def test_600_unfinished_bodies_and_4100_connections_do_not_stop_a_caller_from_pu
         assert web.running
     assert web.peak_bytes() - before < MOST_ADDED_BYTES_OF_BODIES
     assert sorted(installation.x.texts()) == sorted(published)
-    assert "an address exceeded its connection limit" in web.output
+    assert "an IP address exceeded the connection limit" in web.output
     assert "addresses=127.0.0.9" in web.output
     assert "the longest idle connection was closed for a new connection" in web.output

@@ -21,11 +21,11 @@ from socialpub.publishing.posts import content
 from socialpub.runtime import Runtime
 
 ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
-"""The ages of the post at which its network is asked. After a restart, the last age is repeated."""
+"""The ages of a post at which socialpub asks the network. After a restart, the last age is repeated."""
 
 
 def fill_in_missing(rt: Runtime) -> int:
-    """Ask for the due ids. Return how many were filled in. Not from the event loop."""
+    """Ask the networks for the due ids. Return the number of ids that were filled in. Do not call on the event loop."""
     if appliance_state.paused_at(rt.reader):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
@@ -83,4 +83,4 @@ def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, post_id: str, provider_post_
 
 
 def _no_fitting(*_: object) -> Any:
-    raise AssertionError("a backfill sends no media")
+    raise AssertionError("a backfill does not send media")

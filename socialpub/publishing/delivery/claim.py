@@ -34,18 +34,18 @@ log = logging.get_logger("socialpub.publisher")
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What the first claim stores: the plan, or the reason why it is missing."""
+    """The result of planning, which the first claim stores: the plan, or the reason why the plan is missing."""
 
     content: Content
     options: Mapping[str, Any]
     plan: tuple[tuple[str, str], ...] = ()
     refused: Refused | None = None
     later: str | None = None
-    """Why the plan could not be made now."""
+    """The reason why the plan could not be made now."""
 
 
 def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
-    """Check the content as `validate` does and make the plan. Only reads; the claim stores the plan."""
+    """Check the content as `validate` does, and make the plan. The claim stores the plan."""
     profile = profiles.get(rt.reader, delivery.profile_id)
     content = post_content.load_content(rt, rt.reader, delivery.post_id)
 
@@ -80,10 +80,11 @@ EXAMINED_AGAIN_SECONDS = 5.0
 
 
 def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
-    """Claim a delivery that is due, or whose process died. None: it is not due, not allowed, or claimed already.
+    """Claim a delivery that is due, or whose process died.
 
-    The caller holds the row (`ProcessLock.claim_in_process`). A row that runs under the name of this process was
-    therefore left by a thread. If the next step is the commit, the claim announces the commit.
+    None: the delivery is not due, not allowed, or claimed already. The caller holds the row
+    (`ProcessLock.claim_in_process`). A row that runs under the name of this process was therefore left by a thread. If
+    the next step is the commit, the claim announces the commit.
     """
     delivery = delivery_rows.find(tx, delivery_id)
     if delivery is None or delivery.state.final or appliance_state.paused_at(tx):
@@ -123,7 +124,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
 
 
 def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
-    """Take the plan from the preflight. Return whether there is one."""
+    """Take the plan from the preflight. Return whether the delivery has a plan."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     if preflight is None or preflight.options != delivery.options:
         return False
@@ -161,7 +162,7 @@ def not_readable(message: str) -> Undecidable:
 
 
 def _is_unusable(settlement: Settlement) -> bool:
-    """Return whether the account is disconnected or must be connected again. Store what that means."""
+    """Return whether the account is disconnected or must be connected again. Store the consequence."""
     delivery = settlement.delivery
     match interpret_unusable(delivery, profiles.get(settlement.tx, delivery.profile_id)):
         case NeedsReauth(message):
@@ -209,7 +210,7 @@ def _end_unsent(settlement: Settlement, refused: Refused) -> None:
 
 
 def _too_late(settlement: Settlement) -> str | None:
-    """Return why a delivery that has not started is too late to start. None: it may start."""
+    """Return the reason why a delivery is too late to start. None: the delivery may start."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     latest, limit = waiting.start_deadline(rt, tx, delivery), rt.settings.publishing.max_lateness
     if tx.now <= latest:
@@ -244,7 +245,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
             # A stopped delivery must not block its queue. A planned one was offered because of `not_before.outlasts`.
             _postpone(tx, delivery, until, reason)
         else:
-            # The queue skips a row whose plan names the cooldown, so `run_at` stays.
+            # The queue skips a row whose plan refers to the cooldown, so `run_at` stays.
             delivery_rows.store(tx, delivery)
     elif waiting.must_wait_for_equal(tx, delivery):
         until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
@@ -252,7 +253,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
     elif _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
     elif holds.held_until(tx, delivery):
-        # The queue skips a row whose plan names the hold. `run_at` stays, so the release finds the row due.
+        # The queue skips a row whose plan refers to the hold. `run_at` stays, so the release finds the row due.
         delivery_rows.store(tx, delivery)
     else:
         return False
@@ -276,16 +277,16 @@ def _postpone(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
 # --- a delivery whose process died -----------------------------------------------------------------------------------
 #
 # When a process dies, each of its deliveries is a suspect. Suspects run one at a time, so the next death shows which
-# one is deadly, and the others do not end.
+# suspect kills the worker, and the other deliveries do not end.
 
 MAX_DEATHS = 3
 """A delivery ends after this number of dead processes in a row in one step."""
 SUSPECT_SECONDS = 2.0
-"""The pause of a suspect while another one runs."""
+"""The pause of a suspect while another suspect runs."""
 
 
 def _take_over(settlement: Settlement) -> bool:
-    """Take over from a process that died during a step. False: too many died, so the delivery ended."""
+    """Take over from a process that died during a step. False: too many processes died, so the delivery ended."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     step = delivery.plan[delivery.step][0] if delivery.plan else "start"
     if delivery.held_by != rt.process.name and not rt.process.ended_in_order(delivery.held_by or ""):

@@ -61,7 +61,7 @@ log = logging.get_logger("socialpub.publisher")
 def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
     """Run the due deliveries of this delivery's profile, oldest first, until another profile waits.
 
-    Return whether more may be due. Raises Unavailable when the database accepts no claim.
+    Return whether more may be due. Raises Unavailable when the database cannot store a claim.
     """
     profile_id = delivery_rows.find_profile_id(rt.reader, delivery_id)
     last = None
@@ -116,7 +116,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     """Run the next step of a claimed delivery and settle it. Return the delivery if it goes on at once."""
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
         trace, step = CallTrace(started_at=rt.stamp()), delivery.step_name
-        # No result quotes a token of the account.
+        # A result must not contain a token of the account.
         result = redaction.mask_value(_run_step(rt, delivery, trace))
         shown = (trace.code, trace.message, trace.request_id)
         trace.code, trace.message, trace.request_id = redaction.mask_value(shown)
@@ -282,7 +282,7 @@ def _file_name(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> s
 # --- the job: what a network's adapter may know and use --------------------------------------------------------------
 
 SLICE_SECONDS = 10.0
-"""Bytes go in slices of about this long, so that no profile queue occupies a worker for a whole video."""
+"""The approximate duration of one slice of an upload. A profile queue must not occupy a worker for a whole video."""
 
 
 def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Job:
@@ -313,7 +313,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
         finally:
             asked = True
         trace.answered = True
-        if "token" in arguments:  # without a token, it is not the network's API that responds
+        if "token" in arguments:  # a call without a token does not go to the network's API
             read_back.set_network_clock(rt, delivery.provider, response)
         return response
 
@@ -343,7 +343,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
 
 
 def public_url_lifetime(settings: Settings) -> timedelta:
-    """Return how long a network can fetch media: until the delivery is settled."""
+    """Return the lifetime of media URLs for networks: until the delivery is settled."""
     return settings.publishing.give_up_after + timedelta(hours=2)
 
 

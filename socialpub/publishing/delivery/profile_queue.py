@@ -13,10 +13,10 @@ from socialpub.runtime import Runtime
 # --- overdue ---------------------------------------------------------------------------------------------------------
 
 OVERDUE_SECONDS = 120.0
-"""A longer delay means that the worker does not work."""
+"""A longer delay means that the worker is not working."""
 
 MAX_STEP_SECONDS = 1800.0
-"""A slow upload of 150 MB takes long."""
+"""A slow upload of 150 MB takes a long time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ NOT_OVERDUE = Overdue(0, 0.0, "")
 
 
 def find_overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
-    """Return the deliveries that should have started that long ago, or run longer than any step.
+    """Return the deliveries that are overdue by `seconds`, or that have been running longer than any step can.
 
     Holds are reported separately.
     """
@@ -59,7 +59,7 @@ class WaitReason(StrEnum):
     """The scheduled time has not come."""
 
     PENDING = "pending"
-    """Earlier posts, its network, or the answer to a call."""
+    """The delivery waits for earlier posts, for the network, or for the response to a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +82,12 @@ class ProfileQueue:
 
     @property
     def under_way(self) -> int:
-        """Return how many wait neither for their time nor for a reconnection."""
+        """Return the number of waiting deliveries that are neither scheduled for later nor held for a reconnection."""
         return self.waiting - self.held - self.scheduled
 
     @property
     def lost_by_disconnecting(self) -> int:
-        """Return how many a disconnection would fail."""
+        """Return the number of deliveries that would fail if the profile were disconnected."""
         return self.waiting - self.committed
 
 

@@ -21,13 +21,13 @@ from socialpub.runtime import Runtime
 READ_BACK_AFTER_SECONDS = (5.0, 15.0, 30.0, 60.0)
 """The pauses before the first read-backs of a round."""
 LATER_SECONDS = 90.0
-"""The pause before each further one."""
+"""The pause before each further read-back."""
 WITHOUT_RESENDING_SECONDS = 600.0
 """The length of a round if nothing is ever sent a second time."""
 FRESH_SECONDS = 60.0
-"""A read-back that is older does not allow a second call."""
+"""The maximum age of a read-back that allows a second call."""
 MAX_COMMITS = 2
-"""The commit and, if the account certainly does not show the post, one more."""
+"""The maximum number of commits: a second call is made only if the account definitely does not show the post."""
 
 STOPPED = "Stopped by the owner."
 CHECK_ACCOUNT = "Look at the account before you post it again."
@@ -68,7 +68,7 @@ def begin(rt: Runtime, delivery: Delivery, why: str) -> None:
 
 
 def begin_closing(rt: Runtime, delivery: Delivery, now: str, message: str) -> None:
-    """Make no further call. If one more round does not find the post, the delivery fails with this message."""
+    """Stop calling the network. If one more round does not find the post, the delivery fails with this message."""
     if isinstance(delivery.phase, states.Inherited):
         begin_inherited(rt, delivery, now, delivery.phase.since, PhaseEvent.CLOSED, message)
         return
@@ -89,7 +89,7 @@ def begin_inherited(
     delivery.started_at = now  # this round has a deadline of its own
     phase, announced_at = delivery.phase, delivery.committed_at or since
     if isinstance(phase, states.Processing | states.ProcessingInherited):
-        move(delivery, event)  # the plan continues with a question, which sends nothing
+        move(delivery, event)  # the plan continues with a query, which does not publish
         return
     values = {"message": message} if message else {}
     since = min(since, phase.since or since, announced_at)
@@ -102,7 +102,7 @@ def begin_inherited(
 def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapping[str, Any]] = ()) -> None:
     """Read back once before the first step: another installation may have published the post since `since`.
 
-    `earlier` are the contents with which that installation knows it.
+    `earlier` are the contents of this post in that installation.
     """
     phase = delivery.phase
     if isinstance(phase, states.Processing):
@@ -119,7 +119,7 @@ def _begin_round(rt: Runtime, delivery: Delivery) -> None:
 
 
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
-    """Return whether a read-back must precede the next call. Then that read-back comes next.
+    """Return whether a read-back must precede the next call. If so, the read-back runs next.
 
     The read-back before a second call is at most one minute old. A delivery from a backup is read back once before its
     first step.
@@ -157,7 +157,7 @@ def count_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
 
 
 def seconds_until_next(rt: Runtime, delivery: Delivery) -> float | None:
-    """Return the pause before the next read-back of this round. None: the round is over, or there is none."""
+    """Return the pause before the next read-back of this round. None: the round is over, or no round has started."""
     phase, resend_after = delivery.phase, rt.settings.publishing.resend_after
     if not isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
         return None
@@ -179,7 +179,7 @@ def conclude(rt: Runtime, delivery: Delivery, found: NotFoundOnAccount) -> tuple
         case states.ConfirmingInherited():
             return PhaseEvent.ABSENT, NOT_SENT_ELSEWHERE if found.asked else NOT_KNOWN_ELSEWHERE
         case states.ReadingBackInherited() if not found.whole:
-            hint = "The upload in the backup never ended. The original may have started another upload."
+            hint = "The upload in the backup never ended. The original installation may have started another upload."
         case states.ReadingBackInherited(message=message):
             return PhaseEvent.FAILED, message or NOT_SENT_AFTER_RESTORE
         case states.Closing(message=message) if not found.whole:
@@ -247,7 +247,7 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     ours = delivery.unknown_since
     assert ours is not None
     if phase.inherited:
-        return parse(ours) - WITHOUT_A_DATE  # a time of the original's clock
+        return parse(ours) - WITHOUT_A_DATE  # a time of the original installation's clock
     if now is not None:
         return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
     # Our clock may have been wrong before it was set, or may be wrong now.

@@ -1,7 +1,7 @@
-"""Resume after a pause, and after a restore: a restored appliance never sends what its original may have sent.
+"""Resume after a pause and after a restore: a restored appliance never resends a post of the original installation.
 
-A post in the backup that was due before the resume is read back, and ends as published, failed or unknown. A later
-post is read back once before its first call, because the owner may have published it from the original. A post that was
+A post in the backup that was due before the resume is read back, and ends as published, failed or unknown. A later post
+is read back once before its first call, because the owner may have published it from the original. A post that was
 created or changed since the restore belongs to this installation (`post.restore_count`).
 """
 
@@ -39,7 +39,7 @@ class Resumed:
     restored: bool
     """Whether this was the first resume since a restore."""
     scheduled: tuple[ScheduledPost, ...] = ()
-    """After a restore: later posts. The original may have changed or canceled them."""
+    """After a restore: later posts. The original installation may have changed or canceled these posts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Outlook:
     too_late: int
     restored_from: str | None
     due: int
-    """After a restore: deliveries that the original may have sent already."""
+    """After a restore: deliveries that the original installation may have sent already."""
     scheduled: tuple[ScheduledPost, ...]
     """After a restore: the next later posts."""
     scheduled_count: int
@@ -68,7 +68,7 @@ def load_outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
 
 
 def probe_held_networks(rt: Runtime, tx: Tx) -> int:
-    """Probe all networks that refuse this app now. Return how many there are."""
+    """Probe all networks that refuse this app now. Return the number of these networks."""
     holds.probe_all(tx)
     networks = sorted({hold.provider for hold in holds.list_all(tx)})
     if networks:
@@ -77,7 +77,10 @@ def probe_held_networks(rt: Runtime, tx: Tx) -> int:
 
 
 def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
-    """Start deliveries again. `nothing_was_sent`: the owner confirms that the original sent nothing."""
+    """Start deliveries again.
+
+    `nothing_was_sent`: the owner confirms that the original installation did not send anything.
+    """
     copied_at, restores = appliance_state.restored_from(tx), len(appliance_state.restores(tx))
     count, scheduled = 0, tuple[ScheduledPost, ...]()
     if copied_at is not None:
@@ -102,7 +105,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
 
 
 def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> None:
-    delivery.state, delivery.held_by = State.QUEUED, None  # the original's process held it
+    delivery.state, delivery.held_by = State.QUEUED, None  # a process of the original installation held it
     delivery.run_at = tx.stamp
     read_back.begin_inherited(rt, delivery, tx.stamp, since)
     if delivery.phase.reads_back:
@@ -140,7 +143,7 @@ def pause(rt: Runtime, tx: Tx) -> None:
 
 
 def end_pause(rt: Runtime, tx: Tx) -> int:
-    """End the pause. Return how many posts are too late."""
+    """End the pause. Return the number of posts that are too late."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
     holds.probe_all(tx)
     return profile_queue.count_posts_due_before(tx, too_late_before(rt))

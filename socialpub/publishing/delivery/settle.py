@@ -1,8 +1,8 @@
 """Settle a run: store what its result means for the delivery, in one short transaction.
 
-The row is the only truth. A worker may die between any two lines of the engine, and the next worker must know what is
-certain. So a commit (the call that makes something public) is announced in the row before it is sent. Its outcome is
-stored, or read back from the account. It is never guessed, and never repeated blindly.
+The row is the only truth. A worker may die between any two lines of the engine, and the next worker must know what
+definitely happened. So a commit (the call that makes something public) is announced in the row before it is sent. Its
+outcome is stored, or read back from the account. It is never guessed, and never repeated blindly.
 """
 
 import random
@@ -56,7 +56,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Limited:
-    """A rate limit of this profile and these endpoints: call again in `seconds` (None: not named)."""
+    """A rate limit of this profile and these endpoints: call again in `seconds` (None: no time reported)."""
 
     seconds: float | None
     endpoints: Set[str]
@@ -74,7 +74,7 @@ class NeedsReauth:
 
 @dataclass(frozen=True, slots=True)
 class Undecidable:
-    """The network cannot report the outcome of the commit. `hint` names where the owner can look."""
+    """The network cannot report the outcome of the commit. `hint` describes where the owner can look."""
 
     hint: str
 
@@ -124,7 +124,7 @@ class Settlement:
     tx: Tx
     delivery: Delivery
     trace: CallTrace = field(default_factory=CallTrace)
-    """What the run showed. Empty if nothing ran."""
+    """The result of the run. Empty if no step ran."""
 
     def store(self, result: Result) -> None:
         delivery = self.delivery
@@ -227,12 +227,12 @@ class Settlement:
         log_entries.record_attempt(self.tx, self.delivery, attempt)
 
     def _clear_commit(self) -> None:
-        """Clear the announcement of a commit that certainly did not happen."""
+        """Clear the announcement of a commit that definitely did not happen."""
         if self.delivery.commits_next and not self.delivery.unknown_calls:
             self.delivery.committed_at = None
 
     def _backoff(self) -> float:
-        """Return 1, 2, 4 … 180, plus up to a quarter of jitter."""
+        """Return 1, 2, 4 … 180 seconds, plus up to 25% jitter."""
         progress = self.delivery.progress
         progress.tries += 1
         return float(min(2 ** (progress.tries - 1), 180)) * (1 + random.random() / 4)
@@ -240,7 +240,7 @@ class Settlement:
     # --- another step ---
 
     def _advance(self, memo: Memo) -> str:
-        """Continue after the finished step, or after the commit that a read-back found. Return its name."""
+        """Continue after the finished step, or after the commit that a read-back found. Return that step's name."""
         delivery = self.delivery
         accepted = delivery.phase.reads_back or delivery.commits_next
         done = delivery.commit_step if delivery.phase.reads_back else delivery.step
@@ -257,7 +257,9 @@ class Settlement:
     def _go_back(self, again: Again) -> None:
         delivery, phase = self.delivery, self.delivery.phase
         if isinstance(phase, states.ProcessingInherited):
-            self.fail_unconfirmed(f"{again.reason.rstrip('.')}. The original may have done this. {CHECK_ACCOUNT}")
+            self.fail_unconfirmed(
+                f"{again.reason.rstrip('.')}. The original installation may have repeated the step. {CHECK_ACCOUNT}"
+            )
             return
         if isinstance(phase, states.Processing) and phase.message:  # no further call is made
             self.fail(phase.message)
@@ -337,19 +339,19 @@ class Settlement:
             return
         if refused.reauth:
             profile_rows.require_reauth(tx, delivery.profile_id, message)
-        # The original may have started another task since the backup.
+        # The original installation may have started another task since the backup.
         of_another = isinstance(phase, states.ProcessingInherited | states.ReadingBackInherited) and bool(phase.why)
         if (refused.verdict and not of_another) or not phase.may_be_public:
             self.fail(message, code=refused.code, content=refused.content)
         elif delivery.asks:
-            # A refused question says nothing about the post.
+            # A refused query does not show whether the post was published.
             self.fail_unconfirmed(message, AttemptOutcome.REFUSED, refused.code)
         else:
             # An earlier call may have arrived, and may have caused this refusal.
             self.close(message, refused.code, AttemptOutcome.REFUSED)
 
     def ended_by_stop(self) -> bool:
-        """End a stopped delivery that certainly made nothing public. Return whether it ended."""
+        """End a stopped delivery if the post was definitely not published. Return whether the delivery ended."""
         delivery = self.delivery
         if not delivery.progress.stopped or delivery.past_commit or delivery.phase.inherited:
             return False
@@ -368,7 +370,7 @@ class Settlement:
             self.fail(f"Not sent: socialpub {why}.", code=code)
 
     def close(self, message: str, code: str | None = None, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN) -> None:
-        """Make no further call, and end the delivery after one more round of read-backs."""
+        """Stop calling the network, and end the delivery after one more round of read-backs."""
         delivery = self.delivery
         self.record_attempt(outcome, f"{message} The account is read back before the delivery fails.", code)
         if isinstance(delivery.phase, states.Inherited):
@@ -467,7 +469,7 @@ class Settlement:
         waits.begin_cooldown(self.tx, self.delivery.profile_id, endpoint, until, message, give_up_after)
 
     def _hold(self, held: Held) -> str:
-        """Hold the network, or one step there. Return when the next probe is due."""
+        """Hold the network, or one step there. Return the time of the next probe."""
         provider = self.delivery.provider
         publishing, *step = holds.next_scopes(self.delivery)
         scope = step[0] if held.this_step and step else publishing

@@ -14,24 +14,24 @@ from socialpub.db.states import PHASES, PhaseName, Preparing, PreparingAgain, St
 
 
 class PhaseEvent(Enum):
-    """What happens to a delivery. The value is the sentence for the manual."""
+    """An event of a delivery. The value is the description in the manual."""
 
     PREPARED = "The last step before the commit is done."
     WENT_BACK = "The network asks for an earlier step again."
     ACCEPTED = "The network has the whole post and processes it."
-    VOIDED = "The network reports that what it accepted never becomes a post, and asks for an earlier step again."
-    UNKNOWN = "The call has no readable answer, or the worker died during the call."
+    VOIDED = "The network discards the accepted content and asks for an earlier step again."
+    UNKNOWN = "The call did not return a readable response, or the worker died during the call."
     CHECK_DUE = "The next call needs a read-back first."
     ABSENT = "The account does not show the post."
-    CLOSED = "No further call may be made: a stop, a deadline or a refusal."
-    RESTORED_DUE = "A restored appliance is resumed, and the delivery was due before."
-    RESTORED_AHEAD = "A restored appliance is resumed, and the delivery is due later."
-    STARTED_OVER = "The owner confirms that the original sent nothing: the plan starts from its first step."
+    CLOSED = "A stop, a deadline or a refusal prevents further calls."
+    RESTORED_DUE = "A restored appliance is resumed, and the delivery was due before the resume."
+    RESTORED_AHEAD = "A restored appliance is resumed, and the delivery is due after the resume."
+    STARTED_OVER = "The owner confirms that the original installation published nothing. The plan starts again."
     NEEDS_RECONNECT = "The network refuses the account's tokens."
     RECONNECTED = "The account is connected again."
-    PUBLISHED = "The post is up."
-    FAILED = "Nothing was posted, and nothing will be."
-    UNCONFIRMED = "The post may be up, and the network cannot confirm it."
+    PUBLISHED = "The post is public."
+    FAILED = "The post was not published and will not be published."
+    UNCONFIRMED = "The post may be public, but the network cannot confirm the publication."
 
 
 P = PhaseName
@@ -67,20 +67,23 @@ ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], 
     (PhaseEvent.FAILED, (P.READING_BACK_INHERITED, *_PROCESSED), State.FAILED),
     (PhaseEvent.UNCONFIRMED, _SENT, State.UNCONFIRMED),
 )
-"""Which event leads from which phases to which phase or final state. None: to the phase before the wait."""
+"""The transitions: each event with the phases before it and the phase or final state after it.
+
+None: the phase before the wait.
+"""
 
 TABLE = {(phase, event): target for event, phases, target in ROWS for phase in phases}
 _OF_ONE_ROUND = frozenset({"readbacks", "read_back_seconds"})
 
 
 class UnknownTransition(Exception):
-    """The table has no such transition: a fault of the engine."""
+    """The table does not contain this transition, so the engine has a bug."""
 
 
 def move(delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
     """Change the phase as the table says. `values` are fields of the new phase; fields that both have are kept.
 
-    A delivery that waits for a reconnection keeps waiting: the phase that it continues in changes.
+    A delivery that waits for a reconnection keeps waiting. Only the phase after the wait changes.
     """
     progress = delivery.progress
     reconnected = event is PhaseEvent.RECONNECTED
@@ -107,7 +110,7 @@ def enter_step(delivery: Delivery) -> None:
 
 
 def find(phase: PhaseName, event: PhaseEvent) -> PhaseName | State | None:
-    """Return where this event leads. Raises UnknownTransition."""
+    """Return the phase or final state after this event. Raises UnknownTransition."""
     if (phase, event) not in TABLE:
         raise UnknownTransition(f"{event.name} cannot happen to a delivery that is {phase}")
     return TABLE[phase, event]

@@ -1,4 +1,4 @@
-"""What a delivery must wait for, and until when."""
+"""The waits of a delivery: their reasons and their ends."""
 
 import hashlib
 import re
@@ -24,12 +24,12 @@ LONG_STEP_SECONDS = 5.0
 """A longer step delays the other posts of its profile noticeably."""
 
 COMMITS = "commit"
-"""As an endpoint of cooldowns: every call that makes a post of this profile public."""
+"""The endpoint of cooldowns for every call that makes a post of this profile public."""
 
 
 def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
-    """Return until when the next step of this delivery must wait for its network, and why."""
-    # A delivery that has not started waits also, so that its upload does not expire before the commit.
+    """Return the end of the time that the next step must wait for the network, and the reason."""
+    # A delivery that has not started also waits, so that its upload does not expire before the commit.
     commits = COMMITS if delivery.commits_next or delivery.started_at is None else waits.ANY_ENDPOINT
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
 
@@ -60,13 +60,13 @@ def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mappin
 
 
 def start_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
-    """Return when `max_lateness` is over. Waits for other posts of the same profile do not count."""
+    """Return the end of `max_lateness`. Waits for other posts of the same profile do not count."""
     own = waits.total_own_waits(tx, delivery.profile_id, parse(delivery.due_at), tuple(OwnWait))
     return parse(delivery.due_at) + rt.settings.publishing.max_lateness + own
 
 
 def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
-    """Return when `give_up_after` is over: from the first start on, or from the last reconnection of the account.
+    """Return the end of `give_up_after`, counted from the first start or from the last reconnection of the account.
 
     Gaps between two posts of the same profile do not count.
     """
@@ -76,7 +76,7 @@ def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
 
 
 def too_long(until: str, reason: str) -> str:
-    """Return why to give up at once."""
+    """Return the reason to give up at once."""
     return f"would wait until {until}, after the deadline (publishing.give_up_after): {reason.rstrip('.')}"
 
 

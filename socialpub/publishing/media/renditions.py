@@ -61,7 +61,7 @@ def forget(rt: Runtime, delivery_id: str) -> None:
 
 
 def clean(rt: Runtime) -> int:
-    """Remove the renditions of ended deliveries. Return how many."""
+    """Remove the renditions of ended deliveries. Return the number of removed renditions."""
     removed = 0
     for folder in (rt.files.root / files.RENDITIONS).glob("*"):
         if delivery_rows.is_open(rt.reader, folder.name):
@@ -72,7 +72,7 @@ def clean(rt: Runtime) -> int:
 
 
 def _read_verdict(version: Path) -> dict[str, Any] | None:
-    """Return the verdict of a rendition. None: one of the two is damaged."""
+    """Return the verdict of a rendition. None: the rendition or the verdict is damaged."""
     try:
         verdict = json.loads(_verdict_path(version).read_bytes())
         types = {key: type(value) for key, value in verdict.items()}
@@ -88,7 +88,7 @@ def _verdict_path(version: Path) -> Path:
 
 
 def _make(rt: Runtime, media: MediaFile, version: Path, limits: ImageLimits) -> dict[str, Any]:
-    """Make the rendition and then its verdict. Both are flushed before they are named.
+    """Make the rendition and then its verdict. Both files are flushed to the disk before they get their final names.
 
     Several threads may make equal renditions. Each has its own temporary file.
     """

@@ -1,7 +1,7 @@
 """Thumbnails: small JPEGs that the dashboard shows in place of an image or video.
 
-The decoder process creates a thumbnail at the first request. It is stored until its file is removed. No backup contains
-it. An empty file means that no thumbnail can be created.
+The decoder process creates a thumbnail at the first request. It is stored until its file is removed. Backups do not
+contain thumbnails. An empty file means that no thumbnail can be created.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ async def load(rt: Runtime, artifact_id: str) -> bytes | None:
 
 
 def clean(rt: Runtime) -> int:
-    """Remove the thumbnails of removed files. Return how many. Not on the event loop."""
+    """Remove the thumbnails of removed files. Return their number. Do not call on the event loop."""
     removed, root = 0, rt.files.root / files.THUMBNAILS
     for folder in root.iterdir() if root.is_dir() else ():
         for kept in folder.iterdir():

@@ -1,7 +1,7 @@
 """Uploads: reserve an artifact, receive its file by a PUT or with a post, verify it, and keep the storage quota.
 
-Each whole PUT is a generation with its own file, and the row names the last one, so a repeated PUT is harmless. A
-verdict is stored only for the examined generation. The write that counts a file also checks the quota.
+Each whole PUT is a generation with its own file, and the row refers to the last generation, so a repeated PUT is
+harmless. A verdict is stored only for the examined generation. The write that counts a file also checks the quota.
 """
 
 import asyncio
@@ -113,21 +113,23 @@ def explain_unaccepted(mime_type: str) -> str:
 
 
 def explain_unusable(artifact: Row | None) -> str | None:
-    """Return why posts cannot use this artifact. None: they can."""
+    """Return the reason why posts cannot use this artifact. None: posts can use it."""
     if artifact is None:
         return "is not the id of an artifact; reserve and complete an upload first"
     if artifact.status != "verified":
-        return f"names an artifact that is {artifact.status}; use a verified artifact"
-    return None if artifact.removed_at is None else "names an artifact whose bytes were removed; upload the file again"
+        return f"refers to an artifact that is {artifact.status}; use a verified artifact"
+    return (
+        None if artifact.removed_at is None else "refers to an artifact whose bytes were removed; upload the file again"
+    )
 
 
 # --- arriving --------------------------------------------------------------------------------------------------------
 
 
 def check_open(status: str) -> None:
-    """Raise Conflict when an artifact in this status takes no bytes."""
+    """Raise Conflict if an artifact in this status does not accept bytes."""
     if status == ArtifactStatus.VERIFIED:
-        raise Conflict("The upload is complete; its bytes can no longer be replaced. Reserve another upload.")
+        raise Conflict("The upload is complete. Its bytes can no longer be replaced. Reserve another upload.")
     if status == ArtifactStatus.REJECTED:
         raise Conflict("The upload was rejected. Reserve another upload.")
 
@@ -199,7 +201,7 @@ def etag(storage_key: str) -> str:
 log = logging.get_logger("socialpub.artifacts")
 
 _MAX_ROUNDS = 5
-"""How often `complete` starts again because another PUT arrived during the examination."""
+"""The maximum number of times that `complete` starts again after another PUT arrived during the examination."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
         if row.status == ArtifactStatus.REJECTED:
             raise _failing(f"was rejected: {row.reason} Reserve another upload", FieldCode.UPLOAD_REJECTED)
         if row.storage_key is None:
-            raise _failing("has no bytes yet; send them with one PUT to uploadUrl first")
+            raise _failing("does not have bytes yet; first send the bytes with one PUT to uploadUrl")
         try:
             facts = await _examine(rt, row, key_id)
         except MediaRejected as rejected:
@@ -240,7 +242,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
             if now is not None and now.stored_generation != row.stored_generation:
                 continue
             if isinstance(error, FileNotFoundError):
-                raise _failing("has lost its bytes; send them again with a PUT to uploadUrl") from error
+                raise _failing("has lost its bytes; send the bytes again with a PUT to uploadUrl") from error
             log.error("an artifact could not be examined", artifact=artifact_id, reason=str(error))
             raise Unavailable("The file cannot be examined at the moment. Send the request again.") from error
         await rt.write_soon(_verify, artifact_id, row.stored_generation, facts)
@@ -270,5 +272,7 @@ def _failing(message: str, code: FieldCode | None = None) -> InvalidRequest:
 
 def _verified_artifact(row: Row) -> VerifiedArtifact:
     if row.removed_at is not None:
-        raise _failing("names an artifact whose bytes were removed after its posts had settled; upload the file again")
+        raise _failing(
+            "refers to an artifact whose bytes were removed after its posts had settled; upload the file again"
+        )
     return VerifiedArtifact(row.id, row.storage_key, row.verified_at, row.kind, row.mime_type, row.size_bytes)

@@ -69,6 +69,6 @@ def option_files(rt: Runtime, store: Reader, given: Sequence[tuple[str, Mapping[
 
 
 def _file(rt: Runtime, row: Row, position: int, alt: str | None) -> MediaFile:
-    # Removed files have no key.
+    # Removed files do not have a key.
     path, facts = rt.files.path(row.storage_key or ""), json.loads(row.facts or "{}")
     return MediaFile(position, row.kind, row.mime_type, row.size_bytes, path, row.file_name, alt, facts)

@@ -47,7 +47,7 @@ class DeliveryDetails:
     """As the API shows them, oldest first."""
     waits_for: DeliveryWait | None
     other_tries: list[str]
-    """The posts of its other retries."""
+    """The posts of the delivery's other retries."""
 
     @property
     def outcome(self) -> str:
@@ -62,7 +62,7 @@ class PostDetails:
     deliveries: list[DeliveryDetails]
     attempts: list[dict[str, Any]]
     file_names: dict[str, str]
-    """By artifact."""
+    """The file names by artifact."""
     history: list[AuditEntry]
     """The actions of owners."""
 

@@ -76,7 +76,7 @@ def check_targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now:
     """Return the targets of a draft. Raises InvalidRequest for unknown ids, unusable media and past times."""
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
-        message = "must be in the future; leave it out to publish now"
+        message = "must be in the future; leave the time out to publish now"
         errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
     targets = []
     for index, profile_id in enumerate(draft.profiles):
@@ -101,7 +101,7 @@ def check_targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now:
 
 
 def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> list[FieldError]:
-    message = "belongs to no selected profile; leave it out, or select a profile of"
+    message = "does not belong to a selected profile; leave the options out, or select a profile of"
     foreign = [provider for provider in options or () if provider not in selected]
     return [FieldError(("providerOptions", provider), f"{message} {provider}") for provider in foreign]
 

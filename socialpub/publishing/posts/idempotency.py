@@ -39,7 +39,7 @@ class RequestKey:
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """A successful response. `body` contains no signed URL."""
+    """A successful response. `body` does not contain signed URLs."""
 
     status: int
     location: str | None
@@ -108,5 +108,5 @@ def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:
 
 
 def clean(rt: Runtime, tx: Tx) -> int:
-    """Remove a batch of keys older than a day. Return how many."""
+    """Remove a batch of keys older than a day. Return the number of removed keys."""
     return tx.delete_batch(IdempotencyRow, IdempotencyRow.created_at <= stamp(tx.now - LIFETIME))

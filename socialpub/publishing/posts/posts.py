@@ -37,7 +37,7 @@ from socialpub.runtime import Runtime
 def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     """Accept a post and the files that arrived with it; return its id.
 
-    Raises InvalidRequest naming every failing field, and Unavailable.
+    Raises InvalidRequest with every failing field, and Unavailable.
     """
     uploads.insert_arrived(rt, tx, [item.arriving for item in draft.media if item.arriving])
     targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
@@ -164,7 +164,8 @@ def check_cancelable(store: Reader, post_id: str, now: str) -> None:
         with commands.in_public():
             how = commands.or_run("admin", "resume")
         raise Conflict(
-            "socialpub was restored from a backup, and the original may have published this post. To find out, press "
+            "socialpub was restored from a backup, and the original installation may have published this post. To "
+            "find out, press "
             f"“Resume” under System in the dashboard{how}."
         )
 
@@ -186,7 +187,8 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
 
 def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
     """Fail each delivery before its commit. Read back the others, and never send them again."""
-    # The original may have published the deliveries that were due since the backup. The resume reads them back.
+    # The original installation may have published the deliveries that were due since the backup. The resume reads the
+    # deliveries back.
     unclear = _may_be_of_original(tx, post_id)
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
         if not may_be_sent(tx, delivery, tx.stamp):
@@ -227,7 +229,7 @@ def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
 
 def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail: Any) -> None:
     """Record an action of the owner in the audit log. The label is the post's text on one line."""
-    if actor.is_owner(tx.actor):  # the audit log contains no actions of API keys
+    if actor.is_owner(tx.actor):  # the audit log does not contain actions of API keys
         audit_log.record(tx, action, post_id, " ".join(body.split()) if body else None, **detail)
 
 
@@ -246,7 +248,7 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
 
 
 def _may_be_published(store: Reader, post: Row, now: str) -> bool:
-    """Return whether the original may have published a scheduled post before the resume."""
+    """Return whether the original installation may have published a scheduled post before the resume."""
     return _may_be_of_original(store, post.id) and (post.scheduled_at or "") <= now
 
 
@@ -256,7 +258,7 @@ def _may_be_of_original(store: Reader, post_id: str) -> bool:
 
 
 def _store_earlier_content(tx: Tx, post: Row) -> None:
-    """Before an edit, store the present content: another installation may publish it."""
+    """Before an edit, store the current content: another installation may publish it."""
     since = post_rows.elsewhere_since(tx, post.id)
     if since is None:
         return

@@ -81,7 +81,7 @@ def _is_usable(reader: Reader, artifact_id: str) -> bool:
 def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> Preview:
     provider = rt.providers[profile.provider]
     options = provider.read_options(given)[0]
-    # The owner wants to see also a text that is too long.
+    # The owner wants to see even a text that is too long.
     texts = {
         option.name: given[option.name]
         for option in OPTIONS[profile.provider]

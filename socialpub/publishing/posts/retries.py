@@ -1,7 +1,7 @@
 """Retries: publish a post again for the profiles where it failed (contract 1.18), with or without changes.
 
-A delivery with a retry in progress, or with a published retry, is not retried again. All retries of a delivery name the
-first delivery, so a retry of a retry follows the same rule.
+A delivery with a retry in progress, or with a published retry, is not retried again. All retries of a delivery refer to
+the first delivery, so a retry of a retry follows the same rule.
 """
 
 import json
@@ -45,8 +45,8 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
 def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Caller) -> str:
     """Accept a changed post for the failed deliveries of this one. Return the new post's id.
 
-    A target whose account certainly failed is the next retry of that delivery. Raises NotFound, and InvalidRequest as
-    `posts.create`, also for an account that a later retry has or may have reached.
+    A target whose account definitely failed is the next retry of that delivery. Raises NotFound, and InvalidRequest as
+    `posts.create`, including for an account that a later retry has or may have reached.
     """
     post = posts.find_visible(tx, post_id, caller)
     targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
@@ -74,16 +74,16 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
 
 @dataclass(frozen=True, slots=True)
 class RetryOutlook:
-    """Which deliveries of a post can be published again."""
+    """The deliveries of a post that can be published again."""
 
     certain: list[Row]
-    """Deliveries that certainly failed."""
+    """Deliveries that definitely failed."""
     unknown: list[Row]
     """Failed deliveries that may be public."""
     why: str
-    """Why no delivery can be retried, if both are empty."""
+    """The reason why no delivery can be retried, if both lists are empty."""
     taken: Mapping[tuple[str, str], str]
-    """By account (network and id): why its failed delivery is not retried automatically."""
+    """By account (network and id): the reason why the failed delivery is not retried automatically."""
 
     @property
     def content_refused(self) -> bool:
@@ -135,7 +135,7 @@ def _select_failed(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
 def _read_back_first(
     tx: Tx, post_id: str, new_id: str, earlier: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> None:
-    """Read back first if another installation may have retried the post. `earlier`: its former content by account."""
+    """Read back first if another installation may have retried the post. `earlier`: the earlier content by account."""
     since = post_rows.elsewhere_since(tx, post_id)
     if since is None:
         return

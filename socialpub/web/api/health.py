@@ -1,7 +1,7 @@
 """`/healthz`, `/readyz` and `/metrics` (contract 1.13).
 
-`ops/health.py` decides whether the appliance is ready. Every response arrives within seconds, also if a check hangs.
-Clients need no key, so responses never quote a network or an exception.
+`ops/health.py` decides whether the appliance is ready. Every response arrives within seconds, even if a check hangs.
+Clients do not need a key, so responses never quote a network or an exception.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ async def live(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: 
 
 @endpoint(scope=None)
 async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    # Clients need no key, so the response must not contain paths of this host.
+    # Clients do not need a key, so the response must not contain paths of this host.
     with commands.in_public():
         return _render_readiness(await _check_readiness(rt, request.state))
 

@@ -90,7 +90,7 @@ class PostContent(Shape):
 
 
 class PostDraft(Shape):
-    """A new post. It needs `post.body`, `media`, or both."""
+    """A new post. Set `post.body`, `media`, or both."""
 
     post: PostContent = required(CONTENT)
     profiles: Ids = required(PROFILES)
@@ -119,7 +119,7 @@ class PostDraft(Shape):
 
 
 class FormMediaItem(Shape):
-    """A media file of a post in a multipart form. It needs exactly one of `fileField` and `artifactId`."""
+    """A media file of a post in a multipart form. Set exactly one of `fileField` and `artifactId`."""
 
     file_field: Annotated[str, Field(min_length=1)] = optional("The name of the file part in the form")
     artifact_id: Id = optional("The `artifactId` of a verified upload, instead of a file part")
@@ -127,7 +127,7 @@ class FormMediaItem(Shape):
 
 
 class FormDraft(PostDraft):
-    """A new post with its files in the same form. It needs `post.body`, `media`, or both."""
+    """A new post with its files in the same form. Set `post.body`, `media`, or both."""
 
     media: list[FormMediaItem] = Field(  # type: ignore[assignment]  # items of another shape
         OMITTED, min_length=1, max_length=MAX_MEDIA, description=MEDIA
@@ -139,7 +139,7 @@ class FormDraft(PostDraft):
         media = value.get("media") if isinstance(value, dict) else None
         for index, item in enumerate(media[:MAX_MEDIA] if isinstance(media, list) else ()):
             if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
-                errors.append(FieldError(("media", index), "needs exactly one of fileField and artifactId"))
+                errors.append(FieldError(("media", index), "must have exactly one of fileField and artifactId"))
         return errors
 
     def with_files(self, files: Mapping[str | None, Examined]) -> Draft:
@@ -175,7 +175,7 @@ class PostChange(Shape):
     @classmethod
     def check_object(cls, value: Any) -> Sequence[FieldError]:
         if isinstance(value, dict) and (value == {} or value == {"post": {}}):
-            return [FieldError((), "changes nothing; send at least one field")]
+            return [FieldError((), "does not contain a change; send at least one field")]
         return ()
 
     def to_change(self) -> Change:
@@ -201,7 +201,7 @@ def _to_options(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | 
 
 
 def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldError]) -> list[FieldError]:
-    """Return the errors of the valid fields that only stored rows and the clock reveal."""
+    """Return the errors of valid fields that depend on stored rows and the clock."""
     body = _object(value)
     profiles = _readable(body.get("profiles"), read_id)
     media = _readable(body.get("media"), lambda item: read_id(_object(item).get("artifactId")))
@@ -260,7 +260,7 @@ def _readable(value: Any, read: Callable[[Any], T]) -> dict[int, T] | None:
 
 
 class PayloadForm(MultipartForm):
-    """The form of a post: the field `payload` and the files that it names."""
+    """The form of a post: the field `payload` and the files to which the payload refers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -324,7 +324,7 @@ async def verify_files(
 
 
 def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple[str | int, ...]]:
-    """Return the path of each part's media item. Raises InvalidRequest unless exactly one item names each part."""
+    """Return the path of each part's media item. Raises InvalidRequest unless exactly one item refers to each part."""
     paths: dict[str, tuple[str | int, ...]] = {}
     errors = []
     names = [part.field for part in form.parts]
@@ -333,19 +333,21 @@ def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple
             continue
         path = ("media", index, "fileField")
         if name in paths:
-            errors.append(FieldError(path, f"names {cut(name)!r}, which an earlier media item already names"))
+            errors.append(
+                FieldError(path, f"refers to {cut(name)!r}, but an earlier media item already uses this file part")
+            )
         elif names.count(name) == 0:
-            errors.append(FieldError(path, f"names {cut(name)!r}, but the form has no such file part"))
+            errors.append(FieldError(path, f"refers to {cut(name)!r}, but the form does not contain this file part"))
         elif names.count(name) > 1:
             errors.append(
                 FieldError(
                     path,
-                    f"names {cut(name)!r}, but the form has {names.count(name)} file parts of this name",
+                    f"refers to {cut(name)!r}, but the form contains {names.count(name)} file parts with this name",
                 )
             )
         paths.setdefault(name, path)
     errors += [
-        FieldError(("media",), f"has no item with fileField {cut(name)!r}, but the form has this file part")
+        FieldError(("media",), f"has no item with fileField {cut(name)!r}, but the form contains this file part")
         for name in dict.fromkeys(names)
         if name not in paths
     ]

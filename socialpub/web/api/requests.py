@@ -42,7 +42,8 @@ ProfileStatus = TypeAliasType(
         Literal["active", "reauthRequired", "disconnected"],
         Field(
             description="`active`: the profile can be used. `reauthRequired`: the network refuses the tokens. The "
-            "owner must connect the same account again; due deliveries wait for that. `disconnected`: permanent; "
+            "owner must connect the same account again. Due deliveries wait for the reconnection. `disconnected`: "
+            "permanent; "
             "nothing is sent."
         ),
     ],
@@ -53,7 +54,8 @@ PostStatus = TypeAliasType(
     Annotated[
         Literal["pending", "settled", "canceled", "scheduled"],
         Field(
-            description="`pending`: the post is accepted, and some deliveries have no outcome yet. `settled`: every "
+            description="`pending`: the post is accepted, and some deliveries do not have an outcome yet. `settled`: "
+            "every "
             "delivery has an outcome. `canceled`: the post was canceled before any delivery started. `scheduled`: the "
             "post waits for its scheduled time and can be changed or canceled."
         ),
@@ -65,7 +67,8 @@ DeliveryStatus = TypeAliasType(
     Annotated[
         Literal["pending", "published", "failed", "canceled"],
         Field(
-            description="`pending`: the delivery waits or runs; its attempts say why. `published`: exactly one post is "
+            description="`pending`: the delivery is waiting or running. The attempts of the delivery contain the "
+            "reason. `published`: exactly one post is "
             "public. `failed`: nothing was published, and `errorMessage` says what to change. If `errorMessage` begins "
             "with `Outcome unknown:`, the post may be public, and the message says where to check. `canceled`: the "
             "post was canceled."
@@ -111,9 +114,9 @@ AttemptOutcome = TypeAliasType(
         Field(
             description="`done`: the step is finished, and the next step follows. `waiting`: the network needs time, "
             "until `nextAt`. `held`: nothing is sent until someone acts, as `message` says. `retrying`: the step "
-            "failed temporarily, and the next try is at `nextAt`. `refused`: the network refused the step. `unknown`: "
-            "the call was cut off, and its outcome is not known. The appliance reads back the account before it sends "
-            "anything again. `published`: the post is public."
+            "failed temporarily, and the next retry is at `nextAt`. `refused`: the network refused the step. "
+            "`unknown`: the call was cut off, and its outcome is not known. The appliance reads back the account "
+            "before it sends anything again. `published`: the post is public."
         ),
     ],
 )
@@ -123,7 +126,7 @@ _LENGTH = ("limit", "pageSize", "perPage", "size", "count")
 
 
 class RetryRequest(Shape):
-    """Which deliveries of a post are retried."""
+    """The deliveries of a post to retry."""
 
     include_unknown: bool = Field(
         False,
@@ -187,7 +190,7 @@ def _read_provider_list(value: Any) -> list[str]:
 
 
 def _states(own: TypeAliasType, other: TypeAliasType, advice: str) -> BeforeValidator:
-    """Refuse a value of `other`, and name the parameter that accepts it."""
+    """Refuse a value of `other`, and report the parameter that accepts the value."""
     states, others = (get_args(get_args(alias.__value__)[0]) for alias in (own, other))
 
     def check(value: Any) -> Any:

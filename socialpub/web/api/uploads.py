@@ -1,8 +1,8 @@
 """Uploads: reserve, PUT the bytes, complete, and GET stored files (spec 4.3).
 
-PUT and GET need a signed URL and no key. Pieces go directly between the connection and the disk, so memory use does not
-depend on the size. A PUT that is too large or late, or signed for another purpose, is never stored. All uploads
-together never use the space below the disk floor.
+PUT and GET need a signed URL instead of a key. Pieces go directly between the connection and the disk, so memory use
+does not depend on the size. A PUT that is too large or late, or signed for another purpose, is never stored. All
+uploads together never use the space below the disk floor.
 """
 
 import asyncio

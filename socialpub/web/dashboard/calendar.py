@@ -30,7 +30,7 @@ MAX_PER_DAY, MAX_PER_HOUR = 3, 4
 """The posts that a day or an hour shows. A link shows the number of other posts."""
 MAX_COUNTED_PER_DAY, MAX_COUNTED_PER_HOUR = 1000, 100
 MAX_SHOWN = 150
-"""If there are more posts, each day or hour shows only its first post, so that the page stays fast."""
+"""The maximum number of posts of a full page. With more posts, each day or hour shows only its first post."""
 USUAL_HOUR = 9
 """The suggested hour of a new post, if that hour is in the future."""
 
@@ -69,7 +69,8 @@ class CalendarPeriod:
             period = None
         if period is None or period.name != given or not period.is_shown:
             raise ValueError(
-                f"The calendar has no {view} {given[:MAX_QUOTED]!r}. Write a {view} like {example}, between "
+                f"The calendar does not contain the {view} {given[:MAX_QUOTED]!r}. Write a {view} like {example}, "
+                "between "
                 f"{FIRST_YEAR} and {LAST_YEAR}."
             )
         return period

@@ -22,7 +22,7 @@ class Badge(NamedTuple):
 
 
 class NetworkState(NamedTuple):
-    """The state of a post on one network. `accounts` names the profile or the number of profiles."""
+    """The state of a post on one network. `accounts` is the profile name or the number of profiles."""
 
     label: str
     accounts: str
@@ -36,7 +36,7 @@ DELIVERY_STATES = {
     "unknown": Badge("Outcome unknown", "warn"),
     "canceled": Badge("Canceled"),
 }
-"""By outcome, as in the API filter `deliveryStatus`."""
+"""The badges by outcome, as in the API filter `deliveryStatus`."""
 
 POST_STATES = {
     "scheduled": Badge("Scheduled"),
@@ -44,7 +44,7 @@ POST_STATES = {
     "settled": Badge("Settled"),
     "canceled": Badge("Canceled"),
 }
-"""By status. For a settled post, `_SETTLED` has the badge of its deliveries."""
+"""The badges by status. For a settled post, `_SETTLED` contains the badge of its deliveries."""
 
 _IN_APP = Badge("In the TikTok app")
 _OUTCOMES = {**DELIVERY_STATES, details.IN_APP: _IN_APP}

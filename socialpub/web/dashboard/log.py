@@ -111,7 +111,7 @@ async def audit_log(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def redirect_to_audit_log(rt: Runtime, visit: Visit) -> Answer:
-    """Redirect the former address of the audit log."""
+    """Redirect the previous URL of the audit log."""
     query = visit.request.query_string
     location = visit.href("/audit").encode() + (b"?" + query if query else b"")
     return Answer(308, b"", ((b"location", location),), pages.HTML)

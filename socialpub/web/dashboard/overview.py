@@ -26,7 +26,7 @@ from socialpub.web.pages import pages
 
 MAX_PENDING = 10
 MAX_UPCOMING = 60
-"""More posts than the page shows, because a series is one entry."""
+"""The number of posts to load: more than the page shows, because a series is one entry."""
 MAX_PUBLISHED = 100
 DRAFTS_SINCE = timedelta(days=7)
 WATCHED_AHEAD = timedelta(hours=1)
@@ -61,7 +61,7 @@ class PublishedPost:
 
 
 async def front(request: Request) -> Answer | None:
-    """Show the overview to a browser, and the API address to a program."""
+    """Show the overview to a browser, and the URL of the API to a program."""
     return await (show(request) if request.prefers_page() else pages.show_home(request))
 
 

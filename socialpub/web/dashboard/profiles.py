@@ -64,7 +64,7 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     given = option_fields.read_options(visit.form, profile.provider)
     try:
-        profiles.check_options(rt, profile, given)  # before the write, so that hints name the dashboard
+        profiles.check_options(rt, profile, given)  # before the write, so that hints refer to the dashboard
         await rt.write_soon(profiles.replace_options, profile.id, given)
     except InvalidRequest as error:
         wrong = option_fields.errors_of(profile.provider, error.errors)

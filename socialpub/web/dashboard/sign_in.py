@@ -48,7 +48,7 @@ async def form(rt: Runtime, visit: Visit) -> Answer:
 
 @page(signed_in=False)
 async def submit(rt: Runtime, visit: Visit) -> Answer:
-    """Check the password. Wrong passwords count by address, or by cookie for a known browser."""
+    """Check the password. Wrong passwords count by IP address, or by cookie for a known browser."""
     limits = visit.request.state.rate_limits
     address, browser_id = visit.request.client_address, security.find_known_browser(visit.request)
     try:

@@ -33,7 +33,7 @@ from socialpub.web.http.answer import Answer
 
 USAGE_DAYS = 7
 NOTHING_SENT, MAYBE_SENT = "nothing", "maybe"
-"""What the original installation did after the backup, according to the owner."""
+"""The actions of the original installation after the backup, according to the owner."""
 _LEVELS = (Level.PROBLEM, Level.NOTE, Level.OK)
 
 Counts = tuple[int, int]
@@ -42,7 +42,7 @@ Counts = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class AtAGlance:
-    """One of four summaries. `at` is a stamp after the text, `more` an address for details."""
+    """One of four summaries. `at` is a stamp after the text, `more` a URL for details."""
 
     name: str
     state: Badge
@@ -134,13 +134,13 @@ def _backup(needs: AlertFacts) -> AtAGlance:
 
 
 def _next_backup_at(rt: Runtime, copy: LastBackup) -> str | None:
-    """Return when the worker makes the next backup. None: a timer makes backups."""
+    """Return the time at which the worker makes the next backup. None: a timer makes backups."""
     every, now = rt.settings.backup.every, rt.now()
     return None if every is None else stamp(max(now, last_backup.next_backup_at(copy, every, now)))
 
 
 def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, int]]:
-    """Return name, requests today and requests in 7 days of each used key. `days` are in UTC, newest first."""
+    """Return the name, the requests today and those in 7 days of each used key. `days` are in UTC, newest first."""
     names = {key.id: key.name for key in api_keys.list_all(rt.reader)}
     used = dict.fromkeys(key_id for day in days for key_id in day.requests)
     rows = [(names.get(one, one), *_sums([day.requests.get(one, 0) for day in days])) for one in used]
@@ -148,7 +148,10 @@ def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, in
 
 
 def _network_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, Counts, Counts, Counts]]:
-    """Return label, calls, published and failed deliveries of each used network. Unknown outcomes count as failed."""
+    """Return the label, the calls, and the published and failed deliveries of each used network.
+
+    Unknown outcomes count as failed.
+    """
     found = [
         (
             provider.label,

@@ -7,7 +7,7 @@ Header = tuple[bytes, bytes]
 
 JSON = b"application/json"
 CLOSE: Header = (b"connection", b"close")
-"""For a response before the whole request body has arrived: the server does not read the rest."""
+"""The header of a response before the whole request body has arrived: the server does not read the rest."""
 
 
 class Answer(NamedTuple):

@@ -141,7 +141,7 @@ def create_app(rt: Runtime) -> App:
 
 
 async def _not_found(_scope: object, _receive: object, _send: object) -> None:
-    raise NotFound("This address does not exist.")
+    raise NotFound("This URL does not exist.")
 
 
 def _without_last_slash(path: str) -> str:
@@ -153,10 +153,10 @@ def _without_last_slash(path: str) -> str:
 
 
 async def _answer_problem(problem: SocialpubError, request: Request) -> None:
-    """Send the problem, also if the body has not arrived completely."""
+    """Send the problem, even if the body has not arrived completely."""
     length = request.content_length or 0
     if isinstance(problem, NotFound | MethodNotAllowed) and length > request.max_body_bytes:
-        # The key is checked only now, because most requests to an unknown address have no large body.
+        # The key is checked only now, because most requests to an unknown URL do not have a large body.
         if endpoint.find_caller(request) is not None:
             request.max_body_bytes = MAX_BODY_BYTES
         problem = request.too_large(length) or problem
@@ -169,7 +169,7 @@ async def _answer_problem(problem: SocialpubError, request: Request) -> None:
 
 
 async def _page_of_missing(problem: SocialpubError, request: Request) -> Answer | None:
-    """Return the dashboard's page for a missing address. None if the client or the address gets a problem."""
+    """Return the dashboard's page for an unknown URL. None if the client or the URL gets a problem."""
     if not (isinstance(problem, NotFound) and request.state.rt.settings.dashboard.enabled):
         return None
     if request.method not in ("GET", "HEAD") or not problems.is_for_page(request):

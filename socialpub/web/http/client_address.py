@@ -1,4 +1,4 @@
-"""The address of a client behind trusted proxies, and proxies that are not trusted."""
+"""The IP address of a client behind trusted proxies, and proxies that are not trusted."""
 
 import re
 from collections import OrderedDict
@@ -16,7 +16,7 @@ _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]{1,5})?|([^:]*):[0-9]{1,5}")
 _HOME_BITS = 64
 """Internet providers assign at least a /64 to each household, so one client can use 2^64 IPv6 addresses."""
 _MAX_ENTRIES = 20
-"""No real chain has more proxies. Earlier entries are not read, because a client can invent them."""
+"""The maximum number of proxies in a real chain. Earlier entries are not read, because a client can invent them."""
 
 
 class TrustedProxies:
@@ -35,16 +35,16 @@ class TrustedProxies:
         return self._unix if not peer else self._is_listed(_read(peer))
 
     def find_caller(self, peer: str, forwarded: Sequence[bytes] = ()) -> str:
-        """Return the address of the client. `forwarded` contains the values of all X-Forwarded-For headers.
+        """Return the IP address of the client. `forwarded` contains the values of all X-Forwarded-For headers.
 
-        Each proxy appends the address of its peer. The last address that is not a trusted proxy is the client. An
-        entry that is not an address ends the search.
+        Each proxy appends the IP address of its peer. The last IP address that is not a trusted proxy is the client. An
+        entry that is not an IP address ends the search.
         """
         if not forwarded or not self.contains(peer):
             return peer
         caller = peer
         for entry in reversed(b",".join(forwarded[-_MAX_ENTRIES:]).rsplit(b",", _MAX_ENTRIES)[-_MAX_ENTRIES:]):
-            # Proxies write an address alone, with a port, or in brackets.
+            # Proxies write an IP address alone, with a port, or in brackets.
             text = entry.strip()[:64].decode("latin-1")
             match = _WITH_PORT.fullmatch(text)
             address = _read((match[1] or match[2] or "") if match else text)
@@ -93,7 +93,7 @@ def _unmapped(network: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
 NOTICE_SECONDS = 3600.0
 """The interval at which the same peer is logged and recorded again."""
 MAX_PEERS = 32
-"""A limit, because clients with many addresses must not fill the log or the memory."""
+"""A limit, because clients with many IP addresses must not fill the log or the memory."""
 MAX_LOGGED_CHARACTERS = 100
 
 log = logging.get_logger("socialpub.requests")
@@ -105,7 +105,7 @@ class UntrustedForwarders:
         self._trusted = trusted
         self._trusted_peer: str | None = None
         self._seen: OrderedDict[str, tuple[float, UntrustedProxy]] = OrderedDict()
-        """By peer: when it was last logged (monotonic), and its record. The oldest entry comes first."""
+        """By peer: the time of the last log line (monotonic), and the record. The oldest entry comes first."""
         # After a start, the database contains the records of the previous process.
         self._changed = appliance_state.get(rt.reader, appliance_state.UNTRUSTED_PROXIES) is not None
 

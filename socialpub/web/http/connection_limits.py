@@ -1,7 +1,8 @@
-"""Limits of connections and request bodies: per connection, per address and in total (contract 1.19, 1.20).
+"""Limits of connections and request bodies: per connection, per IP address and in total (contract 1.19, 1.20).
 
-Clients need no key to connect. So the request head is limited in size and time, a client that reads nothing is
-disconnected, and one address cannot use all connections. File descriptors always remain for the database and for files.
+Clients do not need a key to connect. So the request head is limited in size and time, a client that does not read is
+disconnected, and one IP address cannot use all connections. File descriptors always remain for the database and for
+files.
 
 All request bodies in memory share one limit. A byte counts from its arrival until it is in a file or its request ends.
 A body that goes to a file needs only the memory of a few reads, so it counts but is never refused.
@@ -68,7 +69,7 @@ def memory_full() -> Unavailable:
 
 
 def release_body(scope: Scope) -> None:
-    """Stop counting the body of the request with this scope. Another call changes nothing."""
+    """Stop counting the body of the request with this scope. Further calls do not change anything."""
     share: BodyShare | None = scope.get(BODY)
     if share is not None:
         share.remove(share.held_bytes)
@@ -81,13 +82,13 @@ log = logging.get_logger("socialpub.web.server")
 MAX_CONNECTIONS = 4096
 """A limit that does not depend on descriptors, because each idle connection needs some kilobytes of memory."""
 RESERVED_DESCRIPTORS = 200
-"""For the database connections of each reading thread, and for other files of the process."""
+"""The descriptors for the database connections of each reading thread, and for other files of the process."""
 MAX_DESCRIPTORS = 1 << 20
 """The kernel's default maximum per process, used if the hard limit is infinite."""
 LOG_INTERVAL_SECONDS = 60.0
 """The minimum time between two log lines about the same limit."""
 NAMED_ADDRESSES = 3
-"""A log line names the addresses that reached the limit most often."""
+"""The number of IP addresses in a log line: those that reached the limit most often."""
 MAX_COUNTED_ADDRESSES = 1000
 IDLEST_BATCH = 64
 """The number of idle connections that one search returns, for the next new connections."""
@@ -98,27 +99,31 @@ SEARCH_INTERVAL_SECONDS = 0.01
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     connections: int = MAX_CONNECTIONS
-    """At the same time. A new connection replaces the longest idle connection."""
+    """The maximum number of connections at the same time. A new connection replaces the longest idle connection."""
     connections_per_address: int = 64
-    """From one address, except trusted proxies. An IPv6 /64 counts as one address."""
+    """The maximum number of connections from one IP address, except trusted proxies.
+
+    An IPv6 /64 counts as one IP address.
+    """
     head_bytes: int = 32 * 1024
-    """The request line with the headers. The same limit applies to trailers and chunk metadata."""
+    """The maximum size of the request line with the headers. The same limit applies to trailers and chunk metadata."""
     head_fields: int = 100
-    """Headers and trailers. In memory, a short header takes twenty times its bytes."""
+    """The maximum number of headers and trailers. In memory, a short header takes twenty times its bytes."""
     head_seconds: float = 20.0
-    """From the connection, or the first byte of a later request, until the head is complete."""
+    """The time from the connection, or the first byte of a later request, until the head is complete."""
     body_seconds: float = COMPLETE_SECONDS
-    """From the head until the body is complete, unless the body goes to a file."""
+    """The time from the head until the body is complete, unless the body goes to a file."""
     stall_seconds: float = 75.0
-    """Without data of a body that goes to a file. Longer than `problems.STALL_SECONDS`, which sends a problem."""
+    """The time without data of a body that goes to a file. Longer than `problems.STALL_SECONDS`, which sends a problem.
+    """
     body_memory_bytes: int = MAX_MEMORY_BYTES
-    """All bodies in memory together."""
+    """The maximum size of all bodies in memory together."""
     discarded_bytes: int = 1 << 20
-    """Of a body that still arrives after its response."""
+    """The maximum number of bytes of a body that still arrives after its response."""
     reader_seconds: float = 30.0
-    """Without progress of a client that reads a response."""
+    """The time without progress of a client that reads a response."""
     pipelined: int = 32
-    """Complete requests that wait for the response of an earlier request."""
+    """The maximum number of complete requests that wait for the response of an earlier request."""
 
 
 class Limit(StrEnum):
@@ -126,7 +131,7 @@ class Limit(StrEnum):
 
     CONNECTIONS = "all connections are in use and none is idle; new connections are closed"
     IDLE_CONNECTIONS = "all connections are in use; the longest idle connection was closed for a new connection"
-    ADDRESS_CONNECTIONS = "an address exceeded its connection limit; some of its connections were closed"
+    ADDRESS_CONNECTIONS = "an IP address exceeded the connection limit; some of its connections were closed"
     HEAD_BYTES = "the request line and headers were too large; the request was refused"
     HEAD_SECONDS = "the request line and headers were not complete in time; the connection was closed"
     BODY_SECONDS = "the request body was not complete in time; the connection was closed"
@@ -151,7 +156,7 @@ class Connection(Protocol):
 
 
 class ConnectionWatch:
-    """Counts connections, closes connections that exceed a limit, and logs the limit and the address.
+    """Counts connections, closes connections that exceed a limit, and logs the limit and the IP address.
 
     One check of all connections per second costs less than a timer per connection. `now` is the time of the event loop.
     """
@@ -170,7 +175,10 @@ class ConnectionWatch:
         self._logged_at: dict[Limit, float] = {}
 
     def admit(self, connection: Connection, now: float) -> bool:
-        """Count a new connection, and close an idle connection if necessary. Return whether the new one may stay."""
+        """Count a new connection, and close an idle connection if necessary.
+
+        Return whether the new connection may stay.
+        """
         network = None if self._is_trusted(connection.peer) else client_address.client_network(connection.peer)
         if not (self._make_room_in_network(network, now) and self._make_room(connection, now)):
             return False
@@ -236,7 +244,7 @@ class ConnectionWatch:
             self._write(reached, now)
 
     def report(self, reached: Limit, now: float, peer: str = "") -> None:
-        """Log that this address reached a limit: at once, then once a minute with the count and the addresses."""
+        """Log that this IP address reached a limit: at once, then once a minute with the count and the IP addresses."""
         unlogged = self._unlogged.setdefault(reached, Counter())
         network = client_address.client_network(peer)
         unlogged[network if network in unlogged or len(unlogged) < MAX_COUNTED_ADDRESSES else ""] += 1
@@ -271,5 +279,5 @@ def raise_descriptors() -> int:
 
 
 def connections_within(descriptors: int) -> int:
-    """Return how many connections a process may have. Each connection may also need an open file."""
+    """Return the maximum number of connections of a process. Each connection may also need an open file."""
     return max(1, min(MAX_CONNECTIONS, (descriptors - RESERVED_DESCRIPTORS) // 2))

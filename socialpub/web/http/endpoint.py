@@ -49,7 +49,7 @@ class FormBody:
     """The multipart form of an endpoint that also accepts JSON.
 
     `read(rt, request)` returns the form, or None after it has sent an error. The form has a `payload` (its JSON) and
-    `fingerprints`. Its `with` removes the files that no row names. `shape` is the shape of the payload.
+    `fingerprints`. Its `with` removes the files to which no row refers. `shape` is the shape of the payload.
     `handler(rt, caller, request, form)` replaces the handler of the endpoint.
     """
 
@@ -82,7 +82,7 @@ class Endpoint:
     query: type[Query] | None = None
     """The shape of `request.query`. If None, every parameter is unknown."""
     check_rows: RowCheck | None = None
-    """Returns the errors of an invalid body that only stored rows and the clock reveal."""
+    """Returns the errors of an invalid body that depend on stored rows and the clock."""
     replay: Replay | None = None
     """Renders a stored response with new signed URLs. If set, the endpoint supports Idempotency-Key."""
     body_optional: bool = False
@@ -264,7 +264,7 @@ def authenticate_again(request: Request) -> Caller:
 
 
 def wrong_key(request: Request, detail: str) -> Unauthorized:
-    """Count a wrong key or token for its address and return the error. Raises RateLimited."""
+    """Count a wrong key or token for its IP address and return the error. Raises RateLimited."""
     request.state.rate_limits.count_failure(request.client_address)
     return unauthorized(detail)
 
@@ -274,7 +274,7 @@ def unauthorized(detail: str) -> Unauthorized:
 
 
 def _explain_key(authorization: bytes) -> str:
-    """Return what to change, without quoting the header, which may contain a key."""
+    """Return the remedy, without quoting the header, which may contain a key."""
     scheme, _, token = authorization.partition(b" ")
     if scheme.startswith(b"spk_"):
         return f"Put Bearer before the key: {AUTHORIZATION_FORM}."
@@ -310,7 +310,7 @@ class Methods:
         found = self._endpoints.get(request.method)
         if found is None:
             advice = f" {self.instead[request.method]}" if request.method in self.instead else ""
-            raise MethodNotAllowed(f"This address supports {self.allow}.{advice}", headers=(("allow", self.allow),))
+            raise MethodNotAllowed(f"This URL supports {self.allow}.{advice}", headers=(("allow", self.allow),))
         request.path_params = scope["path_params"]
         answer = await found(request)
         if answer is not None:

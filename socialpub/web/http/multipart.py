@@ -1,7 +1,7 @@
 """Streaming multipart forms: files go to the disk as they arrive, text fields into memory.
 
 Each form decides which parts it accepts; the rules for files are the same. Leaving the `with` of a form removes every
-file that no row names.
+file to which no row refers.
 """
 
 import asyncio
@@ -86,7 +86,7 @@ class FormPart:
 
 
 class MultipartForm(ABC):
-    """The received file parts. Leaving the `with` removes every file that no row names."""
+    """The received file parts. Leaving the `with` removes every file to which no row refers."""
 
     def __init__(self) -> None:
         self.parts: list[FormPart] = []
@@ -141,7 +141,7 @@ async def receive_form(
     try:
         length = request.content_length
         _check_length(rt, length)
-        # A short form may contain only a payload, which needs no disk space. Short forms and forms of unknown length
+        # A short form may contain only a payload and need no disk space. Short forms and forms of unknown length
         # reserve disk space part by part.
         whole = length is not None and length > MAX_BODY_BYTES
         known_bytes = length if whole and length else 0
@@ -192,11 +192,11 @@ class _FormParser:
         self._text_name = ""
         self._text = bytearray()
         self._text_since: float | None = None
-        """When the current text field began (monotonic)."""
+        """The start of the current text field (monotonic)."""
         self._ended = False
         boundary = parse_options_header(content_type)[1].get(b"boundary")
         if not boundary:
-            raise _malformed("its Content-Type has no boundary")
+            raise _malformed("the Content-Type does not contain a boundary")
         try:
             self._parser = MultipartParser(
                 boundary,
@@ -212,7 +212,7 @@ class _FormParser:
                 },
             )
         except FormParserError:
-            raise _malformed("its boundary is too long") from None
+            raise _malformed("the boundary is too long") from None
 
     def feed(self, data: bytes) -> None:
         """Parse the next bytes. Raises InvalidRequest, RequestTimeout and the errors of the form."""
@@ -224,11 +224,11 @@ class _FormParser:
         try:
             self._parser.write(data)
         except FormParserError:
-            raise _malformed("its parts cannot be separated") from None
+            raise _malformed("the parts cannot be separated") from None
 
     def finish(self) -> None:
         if not self._ended:
-            raise _malformed("it ends before its last boundary")
+            raise _malformed("the form ends before the last boundary")
         self._form.finish()
 
     # --- callbacks, in the order in which the parser calls them ---
@@ -240,7 +240,7 @@ class _FormParser:
     def _on_headers_finished(self) -> None:
         disposition, options = parse_options_header(self._headers.get(b"content-disposition"))
         if disposition != b"form-data" or b"name" not in options:
-            raise _malformed("a part has no name")
+            raise _malformed("a part does not have a name")
         declared_type = _text(self._headers.get(b"content-type", b"")).partition(";")[0].strip().lower()
         file_name = _text(options[b"filename"]) if b"filename" in options else None
         head = PartHead(_text(options[b"name"]), file_name, declared_type)
@@ -304,7 +304,7 @@ async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> 
         for part in parts
         if part.incoming is not None
     ]
-    # This waits for all checks, also if one fails: a child process must not outlive the file that it reads.
+    # This waits for all checks, even if one fails: a child process must not outlive the file that it reads.
     results = await asyncio.gather(*checks, return_exceptions=True)
     found: list[Facts | MediaRejected] = []
     for result in results:

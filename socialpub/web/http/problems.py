@@ -1,4 +1,4 @@
-"""Problem responses (RFC 7807), also while the request body is still arriving.
+"""Problem responses (RFC 7807), even while the request body is still arriving.
 
 Every problem has exactly the fields of the specification. `detail` is for the caller, the cause for the log. If the
 server closes the connection while the caller sends, the caller may never read the problem. So the server sends the
@@ -54,7 +54,7 @@ def is_for_page(request: Request) -> bool:
 log = logging.get_logger("socialpub.requests")
 
 STALL_SECONDS = 60.0
-"""After this time without data, the sender counts as disconnected."""
+"""The time without data after which the sender counts as disconnected."""
 
 MAX_DISCARDED_BYTES = 8 * 1024 * 1024
 MAX_DISCARDED_SECONDS = 2.0

@@ -50,11 +50,11 @@ class HttpProtocol(HttpToolsProtocol):
         self._unfinished_bytes = 0
         """Bytes of a head, of trailers or of chunk metadata since the last complete head or body data."""
         self._since = 0.0
-        """When the client last made progress with its request."""
+        """The time at which the client last made progress with its request."""
         self._body_since = 0.0
-        """When the last head was complete."""
+        """The time at which the last head was complete."""
         self._discarded_bytes = 0
-        """Of the current body, after its response."""
+        """The bytes of the current body after its response."""
         self._unread_bytes = 0
         self._unread_since = 0.0
         self._reading_bytes = 0
@@ -287,7 +287,7 @@ class HttpProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def idle_since(self) -> float | None:
-        """Return when the client last sent data, while the server waits for a complete request.
+        """Return the time at which the client last sent data, while the server waits for a complete request.
 
         Return None while a request runs, a response is being sent or a file arrives: these need a valid key, session or
         signature.

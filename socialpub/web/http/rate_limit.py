@@ -1,4 +1,4 @@
-"""Rate limits for the requests of a key and the failures of an address (contract 1.10).
+"""Rate limits for the requests of a key and the failures of an IP address (contract 1.10).
 
 Fixed windows per web process, on the monotonic clock: setting the system clock does not affect them.
 """
@@ -13,10 +13,10 @@ from socialpub.web.http import client_address
 from socialpub.web.http.answer import Header
 
 WRONG_PASSWORDS, PASSWORD_MINUTES = 10, 15
-"""The limit for one address, and for one known browser (contract 9)."""
+"""The limit for one IP address, and for one known browser (contract 9)."""
 
 MAX_ADDRESSES = 10_000
-"""A limit, because clients can have many addresses. Beyond this limit, the oldest window ends early."""
+"""A limit, because clients can have many IP addresses. Beyond this limit, the oldest window ends early."""
 
 
 class RateLimit:
@@ -29,7 +29,7 @@ class RateLimit:
         self._detail = detail
         self._max_identifiers = max_identifiers
         self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
-        """By identifier: when the window ends, and its count. The first window ends first."""
+        """By identifier: the end of the window, and the count. The first window ends first."""
 
     def __len__(self) -> int:
         return len(self._windows)
@@ -74,11 +74,11 @@ class RateLimits:
     def __init__(self, settings: RateLimitSection, clock: Clock) -> None:
         failures = settings.failed_keys_per_minute
         self.keys = RateLimit(settings.requests_per_minute, clock, "This key sent too many requests.")
-        self.failures = RateLimit(failures, clock, "This address sent too many wrong keys.", MAX_ADDRESSES)
-        self.guesses = RateLimit(failures, clock, "This address opened too many invalid links.", MAX_ADDRESSES)
+        self.failures = RateLimit(failures, clock, "This IP address sent too many wrong keys.", MAX_ADDRESSES)
+        self.guesses = RateLimit(failures, clock, "This IP address opened too many invalid links.", MAX_ADDRESSES)
         self.passwords, self.known_browsers = (
             RateLimit(WRONG_PASSWORDS, clock, f"Too many wrong passwords {where}.", MAX_ADDRESSES, PASSWORD_MINUTES)
-            for where in ("were entered from this address", "were entered in this browser")
+            for where in ("were entered from this IP address", "were entered in this browser")
         )
 
     def count_failure(self, address: str) -> None:
@@ -91,7 +91,7 @@ class RateLimits:
     def count_password(self, address: str, browser_id: str | None) -> None:
         """Count a password before it is checked. Raises RateLimited.
 
-        A known browser (`browser_id`) has its own count, so other clients at its address cannot lock it out.
+        A known browser (`browser_id`) has its own count, so other clients with the same IP address cannot lock it out.
         """
         self._password_limit(browser_id).count(browser_id or client_address.client_network(address))
 

@@ -48,7 +48,7 @@ class LongPoll:
         self._stopped = False
 
     async def until_final(self, post_id: str, seconds: float, key_id: str) -> None:
-        """Return when the post is settled or canceled, after `seconds`, when the key ends or when the process stops."""
+        """Wait until the post is settled or canceled, for `seconds`, when the key ends or when the process stops."""
         if self._stopped or post_rows.final_among(self._rt.reader, [post_id]):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -119,7 +119,7 @@ class WebState:
         self.answers: Counter[tuple[str, str, int]] = Counter()
         """The number of responses by route, method and status, for the metrics."""
         self.readiness: tuple[float, asyncio.Task[Readiness]] | None = None
-        """When the last readiness check started (monotonic), and the check."""
+        """The start of the last readiness check (monotonic), and the check."""
         self.metrics: tuple[float, tuple[bytes, bytes]] | None = None
         """The cached metrics: when they expire (monotonic), and their text with its content type."""
         self.reading_metrics = asyncio.Lock()
@@ -237,13 +237,13 @@ class Request:
 
     @property
     def peer(self) -> str:
-        """The address of the connection's other end. Empty for a Unix socket."""
+        """The IP address of the connection's other end. Empty for a Unix socket."""
         client = self.scope.get("client")
         return client[0] if client else ""
 
     @property
     def client_address(self) -> str:
-        """The address of the client, as trusted proxies report it."""
+        """The IP address of the client, as trusted proxies report it."""
         forwarded = [value for name, value in self.scope["headers"] if name == b"x-forwarded-for"]
         return self.state.trusted_proxies.find_caller(self.peer, forwarded)
 
@@ -295,7 +295,7 @@ class Request:
         self._share.remove(size_bytes)
 
     def send_body_to_file(self) -> None:
-        """Declare that each piece of the body goes to a file: the body must progress, but has no deadline."""
+        """Declare that each piece of the body goes to a file: the body must progress, but does not have a deadline."""
         self._share.goes_to_file = True
 
     @property
@@ -317,7 +317,10 @@ class Request:
         return bytes(whole)
 
     async def finish(self) -> None:
-        """Discard a body that no handler reads, so that a malformed request changes nothing. Raises like `read`."""
+        """Discard a body that no handler reads, so that a malformed request does not change anything.
+
+        Raises like `read`.
+        """
         if not self.has_body:
             return
         self._check_size(self.content_length or 0)

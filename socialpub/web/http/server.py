@@ -50,8 +50,8 @@ def open_for(rt: Runtime) -> list[socket.socket]:
             listener.close()
         raise OperatorError(
             "The socket from systemd does not listen for TCP connections.",
-            "In socialpub-web.socket, set ListenStream= to an address and port, such as 127.0.0.1:8000, and remove "
-            "Accept=yes.",
+            "In socialpub-web.socket, set ListenStream= to an IP address and a port, such as 127.0.0.1:8000, and "
+            "remove Accept=yes.",
         )
     for listener in sockets:
         listener.setblocking(False)
@@ -113,14 +113,14 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
         )
     return OperatorError(
         f"Cannot listen on {address}: {error.strerror or error}.",
-        "Set `listen` to an address of this host, such as 127.0.0.1:8000.",
+        "Set `listen` to an IP address of this host, such as 127.0.0.1:8000.",
     )
 
 
 # --- serving ---------------------------------------------------------------------------------------------------------
 
 ADMIT_SECONDS = 0.1
-"""After the signal, connections are still accepted for this time, so that connected clients get a response."""
+"""The time after the signal during which connections are still accepted, so that connected clients get a response."""
 IDLE_GRACE_SECONDS = 2.0
 """A connection without a request stays open for this time, in case its client is sending a request."""
 BUSY_GRACE_SECONDS = 10.0

@@ -22,7 +22,7 @@ from socialpub.providers import options
 
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH_LEVELS = 20
-"""An error below this depth names the parent."""
+"""The maximum depth of a path in an error. A deeper error contains the parent's path."""
 MAX_PATH_TEXT = 300
 """The maximum number of characters of all parent names in a path."""
 
@@ -93,7 +93,7 @@ def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: 
     elif isinstance(value, dict):
         named = named and _is_short(path)
         for key, item in value.items():
-            # A path cannot contain an invalid name, so the error names the parent.
+            # A path cannot contain an invalid name, so the error contains the parent's path.
             if _LONE_SURROGATE.search(key):
                 _find_lone_surrogates(key, path, mistakes)
             elif isinstance(item, str | list | dict):
@@ -281,7 +281,7 @@ def _defaults(shape: type[Query]) -> Query:
 
 
 def read_query(shape: type[Q], query_string: bytes) -> Q:
-    """Parse a query. The last of repeated parameters counts. Raises InvalidRequest, also for unknown parameters."""
+    """Parse a query. The last of repeated parameters counts. Raises InvalidRequest, even for unknown parameters."""
     if not query_string:
         return cast(Q, _defaults(shape))
     given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))

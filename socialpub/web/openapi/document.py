@@ -51,7 +51,7 @@ def _option_schema(label: str, table: Table) -> dict[str, Any]:
 
 
 def _option(option: Option) -> dict[str, Any]:
-    # Only the description names the default. Generators send a `default` with every post, and it would override the
+    # Only the description contains the default. Generators send a `default` with every post, and it would override the
     # options that the owner stored with the profile.
     default = option.default
     shown = str(default).lower() if isinstance(default, bool) else default
@@ -205,8 +205,8 @@ def header_parameters(target: Endpoint) -> list[dict[str, Any]]:
     if target.replay is None:
         return []
     description = (
-        "If you repeat a request with the same key within 24 hours, you get the first response again, and nothing "
-        "else happens. A different request with the same key is 409"
+        "If you repeat a request with the same key within 24 hours, you get the first response again. The request is "
+        "not executed again. A different request with the same key is 409"
     )
     schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[ -~]+$"}
     return [{"name": "Idempotency-Key", "in": "header", "description": description, "schema": schema}]

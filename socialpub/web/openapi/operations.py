@@ -18,15 +18,16 @@ PATH_PARAMETERS = {"id": "The `id` of the profile", "postId": "The `id` of the p
 TAGS = {
     "Posts": "The appliance accepts a post at once and publishes it in the background, with one delivery per profile. "
     "To check a post before you send it, use `POST /posts/validate`. To see how a post ended, read the post. To see "
-    "why, list its attempts. **Identifiers**: attempts and log entries name their delivery by `deliveryId`, and log "
-    "entries also name their post by `postId`. The deliveries inside a post have no id. A post has one delivery per "
-    "profile, so `profileId` and `provider` of an attempt identify the delivery. **Pages** are numbered from 0. A page "
-    "is the last one when `(page + 1) * perPage` is at least `pagination.total`.",
+    "why, list its attempts. **Identifiers**: attempts and log entries refer to their delivery by `deliveryId`, and "
+    "log entries also refer to their post by `postId`. The deliveries inside a post do not have an id. A post has one "
+    "delivery per profile, so `profileId` and `provider` of an attempt identify the delivery. **Pages** are numbered "
+    "from 0. A page is the last one when `(page + 1) * perPage` is at least `pagination.total`.",
     "Uploads": "An upload has three steps. `POST /uploads` reserves space for the file and returns an `uploadUrl`. A "
     "PUT request to that URL sends the bytes. `POST /uploads/complete` verifies them. After that, posts can use the "
     "artifact. Use storage URLs (`uploadUrl`, and the `url` of artifacts and media) exactly as the API returns them. "
-    "They are signed, need no key and expire. You can also send files together with the post, as a multipart form.",
-    "Profiles": "Accounts that the owner of the appliance has connected. Posts name their targets by profile id.",
+    "They are signed, do not need a key, and expire. You can also send files together with the post, as a multipart "
+    "form.",
+    "Profiles": "Accounts that the owner of the appliance has connected. Posts refer to their targets by profile id.",
     "Publishing logs": "What happened to the deliveries of all posts.",
 }
 
@@ -71,7 +72,7 @@ class Operation:
     summary: str
     success: Success
     problems: dict[int, str] = field(default_factory=dict)
-    """By status: descriptions of problems that only this operation has, or that have a special meaning here."""
+    """By status: the descriptions of problems that only this operation has, or that have a special meaning here."""
     request: Any = None
     """An example of the JSON body."""
     payload: Any = None
@@ -101,9 +102,9 @@ OPERATIONS = {
         request=EXAMPLES["draft"],
         payload=EXAMPLES["payload"],
         notes="Publishes now, or at `post.scheduledAt`. A post has a body, media, or both. You can upload media first "
-        "and name each file by `artifactId`. You can also send the files with the post, as a multipart form. The text "
-        "field `payload` then contains the JSON, and each media item names its file part by `fileField`. If a network "
-        "refuses the post, only the deliveries to that network fail.",
+        "and refer to each file by `artifactId`. You can also send the files with the post, as a multipart form. The "
+        "text field `payload` then contains the JSON, and each media item refers to its file part by `fileField`. If "
+        "a network refuses the post, only the deliveries to that network fail.",
     ),
     "GET /api/v1/posts": Operation(
         "listPosts",
@@ -126,8 +127,7 @@ OPERATIONS = {
             200, "What each network would refuse. Nothing is stored", schemas.ValidationAnswer, _data("validation")
         ),
         request=EXAMPLES["draft"],
-        notes="Accepts the JSON body of `POST /posts`. If `POST /posts` would refuse the body with 400, so "
-        "does this endpoint.",
+        notes="Accepts the JSON body of `POST /posts`. This endpoint returns 400 for the same bodies as `POST /posts`.",
     ),
     "GET /api/v1/posts/{postId}": Operation(
         "getPost",
@@ -154,7 +154,7 @@ OPERATIONS = {
         "Cancel a scheduled post",
         Success(200, "The canceled post", schemas.PostAnswer, _data("canceledPost")),
         problems={409: "The post is not scheduled, or publishing has started"},
-        notes="Also cancels the deliveries of the post. The request needs no body.",
+        notes="Also cancels the deliveries of the post. The request does not need a body.",
     ),
     "POST /api/v1/posts/{postId}/retry": Operation(
         "retryPost",
@@ -175,8 +175,9 @@ OPERATIONS = {
         "List the attempts of a post",
         Success(200, "Every attempt, oldest first", schemas.AttemptsAnswer, {"data": [EXAMPLES["attempt"]]}),
         notes="Explains the state of a post. The last attempt of a waiting delivery says what the delivery waits for, "
-        "and until when. The deliveries inside a post have no id. `profileId` and `provider` identify the delivery of "
-        "an attempt. Log entries have the same `deliveryId`. A post that waits for its scheduled time has no attempts.",
+        "and until when. The deliveries inside a post do not have an id. `profileId` and `provider` identify the "
+        "delivery of an attempt. Log entries have the same `deliveryId`. A post that waits for its scheduled time "
+        "does not have attempts.",
     ),
     "POST /api/v1/uploads": Operation(
         "reserveUpload",
@@ -191,8 +192,8 @@ OPERATIONS = {
             "the owner set. Posts without new files still work",
         },
         request=EXAMPLES["uploadRequest"],
-        notes="Reserves space for one file. Next, send the bytes to `uploadUrl` with one PUT request. It needs "
-        "`requiredHeaders` and no key. Finally, call `POST /uploads/complete`.",
+        notes="Reserves space for one file. Next, send the bytes to `uploadUrl` with one PUT request. Send "
+        "`requiredHeaders`. The request does not need a key. Finally, call `POST /uploads/complete`.",
     ),
     "POST /api/v1/uploads/complete": Operation(
         "completeUpload",
@@ -215,7 +216,7 @@ OPERATIONS = {
             schemas.ProfilesAnswer,
             {"data": [EXAMPLES["profile"]]},
         ),
-        notes="Use the profile ids as targets of posts. The owner connects accounts; the API cannot connect them.",
+        notes="Use the profile ids as targets of posts. The owner connects accounts. The API cannot connect accounts.",
     ),
     "GET /api/v1/profiles/{id}": Operation(
         "getProfile",
@@ -229,8 +230,8 @@ OPERATIONS = {
         "Profiles",
         "Disconnect a profile",
         Success(204, "The profile is disconnected permanently", None, None),
-        notes="Repeating the request changes nothing. The request needs no body. Scheduled posts to the profile fail "
-        "at their scheduled time.",
+        notes="Repeating the request changes nothing. The request does not need a body. Scheduled posts to the "
+        "profile fail at their scheduled time.",
     ),
     "GET /api/v1/publish/logs": Operation(
         "listLogs",

@@ -29,8 +29,8 @@ Path = Annotated[
 ]  # generators handle this better than a choice of two schemas
 
 _READ_URL = (
-    "Where to read the file, with a GET request and no key. The URL is signed: use it unchanged. It is valid for one "
-    "hour, unless the owner configured another time"
+    "Where to read the file, with a GET request and without a key. The URL is signed: use it unchanged. It is valid "
+    "for one hour, unless the owner configured another time"
 )
 
 
@@ -64,8 +64,9 @@ class MediaItemSchema(Shape):
 
 
 class DeliverySchema(Shape):
-    """The delivery of a post to one profile. Attempts and log entries name the delivery by `deliveryId`. A post has
-    one delivery per profile, so `profileId` and `provider` identify the delivery inside the post."""
+    """The delivery of a post to one profile. Attempts and log entries refer to the delivery by `deliveryId`. A post has
+    one delivery per profile, so `profileId` and `provider` identify the delivery inside the post.
+    """
 
     provider: Provider = required("The network of the target profile")
     profile_name: str = required("The label of the profile at delivery time")
@@ -153,13 +154,13 @@ class ReservationSchema(Shape):
 
     artifact_id: Uuid = required("The upload in `POST /uploads/complete`, and later the file in posts")
     upload_url: Uri = required(
-        "Where to send the bytes, with one PUT request and no key. The URL is signed: use it unchanged. It is valid "
-        "for one hour, unless the owner configured another time. Send `requiredHeaders` and exactly `fileSize` bytes. "
-        "Success is 200. You can repeat the PUT request until the upload is complete. The last complete PUT request "
-        "counts. Errors are problem documents. 400: fewer bytes or another type than reserved. 403: an invalid or "
-        "expired signature. 409: the upload is complete or rejected, or two PUT requests already run. 413: more bytes "
-        "than reserved. 503: the disk or the media quota has no space for the file, or a very slow transfer was "
-        "stopped in favor of others"
+        "Where to send the bytes, with one PUT request and without a key. The URL is signed: use it unchanged. It is "
+        "valid for one hour, unless the owner configured another time. Send `requiredHeaders` and exactly `fileSize` "
+        "bytes. Success is 200. You can repeat the PUT request until the upload is complete. The last complete PUT "
+        "request counts. Errors are problem documents. 400: fewer bytes or another type than reserved. 403: an invalid "
+        "or expired signature. 409: the upload is complete or rejected, or two PUT requests already run. 413: more "
+        "bytes than reserved. 503: the disk or the media quota does not have space for the file. Or a very slow "
+        "transfer was stopped in favor of others"
     )
     required_headers: dict[str, str] = required("The headers that the PUT request needs, with names in lower case")
 
@@ -203,7 +204,7 @@ class FailingFieldSchema(Shape):
 
 
 class ProblemSchema(Shape):
-    """Why a request failed, as problem details (RFC 7807)."""
+    """The reason why a request failed, as problem details (RFC 7807)."""
 
     type: Uri = required("A page that explains this kind of problem and what to do")
     title: str = required("The kind of problem, in a few words")

@@ -1,4 +1,4 @@
-"""`/manual`: the operations manual as pages. They need no session, no script and no other host.
+"""`/manual`: the operations manual as pages. They do not need a session, a script or another host.
 
 The dashboard may be disabled, but the manual is always served: doctor and problem pages link to it.
 """
@@ -39,7 +39,7 @@ class ManualSection(NamedTuple):
 class RenderedTopic(NamedTuple):
     title: str
     body: str
-    """Without the title."""
+    """The text without the title."""
     sections: list[ManualSection]
 
 
@@ -54,7 +54,7 @@ async def show_topic(rt: Runtime, caller: None, request: Request) -> Answer:  # 
     topics = manual.list_topics()
     if name != manual.INDEX and name not in topics:
         near = nearest(name, topics)
-        raise NotFound(f"The manual has no such topic.{f' Did you mean {near}?' if near else ''}")
+        raise NotFound(f"The manual does not contain this topic.{f' Did you mean {near}?' if near else ''}")
     return _show(name, request)
 
 
@@ -62,7 +62,7 @@ async def show_topic(rt: Runtime, caller: None, request: Request) -> Answer:  # 
 async def show_image(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     image = manual.read_image(request.path_params["name"])
     if image is None:
-        raise NotFound("The manual has no image of this name.")
+        raise NotFound("The manual does not contain this image.")
     return Answer(200, image, IMAGE_HEADERS, b"image/png")
 
 
@@ -106,7 +106,7 @@ def _all_tokens(tokens: "list[Token]") -> "Iterator[Token]":
 
 
 def _address(link: str, root: str) -> str:
-    """Return a link between files (`backups.md#restore`) as one between pages."""
+    """Return a link between files (`backups.md#restore`) as a link between pages."""
     if link.startswith(("#", "https://")):
         return link
     name, mark, place = link.partition("#")

@@ -1,6 +1,7 @@
 """`/oauth/{provider}/callback`: the browser returns from the consent page of a network.
 
-The code and the state never leave this request: the page does not show them, is not cached, and sends no referrer.
+The code and the state never leave this request: the page does not show them, is not cached, and does not send a
+referrer.
 """
 
 import asyncio
@@ -29,11 +30,11 @@ async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # no
         raise NotFound("There is no network with this name.")
     headers = (*PRIVATE, *pages.HEADERS)
     if request.method == "HEAD":
-        return Answer(200, b"", headers, pages.HTML)  # a check whether the address exists must not use up a consent
+        return Answer(200, b"", headers, pages.HTML)  # a check whether the URL exists must not use up a consent
     try:
         query = dict(parse_qsl(request.query_string.decode("latin-1"), True, max_num_fields=MAX_PARAMETERS))
     except ValueError:
-        raise NotFound("The address has more parameters than any network sends.") from None
+        raise NotFound("The URL contains more parameters than a network sends.") from None
     finished: Connected | OperatorError
     try:
         # The call to the network may take a minute and would block the event loop.

@@ -216,28 +216,28 @@ PROBLEM_PAGES: dict[str, ProblemPage] = {
         "Change the fields that `errors` lists, then send the request again.",
     ),
     "unauthorized": ProblemPage(
-        "The request has no API key, or the key is unknown, expired or revoked.",
-        "Send `Authorization: Bearer <API_KEY>`. The owner creates and lists keys in the dashboard, under Keys, or "
-        "with `socialpub admin create-key NAME` and `socialpub admin list-keys`.",
+        "The request does not contain an API key, or the key is unknown, expired or revoked.",
+        "Send `Authorization: Bearer <API_KEY>`. The owner creates and lists keys in the dashboard, under Keys. The "
+        "commands are `socialpub admin create-key NAME` and `socialpub admin list-keys`.",
     ),
     "forbidden": ProblemPage(
         "The key may only read. Or a signed URL has expired, or is not valid for this request.",
         "Use a key with the scope `write`. For a signed URL, request a new URL and use it unchanged.",
     ),
     "not-found": ProblemPage(
-        "The address or the resource does not exist, or the resource is outside the scope of the key.",
+        "The URL or the resource does not exist, or the resource is outside the scope of the key.",
         "Check the id and the path. Check whether the key is limited to other providers or profiles.",
     ),
     "method-not-allowed": ProblemPage(
-        "The address exists but does not support this method.", "Use one of the methods in the `Allow` header."
+        "The URL exists but does not support this method.", "Use one of the methods in the `Allow` header."
     ),
     "request-timeout": ProblemPage(
         "The request body was not complete within 20 seconds. This limit does not apply to file uploads.",
         "Send the whole request again. Nothing was changed.",
     ),
     "conflict": ProblemPage(
-        "The request is valid, but the current state does not allow it. Examples: publishing of the post has started, "
-        "the upload is complete, or the Idempotency-Key belongs to another request or to a request that is running.",
+        "The request is valid, but the current state does not allow it. Publishing of the post may have started. The "
+        "upload may be complete. The Idempotency-Key may belong to another request, or to a request that is running.",
         "Read the resource, then decide what to do from its state.",
     ),
     "payload-too-large": ProblemPage(
@@ -246,11 +246,11 @@ PROBLEM_PAGES: dict[str, ProblemPage] = {
         "Upload media instead of sending it inside the JSON. Reserve each upload with its exact size.",
     ),
     "unsupported-media-type": ProblemPage(
-        "This address does not accept this `Content-Type`.",
+        "This URL does not accept this `Content-Type`.",
         "Send `application/json`. To create a post, you can also send `multipart/form-data`.",
     ),
     "rate-limited": ProblemPage(
-        "The key sent too many requests in one minute, or the client address sent too many wrong keys.",
+        "The key sent too many requests in one minute, or the client's IP address sent too many wrong keys.",
         "Wait for the number of seconds in `Retry-After`. To avoid polling, use `GET /api/v1/posts/{postId}?wait=30`.",
     ),
     "headers-too-large": ProblemPage(
@@ -263,10 +263,10 @@ PROBLEM_PAGES: dict[str, ProblemPage] = {
         "Search the log for the id of the request (`X-Request-Id`). The log line contains the cause.",
     ),
     "unavailable": ProblemPage(
-        "The appliance cannot process the request at the moment. Possible causes: the disk or the media quota is full, "
-        "the database is locked, request bodies use all available memory, or the appliance is stopping.",
+        "The appliance cannot process the request at the moment. The disk or the media quota may be full, or the "
+        "database may be locked. Request bodies may use all available memory. The appliance may be stopping.",
         "Wait for the number of seconds in `Retry-After`, then send the same request again. If the error persists, "
-        "check `/readyz`. If a quota is full, `detail` names it.",
+        "check `/readyz`. If a quota is full, `detail` identifies the quota.",
     ),
 }
 
@@ -277,6 +277,6 @@ _KINDS = {kind.slug: kind for kind in errors.ALL}
 async def show_problem(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     slug = request.path_params["slug"]
     if slug not in PROBLEM_PAGES:
-        raise NotFound("There is no problem with this name.")
+        raise NotFound("The appliance does not have a problem page with this name.")
     values = {"kind": _KINDS[slug], "page": PROBLEM_PAGES[slug], "root": request.relative_root}
     return Answer(200, render("problem.html", **values), HEADERS, HTML)

@@ -89,7 +89,7 @@ def test_unrenewable_and_refused_tokens_are_reported_with_a_remedy(rt, world):
     row = profiles.load_for_owner(rt.reader, bare)
     assert not row.renewable
     warning = upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) or ""
-    assert "The profile has no refresh token. Its access token expires on" in warning
+    assert "The profile does not have a refresh token. The access token expires on" in warning
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, bare, "X has ended the grant."))
     row = profiles.load_for_owner(rt.reader, bare)
     assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) == (

@@ -83,7 +83,7 @@ def test_the_detail_names_the_first_error_and_counts_the_others(client: Client, 
     )
     gone = [{"artifactId": artifact(rt, removed_at="2026-10-12T09:00:00.000Z")}]
     assert detail({"post": post, "profiles": [profile], "media": gone}) == (
-        "media[0].artifactId names an artifact whose bytes were removed; upload the file again."
+        "media[0].artifactId refers to an artifact whose bytes were removed; upload the file again."
     )
     assert detail([]) == "The body must be an object, not an array."
 

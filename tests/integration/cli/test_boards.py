@@ -59,7 +59,7 @@ def test_sections_are_shown_when_asked_for(terminal: Terminal, profile: str, ask
 
 
 def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "has no boards" in terminal.refusal("admin", "list-boards", terminal.connect())
+    assert "which does not support boards" in terminal.refusal("admin", "list-boards", terminal.connect())
     assert terminal("admin", "list-boards", NOBODY).exit_code == 1
 
     def away(self: Pinterest, http: object, token: str) -> list[Board]:
@@ -117,7 +117,7 @@ def test_the_same_command_again_creates_nothing_twice_and_adds_what_is_missing(
     assert names(terminal) == boards
     unknown = terminal("admin", "create-board", profile, "9" * 18)
     assert (unknown.exit_code, names(terminal)) == (1, boards)
-    assert "has no board with the id" in unknown.stderr
+    assert "does not have a board with the id" in unknown.stderr
 
 
 @pytest.mark.parametrize("times_out", [True, False])
@@ -170,7 +170,7 @@ def test_what_cannot_be_created_says_why(terminal: Terminal, profile: str) -> No
     terminal.world.pinterest.next("create_board").refuses("account_under_review")
     assert "The board was not created." in terminal.refusal("admin", "create-board", profile, "Prints")
     assert "Prints" not in names(terminal)
-    assert "has no boards" in terminal("admin", "create-board", terminal.connect(), "Prints").stderr
+    assert "which does not support boards" in terminal("admin", "create-board", terminal.connect(), "Prints").stderr
 
 
 def test_an_app_that_may_not_read_boards_creates_them(terminal: Terminal, profile: str) -> None:

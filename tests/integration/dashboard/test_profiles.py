@@ -450,7 +450,7 @@ def test_the_health_of_tokens_is_shown(rt: Runtime, owner: Tab, x: str) -> None:
     tokens.renew(rt, x)
     page = owner.open(f"/profiles/{x}")
     assert "expires 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
-    assert "automatic, X reports no expiry" in page.text
+    assert "automatic, X does not report an expiry" in page.text
 
 
 def test_avatars_come_from_this_host_and_initials_replace_missing_ones(

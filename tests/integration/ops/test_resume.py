@@ -290,7 +290,7 @@ def test_a_video_whose_upload_never_ended_may_have_been_uploaded_again(
     with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
-        assert "The original may have started another upload" in message_of(rt, post)
+        assert "The original installation may have started another upload" in message_of(rt, post)
     assert len(world.tiktok.tasks.all) == 1
 
 
@@ -421,7 +421,7 @@ def test_before_the_resume_a_due_post_is_not_called_unsent(
     clock.forward(600)
     drain(original)
     with restored(copy, world, clock) as rt:
-        with pytest.raises(Conflict, match="the original may have published this post"):
+        with pytest.raises(Conflict, match="the original installation may have published this post"):
             rt.write(posts.cancel, due, OWNER)
         rt.write(posts.cancel, later, OWNER)
         rt.write(posts.stop, stopped)

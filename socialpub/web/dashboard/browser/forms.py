@@ -20,7 +20,7 @@ MAX_FIELDS = 1000
 MAX_ADDRESS_LETTERS = 2000
 MAX_QUOTED_LETTERS = 40
 _REST_OF_MINUTE = timedelta(seconds=59, milliseconds=999)
-"""A field has no seconds. The last minute of a period belongs to the period."""
+"""The rest of a minute, because a field does not contain seconds. The last minute of a period belongs to the period."""
 
 
 class Form:
@@ -60,13 +60,13 @@ def field_errors(error: InvalidRequest) -> dict[str, str]:
 
 
 def local_path(path: str, default: str) -> str:
-    """Return the path if it is an address of the dashboard, otherwise the default."""
+    """Return the path if it is a path of the dashboard, otherwise the default."""
     misleading = "//" in path or "\\" in path or not path.isprintable() or len(path) > MAX_ADDRESS_LETTERS
     return path if path.startswith("/") and not misleading else default
 
 
 class ListFilter:
-    """The filter of a list from its address: `?network=x&from=2026-11-01`.
+    """The filter of a list from its URL: `?network=x&from=2026-11-01`.
 
     A wrong value is reported at its field and ignored. By field name: `shown` has the values of fields, `several` the
     values of fields with several values, `errors` the messages.
@@ -83,7 +83,7 @@ class ListFilter:
         return any(self.shown.values()) or any(self.several.values())
 
     def address(self, path: str, **more: object) -> str:
-        """Return the address of this list with another path or with more values."""
+        """Return the URL of this list with another path or with more values."""
         right = {name: value for name, value in self.shown.items() if value and name not in self.errors}
         fields = {name: value for name, value in {**right, **self.several, **more}.items() if value}
         return f"{path}?{urlencode(fields, doseq=True)}" if fields else path
@@ -93,7 +93,7 @@ class ListFilter:
         return self.shown[name] or None
 
     def choice(self, name: str, known: Collection[str], what: str = "") -> str | None:
-        """Read one of the known values. `what` names the kind of value if there are too many to list."""
+        """Read one of the known values. `what` is the kind of value if there are too many to list."""
         text = self.text(name)
         if text is None or text in known:
             return text

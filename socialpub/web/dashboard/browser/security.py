@@ -7,8 +7,8 @@ Three checks stop forged requests: SameSite cookies, the Origin header, and a fo
 token differs on each page, so that compressed pages do not reveal it.
 
 A browser that was signed in keeps a signed cookie. Its wrong passwords have their own count, so a stranger with the
-same address cannot lock the owner out. The cookie is not a session, and it stays valid after sign-out and
-after a change of the password. No list of browsers is stored.
+same IP address cannot lock the owner out. The cookie is not a session, and it stays valid after sign-out and after a
+change of the password. No list of browsers is stored.
 """
 
 import base64
@@ -39,7 +39,7 @@ def is_https(request: Request) -> bool:
         return forwarded.rpartition(b",")[2].strip().lower() == b"https"
     base = urlsplit(request.state.rt.settings.base_url)
     host = request.headers.get(b"host", b"").decode("latin-1").lower()
-    # A proxy that does not send the scheme sends the client address.
+    # A proxy that does not send the scheme sends the client's IP address.
     return base.scheme == "https" and (host == base.netloc.lower() or b"x-forwarded-for" in request.headers)
 
 
@@ -78,8 +78,8 @@ _SALT_LETTERS = 16
 
 STALE = "This form has expired. Nothing was changed. Go back, reload the page and submit it again."
 FOREIGN = (
-    "This form came from another site. Nothing was changed. If you use a proxy, make it forward the Host header, or "
-    "set base_url to the address that your browser shows."
+    "This form came from another site. Nothing was changed. If you use a proxy, make the proxy forward the Host "
+    "header. Or set base_url to the URL that your browser shows."
 )
 
 

@@ -15,7 +15,7 @@ from socialpub.core.clock import parse, stamp
 MAX_ZONE_LETTERS = 64
 
 FIRST, SECOND = "first", "second"
-"""They choose one of two instants if the clock shows a time twice."""
+"""The choices of one of two instants if the clock shows a time twice."""
 
 _UNITS = (
     (timedelta(days=365), "year"),
@@ -123,7 +123,7 @@ class LocalTime:
 
     @property
     def complaint(self) -> str:
-        """Why the time is not a single instant, and what to do."""
+        """The reason why the time is not a single instant, and the remedy."""
         where = f"{self.local:%H:%M} on {_date(self.local)} in {zone_name(self.zone)}"
         if self.is_skipped:
             valid = to_local(_change_of_clocks(self.local, self.zone), self.zone)
@@ -208,7 +208,7 @@ def field_value(text: str | None, zone: tzinfo) -> str:
 
 
 def read_query_time(text: str, zone: tzinfo) -> tuple[str, str] | None:
-    """Return the field value and `which_time` of a time in an address. None: the text is not a time."""
+    """Return the field value and `which_time` of a time in a URL. None: the text is not a time."""
     try:
         if read_local(text, zone) is not None:
             return _field_value(datetime.fromisoformat(text)), ""

@@ -3,8 +3,8 @@
 `page` checks the session and the form token before it calls the handler, and shows errors as a page. The handler
 returns `visit.show(template, …)` for a page, or `visit.go(address, status=…)` after an action.
 
-A page loads nothing from other hosts and contains no inline script, so a script in a text of a user cannot run. No
-cache stores a page.
+A page does not load from other hosts and does not contain inline scripts, so a script in a text of a user cannot run.
+No cache stores a page.
 """
 
 import gzip
@@ -63,7 +63,7 @@ REFRESH_LATER_SECONDS = 30
 NOTICE_SECONDS = 60
 
 IMAGE_CACHE_SECONDS = 7 * 86400
-"""The address of an image changes with its content."""
+"""The URL of an image changes with the content of the image."""
 IMAGE_HEADERS = (
     (b"cache-control", b"private, max-age=%d, immutable" % IMAGE_CACHE_SECONDS),
     (b"x-content-type-options", b"nosniff"),
@@ -113,7 +113,7 @@ class Visit:
 
     @property
     def restored_from(self) -> str | None:
-        """When the backup of a restored, paused installation was made. The overview and System show it themselves."""
+        """The time of the backup of a restored, paused installation. The overview and System have their own message."""
         if self.session is None or self.path in ("/", "/system"):
             return None
         return appliance_state.restored_from(self.rt.reader)
@@ -142,11 +142,11 @@ class Visit:
         return security.form_token(self._secret)
 
     def href(self, path: str) -> str:
-        """Return an address of ours (`/posts/…`) relative to this page."""
+        """Return a URL of the appliance (`/posts/…`) relative to this page."""
         return self.root + path.removeprefix("/")
 
     def own_href(self, url: str) -> str:
-        """Return an address below base_url relative to this page. The browser may use another host."""
+        """Return a URL below base_url relative to this page. The browser may use another host."""
         return self.href(url.removeprefix(self.rt.settings.base_url.rstrip("/")))
 
     def show(self, template: str, *, http_status: int = 200, **values: Any) -> Answer:
@@ -202,7 +202,7 @@ class Visit:
         return Answer(303, b"", tuple(headers), pages.HTML)
 
     def reload(self, path: str, http_status: int = 200) -> Answer:
-        """Make a page that refreshes a part of itself load this address."""
+        """Make a page that refreshes a part of itself load this URL."""
         return Answer(http_status, b"", (*self.headers, (b"hx-redirect", self.href(path).encode())))
 
     def sign_in(self, session: BrowserSession) -> None:
@@ -273,7 +273,7 @@ def no_such_page() -> NotFound:
 
 
 async def missing(request: Request, error: NotFound) -> Answer:
-    """Return the page for an unknown address. Only the owner sees the menu."""
+    """Return the page for an unknown URL. Only the owner sees the menu."""
     return (await read_visit(request)).show_failure(error)
 
 

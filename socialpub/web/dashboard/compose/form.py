@@ -1,6 +1,6 @@
 """The form of Compose: read from a request or a post, and converted to the body of an API request.
 
-This module checks nothing. The rules of the API check the body.
+This module does not check anything. The rules of the API check the body.
 """
 
 import hashlib

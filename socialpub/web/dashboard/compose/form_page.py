@@ -128,9 +128,9 @@ class Creator:
     """The interactions (`comment`, `duet`, `stitch`) that the account's settings turn off."""
     longest_seconds: int | None = None
     stop: str | None = None
-    """Why the account cannot receive posts now."""
+    """The reason why the account cannot receive posts now."""
     unknown: str | None = None
-    """Why the choices are unknown, and what to do."""
+    """The reason why the choices are unknown, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,7 @@ def _ask_boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:
     ]
     if not found:
         return NetworkChoices(
-            unknown="This account has no boards yet. Create a board on the profile's page, under “Boards”."
+            unknown="This account does not have boards yet. Create a board on the profile's page, under “Boards”."
         )
     return NetworkChoices({"boardId": boards, "boardSectionId": sections})
 

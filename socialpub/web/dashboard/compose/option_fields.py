@@ -145,15 +145,15 @@ class NetworkChoices:
     """The choices that a network offers an account now, by key."""
 
     choices: Mapping[str, Sequence[OptionChoice]] = field(default_factory=dict)
-    """They replace the choices in the table or a text field."""
+    """The choices that replace those in the table, or a text field."""
     locked: Mapping[str, str] = field(default_factory=dict)
     """The reasons why the account fixes these options."""
     account: str | None = None
     longest_video_seconds: int | None = None
     stop: str | None = None
-    """Why the account cannot receive posts now."""
+    """The reason why the account cannot receive posts now."""
     unknown: str | None = None
-    """Why the choices are unknown, and what to do."""
+    """The reason why the choices are unknown, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

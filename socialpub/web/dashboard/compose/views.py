@@ -1,6 +1,6 @@
 """`/compose` and `/posts/{postId}/edit`: write, check, publish and edit a post.
 
-`/compose/check` returns counters, problems, notes and previews to the page's script. It stores nothing.
+`/compose/check` returns counters, problems, notes and previews to the page's script. This path does not store anything.
 
 The edit form contains a digest of each initial value. Only fields with another digest are saved, so correcting a typo
 changes neither the time nor the options. After a concurrent change, the page shows both versions and asks. If the post

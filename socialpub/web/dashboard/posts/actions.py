@@ -1,7 +1,7 @@
 """The actions on a post: cancel, publish now, stop, post again, reschedule.
 
-Each action asks for confirmation on its own page. If the action is not possible, the browser returns to the former page
-with the reason. `back` (in the address, then in the form) is the page that shows the result.
+Each action asks for confirmation on its own page. If the action is not possible, the browser returns to the previous
+page with the reason. `back` (in the URL, then in the form) is the page that shows the result.
 """
 
 from collections.abc import Awaitable, Callable
@@ -63,7 +63,7 @@ def check_changeable(rt: Runtime, post: Post) -> None:
 
 
 def list_actions(rt: Runtime, post: Post) -> dict[str, bool]:
-    """Return which actions are possible.
+    """Return the possible actions.
 
     `asks_first`: a failed delivery may be public. `change_first`: networks refused the content.
     """
@@ -181,7 +181,8 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
         word = labels.DELIVERY_STATES[details.outcome].text.lower()
         return f"{account}: {word}. This does not change."
     if posts.may_be_sent(rt.reader, details.delivery, rt.stamp()):
-        return f"{account}: already sent, so it may be public. socialpub checks the outcome and sends nothing again."
+        return f"{account}: already sent, so it may be public. socialpub checks the outcome and does not send "
+        "anything again."
     return f"{account}: will not be sent."
 
 
@@ -264,9 +265,9 @@ class NewTime:
 
 @page()
 async def reschedule_form(rt: Runtime, visit: Visit) -> Answer:
-    """Show the form with the current time or the time in the address (`?at=`).
+    """Show the form with the current time or the time in the URL (`?at=`).
 
-    The address can contain the version of the post. If the post has changed, the page asks.
+    The URL can contain the version of the post. If the post has changed, the page asks.
     """
     post = load_post(rt, visit.params["postId"])
     try:

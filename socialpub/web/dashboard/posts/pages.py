@@ -146,7 +146,7 @@ def _refresh_seconds(details: PostDetails) -> int | None:
 
 
 def _web_link(url: str | None) -> str | None:
-    """Return the address if it is safe as a link."""
+    """Return the URL if it is safe as a link."""
     try:
         return url if url and urlsplit(url).scheme in ("http", "https") else None
     except ValueError:
@@ -154,7 +154,7 @@ def _web_link(url: str | None) -> str | None:
 
 
 def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
-    """Return what a delivery waits for, with the button name instead of a command."""
+    """Return the reason for the wait of a delivery, with the button name instead of a command."""
     if details.waits_for is None:
         return None
     profile = profile_rows.find(rt.reader, details.delivery.profile_id)
@@ -171,7 +171,7 @@ def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
 
 
 def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
-    """Return the value with its stored label. No page asks a network."""
+    """Return the value with its stored label. Pages do not ask networks."""
     if key in option_fields.ARTIFACTS:
         artifact = artifact_rows.find(rt.reader, str(value))
         return "removed file" if artifact is None else str(artifact.file_name)

@@ -149,7 +149,7 @@ class PostVersion:
 
     @classmethod
     def read(cls, form: Form) -> "PostVersion | None":
-        """Return the version that the form shows. The button “Save my changes” names a later version."""
+        """Return the version that the form shows. The button “Save my changes” contains a later version."""
         answer, _, named = form.text("do").partition(":")
         if answer == SAVE:
             updated_at, _, content = named.partition(" ")

@@ -215,7 +215,7 @@ def test_credentials_are_read_as_the_network_wrote_them():
         ("{}", "accessToken is required"),
         ('{"accessToken": 5}', "accessToken must be a string, not a number"),
         ('{"accessToken": ""}', "accessToken must not be empty"),
-        ('{"accessToken": "two words"}', "accessToken holds spaces"),
+        ('{"accessToken": "two words"}', "accessToken contains spaces"),
         ('{"accessToken": "a", "refreshToken": null}', "refreshToken must be a string, not null"),
         ('{"accessToken": "a", "refreshToken": ""}', "leave it out"),
         ('{"access_token": "a"}', "did you mean accessToken?"),

@@ -60,7 +60,7 @@ def test_a_refused_token_is_renewed_for_the_question(rt, world, creator):
     world.tiktok.next("creator_info").unauthorized()
     assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
     world.tiktok.remove_access("quiet")
-    with pytest.raises(OperatorError, match="did not return what this account may post") as refused:
+    with pytest.raises(OperatorError, match="did not return the posting options of this account") as refused:
         questions.ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To give consent again, press “Reconnect” on the profile's page."
     assert profiles.get(rt.reader, creator).status == "reauthRequired"

@@ -199,7 +199,7 @@ def test_an_expiry_is_logged_once_a_day_during_the_last_week(rt, clock, caplog):
         assert upkeep.log_warnings(rt) == 0
         clock.forward(DAY)
         assert upkeep.log_warnings(rt) == 1
-    assert "no refresh token" in caplog.text
+    assert "does not have a refresh token" in caplog.text
     assert "2026-10-20 09:00 UTC" in caplog.text
     assert "socialpub admin connect-profile x" in caplog.text
     connect.import_account(rt, "x", Credentials("new", "new-refresh"))

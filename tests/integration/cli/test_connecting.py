@@ -324,7 +324,7 @@ def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal)
     assert "Subscription: Premium" in done, "the account data needs none"
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "active"
-    assert "no refresh token" in shown["warning"], "its two hours are within the week"
+    assert "does not have a refresh token" in shown["warning"], "its two hours are within the week"
 
 
 def test_what_cannot_be_refreshed_says_why(terminal: Terminal) -> None:

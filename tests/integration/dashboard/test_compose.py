@@ -209,7 +209,7 @@ def test_removed_media_is_an_error_and_can_be_taken_out_of_the_form(owner: Tab, 
     gone = imagined(rt, file_name="gone.png", removed_at=rt.stamp())
     page = owner.press("Check", {"Text": "With", "#artifact": [gone]}, on="/compose")
     assert page.status == 200
-    assert "Media 1 : Names an artifact whose bytes were removed" in page.role("alert")
+    assert "Media 1 : Refers to an artifact whose bytes were removed" in page.role("alert")
     page = owner.press("Remove gone.png")
     assert (page.status, "gone.png" in page.text) == (200, False)
     assert page.field("Text").raw_text.strip() == "With"

@@ -235,7 +235,7 @@ def test_the_post_has_exactly_the_chosen_options(
     owner: Tab, rt: Runtime, world: World, clock: HandClock, tiktok: str, video: Path
 ) -> None:
     page = owner.open("/compose")
-    assert "no watermark and no text of its own" in page.text
+    assert "socialpub does not add a watermark or text" in page.text
     assert "TikTok may need a few minutes" in page.text
     ticks = {"Allow comments": True, "Disclose commercial content": True, "Your brand": True}
     owner.press("Check", {"Text": "Preset", "Media": [video], "Who can see it": "SELF_ONLY", **ticks})

@@ -320,7 +320,7 @@ def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal)
     profile = terminal("admin", "import-profile", "x", stdin=json.dumps(grant)).stdout.strip()
     terminal.world.x.change_account("demo", subscription_type="Premium")
     done = terminal.refusal("admin", "refresh-profile", profile)
-    assert "no refresh token" in done
+    assert "does not have a refresh token" in done
     assert "Subscription: Premium" in done, "the account data needs none"
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "active"

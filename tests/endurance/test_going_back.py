@@ -144,7 +144,7 @@ def test_without_a_former_version_or_rights_it_says_so(machine: Machine) -> None
     refused = machine.try_to("socialpub", "go-back")
     assert "/opt/socialpub/environments contains no earlier version" in refused.stderr
     ada = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")
-    assert "Run it with sudo" in machine.try_to(*ada, "socialpub", "go-back", hidden=HIDDEN).stderr
+    assert "Run the command with sudo" in machine.try_to(*ada, "socialpub", "go-back", hidden=HIDDEN).stderr
 
 
 @pytest.mark.skipif(LACKING is not None, reason=str(LACKING))

@@ -181,7 +181,7 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
         word = labels.DELIVERY_STATES[details.outcome].text.lower()
         return f"{account}: {word}. This does not change."
     if posts.may_be_sent(rt.reader, details.delivery, rt.stamp()):
-        return f"{account}: already sent, so it may be public. socialpub checks the outcome and sends it only once."
+        return f"{account}: already sent, so it may be public. socialpub checks the outcome and does not send it again."
     return f"{account}: will not be sent."
 
 

@@ -214,7 +214,8 @@ def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str
     code = query.get("code")
     if not code:
         raise OperatorError(
-            f"{provider.label} sent the browser back without a code.", hints.begin_again(provider.name, surface)
+            f"{provider.label} returned no authorization code. The account is not connected.",
+            hints.begin_again(provider.name, surface),
         )
     return code
 

@@ -1,8 +1,8 @@
 """Consents: attempts to connect an account through the network's own page, each a row of the table `consent`.
 
-A state belongs to one attempt and works once, for ten minutes. Every end of an attempt is stored, because the owner
-waits for it elsewhere. The redirect address in the consent page's URL, in the token call and at the app's page must be
-the same, character by character.
+A state belongs to one attempt and works once, for ten minutes. The outcome of every attempt is stored
+for the command or page that started the attempt. The redirect address must be the same, character by character, in the
+consent page's URL, in the token call and at the app's page.
 """
 
 import json

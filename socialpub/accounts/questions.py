@@ -70,8 +70,8 @@ def cache_answer(rt: Runtime, profile: Profile, what: str, answer: object) -> No
 def cached(rt: Runtime, profile: Profile, what: str, answer: Callable[[], T], *, again: bool = False) -> T:
     """Return the answer of the last minute, else `answer()`.
 
-    `what` identifies the question. All answers to a question have one type. Raises OperatorError, which is also kept.
-    `again`: ask again, unless the last minute brought a failure.
+    `what` identifies the question. All answers to a question have the same type. Raises OperatorError, which is also
+    kept. `again`: ask again, unless the last minute brought a failure.
     """
     question = (profile.id, profile.access_token, what)
     known, now = rt.tokens.answers, rt.clock.monotonic()

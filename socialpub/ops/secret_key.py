@@ -91,7 +91,7 @@ class RotatedSecret:
 def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> RotatedSecret:
     """Change `secret.key`. Without `keep_urls`, all signed URLs expire now.
 
-    Raises OperatorError, including while socialpub is running. Then the current key stays.
+    Raises OperatorError if the rotation fails or socialpub is running. Then the current key stays.
     """
     key_file = settings.secret_key_file
     if not settings.database_file.exists():

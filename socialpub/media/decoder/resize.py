@@ -330,7 +330,9 @@ def _write_first_frame(source: Path, target: Path, limits: FitLimits) -> dict[st
         track = videos.find_track(container, "video")
         frame = videos.first_frame(container, track)
         if frame is None:
-            raise CannotFit("No frame at the beginning of the video can be decoded.")
+            raise CannotFit(
+                "The beginning of the video cannot be decoded. Export the video again, for example as MP4 with H.264."
+            )
         turned = _TURNS.get(frame.rotation % 360, 1)
         shown = (frame.width, frame.height) if turned < 5 else (frame.height, frame.width)
         factor = limits.scale(*shown)

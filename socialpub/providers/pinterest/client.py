@@ -83,7 +83,7 @@ REQUEST_ID = "x-pinterest-rid"
 SANDBOX_API = "https://api-sandbox.pinterest.com/v5"
 
 SPAM_REST_SECONDS = 6 * 3600.0
-"""Pinterest does not report the end of the block and advises waiting for hours."""
+"""Pinterest does not report when a spam block ends, so the account pauses for hours."""
 DAILY_QUOTA_SECONDS = 3600.0
 """A longer wait means the daily quota of a Trial app. The other windows last a minute."""
 

@@ -58,19 +58,19 @@ TABLE: options.Table = (
     Option(
         "disableComment",
         OptionType.BOOLEAN,
-        "Turns comments off. Set `false` to allow comments.",
+        "Turns off comments. Set `false` to allow comments.",
         default=OFF_BY_DEFAULT,
     ),
     Option(
         "disableDuet",
         OptionType.BOOLEAN,
-        "Turns duets with a video off. Set `false` to allow duets. Not available for photos.",
+        "Turns off duets for a video. Set `false` to allow duets. Not available for photos.",
         default=OFF_BY_DEFAULT,
     ),
     Option(
         "disableStitch",
         OptionType.BOOLEAN,
-        "Turns stitches with a video off. Set `false` to allow stitches. Not available for photos.",
+        "Turns off stitches for a video. Set `false` to allow stitches. Not available for photos.",
         default=OFF_BY_DEFAULT,
     ),
     Option(

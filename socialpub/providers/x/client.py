@@ -236,7 +236,7 @@ def _wait_seconds(response: HttpResponse, body: ErrorBody, now: datetime | None)
 def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:
     if row.action is Action.NO_ANSWER:
         return f"X sent no usable response (HTTP {status})."
-    quoted = f': "{body.message.rstrip(".")}".' if body.message else "."
+    quoted = f': "{body.message}"{"" if body.message.endswith(".") else "."}' if body.message else "."
     if row.action is Action.REFRESH:
         return f"X no longer accepts the access token{quoted}"
     return f"X refused the request (HTTP {status}){quoted} {row.advice}"

@@ -47,7 +47,7 @@ log = logging.get_logger("socialpub.settlement")
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """A temporary failure that made nothing public: run again in `seconds`, or after a growing pause."""
+    """A temporary failure that made nothing public: retry in `seconds`, or with backoff."""
 
     message: str
     code: str | None = None

@@ -99,7 +99,7 @@ class TikTokSwitches:
     processing_ticks: int = 2
     """Calls for the status until a whole share has ended. 0: at once."""
     processing_seconds: float = 30
-    """A whole share also ends after this time, without any call."""
+    """A fully received share also ends after this time, even if its status is never requested."""
     probes_video: bool = True
     """Examine videos: duration, frame rate, size. Otherwise only the first bytes."""
     moderation_seconds: float = 60

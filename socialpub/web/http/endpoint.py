@@ -100,7 +100,7 @@ class Endpoint:
         if self.scope != "write":
             return await self._answer(rt, caller, request)
         if caller.scope != "write":
-            raise Forbidden("This key may only read. Use a key with the scope write.")
+            raise Forbidden("This key may only read. Use a key with the write scope.")
         with actor.act_as(actor.key(caller.key_id, caller.name)):
             return await self._answer(rt, caller, request)
 

@@ -1,7 +1,6 @@
 """`/oauth/{provider}/callback`: the browser returns from the consent page of a network.
 
-The code and the state never leave this request: the page does not show them, is not cached, and does not send a
-referrer.
+The code and the state must not leak. The page does not show them, is not cached and sends no referrer.
 """
 
 import asyncio

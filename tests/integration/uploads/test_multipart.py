@@ -188,7 +188,7 @@ def test_an_image_without_a_declared_type_has_the_limit_of_images(rt, caller, pr
     data = png + bytes(int(rt.settings.uploads.max_image_bytes))
     reply = send(caller, payload(profile, {"fileField": "one"}), file("one", data, None))
     assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"]])
-    assert "images may have at most" in reply.json()["errors"][0]["message"]
+    assert "Images may have at most" in reply.json()["errors"][0]["message"]
 
 
 @pytest.mark.parametrize(

@@ -335,7 +335,7 @@ def _marks(of: Values) -> dict[str, str]:
 
 
 def _changed(now: Values, was: Mapping[str, str]) -> list[str]:
-    """Return the fields whose value has another digest."""
+    """Return the fields whose digest differs from the one in `was`."""
     return [name for name in dict.fromkeys((*now, *was)) if mark(now.get(name)) != was.get(name, "")]
 
 

@@ -380,7 +380,7 @@ def _start_failures() -> Iterator[None]:
     except (OSError, MemoryError, LockTimeout) as error:
         if not isinstance(error, LockTimeout):
             name = errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
-            last_start.failure = f"its process cannot be started ({name})."
+            last_start.failure = f"the decoder process cannot be started ({name})."
         raise DecoderFailed(f"The decoder process could not be started: {error}.") from error
 
 
@@ -399,9 +399,9 @@ def _fair_slots() -> FairSemaphore:
 def _result(code: int, output: bytes, errors: bytes, request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the child's result. Raise the errors of `inspect_file_async`, or `_MoreMemory`."""
     if not output.startswith(READY):
-        last_start.failure = f"its process ended with {code} before it could start."
+        last_start.failure = f"the decoder process exited with code {code} before it was ready."
         last = errors.decode(errors="replace").strip()[-500:]
-        raise DecoderFailed(f"The decoder process ended with {code} before it could start. {last}".rstrip())
+        raise DecoderFailed(f"The decoder process exited with code {code} before it was ready. {last}".rstrip())
     last_start.failure = None
     if code == -signal.SIGXCPU:
         raise MediaRejected("Decoding the file takes more processor time than the limit for an upload.")

@@ -197,7 +197,7 @@ def test_a_failing_decoder_is_reported_until_one_starts(
         decoder_client.try_starting()
     told = client.send("GET", "/readyz", key=None).json()
     assert told["codes"] == ["decoderFailing"]
-    assert "ended with 1 before it could start" in told["reasons"][0]
+    assert "exited with code 1 before it was ready" in told["reasons"][0]
     with monkeypatch.context() as broken:
         broken.setattr(decoder_client, "_COMMAND", ("/no/such/program",))
         decoder_client.retry_starting()

@@ -101,8 +101,9 @@ def page_texts(path: Path) -> Iterator[Text]:
 
 def toml_texts(path: Path) -> Iterator[Text]:
     """The comments, paragraph by paragraph."""
-    for paragraph in re.finditer(r"(?:^#.*\n)+", path.read_text(), re.M):
-        line = path.read_text().count("\n", 0, paragraph.start()) + 1
+    text = path.read_text()
+    for paragraph in re.finditer(r"(?:^#.*\n)+", text, re.M):
+        line = text.count("\n", 0, paragraph.start()) + 1
         yield Text(path, line, True, re.sub(r"^#", "", paragraph[0], flags=re.M))
 
 

@@ -28,6 +28,7 @@ _LIBRARIES = (
 _MAX_DEPTH = 6
 
 Level = Literal["debug", "info", "warning", "error"]
+_NUMBERS = {name.lower(): number for name, number in logging.getLevelNamesMapping().items()}
 
 _bound: ContextVar[Mapping[str, Any]] = ContextVar("socialpub_log_fields", default={})  # noqa: B039  never mutated
 
@@ -59,7 +60,7 @@ class Logger:
 
     def is_enabled(self, level: Level) -> bool:
         """Return whether lines of this level are written, for callers whose fields take time."""
-        return self._logger.isEnabledFor(_number(level))
+        return self._logger.isEnabledFor(_NUMBERS[level])
 
     def write(self, level: Level, message: str, /, *, exc_info: Any = None, **fields: Any) -> None:
         """Write one line, without the fields that are None.
@@ -75,13 +76,9 @@ class Logger:
         shown = {name: value for name, value in fields.items() if value is not None}
         # No line shows its place in the code: finding the place takes more time than the rest of the line.
         record = self._logger.makeRecord(
-            self._logger.name, _number(level), "", 0, message, (), exc_info, extra={"fields": shown}
+            self._logger.name, _NUMBERS[level], "", 0, message, (), exc_info, extra={"fields": shown}
         )
         self._logger.handle(record)
-
-
-def _number(level: str) -> int:
-    return logging.getLevelNamesMapping()[level.upper()]
 
 
 def get_logger(name: str) -> Logger:
@@ -100,7 +97,7 @@ def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
     for former in [h for h in root.handlers if isinstance(h, _Handler)]:
         root.removeHandler(former)
     root.addHandler(handler)
-    wanted = _number(settings.level)
+    wanted = _NUMBERS[settings.level]
     root.setLevel(max(logging.WARNING, wanted))
     logging.getLogger(LOGGER).setLevel(wanted)
     for name in _LIBRARIES:

@@ -11,7 +11,7 @@ from socialpub.db.tables import delivery_rows
 
 
 def step_endpoint(step_name: str) -> str:
-    """Return the endpoint of a step: `upload:3` and `upload:4` call the same endpoint."""
+    """Return the endpoint of a step. `upload:3` and `upload:4` share one endpoint."""
     return step_name.partition(":")[0]
 
 

@@ -76,10 +76,10 @@ class RateLimits:
         self.keys = RateLimit(settings.requests_per_minute, clock, "This key sent too many requests.")
         self.failures = RateLimit(failures, clock, "This IP address sent too many wrong keys.", MAX_ADDRESSES)
         self.guesses = RateLimit(failures, clock, "This IP address opened too many invalid links.", MAX_ADDRESSES)
-        self.passwords, self.known_browsers = (
-            RateLimit(WRONG_PASSWORDS, clock, f"Too many wrong passwords {where}.", MAX_ADDRESSES, PASSWORD_MINUTES)
-            for where in ("were entered from this IP address", "were entered in this browser")
-        )
+        from_address = "Too many wrong passwords were entered from this IP address."
+        in_browser = "Too many wrong passwords were entered in this browser."
+        self.passwords = RateLimit(WRONG_PASSWORDS, clock, from_address, MAX_ADDRESSES, PASSWORD_MINUTES)
+        self.known_browsers = RateLimit(WRONG_PASSWORDS, clock, in_browser, MAX_ADDRESSES, PASSWORD_MINUTES)
 
     def count_failure(self, address: str) -> None:
         self.failures.count(client_address.client_network(address))
@@ -93,11 +93,15 @@ class RateLimits:
 
         A known browser (`browser_id`) has its own count, so other clients with the same IP address cannot lock it out.
         """
-        self._password_limit(browser_id).count(browser_id or client_address.client_network(address))
+        limit, identifier = self._password_limit(address, browser_id)
+        limit.count(identifier)
 
     def forgive_passwords(self, address: str, browser_id: str | None) -> None:
         """Reset the count of wrong passwords after a correct one."""
-        self._password_limit(browser_id).forget(browser_id or client_address.client_network(address))
+        limit, identifier = self._password_limit(address, browser_id)
+        limit.forget(identifier)
 
-    def _password_limit(self, browser_id: str | None) -> RateLimit:
-        return self.passwords if browser_id is None else self.known_browsers
+    def _password_limit(self, address: str, browser_id: str | None) -> tuple[RateLimit, str]:
+        if browser_id is not None:
+            return self.known_browsers, browser_id
+        return self.passwords, client_address.client_network(address)

@@ -95,8 +95,8 @@ def _add_anchors(tokens: "list[Token]") -> Iterator[ManualSection]:
     for token, text in pairwise(tokens):
         if token.type == "heading_open":
             title = "".join(part.content for part in text.children or ())
-            token.attrs["id"] = manual.anchor(title)
-            yield ManualSection(int(token.tag[1:]), manual.anchor(title), title)
+            anchor = token.attrs["id"] = manual.anchor(title)
+            yield ManualSection(int(token.tag[1:]), anchor, title)
 
 
 def _all_tokens(tokens: "list[Token]") -> "Iterator[Token]":

@@ -29,9 +29,8 @@ def stored_image(rt: Runtime, image: str) -> Path:
 
 
 @pytest.fixture
-def original(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
+def original(appliance_folder: Path, clock: HandClock, sandbox_options: dict[str, Any]) -> Iterator[Runtime]:
     """The appliance that backups are made of."""
-    (tmp_path / "original").mkdir(exist_ok=True)
-    rt = open_appliance(tmp_path / "original", clock, **sandbox_options)
+    rt = open_appliance(appliance_folder, clock, **sandbox_options)
     yield rt
     rt.close()

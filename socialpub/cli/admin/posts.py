@@ -11,6 +11,7 @@ from socialpub.cli.admin import ID
 from socialpub.cli.admin.appliance import note_paused
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table
+from socialpub.core.post_summary import api_outcome
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus, State
@@ -116,7 +117,7 @@ def _no_post() -> CommandError:
 
 
 def _line(post: dict[str, Any]) -> tuple[str, ...]:
-    counted = Counter((SIGNS[post_details.api_outcome(one)], one["provider"]) for one in post["deliveries"])
+    counted = Counter((SIGNS[api_outcome(one)], one["provider"]) for one in post["deliveries"])
     deliveries = ", ".join(f"{sign} {provider}{f' ×{n}' if n > 1 else ''}" for (sign, provider), n in counted.items())
     text = " ".join(post.get("body", "").split()) or f"({len(post['media'])} media)"
     time = format_time(post.get("scheduledAt", post["createdAt"]))

@@ -13,6 +13,7 @@ from functools import partial
 
 from socialpub.core import logging
 from socialpub.core.clock import after, parse, stamp
+from socialpub.core.post_summary import OUTCOME_UNKNOWN
 from socialpub.db import appliance_state, states
 from socialpub.db.connection import Row, Tx
 from socialpub.db.delivery import Delivery, Progress
@@ -37,8 +38,6 @@ from socialpub.publishing.delivery import read_back, transitions, waiting
 from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.runtime import Runtime
-
-OUTCOME_UNKNOWN = "Outcome unknown: "
 
 log = logging.get_logger("socialpub.settlement")
 

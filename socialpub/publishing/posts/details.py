@@ -11,7 +11,6 @@ from socialpub.db.states import State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.providers.registry import DRAFT_MODES
-from socialpub.publishing.delivery.settle import OUTCOME_UNKNOWN
 
 IN_APP = "inApp"
 """The outcome of a draft that the owner finishes in the network's app."""
@@ -83,12 +82,6 @@ def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
         {row.id: row.file_name for row in artifacts if row is not None},
         audit_log.list_of_subject(reader, post_id),
     )
-
-
-def api_outcome(shown: dict[str, Any]) -> str:
-    """Return the outcome of a delivery that the API shows. The API shows an unknown outcome as failed."""
-    unknown = shown.get("errorMessage", "").startswith(OUTCOME_UNKNOWN)
-    return "unknown" if unknown else str(shown["status"])
 
 
 def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_id: str | None) -> str:

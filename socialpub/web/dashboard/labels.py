@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from socialpub.core.post_summary import OUTCOME_UNKNOWN, api_outcome
 from socialpub.db.models import ProfileRow
 from socialpub.db.queries.log_list import LogEntry
 from socialpub.db.states import ProfileStatus
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.delivery.settle import OUTCOME_UNKNOWN
 from socialpub.publishing.posts import details
 
 MAX_EXCERPT_LETTERS = 200
@@ -87,7 +87,7 @@ def delivery_badge(shown: Mapping[str, Any], post_status: str) -> Badge:
 
 def delivery_outcome(shown: Mapping[str, Any]) -> str:
     """Return the outcome of a delivery from the API. A draft in the TikTok app has its own outcome."""
-    outcome, mode = details.api_outcome(dict(shown)), shown["providerOptions"].get("mode")
+    outcome, mode = api_outcome(shown), shown["providerOptions"].get("mode")
     return details.owner_outcome(shown["provider"], outcome, mode, shown.get("providerPostId"))
 
 

@@ -256,6 +256,7 @@ class LogEntryRow(TableRow):
     class Meta:
         indexes = _indexes(
             "INDEX log_entry_of_profile ON log_entry (profile_id, n)",
+            "INDEX log_entry_by_id ON log_entry (id)",
             "INDEX log_entry_rare ON log_entry (type, n) WHERE type IN ('failed', 'canceled')",
             "INDEX log_entry_message ON log_entry (n, error_message) WHERE error_message IS NOT NULL",
         )

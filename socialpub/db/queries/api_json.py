@@ -204,21 +204,41 @@ _MAX_PARTS = 200
 
 def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
     """Return the newest entries of the profiles in the scope."""
-    newest = "ORDER BY n DESC LIMIT ? OFFSET ?"
+    return _log_page(reader, scope, 0, "DESC", limit, offset)
+
+
+def log_entries_after(reader: Reader, scope: Scope, number: int, limit: int) -> bytes:
+    """Return the entries of the profiles in the scope that were written after this one, oldest first."""
+    return _log_page(reader, scope, number, "ASC", limit, 0)
+
+
+def log_number(reader: Reader, scope: Scope, entry_id: str) -> int | None:
+    """Return the number of an entry in the order of writing. None: the scope has no such entry."""
+    row = reader.one("SELECT n, provider, profile_id FROM log_entry WHERE id = ?", (entry_id,))
+    return row.n if row is not None and scope.sees(row.provider, row.profile_id) else None
+
+
+def _log_page(reader: Reader, scope: Scope, beyond: int, order: str, limit: int, offset: int) -> bytes:
+    # The end is read before the profiles: another process may connect a profile and write its entries between the two
+    # statements, and the page must not skip these entries.
+    bounds = (beyond, reader.value("SELECT ifnull(max(n), 0) FROM log_entry"))
+    within, page = "n > ? AND n <= ?", f"ORDER BY n {order} LIMIT ? OFFSET ?"
     if not scope.limited:
-        numbers, params = f"SELECT n FROM log_entry {newest}", [limit, offset]
+        numbers, params = f"SELECT n FROM log_entry WHERE {within} {page}", [*bounds, limit, offset]
     else:
         seen = [row.id for row in reader.all("SELECT id, provider FROM profile") if scope.sees(row[1], row[0])]
         if not seen:
             return b"[]"
         if len(seen) > _MAX_PARTS:
-            numbers = f"SELECT n FROM log_entry WHERE profile_id IN ({placeholders(tuple(seen))}) {newest}"
-            params = [*seen, limit, offset]
+            numbers = f"SELECT n FROM log_entry WHERE profile_id IN ({placeholders(tuple(seen))}) AND {within} {page}"
+            params = [*seen, *bounds, limit, offset]
         else:
-            each = "SELECT * FROM (SELECT n FROM log_entry WHERE profile_id = ? ORDER BY n DESC LIMIT ?)"
-            numbers = f"SELECT n FROM ({' UNION ALL '.join([each] * len(seen))}) {newest}"
-            params = [value for profile_id in seen for value in (profile_id, offset + limit)] + [limit, offset]
-    entries = f"SELECT {_LOG_ENTRY} AS j FROM log_entry WHERE n IN ({numbers}) ORDER BY n DESC"
+            each = (
+                f"SELECT * FROM (SELECT n FROM log_entry WHERE profile_id = ? AND {within} ORDER BY n {order} LIMIT ?)"
+            )
+            numbers = f"SELECT n FROM ({' UNION ALL '.join([each] * len(seen))}) {page}"
+            params = [value for profile_id in seen for value in (profile_id, *bounds, offset + limit)] + [limit, offset]
+    entries = f"SELECT {_LOG_ENTRY} AS j FROM log_entry WHERE n IN ({numbers}) ORDER BY n {order}"
     return _array(reader, entries, params)
 
 

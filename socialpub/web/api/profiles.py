@@ -2,12 +2,12 @@
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
-from socialpub.core.errors import NotFound
+from socialpub.core.errors import FieldError, InvalidRequest, NotFound
 from socialpub.db.connection import Reader
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import LogsQuery
+from socialpub.web.api.requests import LOG_START, LogsQuery
 from socialpub.web.http.answer import Answer, ok
 from socialpub.web.http.endpoint import endpoint
 from socialpub.web.http.request import Request
@@ -48,7 +48,24 @@ _MAX_SKIPPED_IN_PLACE = 2000
 async def logs(rt: Runtime, caller: Caller, request: Request) -> Answer:
     query: LogsQuery = request.query
 
+    if query.after:
+        return ok(api_json.log_entries_after(rt.reader, caller, _find_number(rt, caller, query), query.limit))
+
     def read(reader: Reader) -> bytes:
         return api_json.log_entries(reader, caller, query.limit, query.offset)
 
     return ok(await rt.read_in_thread(read) if query.offset > _MAX_SKIPPED_IN_PLACE else read(rt.reader))
+
+
+def _find_number(rt: Runtime, caller: Caller, query: LogsQuery) -> int:
+    """Return the number of the entry that `after` names. Raises InvalidRequest."""
+    number = 0 if query.after == LOG_START else api_json.log_number(rt.reader, caller, query.after)
+    errors = []
+    if number is None:
+        message = "is not the id of a stored log entry that this key can see; begin again with after=start"
+        errors.append(FieldError(("after",), message))
+    if "offset" in query.model_fields_set:
+        errors.append(FieldError(("offset",), "cannot be combined with after; use the last id as after instead"))
+    if number is None or errors:
+        raise InvalidRequest.from_errors(errors)
+    return number

@@ -21,6 +21,7 @@ from socialpub.web.http.shapes import (
     Shape,
     optional,
     read_flag,
+    read_id,
     read_instant,
     read_number,
     required,
@@ -265,6 +266,13 @@ class PostQuery(Query):
     )
 
 
+LOG_START = "start"
+
+
+def _read_position(value: Any) -> str:
+    return LOG_START if value == LOG_START else read_id(value)
+
+
 class LogsQuery(Query):
     LENIENT = frozenset({"limit", "offset"})
 
@@ -272,3 +280,7 @@ class LogsQuery(Query):
         50, description="The maximum number of entries in the response"
     )
     offset: Annotated[int, *_number(0, MAX_NUMBER)] = Field(0, description="The number of newest entries to skip")
+    after: Annotated[str, BeforeValidator(_read_position)] = optional(
+        "The id of an entry: only the entries written after it, oldest first. `start` begins with the oldest stored "
+        "entry. A caller that keeps the last id reads every entry once. Not together with `offset`"
+    )

@@ -241,7 +241,8 @@ OPERATIONS = {
             200, "What happened to the deliveries, newest first", schemas.LogsAnswer, {"data": [EXAMPLES["logEntry"]]}
         ),
         query="limit=50&offset=0",
-        notes="Attempts have the same `deliveryId` as log entries. `offset` is counted from 0.",
+        notes="Attempts have the same `deliveryId` as log entries. `offset` is counted from 0. To follow the log, send "
+        "`after=start` once, then `after` with the last id of each response. The entries are in the order of writing.",
     ),
 }
 

@@ -136,7 +136,7 @@ def test_errors_of_a_malformed_payload_name_the_payload(client: Client, payload:
         ("/posts?pageSize=5", "pageSize", "is not known; did you mean perPage?"),
         ("/publish/logs?perPage=5", "perPage", "is not known; did you mean limit?"),
         ("/posts?pages=5", "pages", "is not known; did you mean page?"),
-        ("/publish/logs?page=1", "page", "is not known; known names are limit, offset"),
+        ("/publish/logs?page=1", "page", "is not known; known names are limit, offset, after"),
         ("/profiles?provider=x", "provider", "is not known; remove it"),
         ("/profiles/{profile}?color=red", "color", "is not known; remove it"),
         ("/posts/{post}?waits=3", "waits", "is not known; did you mean wait?"),

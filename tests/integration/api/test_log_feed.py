@@ -1,0 +1,160 @@
+"""`GET /publish/logs?after=`: a caller that keeps the last id reads each entry once (contract 10.1.3)."""
+
+import json
+import threading
+import uuid
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.accounts.api_keys import OWNER, Caller
+from socialpub.core.clock import new_id
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.database import Database
+from socialpub.db.queries import api_json
+from socialpub.db.tables import log_entries
+from socialpub.runtime import Runtime
+from tests.integration.api.client import Client
+from tests.support.appliance import accept, add_profile
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+
+ID = new_id(HandClock().now())
+ENTRY = {"delivery_id": ID, "post_id": ID, "provider": "x", "type": "failed", "occurred_at": "2026-10-12T09:00:00.000Z"}
+
+
+def read_feed(client: Client, key: str = "", *, after: str = "start", limit: int = 2) -> list[str]:
+    """Return the ids of all entries after this one, as a caller reads them page by page."""
+    found: list[str] = []
+    while page := client.send("GET", f"/publish/logs?after={after}&limit={limit}", key=key).data:
+        assert len(page) <= limit
+        found += [entry["id"] for entry in page]
+        after = found[-1]
+    return found
+
+
+def test_the_feed_has_each_entry_once_in_the_order_of_writing(
+    client: Client, rt: Runtime, clock: HandClock, profile: str
+) -> None:
+    for number in range(3):
+        accept(rt, profile, body=f"n{number}")
+        drain(rt, clock)
+    entries = client.send("GET", "/publish/logs").data[::-1]
+    ids = [entry["id"] for entry in entries]
+    assert [entry["type"] for entry in entries] == ["pending", "published"] * 3
+    assert read_feed(client) == ids
+    assert client.send("GET", "/publish/logs?after=start&limit=0").data == []
+    accept(rt, profile, body="later")
+    [new] = read_feed(client, after=ids[-1])
+    assert new == client.send("GET", "/publish/logs?limit=1").data[0]["id"]
+    assert read_feed(client, after=new.upper()) == []
+
+
+def test_a_limited_key_reads_the_entries_of_its_profiles(client: Client, rt: Runtime) -> None:
+    own, other = add_profile(rt), add_profile(rt, "pinterest")
+    key = rt.write(api_keys.create, "limited", profiles=(own,))
+    nothing = rt.write(api_keys.create, "tiktok", providers=("tiktok",))
+    for profile in (own, other, own):
+        accept(rt, profile, body="a")
+    entries = client.send("GET", "/publish/logs").data[::-1]
+    assert read_feed(client, key, limit=1) == [entries[0]["id"], entries[2]["id"]]
+    assert read_feed(client, nothing) == []
+    hidden = client.send("GET", f"/publish/logs?after={entries[1]['id']}", key=key)
+    assert (hidden.status, hidden.json()["errors"][0]["path"]) == (400, ["after"])
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("after=start&offset=0", [["offset"]]),
+        (f"after={ID}", [["after"]]),
+        (f"after={ID}&offset=3", [["after"], ["offset"]]),
+        ("after=yesterday", [["after"]]),
+        ("after=", [["after"]]),
+    ],
+)
+def test_a_position_that_does_not_exist_is_refused(client: Client, query: str, paths: list[list[str]]) -> None:
+    reply = client.send("GET", f"/publish/logs?{query}")
+    assert (reply.status, [error["path"] for error in reply.json()["errors"]]) == (400, paths)
+
+
+def test_a_removed_position_is_refused_and_no_number_is_used_twice(
+    client: Client, rt: Runtime, clock: HandClock, profile: str
+) -> None:
+    accept(rt, profile, body="old")
+    drain(rt, clock)
+    first, last = read_feed(client)
+    rt.db.write(lambda tx: log_entries.delete_entries(tx, 0, 2, "9999"))
+    refused = client.send("GET", f"/publish/logs?after={first}")
+    assert (refused.status, "after=start" in refused.json()["detail"]) == (400, True)
+    accept(rt, profile, body="new")
+    assert read_feed(client) == [last, *read_feed(client, after=last)]
+    assert len(read_feed(client, after=last)) == 1
+
+
+def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
+    client: Client, rt: Runtime, profile: str
+) -> None:
+    # Each `Database` has its own writer, as each process has. The ids of two processes are in no order.
+    settings = rt.settings
+    other = Database(settings.database_file, settings.run_dir, rt.clock, rt.secrets)
+    began, go = threading.Event(), threading.Event()
+
+    def write_slowly(tx: Tx) -> str:
+        entry = insert(tx, profile)
+        began.set()
+        assert go.wait(20)
+        return entry
+
+    def insert(tx: Tx, profile: str) -> str:
+        tx.insert("log_entry", id=(entry := str(uuid.uuid4())), profile_id=profile, **ENTRY)
+        return entry
+
+    found: list[str] = []
+    slow = threading.Thread(target=lambda: found.append(rt.db.write(write_slowly)))
+    fast = threading.Thread(target=lambda: found.append(other.write(insert, profile)))
+    try:
+        slow.start()
+        assert began.wait(20)
+        fast.start()
+        assert read_feed(client) == []  # neither is visible: the second write waits for the first
+        go.set()
+        slow.join()
+        fast.join()
+        assert read_feed(client) == found
+        # Both write at full speed while a caller reads.
+        writers = [
+            threading.Thread(target=lambda db=db: [db.write(insert, profile) for _ in range(60)])
+            for db in (rt.db, other)
+        ]
+        for writer in writers:
+            writer.start()
+        is_writing = True
+        while is_writing:
+            is_writing = any(writer.is_alive() for writer in writers)
+            position = api_json.log_number(rt.reader, OWNER, found[-1])
+            assert position is not None
+            found += [entry["id"] for entry in json.loads(api_json.log_entries_after(rt.reader, OWNER, position, 9999))]
+        assert found == [row.id for row in rt.reader.all("SELECT id FROM log_entry ORDER BY n")]
+        assert len(found) == 122
+    finally:
+        go.set()
+        other.close()
+
+
+def test_a_profile_that_is_connected_during_a_read_loses_no_entry(rt: Runtime, profile: str) -> None:
+    class ConnectsMeanwhile(Reader):
+        """Another process connects a profile, and both profiles get an entry, after the profiles were read."""
+
+        def all(self, sql, params=()):  # type: ignore[no-untyped-def]
+            rows = super().all(sql, params)
+            if "FROM profile" in sql and not added:
+                added.append(add_profile(rt, "x", account_id="second"))
+                for one in (added[0], profile):
+                    accept(rt, one, body="a")
+            return rows
+
+    added: list[str] = []
+    limited = Caller("key", "read", providers=frozenset({"x"}))
+    assert api_json.log_entries_after(ConnectsMeanwhile(rt.reader.connection), limited, 0, 10) == b"[]"
+    assert api_json.log_entries_after(rt.reader, limited, 0, 10).count(b'"deliveryId"') == 2

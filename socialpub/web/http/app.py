@@ -13,7 +13,7 @@ from starlette.routing import Router
 
 from socialpub.accounts import usage
 from socialpub.core import logging
-from socialpub.core.errors import InternalError, MethodNotAllowed, NotFound, SocialpubError, Unavailable
+from socialpub.core.errors import MethodNotAllowed, NotFound, SocialpubError, Unavailable
 from socialpub.media.decoder import client
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser import visit as dashboard_page
@@ -34,7 +34,7 @@ class App:
         self.state = WebState(rt)
         first = verification_routes(rt.settings.providers.tiktok.verification_file)
         self._router = Router(
-            routes=[*first, *routes(dashboard=rt.settings.dashboard.enabled)],
+            routes=[*first, *routes(dashboard=rt.settings.dashboard.enabled, mcp=rt.settings.mcp.enabled)],
             default=_not_found,
             redirect_slashes=False,
         )
@@ -64,7 +64,7 @@ class App:
         except ClientGone:
             return
         except Exception as error:
-            problem = _as_problem(error, request)
+            problem = problems.find_problem(error, request)
             if request.status:
                 # A started response cannot change its status. A broken connection shows the client that it failed.
                 raise
@@ -177,19 +177,3 @@ async def _page_of_missing(problem: SocialpubError, request: Request) -> Answer 
     with contextlib.suppress(SocialpubError, sqlite3.Error):
         return await dashboard_page.missing(request, problem)
     return None
-
-
-def _as_problem(error: Exception, request: Request) -> SocialpubError:
-    """Return the error for the caller, and log its cause."""
-    if isinstance(error, SocialpubError) and error.status < 500:
-        return error
-    fields = {"method": request.method, "path": request.logged_path, "request_id": request.id.decode()}
-    if isinstance(error, SocialpubError):
-        cause = error.__cause__
-        log.warning(error.detail, exc_info=cause, **fields)
-        return error
-    if isinstance(error, sqlite3.OperationalError):
-        log.error("the database cannot be read", exc_info=error, **fields)
-        return Unavailable("The database cannot be read at the moment. Try again.")
-    log.error("a request failed", exc_info=error, **fields)
-    return InternalError("An unexpected error occurred. Search the log for the id of this request.")

@@ -96,13 +96,21 @@ class Endpoint:
             if not self.streams:
                 await request.finish()
             return await self.handler(rt, None, request)
-        caller = request.caller = authenticate(request)
+        return await self.run(request, authenticate(request))
+
+    async def run(self, request: Request, caller: Caller) -> Answer | None:
+        """Answer a request whose caller is known and whose rate limit is counted, as a tool call inside a request."""
+        rt, request.caller = request.state.rt, caller
         if self.scope != "write":
             return await self._answer(rt, caller, request)
-        if caller.scope != "write":
-            raise Forbidden("This key may only read. Use a key with the write scope.")
+        self.check_scope(caller)
         with actor.act_as(actor.key(caller.key_id, caller.name)):
             return await self._answer(rt, caller, request)
+
+    def check_scope(self, caller: Caller) -> None:
+        """Raise Forbidden if the key may not use this endpoint."""
+        if self.scope == "write" and caller.scope != "write":
+            raise Forbidden("This key may only read. Use a key with the write scope.")
 
     async def _answer(self, rt: Runtime, caller: Caller, request: Request) -> Answer | None:
         is_form = self.body is not None and self._is_form(request)
@@ -113,7 +121,8 @@ class Endpoint:
         if self.query is not None or request.query_string:
             request.query = read_query(self.query or Query, request.query_string)
         if self.body is None:
-            await request.finish()
+            if not self.streams:
+                await request.finish()
             return await self.handler(rt, caller, request)
         if not is_form:
             body = await request.read()

@@ -7,17 +7,36 @@ problem first, then discards the rest of the body, up to a limit of time and siz
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import Callable
 
 import orjson
 
 from socialpub.core import logging
-from socialpub.core.errors import InvalidRequest, SocialpubError, cut_path
+from socialpub.core.errors import InternalError, InvalidRequest, SocialpubError, Unavailable, cut_path
 from socialpub.web.http.answer import CLOSE, Answer, Header
 from socialpub.web.http.request import ClientGone, Request
 from socialpub.web.pages import pages
 
 PROBLEM_JSON = b"application/problem+json"
+
+log = logging.get_logger("socialpub.requests")
+
+
+def find_problem(error: Exception, request: Request) -> SocialpubError:
+    """Return the error for the caller, and log its cause."""
+    if isinstance(error, SocialpubError) and error.status < 500:
+        return error
+    fields = {"method": request.method, "path": request.logged_path, "request_id": request.id.decode()}
+    if isinstance(error, SocialpubError):
+        cause = error.__cause__
+        log.warning(error.detail, exc_info=cause, **fields)
+        return error
+    if isinstance(error, sqlite3.OperationalError):
+        log.error("the database cannot be read", exc_info=error, **fields)
+        return Unavailable("The database cannot be read at the moment. Try again.")
+    log.error("a request failed", exc_info=error, **fields)
+    return InternalError("An unexpected error occurred. Search the log for the id of this request.")
 
 
 def render_problem(error: SocialpubError, base_url: str) -> Answer:
@@ -50,8 +69,6 @@ def is_for_page(request: Request) -> bool:
 
 
 # --- streamed bodies -------------------------------------------------------------------------------------------------
-
-log = logging.get_logger("socialpub.requests")
 
 STALL_SECONDS = 60.0
 """The time without data after which the sender counts as disconnected."""

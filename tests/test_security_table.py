@@ -11,7 +11,7 @@ HERE = Path(__file__).parent
 TABLE = (HERE / "security.md").read_text()
 API = dict(zip([f"API{number}" for number in range(1, 11)], (4, 10, 6, 7, 4, 2, 6, 10, 8, 4), strict=True))
 """How many rules the page of each risk lists. API6 names two: the flows, and how machines are limited."""
-OTHERS = {"FU": 22, "IN": 9}
+OTHERS = {"FU": 22, "IN": 11}
 RULES = [f"{risk}.{number}" for risk, most in API.items() for number in range(1, most + 1)]
 RULES += [f"{kind}{number}" for kind, most in OTHERS.items() for number in range(1, most + 1)]
 LINE = re.compile(r"^\| ([A-Z]+[\d.]+) [^|]+\| [^|]+\| ([^|]+) \|$", re.MULTILINE)

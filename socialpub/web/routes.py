@@ -10,6 +10,7 @@ from socialpub.web.dashboard.posts import actions
 from socialpub.web.dashboard.posts import pages as post_pages
 from socialpub.web.http import files
 from socialpub.web.http.endpoint import route
+from socialpub.web.mcp import endpoint as agents
 from socialpub.web.openapi import document
 from socialpub.web.pages import manual, oauth_callback, pages
 
@@ -23,7 +24,7 @@ _PROFILES = {"POST": "The owner of the appliance connects accounts."}
 """Hints for methods that callers know from other APIs."""
 
 
-def routes(*, dashboard: bool = False) -> list[Route]:
+def routes(*, dashboard: bool = False, mcp: bool = False) -> list[Route]:
     """Return the routes in the order of matching; frequent requests come first."""
     found = [
         route("/api/v1/posts/validate", POST=posts.validate),
@@ -50,6 +51,8 @@ def routes(*, dashboard: bool = False) -> list[Route]:
         route("/readyz", GET=health.ready),
         route("/metrics", GET=health.metrics),
     ]
+    if mcp:
+        found.append(route("/mcp", POST=agents.post))
     home = dashboard_routes() if dashboard else [route("/", GET=pages.show_home)]
     return [*found, route("/api/v1/openapi-docs", GET=document.endpoint_for(found)), *home]
 

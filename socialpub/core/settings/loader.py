@@ -180,6 +180,7 @@ class Settings(Section):
     rate_limit: schema.RateLimitSection = schema.RateLimitSection()
     proxies: schema.ProxiesSection = schema.ProxiesSection()
     dashboard: schema.DashboardSection = schema.DashboardSection()
+    mcp: schema.McpSection = schema.McpSection()
     notify: schema.NotifySection = schema.NotifySection()
     metrics: schema.MetricsSection = schema.MetricsSection()
     health: schema.HealthSection = schema.HealthSection()

@@ -321,6 +321,10 @@ class DashboardSection(Section):
     session_lifetime: Duration = Field(default=timedelta(days=30), description=A_DURATION)
 
 
+class McpSection(Section):
+    enabled: bool = Field(default=True, description="true or false")
+
+
 class HealthSection(Section):
     disk_floor_bytes: ByteSize = Field(default=ByteSize(500_000_000), description='bytes or a size such as "500MB"')
 

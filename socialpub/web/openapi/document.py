@@ -135,7 +135,7 @@ def named_schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, 
         ref_template=PREFIX + "{model}",
         schema_generator=_ComponentNames,
     )
-    found: dict[str, Any] = {**_cleaned(schema["$defs"]), **option_schemas(), FORM: _form_schema(forms[0])}
+    found: dict[str, Any] = {**clean_schema(schema["$defs"]), **option_schemas(), FORM: _form_schema(forms[0])}
     for provider, field in found["ProviderOptions"]["properties"].items():
         found["ProviderOptions"]["properties"][provider] = {
             "$ref": PREFIX + option_component(provider),
@@ -169,14 +169,14 @@ def _component(name: str) -> str:
     return name.removesuffix("Schema")
 
 
-def _cleaned(schema: Any) -> Any:
+def clean_schema(schema: Any) -> Any:
     """Return the schema without titles and without the default `null` of optional fields."""
     if isinstance(schema, list):
-        return [_cleaned(item) for item in schema]
+        return [clean_schema(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        name: {key: _cleaned(item) for key, item in value.items()} if name == "properties" else _cleaned(value)
+        name: {key: clean_schema(item) for key, item in value.items()} if name == "properties" else clean_schema(value)
         for name, value in schema.items()
         if not (name == "title" and isinstance(value, str)) and not (name == "default" and value is None)
     }

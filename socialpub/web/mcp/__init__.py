@@ -1,0 +1,1 @@
+"""MCP: the API as tools for agents (contract 10.4)."""

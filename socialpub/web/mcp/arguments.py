@@ -1,0 +1,96 @@
+"""The arguments of the tools: the shapes of the API's fields, under the names that agents use (contract 10.4)."""
+
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from socialpub.core.validation import AlsoCalled
+from socialpub.publishing.posts.drafts import MAX_MEDIA
+from socialpub.web.api.post_requests import MediaReference, ProviderOptions
+from socialpub.web.api.requests import DeliveryOutcome, PostStatus
+from socialpub.web.http.shapes import MAX_IDS, OMITTED, Id, Instant, InstantOrNull, Shape, Trimmed, optional, required
+from socialpub.web.openapi.document import clean_schema
+
+MAX_WAIT_SECONDS = 50
+"""Clients of MCP give up after 60 seconds."""
+DEFAULT_WAIT_SECONDS = 20
+MAX_LISTED = 20
+
+_TEXT = AlsoCalled(("body", "content", "caption", "message"))
+_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
+_OPTIONS = AlsoCalled(("providerOptions",))
+_PROFILE = "A reference from list_profiles: id, network, @username, label or network:label"
+_WAIT = f"Seconds to wait for the outcome, up to {MAX_WAIT_SECONDS}"
+
+WaitSeconds = Annotated[int, Field(ge=0, le=MAX_WAIT_SECONDS)]
+Media = list[MediaReference]
+
+
+class NoArguments(Shape):
+    pass
+
+
+class ChoicesArguments(Shape):
+    profile: str = required(_PROFILE)
+    board_id: str = optional("Also list the sections of this Pinterest board")
+
+
+class PostArguments(Shape):
+    text: Annotated[Trimmed, _TEXT] = optional("The text. Required without media")
+    profiles: Annotated[list[str], Field(min_length=1, max_length=MAX_IDS)] = required(f"{_PROFILE}, per account")
+    media: Media = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description="Images or videos, in order")
+    scheduled_at: Annotated[Instant, _TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
+    options: Annotated[ProviderOptions, _OPTIONS] = optional("Options by network; get_choices describes them")
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] = optional(
+        "Unique per intended post. A repeated call with the same key publishes nothing new"
+    )
+    wait_seconds: WaitSeconds = optional(f"{_WAIT}. Default {DEFAULT_WAIT_SECONDS}")
+
+
+class PostId(Shape):
+    post_id: Id = required("The id of the post")
+
+
+class OnePost(PostId):
+    wait_seconds: WaitSeconds = optional(_WAIT)
+
+
+class PostList(Shape):
+    status: PostStatus = optional("Only posts with this status")
+    delivery_status: DeliveryOutcome = optional("Only posts with such a delivery")
+    limit: Annotated[int, Field(ge=1, le=MAX_LISTED)] = optional("Default 10")
+
+
+class ChangedPost(PostId):
+    text: Annotated[Trimmed, _TEXT] = optional("The new text")
+    media: Media = Field(OMITTED, max_length=MAX_MEDIA, description="Replaces all media")
+    scheduled_at: Annotated[InstantOrNull, _TIME] = optional("The new time, with an offset. null: publish now")
+    options: Annotated[ProviderOptions, _OPTIONS] = optional("Replaces all options")
+
+
+class RetriedPost(PostId):
+    include_unknown: bool = optional("Also repeat deliveries whose outcome is unknown: they may appear twice")
+
+
+@cache
+def schema_of(arguments: type[Shape]) -> dict[str, Any]:
+    """Return the JSON Schema of the arguments in one piece. Every prompt of an agent contains it, so it is short."""
+    schema = clean_schema(arguments.model_json_schema())
+    found: dict[str, Any] = _inlined(schema, schema.pop("$defs", {}))
+    return found
+
+
+def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+    if isinstance(schema, list):
+        return [_inlined(item, definitions) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        shape = definitions[schema["$ref"].rpartition("/")[2]]
+        # A field describes its value better than the shape of the value.
+        schema = {**shape, "description": schema.get("description")}
+    if schema.get("additionalProperties") is True:
+        return {"type": "object"}
+    kept = {key: value for key, value in schema.items() if key != "pattern" and value is not None}
+    return {key: _inlined(value, definitions) for key, value in kept.items()}

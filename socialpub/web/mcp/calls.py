@@ -1,0 +1,118 @@
+"""One call of a tool: requests to the API inside a request, with the same checks, counted once (contract 10.4.5)."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+import orjson
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.references import UnknownReference, find_profile
+from socialpub.core.validation import Path
+from socialpub.runtime import Runtime
+from socialpub.web.api import profiles
+from socialpub.web.http.answer import JSON
+from socialpub.web.http.endpoint import LARGE_BODY_BYTES, Endpoint
+from socialpub.web.http.request import MAX_BODY_BYTES, Message, Request
+
+API = "/api/v1"
+
+_PLACES: Mapping[Path, Path] = {
+    ("post", "body"): ("text",),
+    ("post", "scheduledAt"): ("scheduledAt",),
+    ("providerOptions",): ("options",),
+    ("Idempotency-Key",): ("idempotencyKey",),
+}
+"""By path in a request of the API: the path in the arguments."""
+
+
+class ToolCall:
+    """The caller and the arguments of one call, and the requests that it makes."""
+
+    def __init__(self, rt: Runtime, caller: Caller, request: Request, arguments: Mapping[str, Any]) -> None:
+        """`arguments` fit the shape of the tool."""
+        self.rt = rt
+        self.caller = caller
+        self.arguments = arguments
+        self._outer = request
+
+    @property
+    def elapsed_seconds(self) -> float:
+        return self.rt.clock.monotonic() - self._outer.started_at
+
+    async def run(
+        self,
+        operation: Endpoint,
+        method: str,
+        path: str,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        idempotency_key: str | None = None,
+        **ids: str,
+    ) -> dict[str, Any]:
+        """Return the response of this operation. `path` is below /api/v1. Raises SocialpubError."""
+        headers = [(b"x-request-id", self._outer.id)]
+        content = b"" if body is None else orjson.dumps(body)
+        if content:
+            headers += [(b"content-type", JSON), (b"content-length", b"%d" % len(content))]
+        if idempotency_key is not None:
+            headers.append((b"idempotency-key", idempotency_key.encode()))
+        scope = {
+            "method": method,
+            "path": API + path.format_map(ids),
+            "query_string": urlencode(query or {}).encode(),
+            "headers": headers,
+        }
+        sent: list[bytes] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": content, "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message.get("body", b""))
+
+        inner = Request(self._outer.state, scope, receive, send)
+        inner.path_params = dict(ids)
+        inner.max_body_bytes = MAX_BODY_BYTES
+        try:
+            answer = await operation.run(inner, self.caller)
+        except InvalidRequest as error:
+            raise self._in_arguments(error) from error
+        shown = b"".join(sent) if answer is None else answer.body
+        parsed: dict[str, Any] = (
+            await asyncio.to_thread(orjson.loads, shown) if len(shown) >= LARGE_BODY_BYTES else orjson.loads(shown)
+        )
+        return parsed
+
+    async def find_profiles(self, field: str, references: list[str]) -> list[str]:
+        """Return the ids of the profiles that the references name. Raises InvalidRequest with every unknown one."""
+        known = (await self.run(profiles.index, "GET", "/profiles"))["data"]
+        found: list[str] = []
+        errors: list[FieldError] = []
+        is_list = isinstance(self.arguments[field], list)
+        for index, reference in enumerate(references):
+            try:
+                found.append(find_profile(reference, known)["id"])
+            except UnknownReference as unknown:
+                errors.append(FieldError((field, index) if is_list else (field,), str(unknown)))
+        if errors:
+            raise InvalidRequest.from_errors(errors)
+        return found
+
+    # --- paths of errors ---------------------------------------------------------------------------------------------
+
+    def place(self, path: Path) -> Path:
+        """Return the path in the arguments for a path in a request of the API."""
+        for length in (2, 1):
+            if path[:length] in _PLACES:
+                return (*_PLACES[path[:length]], *path[length:])
+        return path
+
+    def _in_arguments(self, error: InvalidRequest) -> InvalidRequest:
+        """Return the error with the names of the arguments, which are all that the caller knows."""
+        moved = [FieldError(self.place(one.path), one.message, one.code) for one in error.errors]
+        if [one.path for one in moved] == [one.path for one in error.errors]:
+            return error
+        return InvalidRequest.from_errors(moved, error.total)

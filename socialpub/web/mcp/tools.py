@@ -1,0 +1,215 @@
+"""The tools: each runs operations of the API for its caller (contract 10.4.4, 10.4.5)."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from socialpub.accounts.api_keys import Caller
+from socialpub.core.errors import SocialpubError
+from socialpub.core.post_summary import Result, judge, summarize
+from socialpub.runtime import Runtime
+from socialpub.web.api import posts, profiles
+from socialpub.web.http import problems
+from socialpub.web.http.endpoint import Endpoint
+from socialpub.web.http.request import Request
+from socialpub.web.http.shapes import Shape
+from socialpub.web.mcp import arguments as shapes
+from socialpub.web.mcp.calls import ToolCall
+from socialpub.web.mcp.messages import tool_result
+
+Run = Callable[[ToolCall], Awaitable[dict[str, Any]]]
+
+READ = {"readOnlyHint": True}
+DESTRUCTIVE = {"destructiveHint": True}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """`operation` is the operation of the API whose scope the tool needs."""
+
+    name: str
+    description: str
+    arguments: type[Shape]
+    operation: Endpoint
+    run: Run
+    hints: Mapping[str, bool] = field(default_factory=dict)
+
+    async def call(self, rt: Runtime, caller: Caller, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the result of the call. A refusal is a result as well: its structured content is the problem."""
+        try:
+            self.operation.check_scope(caller)
+            _, mistakes = self.arguments.read(given)
+            if mistakes:
+                raise mistakes.refusal("The arguments")
+            return tool_result(await self.run(ToolCall(rt, caller, request, given)))
+        except Exception as error:
+            problem = problems.find_problem(error, request)
+            rendered = problems.render_problem(problem, rt.settings.base_url)
+            return tool_result(orjson.loads(rendered.body), is_error=True)
+
+
+# --- posts -----------------------------------------------------------------------------------------------------------
+
+_ONE, _ATTEMPTS = "/posts/{postId}", "/posts/{postId}/attempts"
+
+
+async def _list_posts(call: ToolCall) -> dict[str, Any]:
+    query = {name: call.arguments[name] for name in ("status", "deliveryStatus") if name in call.arguments}
+    shown = await call.run(posts.index, "GET", "/posts", {**query, "perPage": call.arguments.get("limit", 10)})
+    for post in shown["data"]:
+        post["summary"] = summarize(post)
+    return shown
+
+
+async def _get_post(call: ToolCall) -> dict[str, Any]:
+    post_id = call.arguments["postId"]
+    shown = await _wait(call, post_id, call.arguments.get("waitSeconds", 0))
+    attempts = await call.run(posts.attempts, "GET", _ATTEMPTS, postId=post_id)
+    return {**shown, "attempts": attempts["data"], "summary": summarize(shown["data"], attempts["data"])}
+
+
+async def _create_post(call: ToolCall) -> dict[str, Any]:
+    body, key = await _new_post(call), call.arguments.get("idempotencyKey")
+    shown = await call.run(posts.create, "POST", "/posts", {"strict": "true"}, body, key)
+    is_scheduled = shown["data"]["status"] == "scheduled"
+    seconds = call.arguments.get("waitSeconds", 0 if is_scheduled else shapes.DEFAULT_WAIT_SECONDS)
+    try:
+        return await _with_summary(call, await _wait(call, shown["data"]["id"], seconds))
+    except SocialpubError:
+        # The post is accepted, even if the key was revoked during the wait.
+        return {**shown, "summary": summarize(shown["data"])}
+
+
+async def _check_post(call: ToolCall) -> dict[str, Any]:
+    shown = await call.run(posts.validate, "POST", "/posts/validate", body=await _new_post(call))
+    for delivery in shown["data"]["deliveries"]:
+        for problem in delivery["problems"]:
+            problem["path"] = call.place(tuple(problem["path"]))
+    return shown
+
+
+async def _update_post(call: ToolCall) -> dict[str, Any]:
+    shown = await call.run(posts.edit, "PATCH", _ONE, body=_content(call), postId=call.arguments["postId"])
+    return await _with_summary(call, shown)
+
+
+async def _cancel_post(call: ToolCall) -> dict[str, Any]:
+    shown = await call.run(posts.cancel, "POST", "/posts/{postId}/cancel", postId=call.arguments["postId"])
+    return await _with_summary(call, shown)
+
+
+async def _retry_post(call: ToolCall) -> dict[str, Any]:
+    body = {"includeUnknown": call.arguments.get("includeUnknown", False)}
+    shown = await call.run(posts.retry, "POST", "/posts/{postId}/retry", body=body, postId=call.arguments["postId"])
+    return await _with_summary(call, shown)
+
+
+def _content(call: ToolCall) -> dict[str, Any]:
+    """Return the fields of the API's request for the text, the time, the media and the options."""
+    given = call.arguments
+    post = {name: given[key] for name, key in (("body", "text"), ("scheduledAt", "scheduledAt")) if key in given}
+    body = {name: given[key] for name, key in (("media", "media"), ("providerOptions", "options")) if key in given}
+    return {**({"post": post} if post else {}), **body}
+
+
+async def _new_post(call: ToolCall) -> dict[str, Any]:
+    profile_ids = await call.find_profiles("profiles", call.arguments["profiles"])
+    return {"post": {}, **_content(call), "profiles": profile_ids}
+
+
+async def _wait(call: ToolCall, post_id: str, seconds: int) -> dict[str, Any]:
+    """Return the post when it is settled or canceled, or as it is after this time."""
+    # The rest of the call, such as fetching media, counts as well: the client gives up when the whole call is too long.
+    left = min(seconds, int(shapes.MAX_WAIT_SECONDS - call.elapsed_seconds))
+    return await call.run(posts.show, "GET", _ONE, {"wait": left} if left > 0 else None, postId=post_id)
+
+
+async def _with_summary(call: ToolCall, shown: dict[str, Any]) -> dict[str, Any]:
+    post, attempts = shown["data"], []
+    if judge(post) is Result.PENDING:
+        # Only attempts say what a delivery waits for.
+        attempts = (await call.run(posts.attempts, "GET", _ATTEMPTS, postId=post["id"]))["data"]
+    return {**shown, "summary": summarize(post, attempts)}
+
+
+# --- accounts and media ----------------------------------------------------------------------------------------------
+
+
+async def _list_profiles(call: ToolCall) -> dict[str, Any]:
+    shown = await call.run(profiles.index, "GET", "/profiles")
+    return {**shown, "now": call.rt.stamp()}
+
+
+# --- the list --------------------------------------------------------------------------------------------------------
+
+TOOLS = {
+    tool.name: tool
+    for tool in (
+        Tool(
+            "list_profiles",
+            "List the accounts, how to refer to them, the time, and the limits of this key.",
+            shapes.NoArguments,
+            profiles.index,
+            _list_profiles,
+            READ,
+        ),
+        Tool(
+            "get_post",
+            "Show a post, the outcome of each delivery, and what each delivery waits for.",
+            shapes.OnePost,
+            posts.show,
+            _get_post,
+            READ,
+        ),
+        Tool("list_posts", "List the newest posts.", shapes.PostList, posts.index, _list_posts, READ),
+        Tool(
+            "check_post",
+            "Check what the networks would refuse. Takes the arguments of create_post and publishes nothing.",
+            shapes.PostArguments,
+            posts.validate,
+            _check_post,
+            READ,
+        ),
+        Tool(
+            "create_post",
+            "Publish a post now or at a time, and wait for the outcome. If a network would refuse the post, nothing is "
+            "published.",
+            shapes.PostArguments,
+            posts.create,
+            _create_post,
+            {**DESTRUCTIVE, "openWorldHint": True},
+        ),
+        Tool(
+            "update_post",
+            "Change a scheduled post. Omitted arguments do not change.",
+            shapes.ChangedPost,
+            posts.edit,
+            _update_post,
+            {**DESTRUCTIVE, "idempotentHint": True},
+        ),
+        Tool("cancel_post", "Cancel a scheduled post.", shapes.PostId, posts.cancel, _cancel_post, DESTRUCTIVE),
+        Tool(
+            "retry_post",
+            "Publish a post again to the accounts where it failed. The response is a new post.",
+            shapes.RetriedPost,
+            posts.retry,
+            _retry_post,
+            DESTRUCTIVE,
+        ),
+    )
+}
+
+
+def describe() -> list[dict[str, Any]]:
+    """Return the list of tools, the same for every key."""
+    return [
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "inputSchema": shapes.schema_of(tool.arguments),
+            "annotations": dict(tool.hints),
+        }
+        for tool in TOOLS.values()
+    ]

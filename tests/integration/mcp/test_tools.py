@@ -1,0 +1,313 @@
+"""The tools over MCP: operations of the API, their results, and their refusals (contract 10.4.4, 10.4.5)."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.core.errors import FieldError
+from socialpub.db.queries import api_json
+from socialpub.providers.responses import Rejected
+from socialpub.publishing.posts import posts
+from socialpub.runtime import Runtime
+from socialpub.web.http.app import App
+from tests.integration.mcp.agent import Agent
+from tests.support.appliance import OWNER
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.rows import artifact, post_ids, read_post
+from tests.support.scripted_network import ScriptedNetwork
+
+LATER = "2099-01-01T00:00:00+01:00"
+NETWORKS = dict[str, ScriptedNetwork]
+
+HINTS = {
+    "list_profiles": {"readOnlyHint"},
+    "check_post": {"readOnlyHint"},
+    "get_post": {"readOnlyHint"},
+    "list_posts": {"readOnlyHint"},
+    "create_post": {"destructiveHint", "openWorldHint"},
+    "update_post": {"destructiveHint", "idempotentHint"},
+    "cancel_post": {"destructiveHint"},
+    "retry_post": {"destructiveHint"},
+}
+
+
+def test_the_tools_are_those_of_the_contract(agent: Agent) -> None:
+    tools = agent.request("tools/list").json()["result"]["tools"]
+    given = {tool["name"]: {name for name, value in tool["annotations"].items() if value} for tool in tools}
+    assert given == HINTS
+    for tool in tools:
+        assert tool["inputSchema"]["type"] == "object" and tool["inputSchema"]["additionalProperties"] is False
+        assert "$ref" not in json.dumps(tool)
+
+
+# --- publishing ------------------------------------------------------------------------------------------------------
+
+
+def while_waiting(agent: Agent, app: App, act: Callable[[], object], tool: str, **arguments: Any) -> Any:
+    """Call a tool, act as soon as the call waits for the outcome, and return the result."""
+
+    async def story() -> Any:
+        call = asyncio.create_task(agent.calling(tool, **arguments))
+        while app.state.long_poll._poller is None:
+            assert not call.done(), call.result()
+            await asyncio.sleep(0)
+        act()
+        return await call
+
+    return agent.run(story())
+
+
+def test_a_call_publishes_and_waits_for_the_outcome(
+    agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]
+) -> None:
+    shown = while_waiting(agent, app, lambda: drain(rt), "create_post", text="Hello", profiles=["X"])
+    [post_id] = post_ids(rt)
+    assert shown == {"data": read_post(rt, post_id), "summary": ["x: published https://x.example/1"]}
+    assert shown["data"]["deliveries"][0]["profileId"] == accounts["acme"]
+
+
+def test_an_agent_refers_to_accounts_by_name(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+    references = ["@ACMEcorp", "pinterest:shop", accounts["home"]]
+    shown = agent.call("create_post", text="Hello", profiles=references, waitSeconds=0)
+    assert [one["profileId"] for one in shown["data"]["deliveries"]] == list(accounts.values())
+    assert shown["summary"] == ["x: pending", "pinterest Shop: pending", "pinterest Home: pending"]
+
+
+def test_the_whole_call_takes_at_most_50_seconds(
+    agent: Agent, app: App, accounts: dict[str, str], clock: HandClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    async def wait(_post_id: str, seconds: float, _key_id: str) -> None:
+        waits.append(seconds)
+
+    monkeypatch.setattr(app.state.long_poll, "until_final", wait)
+    agent.call("create_post", text="a", profiles=["x"])
+    agent.call("create_post", text="b", profiles=["x"], waitSeconds=50)
+    write_soon = Runtime.write_soon
+
+    async def write_slowly(self: Runtime, *args: Any) -> Any:
+        clock.forward(12)
+        return await write_soon(self, *args)
+
+    monkeypatch.setattr(Runtime, "write_soon", write_slowly)
+    agent.call("create_post", text="c", profiles=["x"], waitSeconds=50)
+    agent.call("create_post", text="d", profiles=["x"], scheduledAt=LATER)
+    assert waits == [20, 50, 38]
+
+
+def test_a_key_that_ends_during_the_wait_does_not_hide_that_the_post_was_accepted(
+    agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]
+) -> None:
+    def revoke() -> None:
+        rt.write(api_keys.revoke, agent.key.split("_")[1])
+
+    shown = while_waiting(agent, app, revoke, "create_post", text="Hello", profiles=["x"])
+    assert (shown["data"]["id"], shown["summary"]) == (post_ids(rt)[0], ["x: pending"])
+
+
+def test_a_repeated_call_publishes_nothing_new_and_shows_the_outcome(
+    agent: Agent, rt: Runtime, accounts: dict[str, str]
+) -> None:
+    intended = {"text": "Hello", "profiles": ["x"], "idempotencyKey": "one", "waitSeconds": 0}
+    first = agent.call("create_post", **intended)
+    drain(rt)
+    again = agent.call("create_post", **intended)
+    assert again["data"]["id"] == first["data"]["id"] and len(post_ids(rt)) == 1
+    assert again["summary"] == ["x: published https://x.example/1"]
+    other = agent.call("create_post", **{**intended, "text": "Goodbye"})
+    assert (other["code"], len(post_ids(rt))) == ("conflict", 1)
+
+
+def test_a_post_that_a_network_would_refuse_is_not_accepted(
+    agent: Agent, rt: Runtime, accounts: dict[str, str], three_networks: NETWORKS
+) -> None:
+    three_networks["x"].problems = [FieldError(("providerOptions", "x", "replySettings"), "has no such value")]
+    checked = agent.call("check_post", text="a", profiles=["x"], idempotencyKey="k", waitSeconds=1)
+    assert checked["data"]["valid"] is False
+    assert checked["data"]["deliveries"][0]["problems"][0]["path"] == ["options", "x", "replySettings"]
+    refused = agent.call("create_post", text="a", profiles=["x"])
+    assert refused["errors"] == [{"path": ["options", "x", "replySettings"], "message": "has no such value"}]
+    assert refused["detail"].startswith("options.x.replySettings has no such value")
+    assert post_ids(rt) == []
+
+
+def test_media_options_and_time_reach_the_post(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+    media = [{"artifactId": artifact(rt), "alt": "A frog"}]
+    options = {"x": {"replySettings": "following"}}
+    shown = agent.call("create_post", profiles=["x"], media=media, options=options, scheduledAt=LATER)
+    post = shown["data"]
+    assert (post["media"][0]["alt"], post["deliveries"][0]["providerOptions"]) == ("A frog", options["x"])
+    assert shown["summary"] == ["x: scheduled for 2098-12-31T23:00:00.000Z"]
+    changed = agent.call("update_post", postId=post["id"], text="New", media=[], options={}, scheduledAt=None)
+    assert (changed["data"]["body"], changed["data"]["media"], changed["summary"]) == ("New", [], ["x: pending"])
+    assert "scheduledAt" not in changed["data"]
+
+
+def test_a_post_is_changed_canceled_and_listed(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+    post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
+    other_id = agent.call("create_post", text="b", profiles=["x"], waitSeconds=0)["data"]["id"]
+    assert agent.call("update_post", postId=post_id, text="c")["data"]["scheduledAt"].startswith("2098-12-31")
+    assert agent.call("cancel_post", postId=post_id)["summary"] == ["x: canceled"]
+    listed = agent.call("list_posts")
+    assert [(one["id"], one["summary"]) for one in listed["data"]] == [
+        (other_id, ["x: pending"]),
+        (post_id, ["x: canceled"]),
+    ]
+    assert [one["id"] for one in agent.call("list_posts", status="canceled", limit=1)["data"]] == [post_id]
+    assert [one["id"] for one in agent.call("list_posts", deliveryStatus="pending")["data"]] == [other_id]
+    assert agent.call("cancel_post", postId=post_id)["code"] == "conflict"
+
+
+def test_a_failed_post_is_retried(
+    agent: Agent, rt: Runtime, accounts: dict[str, str], three_networks: NETWORKS
+) -> None:
+    three_networks["x"].results["create_post"] = [Rejected("It is a duplicate.")]
+    failed = agent.call("create_post", text="a", profiles=["x"], waitSeconds=0)["data"]["id"]
+    drain(rt)
+    shown = agent.call("get_post", postId=failed)
+    assert shown["data"] == read_post(rt, failed)
+    assert shown["attempts"] == json.loads(api_json.attempts(rt.reader, failed, rt.stamp()))
+    assert shown["attempts"][0]["outcome"] == "refused"
+    assert shown["summary"][0].startswith("x: failed: ") and "It is a duplicate" in shown["summary"][0]
+    retried = agent.call("retry_post", postId=failed, includeUnknown=True)
+    assert retried["data"]["id"] != failed and retried["summary"] == ["x: pending"]
+    assert agent.call("retry_post", postId=failed)["code"] == "conflict"
+
+
+def test_get_post_waits_for_the_outcome(agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]) -> None:
+    post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
+
+    def cancel() -> None:
+        rt.write(posts.cancel, post_id, OWNER)
+
+    assert while_waiting(agent, app, cancel, "get_post", postId=post_id, waitSeconds=50)["summary"] == ["x: canceled"]
+
+
+def test_accounts_are_listed_with_the_time(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+    shown = agent.call("list_profiles")
+    assert [one["id"] for one in shown["data"]] == list(accounts.values())
+    assert shown["now"] == rt.stamp()
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+ANY_ID = "01890000-0000-7000-8000-000000000000"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path", "message"),
+    [
+        ("create_post", {"text": "a"}, ["profiles"], "is required"),
+        ("create_post", {"text": "a", "profiles": "x"}, ["profiles"], "must be an array"),
+        ("create_post", {"profiles": ["x"]}, ["text"], "is required when there is no media"),
+        ("create_post", {"text": "a", "profiles": ["pinterest"]}, ["profiles", 0], "names 2 accounts"),
+        ("create_post", {"text": "a", "profiles": ["x", "y"]}, ["profiles", 1], "names no account"),
+        ("create_post", {"text": "a", "profiles": ["x", "@AcmeCorp"]}, ["profiles", 1], "is listed twice"),
+        ("create_post", {"text": "a", "profiles": ["x"], "scheduledAt": "tomorrow"}, ["scheduledAt"], "offset"),
+        ("create_post", {"text": "a", "profiles": ["x"], "scheduledAt": None}, ["scheduledAt"], "offset"),
+        (
+            "create_post",
+            {"text": "a", "profiles": ["x"], "scheduledAt": "2001-01-01T00:00:00Z"},
+            ["scheduledAt"],
+            "in the future",
+        ),
+        (
+            "create_post",
+            {"text": "a", "profiles": ["x"], "publishAt": LATER},
+            ["publishAt"],
+            "did you mean scheduledAt?",
+        ),
+        ("create_post", {"body": "a", "profiles": ["x"]}, ["body"], "did you mean text?"),
+        ("create_post", {"text": "a", "profiles": ["x"], "waitSeconds": 51}, ["waitSeconds"], "at most 50"),
+        ("create_post", {"text": "a", "profiles": ["x"], "waitSeconds": "5"}, ["waitSeconds"], "a whole number"),
+        ("create_post", {"text": "a", "profiles": ["x"], "idempotencyKey": "ä"}, ["idempotencyKey"], "printable"),
+        (
+            "create_post",
+            {"text": "a", "profiles": ["x"], "options": {"tiktok": {}}},
+            ["options", "tiktok"],
+            "selected profile",
+        ),
+        (
+            "create_post",
+            {"profiles": ["x"], "media": [{"artifactId": ANY_ID}]},
+            ["media", 0, "artifactId"],
+            "",
+        ),
+        ("update_post", {"postId": "1", "text": "a"}, ["postId"], "must be a UUID"),
+        ("list_posts", {"limit": 21}, ["limit"], "at most 20"),
+        ("list_profiles", {"all": True}, ["all"], "is not known"),
+    ],
+)
+def test_a_refusal_names_the_argument_and_accepts_nothing(
+    agent: Agent,
+    rt: Runtime,
+    accounts: dict[str, str],
+    tool: str,
+    arguments: dict[str, Any],
+    path: list[str | int],
+    message: str,
+) -> None:
+    problem = agent.call(tool, **arguments)
+    assert (problem["status"], problem["code"]) == (400, "invalidRequest")
+    [found] = problem["errors"]
+    assert found["path"] == path and message in found["message"]
+    assert problem["detail"].startswith(str(path[0])), problem["detail"]
+    assert post_ids(rt) == []
+
+
+@pytest.mark.parametrize("tool", ["update_post", "get_post", "cancel_post", "retry_post"])
+def test_an_unknown_post_is_not_found(agent: Agent, tool: str) -> None:
+    more = {"text": "a"} if tool == "update_post" else {}
+    assert agent.call(tool, postId=ANY_ID, **more)["code"] == "notFound"
+
+
+def test_a_read_key_reads_and_changes_nothing(
+    agent: Agent, reader: Agent, rt: Runtime, accounts: dict[str, str]
+) -> None:
+    post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
+    assert reader.call("get_post", postId=post_id)["data"]["id"] == post_id
+    assert reader.call("list_posts")["data"][0]["id"] == post_id
+    assert reader.call("list_profiles")["data"]
+    assert reader.call("check_post", text="a", profiles=["x"])["data"]["valid"] is True
+    tools = agent.request("tools/list").json()["result"]["tools"]
+    for tool in [tool for tool in tools if "readOnlyHint" not in tool["annotations"]]:
+        # The scope is checked before the arguments.
+        assert reader.call(tool["name"])["code"] == "forbidden"
+    assert post_ids(rt) == [post_id] and read_post(rt, post_id)["status"] == "scheduled"
+
+
+def test_a_limited_key_reaches_only_its_accounts(agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]) -> None:
+    foreign = agent.call("create_post", text="a", profiles=["shop"], waitSeconds=0)["data"]["id"]
+    with Agent(app, rt.write(api_keys.create, "limited", providers=["x"])) as limited:
+        assert [one["name"] for one in limited.call("list_profiles")["data"]] == ["Acme"]
+        refused = limited.call("create_post", text="a", profiles=[accounts["shop"]])
+        assert refused["errors"][0]["path"] == ["profiles", 0] and "Shop" not in json.dumps(refused)
+        assert limited.call("get_post", postId=foreign)["code"] == "notFound"
+        assert limited.call("list_posts")["data"] == []
+
+
+def test_an_unexpected_failure_is_a_problem_without_its_cause(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("a detail of the database")
+
+    monkeypatch.setattr(api_json, "profiles", fail)
+    problem = agent.call("list_profiles")
+    assert (problem["status"], problem["code"]) == (500, "internalError")
+    assert "a detail" not in json.dumps(problem)
+
+
+def test_no_result_contains_a_secret(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+    post_id = agent.call("create_post", text="a", profiles=["x"], waitSeconds=0)["data"]["id"]
+    drain(rt)
+    shown = [agent.call("list_profiles"), agent.call("list_posts"), agent.call("get_post", postId=post_id)]
+    text = json.dumps([shown, agent.request("server/discover").json()])
+    for secret in ("access-0", "refresh-0", agent.key, agent.key.rpartition("_")[2]):
+        assert secret not in text

@@ -67,6 +67,8 @@ def _value(option: Option) -> str:
             return "list of the values"
         case OptionType.ARTIFACT:
             return "id of an artifact"
+        case OptionType.POST:
+            return "id of a post"
 
 
 def _default(option: Option) -> str:

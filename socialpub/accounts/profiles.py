@@ -217,9 +217,13 @@ def replace_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, An
 
 def check_options(rt: Runtime, profile: Profile, wanted: Mapping[str, Any]) -> Options:
     """Return these options under their canonical names. Raises InvalidRequest with every wrong key."""
-    options, problems = rt.providers[profile.provider].read_options(wanted)
+    provider = rt.providers[profile.provider]
+    options, problems = provider.read_options(wanted)
     if problems:
         raise _refused(problems)
+    if (reply := option_tables.find_post_option(provider.option_table)) and reply.name in options:
+        message = f"{reply.name} belongs to one post, so a profile cannot store it. Give it with each post."
+        raise _refused([FieldError(("providerOptions", profile.provider, reply.name), message)])
     if option_tables.is_too_large(options):
         raise InvalidRequest.at("providerOptions", profile.provider, message=option_tables.TOO_LARGE)
     return options

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from socialpub.db import states
 from socialpub.db.connection import Row
-from socialpub.db.states import READ_BACK, Phase, Preparing, State, WaitingForReconnect
+from socialpub.db.states import READ_BACK, Phase, Preparing, State, Waiting, WaitingForPost, WaitingForReconnect
 
 
 @dataclass(slots=True)
@@ -64,10 +64,13 @@ class Delivery:
     """The owner's time. None: the post is published at once."""
     first_endpoint: str | None = None
     """The endpoint of the first step, for a delivery without a plan. None: unknown before the claim."""
+    reply_to: str | None = None
+    """The first delivery of the post to which this delivery replies. A retry of that post replaces it."""
 
     COLUMNS: ClassVar[str] = (
         "id, post_id, profile_id, provider, account_id, state, options, due_at, run_at, started_at, owner, plan, step, "
-        "memo, progress, committed_at, content_key, scheduled_at, first_endpoint"
+        "memo, progress, committed_at, content_key, scheduled_at, first_endpoint, "
+        "reply_to"
     )
 
     @classmethod
@@ -81,13 +84,19 @@ class Delivery:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the next run. For a delivery that waits for a reconnection, its previous phase."""
+        """The phase of the next run. For a delivery that waits, its previous phase."""
         phase = self.progress.phase
-        return phase.resumes if isinstance(phase, WaitingForReconnect) else phase
+        return phase.resumes if isinstance(phase, Waiting) else phase
 
     @property
     def waits_for_reconnect(self) -> bool:
         return isinstance(self.progress.phase, WaitingForReconnect)
+
+    @property
+    def waits_for_post(self) -> str | None:
+        """The id of the post that must be published first. None: the delivery does not wait for a post."""
+        phase = self.progress.phase
+        return phase.post_id if isinstance(phase, WaitingForPost) else None
 
     @property
     def step_name(self) -> str:

@@ -199,6 +199,8 @@ class DeliveryRow(TableRow):
     """The scope of holds of the next step."""
     waits_on = TextField(null=True, constraints=_COMPUTED)
     """The endpoint of the next step, after a `+` if that step publishes."""
+    reply_to = TextField(null=True)
+    """The first delivery of the post to which this delivery replies."""
 
     class Meta:
         indexes = _indexes(
@@ -216,6 +218,7 @@ class DeliveryRow(TableRow):
             "INDEX delivery_failed ON delivery (failed_at) WHERE failed_at IS NOT NULL",
             "INDEX delivery_queue ON delivery (profile_id, waits_on, next_scope, turn_at, id, run_at) "
             "WHERE state = 'queued'",
+            "INDEX delivery_replies ON delivery (reply_to) WHERE reply_to IS NOT NULL",
         )
 
 

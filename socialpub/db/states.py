@@ -117,6 +117,7 @@ class PhaseName(StrEnum):
     READING_BACK_INHERITED = "reading_back_inherited"
     PROCESSING_INHERITED = "processing_inherited"
     WAITING_FOR_RECONNECT = "waiting_for_reconnect"
+    WAITING_FOR_POST = "waiting_for_post"
 
 
 class _Absent:
@@ -300,14 +301,28 @@ class ProcessingInherited(Phase):
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingForReconnect(Phase):
-    """The owner must connect the account again. Then the delivery continues in its previous phase."""
+class Waiting(Phase):
+    """The delivery waits, and continues in the phase `resumes`."""
 
-    name = PhaseName.WAITING_FOR_RECONNECT
     resumes: Phase = Preparing()
 
     def as_dict(self) -> dict[str, Any]:
-        return {"phase": self.name.value, "resumes": self.resumes.as_dict()}
+        return {**Phase.as_dict(self), "resumes": self.resumes.as_dict()}
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForReconnect(Waiting):
+    """The owner must connect the account again. Then the delivery continues in its previous phase."""
+
+    name = PhaseName.WAITING_FOR_RECONNECT
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingForPost(Waiting):
+    """The post to which this post replies is not published yet. Then the delivery continues in its previous phase."""
+
+    name = PhaseName.WAITING_FOR_POST
+    post_id: str = ""
 
 
 PHASES: dict[str, type[Phase]] = {
@@ -315,6 +330,7 @@ PHASES: dict[str, type[Phase]] = {
     for phase in (
         Preparing, Committing, Processing, ReadingBack, CommittingAgain, PreparingAgain, Confirming, Closing, Inherited,
         ConfirmingInherited, ReadingBackInherited, ProcessingInherited, WaitingForReconnect,
+        WaitingForPost,
     )
 }  # fmt: skip
 

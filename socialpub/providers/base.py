@@ -181,7 +181,7 @@ class Refused:
     `rest_seconds`: pause this profile for that long (a suspended or restricted account). `verdict`: the network
     reported that this post failed. A refusal from a poll after the commit counts only as a verdict. `content`: the
     network would refuse the same post again. `too_long`: the post may be too long for this account, so the account
-    data is fetched again.
+    data is fetched again. `parent_missing`: the network does not show the post to which this post replies.
     """
 
     message: str
@@ -191,6 +191,7 @@ class Refused:
     verdict: bool = False
     content: bool = False
     too_long: bool = False
+    parent_missing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

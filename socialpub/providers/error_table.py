@@ -153,9 +153,14 @@ class ErrorTable:
 
 
 def as_outcome(error: Rejected) -> Refused:
-    too_long = error.reason is Reason.TOO_LONG
     return Refused(
-        error.message, error.code, error.reauth, error.rest_seconds, content=error.content, too_long=too_long
+        error.message,
+        error.code,
+        error.reauth,
+        error.rest_seconds,
+        content=error.content,
+        too_long=error.reason is Reason.TOO_LONG,
+        parent_missing=error.reason is Reason.PARENT_MISSING,
     )
 
 

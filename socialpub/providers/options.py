@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.core import units
+from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError, end_sentence
 from socialpub.core.validation import did_you_mean, nearest
 from socialpub.providers.preview import utf16_units
@@ -38,6 +39,9 @@ class OptionType(StrEnum):
     """A list of one or more of `Option.values` without repetition."""
     ARTIFACT = "artifact"
     """The id of an artifact. `Content.option_files` has its file."""
+    POST = "post"
+    """The id of a post of this appliance, to which the post replies. The post waits for that post. Then
+    `Option.sent_as` has that post's id at the network."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Option:
 
     `meaning` documents the option and each of its `values`. `hint` ends the message about a wrong value. `of_one_post`:
     the form for a profile's defaults does not offer the option. `closed` says why the network no longer supports the
-    option, which is still accepted, but no form offers it.
+    option, which is still accepted, but no form offers it. `sent_as` is the network's own option for a `POST`. Both
+    together are refused.
     """
 
     name: str
@@ -60,6 +65,7 @@ class Option:
     hint: str | Callable[[], str] = ""
     of_one_post: bool = False
     closed: str = ""
+    sent_as: str = ""
     spellings: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -158,6 +164,23 @@ def list_artifacts(table: Table, given: Mapping[str, Any]) -> list[tuple[str, st
     ]
 
 
+def find_post_option(table: Table) -> Option | None:
+    """Return the option that names the post to which a post replies. None: the network does not have such an option."""
+    return next((option for option in table if option.type is OptionType.POST), None)
+
+
+def spelled(option_name: str, table: Table, given: Mapping[str, Any]) -> str | None:
+    """Return the key of this option as given. None: the option is not given, or is `null`."""
+    return next(
+        (
+            key
+            for key, value in given.items()
+            if value is not None and (option := _find(table, key)) is not None and option.name == option_name
+        ),
+        None,
+    )
+
+
 def _find(table: Table, key: str) -> Option | None:
     return next((option for option in table if key in option.spellings), None)
 
@@ -193,6 +216,9 @@ def _wrong(option: Option, value: Any) -> str | None:
         case OptionType.ARTIFACT:
             named = isinstance(value, str) and bool(value.strip())
             fault = None if named else f"must be the id of an artifact, not {_show(value)}"
+        case OptionType.POST:
+            named = isinstance(value, str) and parse_id(value) is not None
+            fault = None if named else f"must be the id of a post, not {_show(value)}"
         case OptionType.CHOICE:
             fault = None if value in option.values else _not_among(option.values, value)
         case OptionType.CHOICES:

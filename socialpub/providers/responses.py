@@ -73,6 +73,8 @@ class Reason(StrEnum):
     MEDIA_INVALID = "media-invalid"
     NOT_PERMITTED = "not-permitted"
     """The account or its connection may not use the board."""
+    PARENT_MISSING = "parent-missing"
+    """The post to which the post replies is deleted or not visible."""
     SCOPE_MISSING = "scope-missing"
     TOO_LARGE = "too-large"
     TOO_LONG = "too-long"

@@ -1,7 +1,7 @@
 """Data retention (`[retention]`): removes old posts, log entries, attempts, the audit log, and unused media.
 
 It works in short rounds of small writes, so other writes run in between. Old rows stay while they are needed: posts in
-progress, posts with a retry in progress, and network ids while the outcome of an older call is unknown.
+progress, posts with a retry or a reply in progress, and network ids while the outcome of an older call is unknown.
 """
 
 from collections.abc import Callable, Iterator
@@ -109,17 +109,16 @@ def _removal_of_posts(post_ids: list[str], before: str) -> Step:
 
 
 def remove_post(tx: Tx, post_id: str, before: str) -> bool:
-    """Remove a post with its deliveries, unless it, or a retry of it, has changed since `before`."""
+    """Remove a post with its deliveries, unless it, a retry of it, or a reply to it, has changed since `before`."""
     post = post_rows.find(tx, post_id)
     if post is None or not post_rows.is_final(post, before):
         return False
     for delivery in delivery_rows.list_of_post(tx, post_id):
-        for other in delivery_rows.list_retries(tx, delivery):
-            if other.post_id == post_id:
-                continue
-            another = post_rows.find(tx, other.post_id)
+        others = {other.post_id for other in delivery_rows.list_retries(tx, delivery)}
+        for other in others.union(delivery_rows.list_replies(tx, delivery.id)) - {post_id}:
+            another = post_rows.find(tx, other)
             if another is not None and not post_rows.is_final(another, before):
-                return False  # the retry needs this post
+                return False  # the retry or the reply needs this post
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
     artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)

@@ -182,6 +182,65 @@ def list_retries(store: Reader, delivery: Row) -> list[Row]:
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
 
+def newest_try(store: Reader, first: str) -> Row | None:
+    """Return the published try of this first delivery, else its newest try.
+
+    The row has post_id, state, published_at and provider_post_id.
+    """
+    return store.one(
+        """SELECT post_id, state, published_at, provider_post_id FROM delivery WHERE id = :first OR retry_of = :first
+            ORDER BY state = 'published' DESC, id DESC LIMIT 1""",
+        {"first": first},
+    )
+
+
+def find_first(store: Reader, post_id: str, profile_id: str) -> str | None:
+    """Return the first delivery of this post, or of the post that it retries, to this profile."""
+    sql = "SELECT ifnull(retry_of, id) FROM delivery WHERE post_id = ? AND profile_id = ?"
+    first: str | None = store.value(sql, (post_id, profile_id))
+    return first
+
+
+def find_first_of_account(store: Reader, post_id: str, provider: str, account_id: str) -> str | None:
+    """Do the same for an account, which may have another profile now."""
+    sql = "SELECT ifnull(retry_of, id) FROM delivery WHERE post_id = ? AND provider = ? AND account_id = ?"
+    first: str | None = store.value(sql, (post_id, provider, account_id))
+    return first
+
+
+def list_replies(store: Reader, delivery_id: str, limit: int = -1) -> list[str]:
+    """Return the posts that reply to this delivery or to another try of it, oldest first."""
+    rows = store.all(
+        """SELECT post_id FROM delivery WHERE reply_to = (SELECT ifnull(retry_of, id) FROM delivery WHERE id = ?)
+            ORDER BY id LIMIT ?""",
+        (delivery_id, limit),
+    )
+    return [row[0] for row in rows]
+
+
+def replies_to_itself(store: Reader, reply_to: str, first: str) -> bool:
+    """Return whether a try of `first` that replies to `reply_to` would wait for itself. Both are first deliveries."""
+    row = store.one(
+        """WITH RECURSIVE above (id) AS (
+                SELECT :reply_to UNION SELECT d.reply_to FROM above JOIN delivery d
+                    ON (d.id = above.id OR d.retry_of = above.id) WHERE d.reply_to IS NOT NULL AND state <> 'published')
+            SELECT 1 FROM above WHERE id = :first""",
+        {"reply_to": reply_to, "first": first},
+    )
+    return row is not None
+
+
+def wake_replies(tx: Tx, delivery_id: str) -> str | None:
+    """Make the deliveries due that wait for this delivery or for another try of it. Return one of them."""
+    waiting = """FROM delivery WHERE state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_post'
+        AND reply_to = (SELECT ifnull(retry_of, id) FROM delivery WHERE id = :id)"""
+    params = {"id": delivery_id, "now": tx.stamp}
+    reply: str | None = tx.value(f"SELECT id {waiting} LIMIT 1", params)
+    if reply is not None:
+        tx.execute(f"UPDATE delivery SET run_at = min(run_at, :now) WHERE id IN (SELECT id {waiting})", params)
+    return reply
+
+
 def delete_of_post(tx: Tx, post_id: str) -> None:
     tx.execute("DELETE FROM delivery WHERE post_id = ?", (post_id,))
 

@@ -11,7 +11,7 @@ from socialpub.core.errors import FieldError
 from socialpub.providers.base import Account, Content, MediaFile, codec_name
 from socialpub.providers.x import limits
 from socialpub.providers.x.limits import needs_chunks
-from socialpub.providers.x.options import TABLE
+from socialpub.providers.x.options import TABLE, reply_target
 from socialpub.providers.x.text import Weighed, weigh
 
 BODY = ("post", "body")
@@ -44,7 +44,7 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
 def _mention_notes(content: Content, options: Mapping[str, Any], account: Account) -> Iterator[str]:
     own = (account.username or "").casefold()
     named = {name.casefold(): name for name in weigh(content.text).mentions if name.casefold() != own}
-    if len(named) <= (1 if options.get("inReplyToPostId") else 0):
+    if len(named) <= (1 if reply_target(options) else 0):
         return
     names = [f"@{name}" for name in named.values()]
     more = f" and {len(names) - limits.NAMES_SHOWN} more" if len(names) > limits.NAMES_SHOWN else ""

@@ -120,9 +120,10 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(f"Shorten the video, or post it from an account with X Premium. {FETCHED_AGAIN}", {400, 403},
              wordings=("post a video longer than",), reason=Reason.TOO_LONG),
     ErrorRow("An app may reply only to the account's own posts and to posts that mention or quote the account. "
-             "Remove inReplyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
-             ("you can only reply to or quote posts", "reply to this conversation is not allowed",
-              "deleted or not visible")),
+             "Remove inReplyToPostId, replyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
+             ("you can only reply to or quote posts", "reply to this conversation is not allowed")),
+    ErrorRow("The post to reply to was deleted, or this account cannot see it. Choose another post.", {400, 403},
+             wordings=("deleted or not visible",), reason=Reason.PARENT_MISSING),
     ErrorRow("X blocks a link in the text. Remove the link.", {400, 403}, wordings=("contains an invalid url",)),
     ErrorRow("Check the text length, the media and the options. At console.x.com, check that the app may write.", {403},
              wordings=("not permitted to perform this action",), reason=Reason.TOO_LONG),

@@ -39,6 +39,14 @@ TABLE: options.Table = (
         of_one_post=True,
     ),
     Option(
+        "replyToPostId",
+        OptionType.POST,
+        "The id of one of your posts in socialpub with a delivery to the same profile. This post waits until that post "
+        "is published. It is then sent as a reply to that post. Do not combine this option with `inReplyToPostId`.",
+        of_one_post=True,
+        sent_as="inReplyToPostId",
+    ),
+    Option(
         "quotePostId",
         OptionType.DIGITS,
         f"The id of the post to quote. Do not combine this option with media. {POST_ID} {QUOTING}.",
@@ -64,6 +72,15 @@ TABLE: options.Table = (
         closed=COMMUNITIES,
     ),
 )
+
+
+ANY_POST = "any post"
+"""The parent of a reply whose parent is unknown here, for a read-back."""
+
+
+def reply_target(chosen: Mapping[str, Any]) -> str | None:
+    """Return the id on X of the post to which a post replies, or `ANY_POST`. None: the post is not a reply."""
+    return chosen.get("inReplyToPostId") or (ANY_POST if chosen.get("replyToPostId") else None)
 
 
 def body_fields(chosen: Mapping[str, Any]) -> dict[str, Any]:

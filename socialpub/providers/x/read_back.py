@@ -18,6 +18,7 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, as_object, obj
 from socialpub.providers.x import limits
 from socialpub.providers.x.client import REQUEST_ID, call, classify, permalink
 from socialpub.providers.x.limits import needs_chunks
+from socialpub.providers.x.options import ANY_POST, reply_target
 from socialpub.providers.x.text import weigh
 
 SHORT_LINK = re.compile(r"https?://t\.co/[A-Za-z0-9]++")
@@ -234,7 +235,7 @@ class _Timeline:
 
     def _ask(self, dialect: Dialect, token: str) -> HttpResponse:
         chosen = self.job.options
-        refers = bool(chosen.get("inReplyToPostId") or chosen.get("quotePostId"))
+        refers = bool(reply_target(chosen) or chosen.get("quotePostId"))
         params = {
             "max_results": str(PAGE_SIZE),
             "start_time": _timestamp(self.since),
@@ -286,6 +287,7 @@ class SentPost:
     kinds: tuple[str, ...]
     """The kinds of its media, in order."""
     replies_to: str | None
+    """The id of its parent, or `ANY_POST`."""
     quotes: str | None
 
     @classmethod
@@ -293,7 +295,7 @@ class SentPost:
         kinds = tuple(
             "video" if media.kind == "video" else "GIF" if needs_chunks(media) else "image" for media in content.media
         )
-        replies_to, quotes = chosen.get("inReplyToPostId"), chosen.get("quotePostId")
+        replies_to, quotes = reply_target(chosen), chosen.get("quotePostId")
         return cls(account.id, SentText.prepare(content.text), kinds, replies_to, quotes)
 
     def could_be(self, post: Any) -> bool:
@@ -309,7 +311,7 @@ class SentPost:
         if self.quotes and references.get("quoted", self.quotes) != self.quotes:
             return False
         if "replied_to" in references:
-            return references["replied_to"] == self.replies_to
+            return self.replies_to in (ANY_POST, references["replied_to"])
         is_reply = _is_reply(post, references)
         return is_reply is None or is_reply == bool(self.replies_to)
 
@@ -340,7 +342,8 @@ class SentPost:
             may_append=bool(self.kinds or self.quotes),
             cut=whole is post,
         )
-        same_parent = bool(self.replies_to) and dict(_references(post)).get("replied_to") == self.replies_to
+        parent = dict(_references(post)).get("replied_to")
+        same_parent = parent is not None and self.replies_to in (ANY_POST, parent)
         return self.text.is_shown_by(shown, names_in_front=same_parent)
 
     def _is_appended(self, link: dict[str, Any]) -> bool:

@@ -45,7 +45,7 @@ from socialpub.providers.responses import (
     Throttled,
     plausible_wait,
 )
-from socialpub.publishing.delivery import claim, read_back, settle, waiting
+from socialpub.publishing.delivery import claim, read_back, replies, settle, waiting
 from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
 from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.settle import Limited, NeedsReauth, Result, Retry, Undecidable
@@ -323,7 +323,9 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
 
     return Job(
         content=post_content.load_content(rt, rt.reader, delivery.post_id),
-        options=rt.providers[delivery.provider].read_options(delivery.options)[0],
+        options=replies.fill_in_parent(
+            rt.reader, delivery, rt.providers[delivery.provider].read_options(delivery.options)[0]
+        ),
         account=post_content.to_account(profile),
         memo=dict(delivery.memo),
         token=token,

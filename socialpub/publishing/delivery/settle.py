@@ -34,7 +34,7 @@ from socialpub.providers.base import (
     Wait,
 )
 from socialpub.providers.responses import MAX_WAIT_SECONDS, plausible_wait
-from socialpub.publishing.delivery import read_back, transitions, waiting
+from socialpub.publishing.delivery import read_back, replies, transitions, waiting
 from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.runtime import Runtime
@@ -93,6 +93,7 @@ def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace)
         return None
     if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # another process claimed the row; only a published post still counts
+    result = replies.wait_until_visible(rt, tx, ran, result)
     settlement = Settlement(rt, tx, _as_stored(ran, row), trace)
     waiting.record_long_step(tx, ran, row.run_at)
     if ran.commits_next and isinstance(result, Done | Published | Unknown):
@@ -325,6 +326,7 @@ class Settlement:
         counters.count_sending_delay(tx, delivery)
         log_entries.record(tx, delivery.id, "published")
         post_rows.settle_if_resolved(tx, delivery.post_id)
+        replies.wake(self.rt, tx, delivery.id)
 
     def _refuse(self, refused: Refused) -> None:
         tx, delivery, phase, message = self.tx, self.delivery, self.delivery.phase, refused.message
@@ -404,6 +406,7 @@ class Settlement:
         log_entries.record(tx, delivery.id, "failed")
         post_rows.begin(tx, delivery.post_id)
         post_rows.settle_if_resolved(tx, delivery.post_id)
+        replies.wake(self.rt, tx, delivery.id)
 
     def fail_unconfirmed(
         self, hint: str, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN, code: str | None = None

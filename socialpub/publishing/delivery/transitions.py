@@ -5,12 +5,12 @@
 """
 
 import sys
-from dataclasses import fields
+from dataclasses import fields, replace
 from enum import Enum
 from typing import Any
 
 from socialpub.db.delivery import Delivery
-from socialpub.db.states import PHASES, PhaseName, Preparing, PreparingAgain, State, WaitingForReconnect
+from socialpub.db.states import PHASES, PhaseName, Preparing, PreparingAgain, State, Waiting
 
 
 class PhaseEvent(Enum):
@@ -29,6 +29,8 @@ class PhaseEvent(Enum):
     STARTED_OVER = "The owner confirms that the original installation published nothing. The plan starts again."
     NEEDS_RECONNECT = "The network refuses the account's tokens."
     RECONNECTED = "The account is connected again."
+    NEEDS_POST = "The post to which this post replies is not published yet."
+    POST_ENDED = "The post to which this post replies has an outcome."
     PUBLISHED = "The post is public."
     FAILED = "The post was not published and will not be published."
     UNCONFIRMED = "The post may be public, but the network cannot confirm the publication."
@@ -62,6 +64,8 @@ ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], 
     (PhaseEvent.STARTED_OVER, (P.COMMITTING,), P.PREPARING),
     (PhaseEvent.NEEDS_RECONNECT, (P.PREPARING, *_SENT), P.WAITING_FOR_RECONNECT),
     (PhaseEvent.RECONNECTED, (P.WAITING_FOR_RECONNECT,), None),
+    (PhaseEvent.NEEDS_POST, (P.PREPARING, P.COMMITTING, P.INHERITED, P.READING_BACK_INHERITED), P.WAITING_FOR_POST),
+    (PhaseEvent.POST_ENDED, (P.WAITING_FOR_POST,), None),
     (PhaseEvent.PUBLISHED, tuple(one for one in _SENT if one not in (P.PREPARING_AGAIN, P.INHERITED)), State.PUBLISHED),
     (PhaseEvent.FAILED, (P.PREPARING, P.COMMITTING, P.COMMITTING_AGAIN, P.PREPARING_AGAIN, P.CLOSING), State.FAILED),
     (PhaseEvent.FAILED, (P.READING_BACK_INHERITED, *_PROCESSED), State.FAILED),
@@ -71,6 +75,8 @@ ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], 
 
 None: the phase before the wait.
 """
+
+_ENDS_OF_WAITS = (PhaseEvent.RECONNECTED, PhaseEvent.POST_ENDED)
 
 TABLE = {(phase, event): target for event, phases, target in ROWS for phase in phases}
 _OF_ONE_ROUND = frozenset({"readbacks", "read_back_seconds"})
@@ -83,24 +89,24 @@ class UnknownTransition(Exception):
 def move(delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
     """Change the phase as the table says. `values` are fields of the new phase; fields that both have are kept.
 
-    A delivery that waits for a reconnection keeps waiting. Only the phase after the wait changes.
+    A delivery that waits keeps waiting. Only the phase after the wait changes.
     """
     progress = delivery.progress
-    reconnected = event is PhaseEvent.RECONNECTED
-    target = find(progress.phase.name if reconnected else delivery.phase.name, event)
+    target = find(progress.phase.name if event in _ENDS_OF_WAITS else delivery.phase.name, event)
     if target is None:
         progress.phase = delivery.phase
         return
     if isinstance(target, State):
         return
-    if target is PhaseName.WAITING_FOR_RECONNECT:
-        progress.phase = WaitingForReconnect(delivery.phase)
+    phase = PHASES[target]
+    if issubclass(phase, Waiting):
+        progress.phase = phase(delivery.phase, **values)
         return
-    kept = {field.name: getattr(delivery.phase, field.name, None) for field in fields(PHASES[target])}
+    kept = {field.name: getattr(delivery.phase, field.name, None) for field in fields(phase)}
     kept = {name: value for name, value in kept.items() if value is not None and name not in _OF_ONE_ROUND}
-    entered = PHASES[target](**{**kept, **values})
-    waits = isinstance(progress.phase, WaitingForReconnect)
-    progress.phase = WaitingForReconnect(entered) if waits else entered
+    entered = phase(**{**kept, **values})
+    wait = progress.phase
+    progress.phase = replace(wait, resumes=entered) if isinstance(wait, Waiting) else entered
 
 
 def enter_step(delivery: Delivery) -> None:

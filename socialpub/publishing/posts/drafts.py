@@ -23,6 +23,7 @@ from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.delivery import waiting
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
+from socialpub.publishing.posts import reply_targets
 from socialpub.publishing.posts.content import check_content, load_file, option_files, to_account
 from socialpub.runtime import Runtime
 
@@ -70,10 +71,17 @@ class Target:
     options: Mapping[str, Any]
     retry_of: str | None = None
     """The first delivery of the same post to this account."""
+    reply_to: str | None = None
+    """The first delivery of the post to which this post replies."""
 
 
-def check_targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime) -> list[Target]:
-    """Return the targets of a draft. Raises InvalidRequest for unknown ids, unusable media and past times."""
+def check_targets(
+    rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime, instead_of: str | None = None
+) -> list[Target]:
+    """Return the targets of a draft. Raises InvalidRequest for unknown ids, unusable media and past times.
+
+    `instead_of`: the post that the draft changes or retries.
+    """
     errors: list[FieldError] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
         message = "must be in the future; leave the time out to publish now"
@@ -88,7 +96,10 @@ def check_targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now:
             message = "is disconnected; connect the account again and use its new id"
             errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_DISCONNECTED))
         else:
-            targets.append(Target(profile, options_for(rt, profile, draft.options)))
+            options = options_for(rt, profile, draft.options)
+            reply_to, wrong = reply_targets.find(store, caller, profile, options, instead_of)
+            targets.append(Target(profile, options, reply_to=reply_to))
+            errors += wrong
     selected = {target.profile.provider for target in targets}
     if len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, selected)
@@ -96,8 +107,13 @@ def check_targets(rt: Runtime, store: Reader, draft: Draft, caller: Caller, now:
     errors += check_option_media(store, draft.options)
     errors += check_option_sizes((target.profile.provider, target.options) for target in targets)
     if errors:
-        raise InvalidRequest.from_errors(errors)
+        raise InvalidRequest.from_errors(first_by_path(errors))
     return targets
+
+
+def first_by_path(errors: Iterable[FieldError]) -> list[FieldError]:
+    """Return the first error at each path: several profiles of one network share their options."""
+    return list({error.path: error for error in reversed(list(errors))}.values())[::-1]
 
 
 def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> list[FieldError]:
@@ -137,8 +153,10 @@ def _unusable(store: Reader, path: Path, artifact_id: str) -> list[FieldError]:
     return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
 
 
-def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
+def check_change(rt: Runtime, tx: Tx, post: Row, change: Change, caller: Caller) -> dict[str, str | None]:
+    """Return the new `reply_to` of each delivery whose options change. Raises InvalidRequest."""
     errors: list[FieldError] = []
+    reply_to: dict[str, str | None] = {}
     if change.scheduled_at is not None and change.scheduled_at <= tx.now:
         message = "must be in the future; null publishes immediately"
         errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
@@ -149,16 +167,19 @@ def check_change(rt: Runtime, tx: Tx, post: Row, change: Change) -> None:
             errors.append(FieldError(("media",), "can be empty only if the post has a body"))
     if "options" in change.given:
         given = change.options if change.single_options is None else change.single_options
-        applied = [
-            (profile.provider, options_after(rt, profile, json.loads(row.options), change))
-            for row in delivery_rows.list_of_post(tx, post.id)
-            if (profile := profile_rows.find(tx, row.profile_id)) is not None
-        ]
+        applied = []
+        for row in delivery_rows.list_of_post(tx, post.id):
+            if (profile := profile_rows.find(tx, row.profile_id)) is not None:
+                options = options_after(rt, profile, json.loads(row.options), change)
+                applied.append((profile.provider, options))
+                reply_to[row.id], wrong = reply_targets.find(tx, caller, profile, options, post.id)
+                errors += wrong
         errors += _foreign_options(given, {provider for provider, _ in applied})
         errors += check_option_sizes(applied)
         errors += check_option_media(tx, given)
     if errors:
-        raise InvalidRequest.from_errors(errors)
+        raise InvalidRequest.from_errors(first_by_path(errors))
+    return reply_to
 
 
 def options_after(rt: Runtime, profile: Profile, present: Mapping[str, Any], change: Change) -> dict[str, Any]:
@@ -202,7 +223,7 @@ def check_draft(
     `editing` is the post that the draft would change. Raises InvalidRequest as `create` does.
     """
     checked = []
-    selected = check_targets(rt, reader, draft, caller, rt.now())
+    selected = check_targets(rt, reader, draft, caller, rt.now(), editing)
     given = [(target.profile.provider, target.options) for target in selected]
     content = draft_content(rt, reader, draft, given)
     for target in selected:

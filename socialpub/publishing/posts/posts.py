@@ -25,7 +25,7 @@ from socialpub.db.tables import (
 )
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
-from socialpub.publishing.delivery import read_back, waiting
+from socialpub.publishing.delivery import read_back, replies, reply_waits, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media import uploads
@@ -87,9 +87,11 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target]) -> str:
             content_key=content_key,
             first_endpoint=waiting.first_endpoint(rt, profile.provider, content, target.options),
             retry_of=target.retry_of,
+            reply_to=target.reply_to,
         )
         log_entries.record(tx, delivery_id, "pending")
-        if not at:
+        waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
+        if not at and not waits:
             tx.after_commit(rt.wakeup.notify, delivery_id)
     return post_id
 
@@ -100,7 +102,7 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target]) -> str:
 def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> None:
     """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict."""
     post = find_visible(tx, post_id, caller)
-    drafts.check_change(rt, tx, post, change)
+    reply_to = drafts.check_change(rt, tx, post, change, caller)
     check_changeable(post.status, post.scheduled_at, tx.stamp)
     body = change.body if "body" in change.given else post.body
     used_before = _named_artifacts(tx, post_id)
@@ -130,8 +132,10 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
             step=0,
             content_key=content_key,
             first_endpoint=waiting.first_endpoint(rt, delivery.provider, content, options),
+            reply_to=reply_to.get(delivery.id, delivery.reply_to),
         )
-        if scheduled_at is None:
+        waits = reply_waits.update(rt, tx, delivery.id)
+        if scheduled_at is None and not waits:
             tx.after_commit(rt.wakeup.notify, delivery.id)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
@@ -151,7 +155,7 @@ def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     """Cancel a scheduled post that has not started. Raises NotFound, Conflict."""
     post = find_visible(tx, post_id, caller)
     check_cancelable(tx, post_id, tx.stamp)
-    _cancel(tx, post_id)
+    _cancel(rt, tx, post_id)
     record(tx, AuditAction.POST_CANCELED, post_id, post.body)
 
 
@@ -177,7 +181,7 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
     """
     post = _find(tx, post_id)
     if post.status == PostStatus.SCHEDULED and not _may_be_published(tx, post, tx.stamp):
-        _cancel(tx, post_id)
+        _cancel(rt, tx, post_id)
     else:
         _stop_deliveries(rt, tx, post_id)
     if post.status in (PostStatus.SCHEDULED, PostStatus.PENDING):
@@ -267,10 +271,11 @@ def _store_earlier_content(tx: Tx, post: Row) -> None:
         read_back.require_first(tx, delivery, since, [content])
 
 
-def _cancel(tx: Tx, post_id: str) -> None:
+def _cancel(rt: Runtime, tx: Tx, post_id: str) -> None:
     for row in delivery_rows.list_of_post(tx, post_id):
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         log_entries.record(tx, row.id, "canceled")
+        replies.wake(rt, tx, row.id)
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
     post_rows.set_status(tx, post_id, PostStatus.CANCELED)
 

@@ -49,7 +49,7 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
     `posts.create`, including for an account that a later retry has or may have reached.
     """
     post = posts.find_visible(tx, post_id, caller)
-    targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
+    targets = drafts.check_targets(rt, tx, draft, caller, tx.now, post_id)
     found = load_outlook(tx, post_id)
     errors, tries = [], list[Target]()
     for index, target in enumerate(targets):
@@ -154,12 +154,12 @@ def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list
         if profile is None or profile.status is ProfileStatus.DISCONNECTED:
             gone.append(f"{delivery.provider} “{delivery['profile_name']}”")
         else:
-            targets.append(Target(profile, options, delivery.retry_of or delivery.id))
+            targets.append(Target(profile, options, delivery.retry_of or delivery.id, delivery.reply_to))
         errors += drafts.check_option_media(tx, {delivery.provider: options})
     errors += drafts.check_option_sizes((target.profile.provider, target.options) for target in targets)
     if gone:
         what = f"can no longer be reached: {', '.join(gone)} was disconnected; create a post for its new profile"
         errors.insert(0, FieldError(("profiles",), what))
     if errors:
-        raise InvalidRequest.from_errors(list({error.path: error for error in reversed(errors)}.values())[::-1])
+        raise InvalidRequest.from_errors(drafts.first_by_path(errors))
     return targets

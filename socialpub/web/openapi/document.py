@@ -80,7 +80,7 @@ def _value(option: Option) -> dict[str, Any]:
         case OptionType.CHOICES:
             items = {"type": "string", "enum": list(option.values)}
             return {"type": "array", "items": items, "minItems": 1, "uniqueItems": True}
-        case OptionType.ARTIFACT:
+        case OptionType.ARTIFACT | OptionType.POST:
             return {"type": "string", "format": "uuid"}
 
 

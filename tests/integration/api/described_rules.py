@@ -18,6 +18,7 @@ REASONS = (
     "has no item with fileField",
     "is the only text field",
     "the limit for images is",
+    "has no delivery to the profile", "cannot be combined with", "makes the post wait for itself",
     "not a decimal number",  # JSON Schema accepts 5.0 as an integer
 )  # fmt: skip
 """Why the appliance may refuse a request that matches its schema."""

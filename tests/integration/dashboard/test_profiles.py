@@ -350,7 +350,7 @@ def test_defaults_offer_no_options_of_a_single_post(rt: Runtime, world: World, o
     x, tiktok, pins = connect_x(rt, world), connect_tiktok(rt, world), connect_pinterest(rt, world)
     labels = {one.text for one in owner.open(f"/profiles/{x}").root.all("label")}
     assert "Who may reply" in labels
-    assert not labels & {"In reply to (post id)", "Quote (post id)"}
+    assert not labels & {"In reply to (post id on X)", "Reply to your post (id in socialpub)", "Quote (post id)"}
     labels = {one.text for one in owner.open(f"/profiles/{tiktok}").root.all("label")}
     assert "Comments" in labels
     assert not labels & {"Title", "Cover frame (milliseconds)", "Cover photo (first is 0)"}

@@ -22,7 +22,8 @@ OPTION_LABELS = {
     "replySettings": "Who may reply",
     "madeWithAi": "Made with AI",
     "paidPartnership": "Paid partnership",
-    "inReplyToPostId": "In reply to (post id)",
+    "inReplyToPostId": "In reply to (post id on X)",
+    "replyToPostId": "Reply to your post (id in socialpub)",
     "quotePostId": "Quote (post id)",
     "communityId": "Community (id)",
     "shareWithFollowers": "Share with followers",
@@ -73,6 +74,7 @@ DENIALS = frozenset({"disableComment", "disableDuet", "disableStitch"})
 HINTS = {
     "boardId": "The board's id, a number. Reload this page to choose the board from a list.",
     "replySettings": "",
+    "replyToPostId": "The id is on the page of that post. This post waits until that post is published.",
     "mode": "A post that is sent to the TikTok app waits in its inbox as a draft. You finish it there.",
     "privacyLevel": "Without a default, choose it for each post.",
     "disableComment": "",

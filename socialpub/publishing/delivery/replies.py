@@ -1,0 +1,90 @@
+"""Replies to our own posts (contract 10.7): a reply waits for the post to which it replies, its parent.
+
+A retry of the parent replaces the parent. `delivery.reply_to` therefore has the id of the first delivery, and the
+published retry counts, else the newest retry. The outcome of a parent only makes its direct replies due. Each reply
+ends or starts in its own claim, so a long thread never settles in one transaction.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from socialpub.db import clock_jumps
+from socialpub.db.connection import Reader, Tx
+from socialpub.db.delivery import Delivery
+from socialpub.db.states import State
+from socialpub.db.tables import delivery_rows
+from socialpub.providers import options as option_tables
+from socialpub.providers.base import Outcome, Refused, Wait
+from socialpub.providers.registry import OPTIONS
+from socialpub.runtime import Runtime
+
+VISIBLE_SECONDS = 120.0
+"""A network may refuse replies to a younger post, because not all of its servers know the post yet."""
+ASK_AGAIN_SECONDS = 10.0
+
+CREATE_AGAIN = "Create this post again without the reply, or as a reply to another post."
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """The delivery to which a delivery replies now."""
+
+    post_id: str
+    state: State
+    published_at: str | None
+    provider_post_id: str | None
+
+    @property
+    def is_published(self) -> bool:
+        return self.state is State.PUBLISHED and self.provider_post_id is not None
+
+    @property
+    def end(self) -> str:
+        """The reason why a reply to this parent is not sent, and the remedy."""
+        first = f"Not sent: this post replies to the post {self.post_id}"
+        match self.state:
+            case State.CANCELED:
+                return f"{first}, which was canceled. {CREATE_AGAIN}"
+            case State.UNCONFIRMED:
+                return f"{first}, whose outcome is unknown. Look at the account. Then retry that post and this post."
+            case State.PUBLISHED:
+                return f"{first}, whose id at the network is unknown. {CREATE_AGAIN}"
+            case _:
+                return f"{first}, which failed. Retry that post first, then retry this post."
+
+
+REMOVED = f"Not sent: the post to which this post replies was removed. {CREATE_AGAIN}"
+
+
+def find_parent(store: Reader, delivery: Delivery) -> Parent | None:
+    """Return the parent of a reply. None: its rows were removed, or the delivery is not a reply."""
+    row = None if delivery.reply_to is None else delivery_rows.newest_try(store, delivery.reply_to)
+    return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
+
+
+def wake(rt: Runtime, tx: Tx, delivery_id: str) -> None:
+    """Make the replies due that wait for this delivery. Call it in the transaction that ends the delivery."""
+    reply = delivery_rows.wake_replies(tx, delivery_id)
+    if reply is not None:
+        tx.after_commit(rt.wakeup.notify, reply)
+
+
+def fill_in_parent(store: Reader, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with the id of the published parent at the network, under the network's own option."""
+    option = option_tables.find_post_option(OPTIONS.get(delivery.provider, ()))
+    if option is None or option.name not in options:
+        return dict(options)
+    parent = find_parent(store, delivery)
+    return {**options, option.sent_as: parent.provider_post_id} if parent and parent.is_published else dict(options)
+
+
+def wait_until_visible(rt: Runtime, tx: Tx, delivery: Delivery, result: Outcome | Any) -> Outcome | Any:
+    """Return a wait instead of the refusal of a reply whose parent the network may not show yet (contract 10.7.3)."""
+    if not (isinstance(result, Refused) and result.parent_missing):
+        return result
+    parent = find_parent(tx, delivery)
+    if parent is None or parent.published_at is None:
+        return result
+    age = clock_jumps.age_seconds(tx, rt.now(), parent.published_at)
+    return result if age > VISIBLE_SECONDS else Wait(ASK_AGAIN_SECONDS, result.message)

@@ -25,6 +25,7 @@ from socialpub.runtime import Runtime
 SCOPES = ("read", "write")
 ID_LETTERS = 12
 MAX_NAME_LENGTH = 100
+MAX_POSTS_PER_DAY = 10_000
 
 
 class KeyRefused(OperatorError):
@@ -37,13 +38,21 @@ class KeyRefused(OperatorError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The key behind a request. `providers` and `profiles` are its limits; None means no limit; both must hold."""
+    """The key behind a request. `providers` and `profiles` limit its scope; None means no limit; both must hold."""
 
     key_id: str
     scope: str
     providers: frozenset[str] | None = None
     profiles: frozenset[str] | None = None
     name: str = ""
+    posts_per_day: int | None = None
+    approval: bool = False
+    """Whether the owner must approve each post of the key (contract 10.3)."""
+
+    @property
+    def restricted(self) -> bool:
+        """Whether a limit for agents applies to the key, so that it cannot disconnect a profile."""
+        return self.posts_per_day is not None or self.approval
 
     @property
     def limited(self) -> bool:
@@ -76,11 +85,14 @@ def create(
     profiles: Sequence[str] | None = None,
     expires_at: datetime | None = None,
     key_id: str | None = None,
+    posts_per_day: int | None = None,
+    approval: bool = False,
 ) -> str:
     """Create a key and return its only readable copy.
 
-    `providers` and `profiles` limit the key; None or empty means no limit. With a `key_id` of `new_id`, a repeated call
-    raises Conflict and creates no second key. Raises KeyRefused.
+    `providers` and `profiles` limit the key; None or empty means no limit. `posts_per_day` and `approval` limit its
+    posts (contract 10.3). With a `key_id` of `new_id`, a repeated call raises Conflict and creates no second key.
+    Raises KeyRefused.
     """
     name = name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
@@ -94,6 +106,18 @@ def create(
     foreign = [provider for provider in providers or () if provider not in rt.providers and provider not in PROVIDERS]
     if foreign:
         raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
+    if posts_per_day is not None and not 1 <= posts_per_day <= MAX_POSTS_PER_DAY:
+        raise KeyRefused(
+            "posts_per_day",
+            f"A key may publish 1 to {MAX_POSTS_PER_DAY:,} posts a day, not {posts_per_day:,}.",
+            "To create a key that publishes nothing, use a key that may only read.",
+        )
+    if scope == "read" and (approval or posts_per_day is not None):
+        raise KeyRefused(
+            "approval" if approval else "posts_per_day",
+            "A key that may only read publishes nothing.",
+            "Remove the limit of its posts, or let the key write.",
+        )
     if expires_at is not None and expires_at <= tx.now:
         raise KeyRefused("expires_at", "The key would already be expired.", "Give a time in the future.")
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
@@ -112,9 +136,19 @@ def create(
         profiles=_limit([_known_profile(tx, profile) for profile in profiles or ()]),
         created_at=tx.stamp,
         expires_at=None if expires_at is None else stamp(expires_at),
+        posts_per_day=posts_per_day,
+        approval=int(approval),
     )
-    ends = None if expires_at is None else stamp(expires_at)
-    audit_log.record(tx, AuditAction.KEY_CREATED, key_id, name, scope=scope, expires_at=ends)
+    audit_log.record(
+        tx,
+        AuditAction.KEY_CREATED,
+        key_id,
+        name,
+        scope=scope,
+        expires_at=None if expires_at is None else stamp(expires_at),
+        posts_per_day=posts_per_day,
+        approval=approval or None,
+    )
     return f"spk_{key_id}_{secret}"
 
 
@@ -167,9 +201,7 @@ def find_ended(reader: Reader, key_ids: Collection[str], now: datetime) -> set[s
 def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
     if row[5] is not None or (row[4] is not None and row[4] <= stamp(now)):
         return None
-    if row[2] is None and row[3] is None:
-        return Caller(key_id, row[0], name=row[6])
-    return Caller(key_id, row[0], _set(row[2]), _set(row[3]), row[6])
+    return Caller(key_id, row[0], _set(row[2]), _set(row[3]), row[6], row[7], bool(row[8]))
 
 
 def _known_profile(tx: Tx, text: str) -> str:

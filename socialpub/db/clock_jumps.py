@@ -27,6 +27,7 @@ WAITS = {
     "own_wait": ("since", "until"),
     "hold": ("since", "probe_at"),
     "idempotency": ("created_at",),
+    "key_use": ("accepted_at",),
     "profile": ("disconnected_at", "renewed_at", "warned_at"),
     "consent": ("expires_at", "taken_at"),
     "told_cause": ("since", "told_at", "ended_at"),

@@ -433,12 +433,26 @@ class ApiKeyRow(KeyedRow):
     expires_at = TextField(null=True)
     revoked_at = TextField(null=True)
     last_used_at = TextField(null=True)
+    posts_per_day = IntegerField(null=True)
+    approval = Flag(constraints=_ZERO)
 
     def state(self, now: str) -> str:
         """`active`, `revoked` or `expired`."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and self.expires_at <= now else "active"
+
+
+class KeyUseRow(KeyedRow):
+    """A post that a key with a daily limit created. `profiles` is the number of its profiles."""
+
+    key_id = TextField()
+    accepted_at = TextField()
+    post_id = TextField()
+    profiles = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("key_id", "accepted_at", "post_id")
 
 
 class SessionRow(KeyedRow):

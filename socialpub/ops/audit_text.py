@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from socialpub.accounts import key_limits
 from socialpub.core import actor
 from socialpub.db.tables.audit_log import AuditAction, AuditEntry
 from socialpub.providers.registry import LABELS
@@ -47,7 +48,8 @@ def _account(entry: AuditEntry) -> str:
 def _key_created(entry: AuditEntry) -> str:
     scope = "write" if entry.detail.get("scope") == "write" else "read only"
     until = f", valid until {entry.detail['expires_at']}" if "expires_at" in entry.detail else ""
-    return f"Created the API key “{entry.label}” ({scope}{until})"
+    limits = key_limits.list_names(entry.detail.get("posts_per_day"), approval=bool(entry.detail.get("approval")))
+    return f"Created the API key “{entry.label}” ({', '.join([scope, *limits])}{until})"
 
 
 def _options_set(entry: AuditEntry) -> str:

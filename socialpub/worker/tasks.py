@@ -20,7 +20,7 @@ from typing import Any
 from huey import Huey
 from huey.storage import MemoryStorage
 
-from socialpub.accounts import avatars, consents, sign_in, upkeep, usage
+from socialpub.accounts import avatars, consents, key_limits, sign_in, upkeep, usage
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.db.connection import BATCH_ROWS, Tx
@@ -208,6 +208,7 @@ class Background:
             PeriodicTask("unfinished restores", 3600.0, restore.remove_temp_dirs),
             PeriodicTask("dead processes", 3600.0, lambda rt: rt.process.forget_dead()),
             PeriodicTask("idempotency keys", 3600.0, in_steps(idempotency.clean)),
+            PeriodicTask("posts of limited keys", 3600.0, in_steps(key_limits.clean)),
             PeriodicTask("old notifications", 3600.0, lambda rt: rt.write(notify_schedule.clean_messages)),
             PeriodicTask("consents", 3600.0, in_steps(consents.clean)),
             PeriodicTask("sessions", 3600.0, in_steps(sign_in.clean_sessions)),

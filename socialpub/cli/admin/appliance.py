@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import click
 
-from socialpub.accounts import api_keys, hints, sign_in
+from socialpub.accounts import api_keys, hints, key_limits, sign_in
 from socialpub.accounts.hints import Surface
 from socialpub.cli.admin import DURATION, ID
 from socialpub.cli.context import CommandContext, pass_command_context
@@ -224,6 +224,12 @@ def compact(context: CommandContext) -> None:
 @click.option("--provider", "providers", metavar="P", multiple=True, help="Only profiles of this network. Repeatable.")
 @click.option("--profile", "profiles", type=ID, metavar="ID", multiple=True, help="Only this profile. Repeatable.")
 @click.option("--expires-in", type=DURATION, metavar="90d", help="Default: no expiry.")
+@click.option(
+    "--posts-per-day",
+    type=click.IntRange(1, api_keys.MAX_POSTS_PER_DAY),
+    metavar="N",
+    help="At most N posts in 24 hours. Each profile of a post counts.",
+)
 @pass_command_context
 def create_key(
     context: CommandContext,
@@ -232,17 +238,20 @@ def create_key(
     providers: tuple[str, ...],
     profiles: tuple[str, ...],
     expires_in: timedelta | None,
+    posts_per_day: int | None,
 ) -> None:
     """Create an API key and print it. The key is shown only once."""
     with context.open() as rt:
         expires_at = rt.now() + expires_in if expires_in else None
-        key = rt.write(api_keys.create, name, scope, providers, profiles, expires_at)
+        key = rt.write(api_keys.create, name, scope, providers, profiles, expires_at, posts_per_day=posts_per_day)
     print_line(key)
     may = "read and write" if scope == "write" else "only read"
     limits = [*(f"profiles of {provider}" for provider in providers), *(f"profile {id}" for id in profiles)]
     within = f", within {', '.join(limits)}" if limits else ""
     until = f", until {format_time(expires_at.isoformat())}" if expires_at else ""
     print_note(f"This key may {may}{within}{until}. Save the key now: it is not shown again.")
+    if of_posts := key_limits.describe(posts_per_day, approval=False):
+        print_note(of_posts)
 
 
 @click.command()
@@ -261,7 +270,7 @@ def list_keys(context: CommandContext, as_json: bool) -> None:
             key.id,
             key.name,
             key.scope,
-            ", ".join((*(key.providers or ()), *(key.profiles or ()))) or "everything",
+            ", ".join((*(key.providers or ()), *(key.profiles or ()), *_limits(key))) or "everything",
             _state(key, now),
             format_time(key.created_at),
             format_time(key.last_used_at) or "never",
@@ -289,6 +298,10 @@ def _shape(key: ApiKeyRow) -> dict[str, object]:
     shown = {name: value for name, value in key.__data__.items() if value is not None and name != "secret_hash"}
     words = {tuple(name.split("_")): value for name, value in shown.items()}
     return {first + "".join(map(str.title, more)): value for (first, *more), value in words.items()}
+
+
+def _limits(key: ApiKeyRow) -> list[str]:
+    return key_limits.list_names(key.posts_per_day, approval=key.approval)
 
 
 def _state(key: ApiKeyRow, now: str) -> str:

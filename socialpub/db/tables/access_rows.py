@@ -32,9 +32,10 @@ def revocations(reader: Reader) -> dict[str, str | None]:
 
 @prepared("each request")
 def find_key(reader: Reader, key_id: str) -> Row | None:
-    """Return scope, secret_hash, providers and profiles (JSON), expires_at, revoked_at and name."""
+    """Return scope, secret_hash, providers and profiles (JSON), expires_at, revoked_at, name and both limits."""
     return reader.one(
-        "SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at, name FROM api_key WHERE id = ?",
+        """SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at, name, posts_per_day, approval
+            FROM api_key WHERE id = ?""",
         (key_id,),
     )
 
@@ -54,6 +55,24 @@ def valid_keys(reader: Reader, key_ids: Collection[str], now: str) -> set[str]:
 def note_key_uses(tx: Tx, uses: Sequence[tuple[str, str]]) -> None:
     """Store when each key was last used: pairs of a stamp and an id."""
     tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", uses)
+
+
+@prepared("each post of a key with a daily limit")
+def count_key_uses(store: Reader, key_id: str, since: str) -> int:
+    """Return the number of posts of this key after this instant. Each profile counts."""
+    sql = "SELECT ifnull(sum(profiles), 0) FROM key_use WHERE key_id = ? AND accepted_at > ?"
+    return int(store.value(sql, (key_id, since)))
+
+
+@prepared("each post above a daily limit")
+def find_key_use(store: Reader, key_id: str, since: str, count: int) -> str:
+    """Return when this key, after this instant, had created this number of posts. There are at least as many."""
+    at: str = store.value(
+        """SELECT accepted_at FROM (SELECT accepted_at, sum(profiles) OVER (ORDER BY accepted_at, post_id) AS total
+            FROM key_use WHERE key_id = ? AND accepted_at > ?) WHERE total >= ? ORDER BY accepted_at LIMIT 1""",
+        (key_id, since, count),
+    )
+    return at
 
 
 # --- browsers --------------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from socialpub.accounts import key_limits
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units
 from socialpub.core.clock import parse, stamp
@@ -100,6 +101,7 @@ def check_targets(
             reply_to, wrong = reply_targets.find(store, caller, profile, options, instead_of)
             targets.append(Target(profile, options, reply_to=reply_to))
             errors += wrong
+    errors += key_limits.check_profiles(caller, len(draft.profiles))
     selected = {target.profile.provider for target in targets}
     if len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, selected)

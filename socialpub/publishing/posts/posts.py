@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from socialpub.accounts import profiles
+from socialpub.accounts import key_limits, profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import actor, commands
 from socialpub.core.clock import new_id, stamp
@@ -37,18 +37,22 @@ from socialpub.runtime import Runtime
 def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     """Accept a post and the files that arrived with it; return its id.
 
-    Raises InvalidRequest with every failing field, and Unavailable.
+    Raises InvalidRequest with every failing field, RateLimited, and Unavailable.
     """
     uploads.insert_arrived(rt, tx, [item.arriving for item in draft.media if item.arriving])
     targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
-    post_id = accept(rt, tx, draft, targets)
+    post_id = accept(rt, tx, draft, targets, caller)
     record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_or_none(draft.scheduled_at))
     return post_id
 
 
-def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target]) -> str:
-    """Store a checked post and a delivery for each target. Return the post's id."""
+def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller: Caller) -> str:
+    """Store a checked post and a delivery for each target. Return the post's id.
+
+    Raises RateLimited and InvalidRequest above the daily limit of the caller.
+    """
     post_id, body, at = new_id(tx.now), draft.body, _stamp_or_none(draft.scheduled_at)
+    key_limits.record_use(tx, caller, post_id, len(targets))
     status = PostStatus.SCHEDULED if at else PostStatus.PENDING
     audience = audience_rows.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
     outcomes = State.QUEUED.letter * len(targets)

@@ -31,12 +31,12 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     """Accept the post again, now, for each profile whose delivery failed. Return the new post's id.
 
     `include_unknown`: also where the outcome is unknown. Raises NotFound, Conflict when no delivery can be retried,
-    InvalidRequest for a disconnected profile and for removed media.
+    InvalidRequest for a disconnected profile and for removed media, RateLimited.
     """
     post = posts.find_visible(tx, post_id, caller)
     failed = _select_failed(tx, post_id, include_unknown)
     media = tuple(DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.list_media(tx, post_id))
-    new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(tx, failed, media))
+    new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(tx, failed, media), caller)
     _read_back_first(tx, post_id, new_id)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
@@ -66,7 +66,7 @@ def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Calle
     earlier = {
         _account(row): {"body": post.body, "media": media, "options": json.loads(row.options)} for row in found.certain
     }
-    new_id = posts.accept(rt, tx, draft, tries)
+    new_id = posts.accept(rt, tx, draft, tries, caller)
     _read_back_first(tx, post_id, new_id, earlier)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id

@@ -31,7 +31,7 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa
     return ok(shown)
 
 
-@endpoint(scope="write", resource=is_visible)
+@endpoint(scope="write", resource=is_visible, for_restricted=False)
 async def disconnect(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     """Disconnect a profile. After the response, its tokens are used only for their revocation."""
     await rt.write_soon(profiles.disconnect, request.path_params["id"])

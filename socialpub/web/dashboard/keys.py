@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from socialpub.accounts import api_keys
+from socialpub.accounts import api_keys, key_limits
 from socialpub.accounts.api_keys import KeyRefused
 from socialpub.core.errors import Conflict, InvalidRequest, SocialpubError
 from socialpub.db.models import ApiKeyRow
@@ -19,7 +19,7 @@ from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import times
-from socialpub.web.dashboard.browser.forms import Form
+from socialpub.web.dashboard.browser.forms import Form, field_errors
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.http.answer import Answer
 
@@ -38,6 +38,14 @@ class ShownKey:
     networks: tuple[str, ...]
     profiles: tuple[str, ...]
     requests_today: int
+
+    @property
+    def limits(self) -> list[str]:
+        return key_limits.list_names(self.key.posts_per_day, approval=self.key.approval)
+
+    @property
+    def limits_in_words(self) -> str:
+        return key_limits.describe(self.key.posts_per_day, approval=self.key.approval)
 
 
 @page()
@@ -62,11 +70,12 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
             form.texts("profiles"),
             _expiry(visit),
             key_id,
+            _posts_per_day(form),
         )
     except KeyRefused as error:
         return _page(rt, visit, form, key_id, {_FIELDS.get(error.field, error.field): error.sentence})
     except InvalidRequest as error:
-        return _page(rt, visit, form, key_id, {"expires_on" if error.errors[0].path else "form": error.detail})
+        return _page(rt, visit, form, key_id, field_errors(error) or {"form": error.detail})
     except Conflict:
         return _page(rt, visit, Form([("write", "on")]), api_keys.new_id(), {"form": MADE_ALREADY}, http_status=409)
     (shown,) = _describe(rt, [api_keys.get(rt.reader, key_id)])
@@ -128,6 +137,16 @@ def _describe(rt: Runtime, keys: Iterable[ApiKeyRow]) -> list[ShownKey]:
         )
         for key in keys
     ]
+
+
+def _posts_per_day(form: Form) -> int | None:
+    """Return the daily limit. Raises InvalidRequest."""
+    if not form.text("posts_per_day").strip():
+        return None
+    number = form.number("posts_per_day")
+    if number is None:
+        raise InvalidRequest.at("posts_per_day", message="must be a whole number, such as 10, or empty")
+    return number
 
 
 def _expiry(visit: Visit) -> datetime | None:

@@ -89,6 +89,8 @@ class Endpoint:
     """An empty body means an empty object."""
     streams: bool = False
     """The handler reads the body itself."""
+    for_restricted: bool = True
+    """Whether a key with a daily limit or with approval may use the endpoint (contract 10.3)."""
 
     async def __call__(self, request: Request) -> Answer | None:
         rt = request.state.rt
@@ -111,6 +113,8 @@ class Endpoint:
         """Raise Forbidden if the key may not use this endpoint."""
         if self.scope == "write" and caller.scope != "write":
             raise Forbidden("This key may only read. Use a key with the write scope.")
+        if caller.restricted and not self.for_restricted:
+            raise Forbidden("This key has a limit on its posts, so it may not do this. Use a key without such a limit.")
 
     async def _answer(self, rt: Runtime, caller: Caller, request: Request) -> Answer | None:
         is_form = self.body is not None and self._is_form(request)

@@ -231,7 +231,7 @@ OPERATIONS = {
         "Disconnect a profile",
         Success(204, "The profile is disconnected permanently", None, None),
         notes="Repeating the request changes nothing. The request does not need a body. Scheduled posts to the "
-        "profile fail at their scheduled time.",
+        "profile fail at their scheduled time. A key with a limit on its posts gets 403.",
     ),
     "GET /api/v1/publish/logs": Operation(
         "listLogs",

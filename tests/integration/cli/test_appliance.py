@@ -75,6 +75,17 @@ def test_a_revoked_key_is_refused_at_once(terminal: Terminal, rt: Runtime) -> No
     assert "revoked" in terminal("admin", "list-keys").stdout
 
 
+def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal: Terminal, rt: Runtime) -> None:
+    made = terminal("admin", "create-key", "agent", "--posts-per-day", "10")
+    assert "at most 10 posts in 24 hours" in made.stderr
+    caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    assert caller is not None
+    assert caller.posts_per_day == 10
+    assert "10 posts a day" in terminal("admin", "list-keys").stdout
+    assert terminal("admin", "create-key", "a", "--posts-per-day", "0").exit_code == 2
+    assert terminal("admin", "create-key", "a", "--posts-per-day", "5", "--scope", "read").exit_code == 1
+
+
 def test_what_is_no_key_is_reported(terminal: Terminal) -> None:
     unknown = terminal.refusal("admin", "revoke-key", "abc")
     assert unknown.startswith("Error: There is no key abc.")

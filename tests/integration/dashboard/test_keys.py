@@ -105,6 +105,9 @@ def test_a_key_expires_at_the_end_of_a_local_day(owner: Tab, app: App, rt: Runti
         ({"Name": "odd", "Expires": "date", "Last day": "tomorrow"}, "must be a date"),
         ({"Name": "odd", "#networks": ["myspace"]}, "no provider"),
         ({"Name": "odd", "#profiles": ["stranger"]}, "no profile"),
+        ({"Name": "agent", "May write": True, "Posts a day": "many"}, "must be a whole number"),
+        ({"Name": "agent", "May write": True, "Posts a day": "0"}, "may publish 1 to 10,000 posts a day, not 0"),
+        ({"Name": "agent", "Posts a day": "5"}, "may only read publishes nothing"),
     ],
 )
 def test_an_invalid_key_form_shows_the_error_at_the_field(
@@ -115,9 +118,10 @@ def test_an_invalid_key_form_shows_the_error_at_the_field(
     assert reason in page.role("alert")
     assert reason in " ".join(one.text for one in page.root.all("small"))
     assert page.field("Name").attributes["value"] == values["Name"]
-    assert "checked" not in page.field("May write").attributes
+    assert ("checked" in page.field("May write").attributes) == ("May write" in values)
     assert api_keys.list_all(rt.reader) == []
-    owner.press("Create key", {"Name": "right", "Expires": "", "Last day": "", "#networks": [], "#profiles": []})
+    emptied = {"Posts a day": "", "Expires": "", "Last day": "", "#networks": [], "#profiles": []}
+    owner.press("Create key", {"Name": "right", **emptied})
     assert [one.name for one in api_keys.list_all(rt.reader)] == ["right"]
 
 

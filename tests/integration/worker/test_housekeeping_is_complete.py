@@ -42,6 +42,7 @@ TABLES = {
     "event_count": STAYS + "one row for each network, event and outcome",
     "hold": "holds: when nothing waits for the hold",
     "idempotency": "idempotency keys: after a day",
+    "key_use": "posts of limited keys: after a day",
     "log_entry": "retention: retention.log, and with its post",
     "media": "retention: with its post",
     "not_before": "expired cooldowns: within an hour of their end",

@@ -1,0 +1,68 @@
+"""Callers outside of Python: the examples of the manual, run by the program that users run them with."""
+
+import asyncio
+import os
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.accounts import api_keys
+from socialpub.runtime import Runtime
+from socialpub.web.http.app import create_app
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.readme import blocks, topic
+from tests.support.scripted_network import ScriptedNetwork
+from tests.support.served import served
+
+PAGE = topic("callers")
+
+
+def example(section: str, language: str, position: int = 0) -> str:
+    """Return a fenced block of the page about callers."""
+    level = "###" if f"\n### {section}\n" in PAGE.read_text() else "##"
+    return blocks(PAGE, f"{level} {section}", language)[position]
+
+
+@pytest.fixture
+def appliance_options(three_networks: dict[str, ScriptedNetwork]) -> dict[str, Any]:
+    return {"providers": three_networks}
+
+
+@pytest.fixture
+def url(rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """An appliance on a port. Its worker works while a caller waits."""
+    app = create_app(rt)
+    wait = app.state.long_poll.until_final
+
+    async def work_and_wait(*arguments: Any) -> None:
+        await asyncio.to_thread(drain, rt, clock)
+        await wait(*arguments)
+
+    monkeypatch.setattr(app.state.long_poll, "until_final", work_and_wait)
+    with served(app) as url:
+        yield url
+
+
+@pytest.fixture
+def key(rt: Runtime) -> str:
+    return rt.write(api_keys.create, "caller")
+
+
+@pytest.fixture
+def env(url: str, key: str, profile: str, tmp_path: Path) -> dict[str, str]:
+    """The variables that the page asks for."""
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "SOCIALPUB_URL": url,
+        "SOCIALPUB_KEY": key,
+        "PROFILE": profile,
+    }
+
+
+def run(command: Sequence[str], env: Mapping[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)

@@ -1,0 +1,62 @@
+"""The settings of MCP clients lead to the appliance's endpoint, with the key."""
+
+import json
+import re
+import tomllib
+from typing import Any
+
+import httpx2
+
+from tests.integration.callers.conftest import example
+
+BASE_URL = "http://127.0.0.1:8000"
+MCP = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+def settings(client: str) -> dict[str, Any]:
+    """Return the entry of socialpub in a client's settings."""
+    if client == "Codex":
+        return dict(tomllib.loads(example("Codex", "toml"))["mcp_servers"]["socialpub"])
+    read = json.loads(example(client, "json"))
+    return dict(read.get("mcpServers", read.get("servers"))["socialpub"])
+
+
+def request(client: str, key: str) -> tuple[str, dict[str, str]]:
+    """Return the URL and the headers that the client sends with these settings."""
+    entry = settings(client)
+    if client == "Codex":
+        assert entry["bearer_token_env_var"] == "SOCIALPUB_KEY"
+        return entry["url"], {"Authorization": f"Bearer {key}"}
+    if client == "Claude Desktop":
+        *_, url, option, header = entry["args"]
+        assert (option, entry["command"]) == ("--header", "npx")
+        name, _, value = header.partition(":")
+        return url, {name: value.replace("${AUTHORIZATION}", entry["env"]["AUTHORIZATION"]).replace("KEY", key)}
+    variable = {
+        "Claude Code": "SOCIALPUB_KEY",
+        "Cursor": "env:SOCIALPUB_KEY",
+        "Visual Studio Code": "input:socialpub-key",
+    }
+    headers = {name: value.replace(f"${{{variable[client]}}}", key) for name, value in entry["headers"].items()}
+    return entry["url"], headers
+
+
+def test_the_settings_of_each_client_reach_the_appliance(url: str, key: str) -> None:
+    with httpx2.Client(trust_env=False, verify=False) as http:
+        for client in ("Claude Code", "Cursor", "Visual Studio Code", "Codex", "Claude Desktop"):
+            address, headers = request(client, key)
+            response = http.post(address.replace(BASE_URL, url), headers=headers, json=MCP)
+            assert response.status_code == 200, client
+            assert response.json()["result"]["serverInfo"]["name"] == "socialpub"
+
+
+def test_the_command_for_claude_code_has_the_same_settings() -> None:
+    [command] = re.findall(r"claude mcp add .*", example("Claude Code", "bash"))
+    entry = settings("Claude Code")
+    header = entry["headers"]["Authorization"].replace("{", "").replace("}", "")
+    assert f'--transport {entry["type"]} socialpub {entry["url"]} --header "Authorization: {header}"' in command

@@ -1,0 +1,81 @@
+"""The scripts of the manual publish, wait, and report the outcome by their exit code."""
+
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from socialpub.core.errors import FieldError
+from socialpub.providers.base import CannotTell
+from socialpub.providers.responses import NoAnswer, Rejected
+from socialpub.runtime import Runtime
+from tests.integration.callers.conftest import example, run
+from tests.support.scripted_network import ScriptedNetwork
+
+Script = Callable[..., tuple[int, str]]
+
+TEXT = '"Hello" from a $cript'
+needs_jq = pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+
+
+@pytest.fixture(params=[pytest.param("bash", marks=needs_jq), "python"])
+def script(request: pytest.FixtureRequest, env: dict[str, str], tmp_path: Path) -> Script:
+    if request.param == "bash":
+        command = ["bash", str(tmp_path / "publish.sh")]
+        (tmp_path / "publish.sh").write_text(example("curl", "bash"))
+    else:
+        command = [sys.executable, "publish.py"]
+        (tmp_path / "publish.py").write_text(example("Python", "python"))
+        (tmp_path / "httpx.py").write_text("from httpx2 import *\n")  # the same API under the name that users install
+
+    def publish(*arguments: str) -> tuple[int, str]:
+        done = run([*command, *arguments], env, tmp_path)
+        return done.returncode, done.stdout + done.stderr
+
+    return publish
+
+
+def test_a_script_reports_every_outcome(script: Script, three_networks: dict[str, ScriptedNetwork]) -> None:
+    x = three_networks["x"]
+    code, shown = script(TEXT)
+    assert (code, x.effects) == (0, [TEXT]), shown
+    assert re.search("x profile:? published https://x.example/1", shown)
+    x.results["create_post"] = [Rejected("The text is too long.")]
+    code, shown = script("Again")
+    assert code == 1 and "The text is too long." in shown
+    x.results["create_post"], x.results["recover"] = [NoAnswer("It broke.")], [CannotTell("Look there.")]
+    code, shown = script("And again")
+    assert code == 3 and "Outcome unknown:" in shown
+    x.problems = [FieldError(("body",), "is too long for X")]
+    code, shown = script("Refused")
+    assert code == 4 and "is too long for X" in shown
+
+
+@needs_jq
+def test_the_github_action_publishes_a_release_once(
+    env: dict[str, str], rt: Runtime, three_networks: dict[str, ScriptedNetwork], tmp_path: Path
+) -> None:
+    action = yaml.safe_load(example("GitHub Actions", "yaml"))
+    assert action[True] == {"release": {"types": ["published"]}}, "YAML 1.1 reads the name on as true"
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github" / "publish.sh").write_text(example("curl", "bash"))
+    *_, step = action["jobs"]["announce"]["steps"]
+    values = {
+        "vars.SOCIALPUB_URL": env["SOCIALPUB_URL"],
+        "secrets.SOCIALPUB_KEY": env["SOCIALPUB_KEY"],
+        "vars.SOCIALPUB_PROFILE": env["PROFILE"],
+        "github.event.release.id": "4711",
+        "github.event.release.tag_name": "v1.1.0",
+        "github.event.release.html_url": "https://example.com/v1.1.0",
+    }
+    given = {
+        name: re.sub(r"\$\{\{ (\S+) \}\}", lambda found: values[found[1]], value) for name, value in step["env"].items()
+    }
+    for _ in range(2):
+        done = run(["bash", "-e", "-c", step["run"]], {**given, "PATH": env["PATH"]}, tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert three_networks["x"].effects == ["Version v1.1.0 is released: https://example.com/v1.1.0"]

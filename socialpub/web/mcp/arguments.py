@@ -42,6 +42,7 @@ class PostArguments(Shape):
     media: Media = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description="Images or videos, in order")
     scheduled_at: Annotated[Instant, _TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Options by network; get_choices describes them")
+    reply_to: Id = optional("The id of our own post to reply to, after it is published (X)")
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] = optional(
         "Unique per intended post. A repeated call with the same key publishes nothing new"
     )

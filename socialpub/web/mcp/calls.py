@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -9,13 +10,13 @@ import orjson
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest
-from socialpub.core.references import UnknownReference, find_profile
+from socialpub.core.references import Profile, UnknownReference, find_profile
 from socialpub.core.validation import Path
 from socialpub.runtime import Runtime
 from socialpub.web.api import profiles
 from socialpub.web.http.answer import JSON
 from socialpub.web.http.endpoint import LARGE_BODY_BYTES, Endpoint
-from socialpub.web.http.request import MAX_BODY_BYTES, Message, Request
+from socialpub.web.http.request import MAX_BODY_BYTES, ClientGone, Message, Request
 
 API = "/api/v1"
 
@@ -36,6 +37,7 @@ class ToolCall:
         self.rt = rt
         self.caller = caller
         self.arguments = arguments
+        self.places = dict(_PLACES)
         self._outer = request
 
     @property
@@ -65,10 +67,13 @@ class ToolCall:
             "query_string": urlencode(query or {}).encode(),
             "headers": headers,
         }
+        pending = [content]
         sent: list[bytes] = []
 
         async def receive() -> Message:
-            return {"type": "http.request", "body": content, "more_body": False}
+            if pending:
+                return {"type": "http.request", "body": pending.pop(), "more_body": False}
+            return await self._wait_for_disconnect()
 
         async def send(message: Message) -> None:
             sent.append(message.get("body", b""))
@@ -86,28 +91,34 @@ class ToolCall:
         )
         return parsed
 
-    async def find_profiles(self, field: str, references: list[str]) -> list[str]:
-        """Return the ids of the profiles that the references name. Raises InvalidRequest with every unknown one."""
+    async def find_profiles(self, field: str, references: list[str]) -> list[Profile]:
+        """Return the profiles that the references name. Raises InvalidRequest with every unclear reference."""
         known = (await self.run(profiles.index, "GET", "/profiles"))["data"]
-        found: list[str] = []
+        found: list[Profile] = []
         errors: list[FieldError] = []
         is_list = isinstance(self.arguments[field], list)
         for index, reference in enumerate(references):
             try:
-                found.append(find_profile(reference, known)["id"])
+                found.append(find_profile(reference, known))
             except UnknownReference as unknown:
                 errors.append(FieldError((field, index) if is_list else (field,), str(unknown)))
         if errors:
             raise InvalidRequest.from_errors(errors)
         return found
 
+    async def _wait_for_disconnect(self) -> Message:
+        with suppress(ClientGone):
+            while True:
+                await self._outer.receive()
+        return {"type": "http.disconnect"}
+
     # --- paths of errors ---------------------------------------------------------------------------------------------
 
     def place(self, path: Path) -> Path:
         """Return the path in the arguments for a path in a request of the API."""
-        for length in (2, 1):
-            if path[:length] in _PLACES:
-                return (*_PLACES[path[:length]], *path[length:])
+        for length in (3, 2, 1):
+            if path[:length] in self.places:
+                return (*self.places[path[:length]], *path[length:])
         return path
 
     def _in_arguments(self, error: InvalidRequest) -> InvalidRequest:

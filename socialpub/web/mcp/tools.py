@@ -1,19 +1,21 @@
 """The tools: each runs operations of the API for its caller (contract 10.4.4, 10.4.5)."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from socialpub.accounts import key_limits
 from socialpub.accounts.api_keys import Caller
-from socialpub.core.errors import SocialpubError
+from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.core.post_summary import Result, judge, summarize
+from socialpub.providers.registry import LABELS, OPTIONS
 from socialpub.runtime import Runtime
 from socialpub.web.api import posts, profiles
 from socialpub.web.http import problems
 from socialpub.web.http.endpoint import Endpoint
-from socialpub.web.http.request import Request
+from socialpub.web.http.request import ClientGone, Request
 from socialpub.web.http.shapes import Shape
 from socialpub.web.mcp import arguments as shapes
 from socialpub.web.mcp.calls import ToolCall
@@ -23,6 +25,8 @@ Run = Callable[[ToolCall], Awaitable[dict[str, Any]]]
 
 READ = {"readOnlyHint": True}
 DESTRUCTIVE = {"destructiveHint": True}
+
+REPLY = "replyToPostId"
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class Tool:
             if mistakes:
                 raise mistakes.refusal("The arguments")
             return tool_result(await self.run(ToolCall(rt, caller, request, given)))
+        except ClientGone:
+            raise
         except Exception as error:
             problem = problems.find_problem(error, request)
             rendered = problems.render_problem(problem, rt.settings.base_url)
@@ -73,8 +79,9 @@ async def _get_post(call: ToolCall) -> dict[str, Any]:
 async def _create_post(call: ToolCall) -> dict[str, Any]:
     body, key = await _new_post(call), call.arguments.get("idempotencyKey")
     shown = await call.run(posts.create, "POST", "/posts", {"strict": "true"}, body, key)
-    is_scheduled = shown["data"]["status"] == "scheduled"
-    seconds = call.arguments.get("waitSeconds", 0 if is_scheduled else shapes.DEFAULT_WAIT_SECONDS)
+    # The outcome of these posts is far away. Only an agent that asks for the wait gets it.
+    is_later = shown["data"]["status"] == "scheduled" or call.caller.approval
+    seconds = call.arguments.get("waitSeconds", 0 if is_later else shapes.DEFAULT_WAIT_SECONDS)
     try:
         return await _with_summary(call, await _wait(call, shown["data"]["id"], seconds))
     except SocialpubError:
@@ -115,8 +122,25 @@ def _content(call: ToolCall) -> dict[str, Any]:
 
 
 async def _new_post(call: ToolCall) -> dict[str, Any]:
-    profile_ids = await call.find_profiles("profiles", call.arguments["profiles"])
-    return {"post": {}, **_content(call), "profiles": profile_ids}
+    targets = await call.find_profiles("profiles", call.arguments["profiles"])
+    body = {"post": {}, **_content(call), "profiles": [one["id"] for one in targets]}
+    if (parent_id := call.arguments.get("replyTo")) is not None:
+        _add_reply(call, body, {one["provider"] for one in targets}, parent_id)
+    return body
+
+
+def _add_reply(call: ToolCall, body: dict[str, Any], networks: Set[str], parent_id: str) -> None:
+    """Set the option for a reply to our own post at each network that has this option (contract 10.7)."""
+    able = [name for name, table in OPTIONS.items() if any(option.name == REPLY for option in table)]
+    if not networks & set(able):
+        message = f"needs an account of {' or '.join(LABELS[name] for name in able)}"
+        raise InvalidRequest.at("replyTo", message=message)
+    options = body["providerOptions"] = dict(body.get("providerOptions", {}))
+    for name in sorted(networks & set(able)):
+        if REPLY in options.get(name, {}):
+            raise InvalidRequest.at("replyTo", message=f"is also in options.{name}.{REPLY}; use only one of them")
+        options[name] = {**options.get(name, {}), REPLY: parent_id}
+        call.places["providerOptions", name, REPLY] = ("replyTo",)
 
 
 async def _wait(call: ToolCall, post_id: str, seconds: int) -> dict[str, Any]:
@@ -139,7 +163,10 @@ async def _with_summary(call: ToolCall, shown: dict[str, Any]) -> dict[str, Any]
 
 async def _list_profiles(call: ToolCall) -> dict[str, Any]:
     shown = await call.run(profiles.index, "GET", "/profiles")
-    return {**shown, "now": call.rt.stamp()}
+    limits = key_limits.load(call.rt, call.rt.reader, call.caller)
+    given = {"postsPerDay": limits.posts_per_day, "leftToday": limits.left_today, "approval": limits.approval}
+    known = {name: value for name, value in given.items() if value is not None}
+    return {**shown, "now": call.rt.stamp(), "limits": known}
 
 
 # --- the list --------------------------------------------------------------------------------------------------------

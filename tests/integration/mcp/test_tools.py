@@ -189,10 +189,58 @@ def test_get_post_waits_for_the_outcome(agent: Agent, app: App, rt: Runtime, acc
     assert while_waiting(agent, app, cancel, "get_post", postId=post_id, waitSeconds=50)["summary"] == ["x: canceled"]
 
 
+def test_a_reply_waits_for_the_post_before_it(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+    first = agent.call("create_post", text="One", profiles=["x"], waitSeconds=0)["data"]["id"]
+    options = {"x": {"replySettings": "following"}}
+    both = {"profiles": ["x", "shop"], "options": options, "replyTo": first, "waitSeconds": 0}
+    shown = agent.call("create_post", text="Two", **both)
+    expected = {"replySettings": "following", "replyToPostId": first}
+    assert [one["providerOptions"] for one in shown["data"]["deliveries"]] == [expected, {}]
+    assert shown["summary"][0].startswith("x: ") and first in shown["summary"][0]
+    drain(rt)
+    assert agent.call("get_post", postId=shown["data"]["id"])["summary"][0].startswith("x: published ")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"replyTo": "01890000-0000-7000-8000-000000000000"}, "id of a post"),
+        ({"replyTo": "1"}, "must be a UUID"),
+        ({"replyTo": "01890000-0000-7000-8000-000000000000", "profiles": ["shop"]}, "needs an account of X"),
+        (
+            {"replyTo": "01890000-0000-7000-8000-000000000000", "options": {"x": {"replyToPostId": "1"}}},
+            "is also in options.x.replyToPostId",
+        ),
+    ],
+)
+def test_a_wrong_post_to_reply_to_is_refused(
+    agent: Agent, rt: Runtime, accounts: dict[str, str], more: dict[str, Any], message: str
+) -> None:
+    problem = agent.call("create_post", **{"text": "a", "profiles": ["x"], **more})
+    [found] = problem["errors"]
+    assert found["path"] == ["replyTo"] and message in found["message"], problem
+    assert problem["detail"].startswith("replyTo"), problem
+    assert post_ids(rt) == []
+
+
 def test_accounts_are_listed_with_the_time(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
     shown = agent.call("list_profiles")
     assert [one["id"] for one in shown["data"]] == list(accounts.values())
-    assert shown["now"] == rt.stamp()
+    assert (shown["now"], shown["limits"]) == (rt.stamp(), {"approval": False})
+
+
+def test_the_limits_of_a_key_are_listed_and_refuse_posts(
+    app: App, rt: Runtime, accounts: dict[str, str], clock: HandClock
+) -> None:
+    with Agent(app, rt.write(api_keys.create, "limited", posts_per_day=3)) as limited:
+        accepted = {"text": "a", "profiles": ["x", "shop"], "idempotencyKey": "one", "waitSeconds": 0}
+        for _ in range(2):  # a repeated call does not count
+            limited.call("create_post", **accepted)
+            assert limited.call("list_profiles")["limits"] == {"postsPerDay": 3, "leftToday": 1, "approval": False}
+        refused = limited.call("create_post", text="b", profiles=["x", "shop"])
+        assert (refused["status"], refused["code"]) == (429, "rateLimited")
+        assert limited.call("create_post", text="b", profiles=list(accounts))["code"] == "rateLimited"
+        assert len(post_ids(rt)) == 1
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------

@@ -83,6 +83,10 @@ class Engine:
     retention_again_at: float = 0.0
 
 
+AnswerKey = tuple[str, bytes | None, str | None, str]
+"""The profile, its sealed token, the time of its account data, and the question."""
+
+
 @dataclass(slots=True)
 class TokenKeeper:
     """The state of accounts."""
@@ -92,8 +96,10 @@ class TokenKeeper:
     the owner requested them."""
     taken_locks: dict[str, TakenLock] = field(default_factory=dict)
     """By profile: the token locks of other processes."""
-    answers: dict[tuple[str, bytes | None, str], tuple[float, object]] = field(default_factory=dict)
-    """By profile, sealed token and question: the expiry of the answer, and the answer or the error."""
+    answers: dict[AnswerKey, tuple[float, object]] = field(default_factory=dict)
+    """The expiry of the answer, and the answer or the error."""
+    open_questions: "dict[tuple[object, ...], asyncio.Task[Any]]" = field(default_factory=dict)
+    """The questions of the event loop that a network has not answered yet."""
     failed_avatars: dict[tuple[str, str | None], float] = field(default_factory=dict)
     """By profile and URL: when the avatar is fetched again."""
 

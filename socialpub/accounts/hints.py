@@ -16,6 +16,8 @@ class Surface(StrEnum):
 
     SHELL = "shell"
     DASHBOARD = "dashboard"
+    ANYWHERE = "anywhere"
+    """A caller of the API, or a message about a post: the owner may use the dashboard or a shell."""
 
 
 def sentence(phrase: str) -> str:
@@ -25,20 +27,26 @@ def sentence(phrase: str) -> str:
 
 def connect(provider_name: str, surface: Surface = Surface.SHELL, *options: str) -> str:
     """Return the action that connects an account of this network, again or for the first time."""
-    if surface is Surface.DASHBOARD:
-        return f"press “Connect {registry.LABELS[provider_name]}” under Profiles"
-    return _run("admin", "connect-profile", provider_name, *options)
+    button = f"“Connect {registry.LABELS[provider_name]}” under Profiles"
+    return _press(button, surface, "admin", "connect-profile", provider_name, *options)
 
 
 def reconnect(provider_name: str, surface: Surface = Surface.SHELL) -> str:
     """Return the action that connects the account of a profile again."""
-    return "press “Reconnect” on the profile's page" if surface is Surface.DASHBOARD else connect(provider_name)
+    button = "“Reconnect” on the profile's page" if surface is Surface.DASHBOARD else "“Reconnect” under Profiles"
+    return _press(button, surface, "admin", "connect-profile", provider_name)
 
 
-def reconnect_anywhere(provider_name: str) -> str:
-    """Return the same for a message without a fixed surface, such as a post's."""
-    where = "under Profiles in the dashboard"
-    return f"press “Reconnect” {where}{commands.or_run('admin', 'connect-profile', provider_name)}"
+def reconnect_message(provider_name: str, reason: str | None) -> str:
+    """Return the message about an account that must be connected again, for any surface."""
+    why = reason or "the network refuses its tokens"
+    how = sentence(reconnect(provider_name, Surface.ANYWHERE))
+    return f"The account must be connected again: {why.rstrip('.')}. {how}"
+
+
+def create_board(profile_id: str, surface: Surface = Surface.SHELL) -> str:
+    """Return the action that creates a board of this account."""
+    return _press("“Create board” on the profile's page", surface, "admin", "create-board", profile_id, "NAME")
 
 
 def begin_again(provider_name: str, surface: Surface = Surface.SHELL) -> str:
@@ -48,17 +56,17 @@ def begin_again(provider_name: str, surface: Surface = Surface.SHELL) -> str:
 
 def resume(surface: Surface = Surface.SHELL) -> str:
     """Return the action that ends a pause."""
-    return "press “Resume” under System" if surface is Surface.DASHBOARD else _run("admin", "resume")
+    return _press("“Resume” under System", surface, "admin", "resume")
 
 
 def try_held(surface: Surface = Surface.SHELL) -> str:
     """Return the action that retries a network that refuses this app at once."""
-    return "press “Try now” under System" if surface is Surface.DASHBOARD else _run("admin", "resume")
+    return _press("“Try now” under System", surface, "admin", "resume")
 
 
 def test_message(surface: Surface = Surface.SHELL) -> str:
     """Return the action that tests a notification service."""
-    return "press “Send a test message” under System" if surface is Surface.DASHBOARD else _run("admin", "notify-test")
+    return _press("“Send a test message” under System", surface, "admin", "notify-test")
 
 
 def add_address(surface: Surface = Surface.SHELL) -> str:
@@ -90,5 +98,12 @@ def _after_refusal(provider: Provider, error: ProviderError, how: str) -> str:
             return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."
 
 
-def _run(*words: str) -> str:
-    return f"run `{commands.line(*words)}`"
+def _press(button: str, surface: Surface, *words: str) -> str:
+    """Return the action for a button, or for the command with the same effect."""
+    match surface:
+        case Surface.DASHBOARD:
+            return f"press {button}"
+        case Surface.ANYWHERE:
+            return f"press {button} in the dashboard{commands.or_run(*words)}"
+        case Surface.SHELL:
+            return f"run `{commands.line(*words)}`"

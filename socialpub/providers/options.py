@@ -43,6 +43,20 @@ class OptionType(StrEnum):
     """The id of a post of this appliance, to which the post replies. The post waits for that post. Then
     `Option.sent_as` has that post's id at the network."""
 
+    @property
+    def json_type(self) -> str:
+        match self:
+            case OptionType.BOOLEAN | OptionType.INTEGER:
+                return self.value
+            case OptionType.CHOICES:
+                return "array"
+            case _:
+                return "string"
+
+
+def _never(_chosen: Mapping[str, Any]) -> bool:
+    return False
+
 
 @dataclass(frozen=True, slots=True)
 class Option:
@@ -51,7 +65,7 @@ class Option:
     `meaning` documents the option and each of its `values`. `hint` ends the message about a wrong value. `of_one_post`:
     the form for a profile's defaults does not offer the option. `closed` says why the network no longer supports the
     option, which is still accepted, but no form offers it. `sent_as` is the network's own option for a `POST`. Both
-    together are refused.
+    together are refused. `required(chosen)`: a post with these other options needs a value.
     """
 
     name: str
@@ -66,6 +80,7 @@ class Option:
     of_one_post: bool = False
     closed: str = ""
     sent_as: str = ""
+    required: Callable[[Mapping[str, Any]], bool] = _never
     spellings: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -35,6 +35,7 @@ def routes(*, dashboard: bool = False, mcp: bool = False) -> list[Route]:
         route("/api/v1/posts/{postId}/attempts", GET=posts.attempts),
         route("/api/v1/profiles", instead=_PROFILES, GET=profiles.index),
         route("/api/v1/profiles/{id}", instead=_PROFILE, GET=profiles.show),
+        route("/api/v1/profiles/{id}/choices", GET=profiles.list_choices),
         route("/api/v1/profiles/{id}/disconnect", POST=profiles.disconnect),
         route("/api/v1/uploads", POST=uploads.reserve),
         route("/api/v1/uploads/complete", POST=uploads.complete),

@@ -16,7 +16,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from socialpub.accounts import connect, consents, profiles, questions, tokens, upkeep
+from socialpub.accounts import boards, connect, consents, profiles, tokens, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.cli.context import CommandContext
 from socialpub.cli.main import main
@@ -208,7 +208,7 @@ def test_an_account_and_its_boards(rt: Runtime, echo: EchoTransport, lines: io.S
     echo.status = 200
     made = apart(connect.import_account, rt, provider, Credentials(ACCESS, REFRESH))
     if provider == "pinterest":
-        assert quoted(repr(apart(questions.list_boards, rt, made.profile_id))) == []
+        assert quoted(repr(apart(boards.list_boards, rt, made.profile_id))) == []
     assert quoted(kept(rt)) == []
     assert quoted(lines.getvalue()) == []
 

@@ -6,12 +6,12 @@ from typing import TextIO
 
 import click
 
-from socialpub.accounts import connect, consents, grants, hints, profiles, questions, tokens, upkeep
+from socialpub.accounts import boards, connect, consents, grants, hints, profiles, tokens, upkeep
 from socialpub.accounts.api_keys import OWNER
+from socialpub.accounts.boards import BoardWithSections
 from socialpub.accounts.connect import StartedConnection
 from socialpub.accounts.consents import WrongAddress
 from socialpub.accounts.profiles import Connected
-from socialpub.accounts.questions import BoardWithSections
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
@@ -337,7 +337,7 @@ def _profile_notes(profile: ProfileRow, warning: str | None) -> str:
 def list_boards(context: CommandContext, profile_id: str, sections: bool, as_json: bool) -> None:
     """List the boards of a Pinterest profile."""
     with context.open() as rt, spinner("Asking for the boards"):
-        found = questions.list_boards(rt, profile_id, with_sections=sections)
+        found = boards.list_boards(rt, profile_id, with_sections=sections)
     if as_json:
         print_json([_board_shape(one, sections) for one in found])
         return
@@ -382,8 +382,8 @@ def create_board(
     name or its id.
     """
     with context.open() as rt, spinner("Creating the board"):
-        board, is_new = questions.create_board(rt, profile_id, name, secret=secret)
-        created = [questions.create_section(rt, profile_id, board, one) for one in sections]
+        board, is_new = boards.create_board(rt, profile_id, name, secret=secret)
+        created = [boards.create_section(rt, profile_id, board, one) for one in sections]
     if as_json:
         listed = [{"id": section.id, "name": section.name, "created": new} for section, new in created]
         shape = _board_shape(BoardWithSections(board), sections=False)

@@ -15,7 +15,7 @@ from urllib.parse import urljoin
 import httpx2
 from PIL import Image, ImageDraw, ImageFont
 
-from socialpub.accounts import api_keys, connect, consents, questions, sign_in
+from socialpub.accounts import api_keys, boards, connect, consents, sign_in
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.context import CommandContext
@@ -266,7 +266,7 @@ def _connect(rt: Runtime, provider: str) -> str:
 def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
     transcript.step("Choose a board for the pins")
     transcript.command(commands.line("admin", "list-boards", profile_id))
-    listed = questions.list_boards(rt, profile_id)
+    listed = boards.list_boards(rt, profile_id)
     if not listed:
         raise CommandError("The sandbox's Pinterest account has no boards.", "Choose another folder: --folder DIR")
     board = listed[0].board

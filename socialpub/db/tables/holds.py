@@ -88,8 +88,12 @@ def probe_all(tx: Tx) -> None:
     tx.run(HoldRow.update(probe_at=fn.MIN(HoldRow.probe_at, tx.stamp)))
 
 
+def find(reader: Reader, provider: str, scope: str = PUBLISHING) -> HoldRow | None:
+    return reader.first(HoldRow.select().where(_in(provider, (scope,))))
+
+
 def is_held(reader: Reader, provider: str, scope: str = PUBLISHING) -> bool:
-    return reader.first(HoldRow.select().where(_in(provider, (scope,)))) is not None
+    return find(reader, provider, scope) is not None
 
 
 @prepared("each claim")

@@ -30,10 +30,11 @@ class Profile:
     reason: str | None = None
     account_name: str | None = None
     """The network's name of the account. The profile's name follows it until the owner changes the profile's name."""
+    account_read_at: str | None = None
 
     COLUMNS: ClassVar[str] = (
         "id, provider, account_id, name, status, username, scopes, facts, options, access_token, refresh_token, "
-        "access_expires_at, refresh_expires_at, reason, account_name"
+        "access_expires_at, refresh_expires_at, reason, account_name, account_read_at"
     )
 
     @classmethod

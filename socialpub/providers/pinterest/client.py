@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any
 
-from socialpub.core import commands
 from socialpub.core.secrets.redaction import redact
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import Job, Outcome, Wait
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable, as_outcome
+from socialpub.providers.pinterest.options import how_to_list_boards
 from socialpub.providers.responses import (
     HttpResponse,
     NoAnswer,
@@ -89,9 +89,7 @@ DAILY_QUOTA_SECONDS = 3600.0
 
 
 def board_ids() -> str:
-    with commands.in_public():
-        how = commands.or_run("admin", "list-boards", "PROFILE")
-    return f"To see the boards of this account and their ids, open the profile's page in the dashboard{how}."
+    return f"To see the boards of this account and their ids, {how_to_list_boards()}."
 
 
 RECONNECT = "Connect the account again and grant every requested permission."

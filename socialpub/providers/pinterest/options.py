@@ -16,23 +16,33 @@ COVER = "coverArtifactId"
 FIRST_FRAME = 0
 
 
-def not_a_name() -> str:
+CHOICES_PATH = "GET /api/v1/profiles/{id}/choices"
+
+
+def how_to_list_boards() -> str:
     with commands.in_public():
         how = commands.or_run("admin", "list-boards", "PROFILE")
-    return f"A board's name is not its id. To see the ids, open the profile's page in the dashboard{how}."
+    # In the dashboard, `how` is empty, and its owner needs no path of the API.
+    return f"open the profile's page in the dashboard{how and f'{how}. Programs read {CHOICES_PATH}'}"
+
+
+def not_a_name() -> str:
+    return f"A board's name is not its id. To see the ids, {how_to_list_boards()}."
 
 
 TABLE: options.Table = (
     Option(
         "boardId",
         OptionType.DIGITS,
-        "The id of the board for the pin. Required. `socialpub admin list-boards` prints the ids.",
+        f"The id of the board for the pin. Required. `socialpub admin list-boards` and `{CHOICES_PATH}` list the ids.",
         hint=not_a_name,
+        required=lambda _: True,
     ),
     Option(
         "boardSectionId",
         OptionType.DIGITS,
-        "The id of a section of that board. Without this option, the pin is in no section.",
+        "The id of a section of that board. Without this option, the pin is in no section. "
+        f"`{CHOICES_PATH}?boardId=…` lists the ids.",
         hint="A section's name is not its id.",
     ),
     Option("title", OptionType.TEXT, "The pin's title.", maximum=limits.TITLE_UNITS, of_one_post=True),

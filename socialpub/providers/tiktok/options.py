@@ -47,6 +47,7 @@ TABLE: options.Table = (
         f"follows back. `FOLLOWER_OF_CREATOR`: followers. `{PRIVATE}`: only the account itself. Required with mode "
         f"`{DIRECT}`, without a default. TikTok offers each account some of these levels.",
         values=PRIVACY_LEVELS,
+        required=lambda chosen: not is_draft(chosen),
     ),
     Option(
         "title",

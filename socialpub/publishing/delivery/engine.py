@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from socialpub.accounts import profiles, tokens
+from socialpub.accounts import hints, profiles, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -45,7 +45,7 @@ from socialpub.providers.responses import (
     Throttled,
     plausible_wait,
 )
-from socialpub.publishing.delivery import claim, read_back, replies, settle, waiting
+from socialpub.publishing.delivery import claim, read_back, replies, settle
 from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
 from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.settle import Limited, NeedsReauth, Result, Retry, Undecidable
@@ -373,7 +373,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
         case AppRefused():
             return Held(error.message, error.code)
         case AuthExpired() | Rejected(reauth=True):
-            return NeedsReauth(waiting.reconnect_message(delivery.provider, error.message), error.code)
+            return NeedsReauth(hints.reconnect_message(delivery.provider, error.message), error.code)
         case Rejected() if delivery.phase.reads_back:
             return not_readable(error.message)
         case Rejected():

@@ -133,9 +133,4 @@ def must_wait_for_equal(tx: Tx, delivery: Delivery) -> bool:
 
 
 def reconnect_reason(profile: Profile) -> str:
-    return reconnect_message(profile.provider, profile.reason or "the network refuses its tokens")
-
-
-def reconnect_message(provider: str, why: str) -> str:
-    how = hints.sentence(hints.reconnect_anywhere(provider))
-    return f"The account must be connected again: {why.rstrip('.')}. {how}"
+    return hints.reconnect_message(profile.provider, profile.reason)

@@ -1,13 +1,15 @@
 """The endpoints of profiles (spec 4.1) and of the publishing logs (spec 4.4)."""
 
-from socialpub.accounts import profiles
+import orjson
+
+from socialpub.accounts import choices, profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound
 from socialpub.db.connection import Reader
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import LOG_START, LogsQuery
+from socialpub.web.api.requests import LOG_START, ChoicesQuery, LogsQuery
 from socialpub.web.http.answer import Answer, ok
 from socialpub.web.http.endpoint import endpoint
 from socialpub.web.http.request import Request
@@ -36,6 +38,12 @@ async def disconnect(rt: Runtime, caller: Caller, request: Request) -> Answer:  
     """Disconnect a profile. After the response, its tokens are used only for their revocation."""
     await rt.write_soon(profiles.disconnect, request.path_params["id"])
     return Answer(204)
+
+
+@endpoint(scope="read", resource=is_visible, query=ChoicesQuery)
+async def list_choices(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+    query: ChoicesQuery = request.query
+    return ok(orjson.dumps(await choices.describe(rt, request.path_params["id"], query.board_id)))
 
 
 # --- publishing logs --------------------------------------------------------------------------------------------------

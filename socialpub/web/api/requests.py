@@ -266,6 +266,10 @@ class PostQuery(Query):
     )
 
 
+class ChoicesQuery(Query):
+    board_id: str = optional("The id of a board: the values of `boardSectionId` are then the sections of this board")
+
+
 LOG_START = "start"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from socialpub.accounts import avatars, connect, consents, profiles, questions, tokens, upkeep
+from socialpub.accounts import avatars, boards, connect, consents, profiles, questions, tokens, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
@@ -79,7 +79,7 @@ async def create_board(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
 
     def create() -> tuple[str, bool]:
-        board, is_new = questions.create_board(rt, profile_id, name, secret=secret, surface=Surface.DASHBOARD)
+        board, is_new = boards.create_board(rt, profile_id, name, secret=secret, surface=Surface.DASHBOARD)
         return f"The board “{board.name}”", is_new
 
     return await _create(rt, visit, create)
@@ -90,11 +90,12 @@ async def create_section(rt: Runtime, visit: Visit) -> Answer:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
-        listed = questions.load_boards(rt, profile_id, None, Surface.DASHBOARD)
-        board = next((one.board for one in listed if one.board.id == board_id), None)
+        with questions.explain_failures(rt, profiles.get(rt.reader, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
+            listed = questions.answer(rt, boards.of_profile(rt, profile_id))
+        board = next((one for one in listed if one.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
-        section, is_new = questions.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
+        section, is_new = boards.create_section(rt, profile_id, board, name, Surface.DASHBOARD)
         return f"The section “{section.name}”", is_new
 
     return await _create(rt, visit, create)

@@ -127,8 +127,6 @@ class WebState:
         """The dashboard hashes one password at a time."""
         self.live_checks = asyncio.Semaphore(2)
         """Limits the checks of drafts in the dashboard: a text of 100,000 characters occupies a thread for a second."""
-        self.open_questions: dict[tuple[str, ...], asyncio.Task[Any]] = {}
-        """Queries of the dashboard that a network has not answered yet."""
         self.closed = False
         """The database is closed, and new requests get 503."""
 

@@ -274,8 +274,9 @@ def _failing_field(target: Endpoint) -> tuple[str, str]:
     needed = [field for field in target.body.model_fields.values() if field.is_required()] if target.body else []
     if needed:
         return needed[0].alias or "", "is required"
-    if target.query is not None:
-        return list(target.query.model_fields.values())[-1].alias or "", "must be a whole number"
+    numbers = [field for field in target.query.model_fields.values() if field.annotation is int] if target.query else []
+    if numbers:
+        return numbers[-1].alias or "", "must be a whole number"
     return "color", "is not known; remove it"
 
 

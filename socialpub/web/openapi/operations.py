@@ -225,6 +225,18 @@ OPERATIONS = {
         Success(200, "The profile", schemas.ProfileAnswer, _data("profile")),
         notes="Shows whether the account can be used, and until when.",
     ),
+    "GET /api/v1/profiles/{id}/choices": Operation(
+        "getChoices",
+        "Profiles",
+        "Get the choices of a profile",
+        Success(200, "Every option of the network, with its values", schemas.ChoicesAnswer, _data("choices")),
+        problems={
+            409: "The account must be connected again, or is disconnected",
+            503: "The network does not answer, or refuses queries for now. Send the request again after `Retry-After`",
+        },
+        notes="Lists the boards of a Pinterest account and the privacy levels that TikTok offers the account now. The "
+        "appliance asks the network, and uses the answer for a minute.",
+    ),
     "POST /api/v1/profiles/{id}/disconnect": Operation(
         "disconnectProfile",
         "Profiles",

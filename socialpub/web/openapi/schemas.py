@@ -4,7 +4,7 @@ SQLite builds the responses; no response is built or parsed with these shapes. `
 `Profile` of the document.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema, create_model
 
@@ -23,6 +23,8 @@ Uuid = Annotated[str, WithJsonSchema({"type": "string", "format": "uuid"})]
 Stamp = Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
 """UTC, with milliseconds and Z."""
 Uri = Annotated[str, WithJsonSchema({"type": "string", "format": "uri"})]
+AnyValue = Annotated[Any, WithJsonSchema({})]
+"""A value of any JSON type. Generated clients lose the fields of a schema with a union."""
 Free = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": True})]
 Path = Annotated[
     list[str | int], WithJsonSchema({"type": "array", "items": {"type": ["string", "integer"]}})
@@ -196,6 +198,40 @@ class LogEntrySchema(Shape):
     error_message: str = optional("Why the delivery failed. Only if `type` is `failed`")
 
 
+class OptionValueSchema(Shape):
+    """A value of an option."""
+
+    value: AnyValue = required("The value to send")
+    label: str = required("The network's or socialpub's words for the value")
+
+
+class OptionSchema(Shape):
+    """An option of a post, with the values that the account can choose now."""
+
+    key: str = required("The key in `providerOptions`")
+    is_required: bool = Field(
+        alias="required", description="Whether a post needs a value: from the post itself, or from `stored`"
+    )
+    type: Literal["boolean", "integer", "string", "array"] = required(
+        "The JSON type of a value: `boolean`, `integer`, `string` or `array`"
+    )
+    description: str = required("What the option does")
+    default: AnyValue = optional("The value that applies if neither the post nor the profile has one")
+    stored: AnyValue = optional("The default that the owner stored with the profile")
+    values: list[OptionValueSchema] = optional(
+        "The values to choose from, at most 1,000. If omitted, any value of the type can be valid"
+    )
+
+
+class ChoicesSchema(Shape):
+    """What a post can choose for an account."""
+
+    profile_id: Uuid = required("The profile")
+    provider: Provider = required("The network of the account")
+    options: list[OptionSchema] = required("Every option of the network")
+    notes: list[str] = optional("What else the account allows, and why values are missing")
+
+
 class FailingFieldSchema(Shape):
     """A field of the request that is not valid."""
 
@@ -237,6 +273,7 @@ ProfileAnswer = _answer("ProfileAnswer", "A profile.", ProfileSchema, "The profi
 ProfilesAnswer = _answer(
     "ProfilesAnswer", "Profiles.", list[ProfileSchema], "Every profile in the scope of the key, oldest first"
 )
+ChoicesAnswer = _answer("ChoicesAnswer", "The choices of an account.", ChoicesSchema, "The choices")
 ReservationAnswer = _answer("ReservationAnswer", "A reserved upload.", ReservationSchema, "The reservation")
 ArtifactAnswer = _answer("ArtifactAnswer", "A verified upload.", ArtifactSchema, "The artifact, ready for posts")
 LogsAnswer = _answer("LogsAnswer", "Entries of the publishing log.", list[LogEntrySchema], "The entries, newest first")

@@ -1,18 +1,27 @@
 """What networks are asked while an owner waits: a creator's choices, an account's boards."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from socialpub.accounts import profiles, questions, tokens
+from socialpub.accounts import boards, choices, profiles, questions, tokens
+from socialpub.accounts.choices import PostingBarred
 from socialpub.accounts.hints import Surface
-from socialpub.accounts.questions import PostingBarred
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.db import appliance_state
+from socialpub.providers.responses import NoAnswer
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
+
+
+def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
+    question = choices.creator(rt, profile_id)
+    with questions.explain_failures(rt, question.profile, choices.CREATOR_UNKNOWN, surface):
+        return question.ask()
+
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
@@ -32,13 +41,13 @@ def creator(rt: Runtime, world: World) -> str:
 
 
 def test_a_creators_choices_are_those_that_tiktok_names_now(rt, world, creator):
-    info = questions.ask_creator(rt, creator)
+    info = ask_creator(rt, creator)
     assert isinstance(info, CreatorInfo)
     assert (info.nickname, info.username, info.longest_video_seconds) == ("Quiet Owner", "quiet", 180)
     assert info.privacy_levels == ("FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY")
     assert info.off == ("comment", "duet", "stitch")
     world.tiktok.existing_account("quiet").comment_disabled = False
-    assert questions.ask_creator(rt, creator) != info
+    assert ask_creator(rt, creator) != info
 
 
 @pytest.mark.parametrize(
@@ -51,17 +60,17 @@ def test_a_creators_choices_are_those_that_tiktok_names_now(rt, world, creator):
 )
 def test_a_reason_that_bars_posting_is_returned(rt, world, creator, code, said):
     world.tiktok.next("creator_info").refuses(code)
-    barred = questions.ask_creator(rt, creator)
+    barred = ask_creator(rt, creator)
     assert isinstance(barred, PostingBarred)
     assert said in barred.message
 
 
 def test_a_refused_token_is_renewed_for_the_question(rt, world, creator):
     world.tiktok.next("creator_info").unauthorized()
-    assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
+    assert isinstance(ask_creator(rt, creator), CreatorInfo)
     world.tiktok.remove_access("quiet")
     with pytest.raises(OperatorError, match="did not return the posting options of this account") as refused:
-        questions.ask_creator(rt, creator, Surface.DASHBOARD)
+        ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To give consent again, press “Reconnect” on the profile's page."
     assert profiles.get(rt.reader, creator).status == "reauthRequired"
 
@@ -69,60 +78,73 @@ def test_a_refused_token_is_renewed_for_the_question(rt, world, creator):
 def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt, world):
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.upload"))
     with pytest.raises(OperatorError, match=r"lacks the TikTok permission video\.publish"):
-        questions.ask_creator(rt, profile)
+        ask_creator(rt, profile)
     assert profiles.get(rt.reader, profile).status == "active", "drafts remain"
 
 
 def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(rt, world, creator, clock):
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
-    assert isinstance(questions.ask_creator(rt, creator), CreatorInfo)
+    assert isinstance(ask_creator(rt, creator), CreatorInfo)
     clock.forward(86400)
     with pytest.raises(OperatorError, match="while publishing is paused") as refused:
-        questions.ask_creator(rt, creator, Surface.DASHBOARD)
+        ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To continue, press “Resume” under System."
     assert world.tiktok.counts["token"] == 0
 
 
 def test_only_tiktok_is_asked_for_its_creators(rt, world):
     with pytest.raises(OperatorError, match="not of TikTok"):
-        questions.ask_creator(rt, connect_x(rt, world))
+        ask_creator(rt, connect_x(rt, world))
     with pytest.raises(NotFound):
-        questions.ask_creator(rt, NOBODY)
+        ask_creator(rt, NOBODY)
 
 
 # --- what is remembered ----------------------------------------------------------------------------------------------
 
 
 def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(rt, world, creator, clock):
-    first = questions.load_creator(rt, creator)
+    first = questions.answer(rt, choices.creator(rt, creator))
     clock.forward(59)
-    assert questions.load_creator(rt, creator) == first
+    assert questions.answer(rt, choices.creator(rt, creator)) == first
     assert world.tiktok.counts["creator_info"] == 1
     clock.forward(2)
-    questions.load_creator(rt, creator)
+    questions.answer(rt, choices.creator(rt, creator))
     assert world.tiktok.counts["creator_info"] == 2
+    questions.answer(rt, choices.creator(rt, creator), again=True)
+    assert world.tiktok.counts["creator_info"] == 3
 
 
 def test_a_failed_question_is_cached_for_a_minute_unless_the_tokens_change(rt, world, transport):
     profile = connect_pinterest(rt, world)
     world.pinterest.next("list_boards").times_out_before_effect()
     for _ in range(2):
-        with pytest.raises(OperatorError, match="could not be listed") as away:
-            questions.load_boards(rt, profile, None, Surface.DASHBOARD)
-        assert away.value.hint == "Try again later."
+        with pytest.raises(NoAnswer):
+            questions.answer(rt, boards.of_profile(rt, profile), again=True)
     assert transport.called == ["list_boards"]
     tokens.renew(rt, profile)
-    assert questions.load_boards(rt, profile, None, Surface.DASHBOARD)
+    assert questions.answer(rt, boards.of_profile(rt, profile))
+
+
+def test_an_answer_that_needed_new_tokens_is_cached(rt, world, creator):
+    world.tiktok.next("creator_info").unauthorized()
+    first = questions.answer(rt, choices.creator(rt, creator))
+    asked = world.tiktok.counts["creator_info"]
+    assert questions.answer(rt, choices.creator(rt, creator)) == first
+    assert (world.tiktok.counts["token"], world.tiktok.counts["creator_info"]) == (1, asked)
 
 
 def test_boards_come_with_the_sections_of_the_chosen_one_only(rt, world, transport):
-    profile = connect_pinterest(rt, world)
-    every = questions.list_boards(rt, profile, with_sections=True)
+    profile = profiles.get(rt.reader, connect_pinterest(rt, world))
+    every = boards.list_boards(rt, profile.id, with_sections=True)
     sectioned = next(one for one in every if one.sections)
     transport.called.clear()
-    shown = questions.load_boards(rt, profile, sectioned.board.id, Surface.DASHBOARD)
-    assert [one for one in shown if one.sections] == [sectioned]
-    assert [one.board for one in shown] == [one.board for one in every]
+
+    def load(board_id: str | None) -> Any:
+        return asyncio.run(choices.load(rt, profile, board_id, Surface.DASHBOARD)).choices
+
+    shown = load(sectioned.board.id)
+    assert [one.value for one in shown["boardId"]] == [one.board.id for one in every]
+    assert [one.value for one in shown["boardSectionId"]] == [one.id for one in sectioned.sections]
     assert len(transport.called) == 2
-    questions.load_boards(rt, profile, "404", Surface.DASHBOARD)
+    assert "boardSectionId" not in load("404")
     assert len(transport.called) == 2, "a board that is gone has no sections to ask for"

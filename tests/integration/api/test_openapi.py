@@ -363,6 +363,7 @@ def test_the_code_samples_work(client: Client, rt: Runtime, tmp_path: Path) -> N
     assert run("cancelPost")["status"] == "canceled"
     assert run("getPost")["id"] == post["id"]
     assert run("listProfiles") == [run("getProfile")]
+    assert run("getChoices")["profileId"] == profile
     assert len(run("listLogs")) == 3
     known[example("getPost", "200")["id"]] = failed = accept(rt, profile)
     rt.write(posts.stop, failed)

@@ -513,7 +513,7 @@ def test_a_secret_board_needs_another_permission(rt: Runtime, world: World, owne
 def test_an_account_without_boards_shows_the_form_for_one(rt: Runtime, world: World, owner: Tab) -> None:
     world.pinterest.boards.clear()
     page = owner.open(f"/profiles/{connect_pinterest(rt, world)}")
-    assert "Create a board on the profile's page" in page.text
+    assert "To create a board, press “Create board” on the profile's page." in page.text
     assert page.has_button("Create board")
     assert not page.has_button("Create section")
     assert not owner.open(f"/profiles/{connect_x(rt, world)}").has_button("Create board")

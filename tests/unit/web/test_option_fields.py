@@ -5,14 +5,15 @@ from urllib.parse import urlencode
 
 import pytest
 
+from socialpub.accounts import choices
+from socialpub.accounts.choices import NetworkChoices, OptionChoice
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers.options import OptionType
 from socialpub.providers.registry import OPTIONS, PROVIDERS, build
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.web.dashboard.browser.forms import Form
-from socialpub.web.dashboard.compose import form_page, option_fields
-from socialpub.web.dashboard.compose.option_fields import NetworkChoices, OptionChoice
+from socialpub.web.dashboard.compose import option_fields
 
 
 def form(network: str, **fields: str | list[str]) -> Form:
@@ -128,7 +129,7 @@ def test_a_section_counts_on_its_own_board_only() -> None:
 
 
 def test_options_that_the_account_turns_off_are_locked_with_the_reason() -> None:
-    known = form_page.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
+    known = choices.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
     fields = option_fields.build_fields("tiktok", {}, known=known)
     assert fields["disableComment"].locked == "The account's settings turn comments off."
     assert fields["disableDuet"].locked is None

@@ -7,16 +7,15 @@ thread.
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, TypeVar
 from zoneinfo import available_timezones
 
-from socialpub import runtime
-from socialpub.accounts import avatars, questions
+from socialpub.accounts import avatars, choices, questions
+from socialpub.accounts.choices import NetworkChoices, OptionChoice, PostingBarred, value_label
 from socialpub.accounts.hints import Surface
-from socialpub.accounts.questions import PostingBarred
 from socialpub.core.errors import OperatorError, end_sentence
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
@@ -26,12 +25,10 @@ from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers.registry import OPTIONS, PROVIDERS
 from socialpub.providers.tiktok import creator
-from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.providers.tiktok.options import (
     DIRECT,
     DRAFT,
     INTERACTIONS,
-    INTERACTIONS_PLURAL,
     PRIVACY_LEVELS,
     PRIVATE,
     is_draft,
@@ -46,13 +43,13 @@ from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.visit import Visit
 from socialpub.web.dashboard.compose import media, option_fields
 from socialpub.web.dashboard.compose.form import ComposeForm
-from socialpub.web.dashboard.compose.option_fields import NetworkChoices, OptionChoice, OptionField
+from socialpub.web.dashboard.compose.option_fields import OptionField
 from socialpub.web.dashboard.posts.submissions import PostVersion
 from socialpub.web.http.answer import Answer
 
 T = TypeVar("T")
 
-CHOICES_TIMEOUT_SECONDS, CREATOR_TIMEOUT_SECONDS = 8.0, 5.0
+CHOICES_TIMEOUT_SECONDS, CREATOR_TIMEOUT_SECONDS = choices.TIMEOUT_SECONDS, 5.0
 UNTIL_THEN = "Until TikTok reports what this account can do, you can only send drafts to it."
 FIRST = {"x": ("replySettings",), "pinterest": ("boardId", "boardSectionId", "title", "link")}
 """The options above “More options”."""
@@ -172,17 +169,19 @@ async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[st
 
 
 async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creator:
-    profile_id, name, username = row.id, row.name, row.username or ""
+    rt, profile_id, name, username = visit.rt, row.id, row.name, row.username or ""
     try:
-        ask = partial(questions.load_creator, visit.rt, profile_id, Surface.DASHBOARD, again=refresh)
-        info = await _ask_once(visit, ("creator", profile_id, str(refresh)), ask, CREATOR_TIMEOUT_SECONDS)
+        question = choices.creator(rt, profile_id)
+        with questions.explain_failures(rt, question.profile, choices.CREATOR_UNKNOWN, Surface.DASHBOARD):
+            async with asyncio.timeout(CREATOR_TIMEOUT_SECONDS):
+                info = await questions.answer_soon(rt, question, again=refresh)
     except TimeoutError:
         return Creator(profile_id, name, name, username, unknown=f"TikTok did not answer in time. {UNTIL_THEN}")
     except OperatorError as error:
         return Creator(profile_id, name, name, username, unknown=f"{error.sentence} {UNTIL_THEN}")
     if isinstance(info, PostingBarred):
         return Creator(profile_id, name, name, username, stop=info.message)
-    is_limited = visit.rt.providers["tiktok"].app_limits() is not None
+    is_limited = rt.providers["tiktok"].app_limits() is not None
     return Creator(
         profile_id,
         name,
@@ -194,84 +193,30 @@ async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creat
     )
 
 
-Question = Callable[[Runtime, Profile, str], NetworkChoices]
-
-
 async def ask_choices(visit: Visit, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
     """Return the choices of this account. `shown` are the values in the form: sections depend on the board."""
-    ask = _QUESTIONS.get(profile.provider)
-    if ask is None:
-        return NetworkChoices()
-    board_id = str(shown.get("boardId", ""))
+    board_id = str(shown.get(choices.BOARD, ""))
     try:
-        question = "choices", profile.id, board_id
-        return await _ask_once(visit, question, lambda: ask(visit.rt, profile, board_id), CHOICES_TIMEOUT_SECONDS)
+        async with asyncio.timeout(CHOICES_TIMEOUT_SECONDS):
+            known = await choices.load(visit.rt, profile, board_id, Surface.DASHBOARD)
     except TimeoutError:
         label = visit.rt.providers[profile.provider].label
         return NetworkChoices(unknown=f"{label} did not answer in time. Reload this page in a moment.")
     except OperatorError as error:
         return NetworkChoices(unknown=error.sentence)
+    return _with_board_in_sections(known, board_id)
 
 
-def _ask_boards(rt: Runtime, profile: Profile, board_id: str) -> NetworkChoices:
-    found = questions.load_boards(rt, profile.id, board_id, Surface.DASHBOARD)
-    boards = [OptionChoice(one.board.id, _board_label(one.board.name, one.board.privacy)) for one in found]
-    sections = [
-        OptionChoice(f"{one.board.id}/{section.id}", f"{one.board.name}: {section.name}")
-        for one in found
-        for section in one.sections
-    ]
-    if not found:
-        return NetworkChoices(
-            unknown="This account does not have boards yet. Create a board on the profile's page, under “Boards”."
-        )
-    return NetworkChoices({"boardId": boards, "boardSectionId": sections})
-
-
-def _board_label(name: str, privacy: str | None) -> str:
-    return name if privacy in (None, "PUBLIC") else f"{name} ({str(privacy).lower()})"
-
-
-def _ask_creator_choices(rt: Runtime, profile: Profile, _board_id: str) -> NetworkChoices:
-    info = questions.load_creator(rt, profile.id, Surface.DASHBOARD)
-    return NetworkChoices(stop=info.message) if isinstance(info, PostingBarred) else creator_choices(info)
-
-
-def creator_choices(info: CreatorInfo) -> NetworkChoices:
-    levels = [OptionChoice(level, option_fields.value_label(level)) for level in info.privacy_levels]
-    return NetworkChoices(
-        {"privacyLevel": levels} if levels else {},
-        {INTERACTIONS[name]: f"The account's settings turn {INTERACTIONS_PLURAL[name]} off." for name in info.off},
-        account=info.nickname or info.username,
-        longest_video_seconds=info.longest_video_seconds,
-    )
-
-
-_QUESTIONS: Mapping[str, Question] = {
-    "pinterest": _ask_boards,
-    "tiktok": _ask_creator_choices,
-}
-
-
-async def _ask_once(visit: Visit, question: tuple[str, ...], ask: Callable[[], T], timeout_seconds: float) -> T:
-    """Return the result of `ask()`, which runs in a thread. Equal questions share one thread.
-
-    Raises TimeoutError and the errors of `ask`.
-    """
-    tasks = visit.request.state.open_questions
-
-    def ended(task: asyncio.Task[Any]) -> None:
-        del tasks[question]
-        task.exception()  # reads the error, because the page may no longer wait
-
-    if question not in tasks:
-        tasks[question] = asyncio.create_task(runtime.run_in_thread(ask))
-        tasks[question].add_done_callback(ended)
-    asking: asyncio.Task[T] = tasks[question]
-    await asyncio.wait({asking}, timeout=timeout_seconds)
-    if not asking.done():
-        raise TimeoutError
-    return asking.result()
+def _with_board_in_sections(known: NetworkChoices, board_id: str) -> NetworkChoices:
+    """Return the choices with sections that contain their board, because the form may show another board later."""
+    if known.unknown:
+        return replace(known, choices={})
+    if choices.BOARD not in known.choices:
+        return known
+    board = next((one.label for one in known.choices[choices.BOARD] if one.value == board_id), "")
+    sections = known.choices.get(choices.SECTION, ())
+    named = [OptionChoice(f"{board_id}/{one.value}", f"{board}: {one.label}") for one in sections]
+    return replace(known, choices={**known.choices, choices.SECTION: named})
 
 
 async def show(
@@ -368,16 +313,16 @@ async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) 
     )
     if not found:
         return {}
-    choices: dict[str, list[OptionChoice]] = {}
+    by_key: dict[str, list[OptionChoice]] = {}
     for row, one in zip(rows, found, strict=True):
         for key, offered in one.choices.items():
             name = f" – {context.names[row.id]}" if len(rows) > 1 else ""
-            choices.setdefault(key, []).extend(OptionChoice(item.value, item.label + name) for item in offered)
+            by_key.setdefault(key, []).extend(OptionChoice(item.value, item.label + name) for item in offered)
     unknown = " ".join(dict.fromkeys(one.unknown for one in found if one.unknown))
     if unknown:
         # With unknown boards of one account, the owner enters an id.
-        choices = {}
-    return {"pinterest": NetworkChoices(choices, unknown=unknown or None)}
+        by_key = {}
+    return {"pinterest": NetworkChoices(by_key, unknown=unknown or None)}
 
 
 def _with_mode(rt: Runtime, form: ComposeForm, context: FormContext, editing: str | None) -> ComposeForm:
@@ -411,12 +356,12 @@ def _tiktok(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, A
     locked = {name: bool(answered) and all(name in one.off for one in answered) for name in INTERACTIONS}
     return {
         "creators": list(context.creators.values()),
-        "levels": [OptionChoice(level, option_fields.value_label(level)) for level in common],
-        "every_level": [OptionChoice(level, option_fields.value_label(level)) for level in PRIVACY_LEVELS],
+        "levels": [OptionChoice(level, value_label(level)) for level in common],
+        "every_level": [OptionChoice(level, value_label(level)) for level in PRIVACY_LEVELS],
         "gone": gone if gone and gone not in common else None,
         "chosen": chosen,
         "mode": chosen.get("mode"),
-        "modes": [OptionChoice(mode, option_fields.value_label(mode)) for mode in modes],
+        "modes": [OptionChoice(mode, value_label(mode)) for mode in modes],
         "limits": limits,
         "locked": locked,
         "label": creator.brand_label(chosen),

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.accounts.choices import OptionChoice
 from socialpub.core import units
 from socialpub.core.errors import FieldCode, Forbidden, InvalidRequest, SocialpubError, UnsupportedMediaType
 from socialpub.core.secrets import signed_urls
@@ -26,7 +27,6 @@ from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.compose import option_fields
 from socialpub.web.dashboard.compose.form import ComposeForm, FormMedia
-from socialpub.web.dashboard.compose.option_fields import OptionChoice
 from socialpub.web.http import files, multipart, problems, shapes
 from socialpub.web.http.answer import Answer, ok
 from socialpub.web.http.endpoint import MULTIPART

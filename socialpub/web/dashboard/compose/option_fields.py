@@ -10,9 +10,10 @@ list or uploaded with the field `options.<network>.<key>.file`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
+from socialpub.accounts.choices import NetworkChoices, OptionChoice, value_label
 from socialpub.core.errors import FieldError
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.registry import OPTIONS
@@ -48,22 +49,6 @@ OPTION_LABELS = {
     "aiDisclosures": "AI disclosure",
 }
 
-VALUES = {
-    "everyone": "Everyone",
-    "following": "People the author follows",
-    "mentionedUsers": "People mentioned in the post",
-    "subscribers": "Subscribers",
-    "verified": "Verified accounts",
-    "direct": "Publish directly",
-    "draft": "Send to the TikTok app",
-    "PUBLIC_TO_EVERYONE": "Everyone",
-    "MUTUAL_FOLLOW_FRIENDS": "Friends (you follow each other)",
-    "FOLLOWER_OF_CREATOR": "Followers",
-    "SELF_ONLY": "Only me",
-    "AI_MODIFIED": "AI made or changed the media",
-    "SYNTHETIC_PERFORMER": "The post shows a person who does not exist",
-}
-
 UNAUDITED = {"mode": "Send to the TikTok app in Compose, publish directly through the API"}
 """The defaults that differ while TikTok has not audited the app."""
 
@@ -73,6 +58,7 @@ DENIALS = frozenset({"disableComment", "disableDuet", "disableStitch"})
 
 HINTS = {
     "boardId": "The board's id, a number. Reload this page to choose the board from a list.",
+    "boardSectionId": "The id of a section of that board. Without a section, the pin is on the board itself.",
     "replySettings": "",
     "replyToPostId": "The id is on the page of that post. This post waits until that post is published.",
     "mode": "A post that is sent to the TikTok app waits in its inbox as a draft. You finish it there.",
@@ -100,10 +86,6 @@ MISSING_TEXTS = {"boardId": "choose a board, here or in the profile's default op
 def complaint(key: str, message: str) -> str:
     """Replace the API's name of an option in a message with the form's name."""
     return OPTION_LABELS.get(key, key) + message.removeprefix(key) if message.startswith(f"{key} ") else message
-
-
-def value_label(text: str) -> str:
-    return VALUES.get(text, text)
 
 
 def value_text(key: str, given: Any) -> str:
@@ -134,28 +116,6 @@ ARTIFACTS = {
     option.name: network for network, table in OPTIONS.items() for option in table if option.type is OptionType.ARTIFACT
 }
 """The network of each option whose value is an artifact."""
-
-
-@dataclass(frozen=True, slots=True)
-class OptionChoice:
-    value: str
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkChoices:
-    """The choices that a network offers an account now, by key."""
-
-    choices: Mapping[str, Sequence[OptionChoice]] = field(default_factory=dict)
-    """The choices that replace those in the table, or a text field."""
-    locked: Mapping[str, str] = field(default_factory=dict)
-    """The reasons why the account fixes these options."""
-    account: str | None = None
-    longest_video_seconds: int | None = None
-    stop: str | None = None
-    """The reason why the account cannot receive posts now."""
-    unknown: str | None = None
-    """The reason why the choices are unknown, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,15 +65,15 @@ class Http:
         """Return this network's own client, so that a network that hangs delays no other."""
         with self._lock:
             if network not in self._by_network:
-                own = Http(
-                    user_agent=self._user_agent,
-                    mounts=self._mounts,
-                    stall_seconds=self._stall_seconds,
-                    lookups=self._lookups,
-                )
+                self._by_network[network] = own = self.separate(self._lookups)
                 own._closed = self._closed
-                self._by_network[network] = own
             return self._by_network[network]
+
+    def separate(self, lookups: int) -> "Http":
+        """Return another client with the same settings. Its calls are not counted, and the caller closes it."""
+        return Http(
+            user_agent=self._user_agent, mounts=self._mounts, stall_seconds=self._stall_seconds, lookups=lookups
+        )
 
     def call(
         self,
@@ -91,13 +91,14 @@ class Http:
         deadline_seconds: float = 60.0,
         check_allowed: Callable[[], None] | None = None,
         address: str | None = None,
+        reads_body: bool = True,
     ) -> HttpResponse:
         """Send one request and return the response of any status. Blocks the calling thread.
 
         `token` is sent as Bearer, `auth` (id, secret) as Basic. `check_allowed` runs just before sending and stops the
         call by raising. `address` is the IP address to connect to, instead of a DNS lookup. The deadline covers the
         whole call, at most two minutes. If the body has a file, the deadline begins after its last byte, and until then
-        the call must make progress.
+        the call must make progress. Without `reads_body`, the call ends after the head of the response.
 
         Raises `NotSent`, `NoAnswer`, and FileNotFoundError before anything leaves when a file of the body is missing.
         """
@@ -113,7 +114,15 @@ class Http:
                 sent["authorization"] = f"Basic {_basic(auth)}"
             future = self._submit(
                 lambda client: self._exchange(
-                    client, method, url, sent, params, body, min(deadline_seconds, MAX_DEADLINE_SECONDS), address
+                    client,
+                    method,
+                    url,
+                    sent,
+                    params,
+                    body,
+                    min(deadline_seconds, MAX_DEADLINE_SECONDS),
+                    address,
+                    reads_body,
                 )
             )
             try:
@@ -200,6 +209,7 @@ class Http:
         body: Body | None,
         deadline_seconds: float,
         address: str | None,
+        reads_body: bool,
     ) -> HttpResponse:
         progress = _SendProgress()
         by_progress = body is not None and body.has_file
@@ -221,7 +231,7 @@ class Http:
                     _attach(request, body, limit, self._stall_seconds if by_progress else None, deadline_seconds)
                 response = await client.send(request, stream=True)
                 try:
-                    content = await _read(response, host)
+                    content = await _read(response, host) if reads_body else b""
                 finally:
                     await response.aclose()
                 return HttpResponse(response.status_code, dict(response.headers.items()), content)

@@ -153,6 +153,7 @@ HOMES = {
     "told_cause": "db.tables.notifications",
     "trail": "db.tables.audit_log",
     "usage": "db.tables.counters",
+    "webhook": "db.tables.webhooks",
 }
 """Where the statements about a table stand."""
 

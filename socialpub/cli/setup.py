@@ -92,6 +92,9 @@ def _make_new_secret(context: CommandContext) -> None:
         print_note(f"again: {commands.line('admin', 'connect-profile', 'PROVIDER')}")
     if lost.addresses:
         print_note(f"These notification addresses are lost: {', '.join(lost.addresses)}. Add them again under System.")
+    if lost.webhooks:
+        add = commands.line("admin", "add-webhook", "URL")
+        print_note(f"These webhooks are lost: {', '.join(lost.webhooks)}. Add them again: `{add}`.")
     print_note("Posts, media and API keys are unchanged. Existing URLs for uploads and media have expired. Earlier")
     print_note("backups need the old key, so make a new backup now. Keep the new key safe.")
 

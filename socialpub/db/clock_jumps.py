@@ -32,6 +32,7 @@ WAITS = {
     "consent": ("expires_at", "taken_at"),
     "told_cause": ("since", "told_at", "ended_at"),
     "notification_service": ("failing_since", "next_at"),
+    "webhook": ("failing_since", "next_at"),
 }
 """Columns with waits and ages, except those of `delivery` and `artifact`."""
 

@@ -255,6 +255,8 @@ class LogEntryRow(TableRow):
     release_url = TextField(null=True)
     provider_post_id = TextField(null=True)
     error_message = TextField(null=True)
+    ends_post = IntegerField(constraints=_ZERO)
+    """1: this entry settled or canceled its post."""
 
     class Meta:
         indexes = _indexes(
@@ -534,6 +536,38 @@ class NotifyAddressRow(KeyedRow):
     url = BlobField()
     """Sealed."""
     added_at = TextField()
+
+
+class WebhookRow(KeyedRow):
+    """An address that gets events of the log."""
+
+    id = TextField(primary_key=True)
+    name = TextField()
+    """The scheme and the host of the URL."""
+    url = BlobField()
+    """Sealed."""
+    secret = BlobField()
+    """Sealed."""
+    events = Json()
+    added_at = TextField()
+    sent_through = IntegerField()
+    """The number of the last log entry that needs no further call."""
+    tries = IntegerField(constraints=_ZERO)
+    """The number of failed tries since the last accepted event."""
+    next_at = TextField(null=True)
+    failing_since = TextField(null=True)
+    last_response = TextField(null=True)
+    """The status of the last response, or why there was none."""
+    last_response_at = TextField(null=True)
+    accepted = IntegerField(constraints=_ZERO)
+    """The number of events that the address accepted."""
+    failed = IntegerField(constraints=_ZERO)
+    """The number of failed tries."""
+    left_out = IntegerField(constraints=_ZERO)
+    """The number of events that became too old."""
+    left_out_at = TextField(null=True)
+    disabled_at = TextField(null=True)
+    """When the address answered 410."""
 
 
 class ToldCauseRow(KeyedRow):

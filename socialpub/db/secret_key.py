@@ -15,7 +15,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade
 from socialpub.db.connection import Reader, Tx
-from socialpub.db.models import ApplianceRow, ConsentRow, NotifyAddressRow, ProfileRow
+from socialpub.db.models import ApplianceRow, ConsentRow, NotifyAddressRow, ProfileRow, WebhookRow
 from socialpub.db.tables import delivery_rows
 
 
@@ -122,7 +122,14 @@ def _former_keys(reader: Reader) -> list[str]:
 
 # --- sealed values ---------------------------------------------------------------------------------------------------
 
-_SEALED = (ProfileRow.access_token, ProfileRow.refresh_token, ConsentRow.verifier, NotifyAddressRow.url)
+_SEALED = (
+    ProfileRow.access_token,
+    ProfileRow.refresh_token,
+    ConsentRow.verifier,
+    NotifyAddressRow.url,
+    WebhookRow.url,
+    WebhookRow.secret,
+)
 
 
 def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:

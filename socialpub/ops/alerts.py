@@ -25,6 +25,8 @@ from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.last_backup import LastBackup
 from socialpub.ops.health import Finding
+from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks.addresses import WebhookHealth
 from socialpub.publishing.delivery.resume import Resumed
 from socialpub.runtime import Runtime
 
@@ -67,6 +69,8 @@ class AlertFacts:
     worker: list[Finding]
     clock_jump: str | None
     disk: DiskSpace
+    webhooks: list[WebhookHealth]
+    """The webhooks that are an hour late or disabled."""
     backup: LastBackup
     backup_reminder: str | None
 
@@ -89,6 +93,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         worker=list(health.worker_problems(reader, now)),
         clock_jump=health.describe_clock_jump(reader, now),
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
+        webhooks=[one for one in addresses.list_health(reader, now) if one.is_late or one.row.disabled_at],
         backup=backup,
         backup_reminder=backup.reminder(now, rt.settings.backup.max_age),
     )
@@ -202,6 +207,7 @@ def list_alerts(rt: Runtime, surface: Surface, needs: AlertFacts | None = None) 
     yield from (_account(rt, profile, surface) for profile, _ in needs.profiles)
     yield from _disk(rt, needs)
     yield from _clock(rt, needs)
+    yield from _webhooks(needs)
     yield from _backup(rt, needs, surface)
 
 
@@ -263,6 +269,31 @@ def _clock(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
             must_be_fixed=False,
             passes=True,
         )
+
+
+def _webhooks(needs: AlertFacts) -> Iterator[Alert]:
+    for one in needs.webhooks:
+        state = "disabled" if one.row.disabled_at else "late"
+        key = f"webhook:{one.row.id}:{state}"
+        yield Alert(AlertKind.WEBHOOK, key, *describe_webhook(one), "/system")
+
+
+def describe_webhook(one: WebhookHealth) -> tuple[str, str]:
+    """Return the problem of a webhook and its remedy."""
+    row = one.row
+    if row.disabled_at:
+        remove = commands.line("admin", "remove-webhook", row.id)
+        add = commands.line("admin", "add-webhook", "URL")
+        return (
+            f"The webhook {row.name} answered 410 (gone) at {row.disabled_at} and gets no more events.",
+            f"Run `{remove}`. To send events there again, run `{add}`.",
+        )
+    answer = f" Its last response, at {row.last_response_at}: {row.last_response}." if row.last_response else ""
+    retry = f" socialpub retries at {row.next_at}." if row.next_at else ""
+    return (
+        f"The webhook {row.name} is late: an event has waited since {one.waiting_since}.{answer}",
+        f"Check the receiver.{retry} To test it, run `{commands.line('admin', 'test-webhook', row.id)}`.",
+    )
 
 
 def _backup(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:

@@ -90,6 +90,7 @@ MANUAL_PLACES = {
     "user": "troubleshooting#the-wrong-user",
     "version": "upgrading#upgrade",
     "web": "troubleshooting#the-address-does-not-lead-here",
+    "webhook": "publishing#webhooks",
     "worker": "troubleshooting#a-post-is-not-published",
 }
 """The place in the manual that explains each subject: a topic, and the anchor of a heading."""

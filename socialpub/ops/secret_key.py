@@ -21,7 +21,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, secret_key, upgrade
 from socialpub.db.connection import Row, Tx
 from socialpub.db.secret_key import next_key_file
-from socialpub.db.tables import audit_log, notifications, profile_rows
+from socialpub.db.tables import audit_log, notifications, profile_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import file_faults, storage
 from socialpub.publishing.delivery import engine
@@ -37,6 +37,8 @@ class LostWithKey:
     """The name and network of each connected profile."""
     addresses: list[str] = field(default_factory=list)
     """The names of the notification addresses that were added in the dashboard."""
+    webhooks: list[str] = field(default_factory=list)
+    """The names of the webhooks."""
 
 
 def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
@@ -77,7 +79,8 @@ def _remove_old_key(settings: Settings, clock: Clock) -> LostWithKey:
         appliance_state.remove(tx, appliance_state.SECRET_KEY)
         if audit_log.exists(tx):
             audit_log.record(tx, AuditAction.SECRET_RENEWED)
-        return LostWithKey(profile_rows.lose_tokens(tx, REASON), notifications.lose_addresses(tx))
+        accounts = profile_rows.lose_tokens(tx, REASON)
+        return LostWithKey(accounts, notifications.lose_addresses(tx), webhooks.lose_all(tx))
 
 
 @dataclass(frozen=True, slots=True)

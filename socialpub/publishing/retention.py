@@ -13,7 +13,15 @@ from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import BATCH_ROWS, Reader, Tx
 from socialpub.db.models import AttemptRow, LogEntryRow
 from socialpub.db.queries import profile_queue
-from socialpub.db.tables import artifact_rows, audience_rows, audit_log, delivery_rows, log_entries, post_rows
+from socialpub.db.tables import (
+    artifact_rows,
+    audience_rows,
+    audit_log,
+    delivery_rows,
+    log_entries,
+    post_rows,
+    webhooks,
+)
 from socialpub.runtime import Runtime
 
 EVERY_SECONDS = 3600.0
@@ -132,8 +140,14 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
 def _entry_steps(reader: Reader, before: str, oldest: str) -> Iterator[Step]:
     beyond = 0
     while (found := log_entries.next_batch(reader, LogEntryRow.occurred_at, beyond)) is not None and found[1] <= oldest:
-        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_entries(tx, beyond, last, before)  # type: ignore[misc]
+        yield lambda _, tx, beyond=beyond, last=found[0]: _delete_entries(tx, beyond, last, before)  # type: ignore[misc]
         beyond = found[0]
+
+
+def _delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:
+    """Delete old entries, except those that a webhook has not read yet."""
+    position = webhooks.oldest_position(tx)
+    return log_entries.delete_entries(tx, beyond, last if position is None else min(last, position), before)
 
 
 def _attempt_steps(reader: Reader, before: str) -> Iterator[Step]:

@@ -29,6 +29,8 @@ from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.ops import health, storage
 from socialpub.ops.backup import last_backup
 from socialpub.ops.health import FindingCode
+from socialpub.ops.webhooks import addresses
+from socialpub.ops.webhooks.addresses import WebhookHealth
 from socialpub.providers.base import Kind
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
@@ -51,6 +53,7 @@ class _Metrics(Collector):
         yield from _backups(reader)
         yield from _processes(reader)
         yield from _notifications(reader)
+        yield from _webhooks(rt, reader)
 
 
 def render_metrics(state: WebState, reader: Reader) -> tuple[bytes, bytes]:
@@ -219,6 +222,38 @@ def _notifications(reader: Reader) -> Iterator[Metric]:
         ["service"],
         [(service.name, int(service.failing_since is not None)) for service in services],
     )
+
+
+def _webhooks(rt: Runtime, reader: Reader) -> Iterator[Metric]:
+    found = addresses.list_health(reader, rt.now())
+    yield counter(
+        "socialpub_webhook_events",
+        "Events that a webhook accepted, failed tries, and events that were too old and left out",
+        ["webhook", "address", "outcome"],
+        [
+            (one.row.id, one.row.name, outcome, count)
+            for one in found
+            for outcome, count in (
+                ("accepted", one.row.accepted),
+                ("failed", one.row.failed),
+                ("left_out", one.row.left_out),
+            )
+        ],
+    )
+    for name, meaning, value in (
+        ("lag_seconds", "Age of the oldest event that a webhook has not accepted yet; 0 if no event waits", _lag),
+        ("disabled", "1 for a webhook that answered 410", _is_disabled),
+    ):
+        rows = [(one.row.id, one.row.name, value(one)) for one in found]
+        yield gauge(f"socialpub_webhook_{name}", meaning, ["webhook", "address"], rows)
+
+
+def _lag(one: WebhookHealth) -> float:
+    return one.lag_seconds
+
+
+def _is_disabled(one: WebhookHealth) -> float:
+    return float(one.row.disabled_at is not None)
 
 
 def _health(rt: Runtime, reader: Reader) -> Iterator[Metric]:

@@ -97,6 +97,7 @@ def run(rt: Runtime) -> int:
     reconciler.start()
     _Consumer(rt, background, networks).run()
     background.backups.stop()
+    background.webhooks.stop()
     reconciler.join()
     notifier.join()
     with contextlib.suppress(SocialpubError):

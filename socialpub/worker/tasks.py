@@ -29,6 +29,7 @@ from socialpub.media.decoder import client
 from socialpub.ops import health, storage
 from socialpub.ops.backup import create, last_backup, restore, schedule
 from socialpub.ops.notify import schedule as notify_schedule
+from socialpub.ops.webhooks.sender import WebhookThreads
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import backfill, engine
 from socialpub.publishing.media import renditions, thumbnails
@@ -186,6 +187,7 @@ class Background:
     def __init__(self, rt: Runtime) -> None:
         self.rt = rt
         self.backups = ScheduledBackups()
+        self.webhooks = WebhookThreads()
         self.huey = Huey("background", storage_class=MemoryQueue, results=False)
         self.tasks = [
             PeriodicTask("revocation", 10.0, upkeep.revoke_disconnected),
@@ -215,6 +217,7 @@ class Background:
             PeriodicTask("sign-in links", 3600.0, in_steps(sign_in.clean_links)),
             PeriodicTask("expired cooldowns", 3600.0, in_steps(lambda _, tx: waits.delete_past_cooldowns(tx))),
             PeriodicTask("expired profile waits", 3600.0, in_steps(lambda _, tx: waits.delete_own_waits(tx))),
+            PeriodicTask("webhooks", 1.0, self.webhooks.check),
             PeriodicTask("retention", 5.0, retention.remove_expired),
             PeriodicTask("free pages", 60.0, storage.release_free_pages),
             PeriodicTask("usage", 60.0, usage.write_calls),

@@ -57,6 +57,9 @@ class AlertKind(StrEnum):
     DISK = "disk"
     """The disk has little or no free space."""
 
+    WEBHOOK = "webhook"
+    """A webhook has not accepted events for an hour, or answered that it is gone."""
+
     COPY = "copy"
     """The last backup is old or failed."""
 

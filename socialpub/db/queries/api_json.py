@@ -182,7 +182,7 @@ def profiles(reader: Reader, scope: Scope) -> bytes:
 
 # --- publishing logs -------------------------------------------------------------------------------------------------
 
-_LOG_ENTRY = _object(
+_LOG_FIELDS = (
     _plain("id", "id"),
     _plain("deliveryId", "delivery_id"),
     _plain("postId", "post_id"),
@@ -196,6 +196,22 @@ _LOG_ENTRY = _object(
     _maybe("providerPostId", "provider_post_id"),
     _maybe("errorMessage", "error_message"),
 )
+_LOG_ENTRY = _object(*_LOG_FIELDS)
+
+_EVENT = _object(
+    _plain("type", "'delivery.' || type"),
+    _plain("timestamp", "occurred_at"),
+    _raw(
+        "data",
+        _object(*_LOG_FIELDS, _plain("profileId", "profile_id"), _raw("last", "iif(ends_post, 'true', 'false')")),
+    ),
+)
+
+
+def event(reader: Reader, number: int) -> tuple[str, bytes] | None:
+    """Return the id of the log entry with this number, and the body of its webhook event (contract 10.6.3)."""
+    row = reader.one(f"SELECT id, CAST({_EVENT} AS BLOB) FROM log_entry WHERE n = ?", (number,))
+    return None if row is None else (row[0], row[1])
 
 
 _MAX_PARTS = 200

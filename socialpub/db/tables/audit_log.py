@@ -46,6 +46,8 @@ class AuditAction(StrEnum):
     SECRET_RENEWED = "secret.renewed"  # noqa: S105  an action, no secret
     NOTIFY_ADDED = "notify.added"
     NOTIFY_REMOVED = "notify.removed"
+    WEBHOOK_ADDED = "webhook.added"
+    WEBHOOK_REMOVED = "webhook.removed"
     PASSWORD_SET = "password.set"  # noqa: S105
     SIGNED_IN = "session.signed_in"
     SIGN_IN_FAILED = "session.sign_in_failed"
@@ -60,7 +62,7 @@ class AuditAction(StrEnum):
 
     @property
     def kind(self) -> str:
-        """`key`, `profile`, `publishing`, `copy`, `secret`, `notify`, `password`, `session`, `post`."""
+        """`key`, `profile`, `publishing`, `copy`, `secret`, `notify`, `webhook`, `password`, `session`, `post`."""
         return self.value.partition(".")[0]
 
 

@@ -1,5 +1,6 @@
 """Statements about the tables `log_entry` and `attempt`: the history of each delivery."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -15,16 +16,32 @@ from socialpub.db.tables.counters import Event
 
 _RECORD = """
 INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, post_body,
-    post_scheduled_at, profile_name, release_url, provider_post_id, error_message)
+    post_scheduled_at, profile_name, release_url, provider_post_id, error_message, ends_post)
 SELECT ?, d.id, d.post_id, d.profile_id, d.provider, ?, ?, p.body, d.scheduled_at, ifnull(a.name, d.profile_name),
-    d.url, d.provider_post_id, d.error_message
+    d.url, d.provider_post_id, d.error_message,
+    NOT EXISTS (SELECT 1 FROM delivery o WHERE o.post_id = d.post_id AND o.state IN ('queued', 'running'))
 FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.profile_id WHERE d.id = ?"""
 
 
 @prepared("each final outcome")
 def record(tx: Tx, delivery_id: str, type: str) -> None:
-    """Record that a delivery reached this state, with the current data of the delivery, its post and its profile."""
+    """Record that a delivery reached this state, with the current data of the delivery, its post and its profile.
+
+    The entry of the last open delivery ends the post.
+    """
     tx.execute(_RECORD, (new_id(tx.now), type, tx.stamp, delivery_id))
+
+
+def newest_number(reader: Reader) -> int:
+    """Return the number of the last entry, or 0."""
+    return int(reader.scalar(LogEntryRow.select(fn.IFNULL(fn.MAX(LogEntryRow.n), 0))))
+
+
+def list_after(reader: Reader, number: int, types: Sequence[str], limit: int) -> list[tuple[int, str]]:
+    """Return the number and the instant of the next entries of these types after this number, in order of writing."""
+    entry = LogEntryRow
+    later = entry.select(entry.n, entry.occurred_at).where(entry.n > number, entry.type.in_(types))
+    return [(n, at) for n, at in reader.tuples(later.order_by(entry.n).limit(limit))]
 
 
 def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int, str] | None:

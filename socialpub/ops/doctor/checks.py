@@ -20,6 +20,7 @@ from socialpub.ops import alerts, file_faults, health, storage
 from socialpub.ops.doctor import addresses, machine, offline
 from socialpub.ops.health import Finding, Level, note, ok, problem
 from socialpub.ops.notify import send
+from socialpub.ops.webhooks import addresses as webhook_addresses
 from socialpub.runtime import Runtime
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -75,6 +76,8 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     where = f" {needs.backup.scheduled.sentence}" if needs.backup.scheduled else ""
     yield from known[AlertKind.COPY] or [ok("backup", f"The last backup was made at {needs.backup.made_at}.{where}")]
     yield from send.check_services(rt, surface)
+    yield from known[AlertKind.WEBHOOK]
+    yield from webhook_addresses.check(rt.reader, rt.now())
     yield from offline.check_upgrade_backups(rt.settings)
     yield from _check_configuration_in_use(rt)
     yield from known[AlertKind.NETWORK]

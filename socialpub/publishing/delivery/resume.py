@@ -13,7 +13,7 @@ from socialpub.db.connection import Reader, Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import Committing, State
-from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, post_rows
+from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, post_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.publishing.delivery import read_back, transitions
@@ -95,6 +95,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
                 _start_over(tx, delivery)
             elif not (nothing_was_sent or _is_called_already(delivery)):
                 read_back.require_first(tx, delivery, since)
+        webhooks.begin_now(tx)  # the original installation may have sent earlier entries
         appliance_state.end_restore(tx, nothing_was_sent=nothing_was_sent)
     restored = copied_at is not None
     if restored or appliance_state.paused_at(tx) is not None:

@@ -30,6 +30,7 @@ AUDIT_LABELS = {
     "copy": "Backups",
     "secret": "secret.key",
     "notify": "Notifications",
+    "webhook": "Webhooks",
     "password": "Password",
     "session": "Sign-ins",
     "post": "Posts",

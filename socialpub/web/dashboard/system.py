@@ -24,6 +24,7 @@ from socialpub.ops.doctor import checks, machine
 from socialpub.ops.health import Finding, Level
 from socialpub.ops.notify import send
 from socialpub.ops.notify.send import Service
+from socialpub.ops.webhooks import addresses
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Visit, page
@@ -71,6 +72,7 @@ async def render(
         glance=list(_glance(rt, needs)),
         next_backup_at=_next_backup_at(rt, needs.backup),
         services=send.read_service_health(rt, rt.reader),
+        webhooks=addresses.list_health(rt.reader, rt.now()),
         notify_url=notify_url,
         notify_error=notify_error,
         outlook=outlook,

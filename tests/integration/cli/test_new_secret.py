@@ -5,7 +5,9 @@ from pydantic import SecretStr
 
 from socialpub.accounts import api_keys
 from socialpub.db import secret_key
+from socialpub.db.tables import webhooks
 from socialpub.ops.notify import send
+from socialpub.ops.webhooks import addresses
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -34,11 +36,13 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
     with terminal.open() as rt:
         post = accept(rt, profile, body="Before the loss")
         rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
+        rt.write(addresses.add, *addresses.parse_url("http://n8n.lan/HiddenPath"))
         former = rt.secrets.check_value
     lose_key(terminal)
     made = terminal.success("init", "--new-secret")
     assert "lost: “ada” (X)." in made.stderr
     assert "notification addresses are lost: gotify://gotify.lan. Add them again under System" in made.stderr
+    assert "webhooks are lost: http://n8n.lan. Add them again" in made.stderr
     assert (terminal.folder / "data" / "secret.key").stat().st_mode & 0o777 == 0o600
     assert "reauthRequired" in terminal("admin", "list-profiles").stdout
     with terminal.open() as rt:
@@ -46,6 +50,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
         assert former in secret_key.own_keys(rt.reader, rt.secrets), "its old copies are pruned like new ones"
         assert not state_of(rt, post).final, "it waits for its account"
         assert send.list_services(rt) == []
+        assert webhooks.list_all(rt.reader) == []
         assert rt.reader.value("SELECT count(*) FROM api_key") == 1 and api_keys.list_all(rt.reader)[0].name == "laptop"
     assert key.startswith("spk_")
     assert terminal.connect("ada") == profile, "the same profile has new tokens"

@@ -20,6 +20,7 @@ from socialpub.db import secret_key
 from socialpub.db.tables import audit_log
 from socialpub.ops import audit_text
 from socialpub.ops.notify import send
+from socialpub.ops.webhooks import addresses
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
@@ -73,6 +74,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         begun |= {"name": None, "expected_profile_id": None}
         rt.write(consents.insert, consent_id="c1", expires_at=rt.stamp(), door=Surface.SHELL, **begun)
         rt.write(send.add_service, SecretStr("gotify://gotify.lan/HiddenToken"), "gotify://gotify.lan")
+        rt.write(addresses.add, *addresses.parse_url("http://n8n.lan/HiddenPath"))
     former = crypto.load(rotate(terminal))
     places = 0
     with terminal.open() as rt:
@@ -81,6 +83,8 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
             ("profile", "refresh_token"),
             ("consent", "verifier"),
             ("notify_address", "url"),
+            ("webhook", "url"),
+            ("webhook", "secret"),
         ):
             for row in rt.reader.all(f"SELECT id, {column} AS sealed FROM {table}"):
                 places += 1
@@ -90,7 +94,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         sealed = rt.reader.value("SELECT json_extract(memo, '$.upload.address') FROM delivery").encode()
         assert rt.secrets.open(sealed, "delivery", delivery["id"], "memo") == "https://upload"
         assert [one.url.get_secret_value() for one in send.list_services(rt)] == ["gotify://gotify.lan/HiddenToken"]
-    assert places == 4
+    assert places == 6
 
 
 def test_every_place_that_seals_is_known_to_the_rotation() -> None:
@@ -108,6 +112,7 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
         "db/secret_key.py",
         "ops/notify/send.py",
         "ops/secret_key.py",
+        "ops/webhooks/addresses.py",
         "providers/tiktok/upload.py",
         "publishing/delivery/engine.py",
     }

@@ -13,10 +13,11 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.schema import ProxiesSection
 from socialpub.db.states import State
-from socialpub.db.tables import audit_log, counters, holds
+from socialpub.db.tables import audit_log, counters, holds, webhooks
 from socialpub.media.files import Files
 from socialpub.ops.backup import create, format, schedule, verify
 from socialpub.ops.doctor import machine
+from socialpub.ops.webhooks import addresses
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
@@ -266,3 +267,19 @@ def test_the_system_page_shows_scheduled_backups(owner: Tab, rt: Runtime, clock:
     page = owner.open("/system").text
     assert "The last backup failed" in page
     assert "'/nowhere/restic' cannot be run" in page
+
+
+def test_a_late_webhook_is_on_the_overview_and_on_the_system_page_without_its_url(
+    owner: Tab, rt: Runtime, clock: HandClock, x: str
+) -> None:
+    assert "Webhooks" not in owner.open("/system").text
+    url = "http://ada:pass-word@n8n.lan:5678/hidden?token=hidden"
+    webhook_id, _ = rt.write(addresses.add, *addresses.parse_url(url), addresses.EVENTS)
+    assert "http://n8n.lan:5678 has accepted 0 events" in " ".join(owner.open("/system").text.split())
+    accept(rt, x)
+    rt.write(lambda _, tx: webhooks.note_failed(tx, webhook_id, "500", tx.stamp))
+    clock.forward(3600)
+    overview, system = (" ".join(owner.open(path).text.split()) for path in ("/", "/system"))
+    assert "The webhook http://n8n.lan:5678 is late" in overview
+    assert "http://n8n.lan:5678 is late" in system and "500" in system
+    assert not any(word in overview + system for word in ("hidden", "pass-word", "whsec"))

@@ -19,6 +19,7 @@ from socialpub.db.tables import notifications
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.format import BackupSummary
+from socialpub.ops.webhooks import addresses
 from socialpub.providers.base import Published, Refused
 from socialpub.web import metrics
 from socialpub.web.http.request import WebState
@@ -54,6 +55,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     rt.write(health.record_heartbeat)
     rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
     rt.db.write(lambda tx: notifications.set_services(tx, {"digest": "mailto://example.com"}))
+    rt.write(addresses.add, *addresses.parse_url("http://n8n.lan/webhook"))
     clock.jump(3600)
     rt.write(health.record_heartbeat)
     state = WebState(rt)
@@ -220,6 +222,14 @@ ALERTS: dict[str, tuple[dict[str, str], dict[str, str], int]] = {
     "SocialpubNotificationsFail": (
         {'socialpub_notifications_failing{service="mailto://example.com"}': "1x400"},
         {'socialpub_notifications_failing{service="mailto://example.com"}': "1x100 0x300"}, 390
+    ),
+    "SocialpubWebhookLate": (
+        {'socialpub_webhook_lag_seconds{webhook="1",address="http://n8n.lan"}': "3700x30"},
+        {'socialpub_webhook_lag_seconds{webhook="1",address="http://n8n.lan"}': "3500x30"}, 10
+    ),
+    "SocialpubWebhookDisabled": (
+        {'socialpub_webhook_disabled{webhook="1",address="http://n8n.lan"}': "1x30"},
+        {'socialpub_webhook_disabled{webhook="1",address="http://n8n.lan"}': "0x30"}, 10
     ),
     "SocialpubFilesRunOut": (
         {'socialpub_process_open_fds{process="web"}': "90x30", 'socialpub_process_max_fds{process="web"}': "100x30"},

@@ -62,6 +62,7 @@ TABLES = {
     "told_cause": STAYS + "one row for each lasting cause; the notifier removes it a day after its end",
     "trail": "retention: retention.trail",
     "usage": "old usage: retention.usage",
+    "webhook": STAYS + "the owner creates them; the limit is 20",
 }
 """By table: the periodic task that removes its rows, and when; or why they stay."""
 

@@ -1,0 +1,126 @@
+"""The commands for webhooks: the addresses that get events (contract 10.6)."""
+
+import click
+
+from socialpub.cli.admin import ID
+from socialpub.cli.context import CommandContext, pass_command_context
+from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table
+from socialpub.core import commands, units
+from socialpub.core.errors import InvalidRequest
+from socialpub.ops.webhooks import addresses, calls
+from socialpub.ops.webhooks.addresses import DEFAULT_EVENTS, EVENTS, WebhookHealth
+
+
+@click.command("add-webhook")
+@click.argument("url", metavar="URL")
+@click.option(
+    "--event",
+    "events",
+    type=click.Choice(EVENTS),
+    multiple=True,
+    help=f"Repeatable. Default: {', '.join(DEFAULT_EVENTS)}.",
+)
+@pass_command_context
+def add_webhook(context: CommandContext, url: str, events: tuple[str, ...]) -> None:
+    """Send the events of deliveries to URL, from now on. Print the id and the secret.
+
+    The secret is shown only once. With it, the receiver verifies the signatures (Standard Webhooks). A user name and a
+    password in URL are sent as Basic.
+    """
+    try:
+        target, name = addresses.parse_url(url)
+    except InvalidRequest as error:
+        raise click.BadParameter(f"it {error.errors[0].message}.", param_hint="URL") from None
+    with context.open() as rt:
+        webhook_id, secret = rt.write(addresses.add, target, name, events or DEFAULT_EVENTS)
+    print_line(webhook_id)
+    print_line(secret)
+    print_note(f"{name} gets {', '.join(events or DEFAULT_EVENTS)} from now on.")
+    print_note("Save the secret now: it is not shown again.")
+    print_note(f"To test the webhook, run `{commands.line('admin', 'test-webhook', webhook_id)}`.")
+
+
+@click.command("list-webhooks")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@pass_command_context
+def list_webhooks(context: CommandContext, as_json: bool) -> None:
+    """List the webhooks with their lag and last response, without URLs and secrets.
+
+    The lag is the age of the oldest event that was not accepted yet.
+    """
+    with context.open() as rt:
+        found = addresses.list_health(rt.reader, rt.now())
+    if as_json:
+        print_json([_shape(one) for one in found])
+        return
+    rows = [
+        (
+            one.row.id,
+            one.row.name,
+            ", ".join(event.removeprefix("delivery.") for event in one.row.events),
+            units.in_words(one.lag_seconds) if one.lag_seconds else "none",
+            f"{one.row.last_response}, {format_time(one.row.last_response_at)}" if one.row.last_response else "none",
+            _state(one),
+        )
+        for one in found
+    ]
+    add = commands.line("admin", "add-webhook", "URL")
+    columns = ("ID", "Address", "Events", "Lag", "Last response", "State")
+    print_table(columns, rows, f"No webhooks yet. Add a webhook with `{add}`.")
+
+
+@click.command("remove-webhook")
+@click.argument("webhook_id", type=ID, metavar="ID")
+@pass_command_context
+def remove_webhook(context: CommandContext, webhook_id: str) -> None:
+    """Stop sending events to a webhook. A call in progress may finish."""
+    with context.open() as rt:
+        name = rt.write(addresses.remove, webhook_id)
+    print_note(f"The webhook {name} is removed.")
+
+
+@click.command("test-webhook")
+@click.argument("webhook_id", type=ID, metavar="ID")
+@pass_command_context
+def test_webhook(context: CommandContext, webhook_id: str) -> None:
+    """Send a signed test event to a webhook and print the response.
+
+    The exit code is 1 if the webhook did not accept the event.
+    """
+    with context.open() as rt:
+        response = calls.send_test(rt, webhook_id)
+    print_line(response.text)
+    if not response.accepted:
+        raise CommandError(
+            "The webhook did not accept the test event.",
+            f"A webhook accepts an event with any 2xx within {calls.SECONDS:.0f} seconds.",
+        )
+
+
+def _shape(one: WebhookHealth) -> dict[str, object]:
+    row = one.row
+    shown = {
+        "id": row.id,
+        "address": row.name,
+        "events": row.events,
+        "addedAt": row.added_at,
+        "lagSeconds": round(one.lag_seconds),
+        "waitingSince": one.waiting_since,
+        "lastResponse": row.last_response,
+        "lastResponseAt": row.last_response_at,
+        "failingSince": row.failing_since,
+        "nextTryAt": row.next_at,
+        "accepted": row.accepted,
+        "failedTries": row.failed,
+        "leftOut": row.left_out,
+        "disabledAt": row.disabled_at,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _state(one: WebhookHealth) -> str:
+    if one.row.disabled_at:
+        return f"disabled by a 410, {format_time(one.row.disabled_at)}"
+    if one.row.failing_since:
+        return f"failing since {format_time(one.row.failing_since)}, next try {format_time(one.row.next_at)}"
+    return f"{units.count(one.row.left_out, 'event', 'events')} left out" if one.row.left_out else "works"

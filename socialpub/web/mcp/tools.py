@@ -169,6 +169,12 @@ async def _list_profiles(call: ToolCall) -> dict[str, Any]:
     return {**shown, "now": call.rt.stamp(), "limits": known}
 
 
+async def _get_choices(call: ToolCall) -> dict[str, Any]:
+    [profile] = await call.find_profiles("profile", [call.arguments["profile"]])
+    query = {name: call.arguments[name] for name in ("boardId",) if name in call.arguments}
+    return await call.run(profiles.list_choices, "GET", "/profiles/{id}/choices", query, id=profile["id"])
+
+
 # --- the list --------------------------------------------------------------------------------------------------------
 
 TOOLS = {
@@ -180,6 +186,14 @@ TOOLS = {
             shapes.NoArguments,
             profiles.index,
             _list_profiles,
+            READ,
+        ),
+        Tool(
+            "get_choices",
+            "List the options of an account with the values that it can choose now, such as boards and privacy levels.",
+            shapes.ChoicesArguments,
+            profiles.list_choices,
+            _get_choices,
             READ,
         ),
         Tool(

@@ -26,6 +26,7 @@ NETWORKS = dict[str, ScriptedNetwork]
 
 HINTS = {
     "list_profiles": {"readOnlyHint"},
+    "get_choices": {"readOnlyHint"},
     "check_post": {"readOnlyHint"},
     "get_post": {"readOnlyHint"},
     "list_posts": {"readOnlyHint"},

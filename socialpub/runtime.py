@@ -98,8 +98,8 @@ class TokenKeeper:
     """By profile: the token locks of other processes."""
     answers: dict[AnswerKey, tuple[float, object]] = field(default_factory=dict)
     """The expiry of the answer, and the answer or the error."""
-    open_questions: "dict[tuple[object, ...], asyncio.Task[Any]]" = field(default_factory=dict)
-    """The questions of the event loop that a network has not answered yet."""
+    open_questions: "dict[str, tuple[tuple[object, ...], asyncio.Task[Any]]]" = field(default_factory=dict)
+    """By profile: the question that a network has not answered yet, and its task on the event loop."""
     failed_avatars: dict[tuple[str, str | None], float] = field(default_factory=dict)
     """By profile and URL: when the avatar is fetched again."""
 

@@ -106,22 +106,29 @@ def answer(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
 
 
 async def answer_soon(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
-    """Do the same on the event loop. Equal questions share one thread, which a canceled caller does not end."""
-    found: T | ProviderError | None = None if again else _recall(rt, question)
-    if found is not None:
-        return _value(found)
-    open_questions, key = rt.tokens.open_questions, (*question.key, again)
+    """Do the same on the event loop. Equal questions share one thread, which a canceled caller does not end.
+
+    Another question about the same profile waits, so a network that hangs occupies one thread for each profile.
+    """
+    open_questions, profile_id, key = rt.tokens.open_questions, question.profile.id, (*question.key, again)
 
     def ended(task: "asyncio.Task[T]") -> None:
-        del open_questions[key]
+        del open_questions[profile_id]
         if not task.cancelled():
             task.exception()  # reads the error, because the callers may no longer wait
 
-    if key not in open_questions:
-        asking = asyncio.create_task(runtime.run_in_thread(partial(answer, rt, question, again=again)))
-        asking.add_done_callback(ended)
-        open_questions[key] = asking
-    return cast(T, await asyncio.shield(open_questions[key]))
+    while True:
+        found: T | ProviderError | None = None if again else _recall(rt, question)
+        if found is not None:
+            return _value(found)
+        if profile_id not in open_questions:
+            asking = asyncio.create_task(runtime.run_in_thread(partial(answer, rt, question, again=again)))
+            asking.add_done_callback(ended)
+            open_questions[profile_id] = key, asking
+        open_key, task = open_questions[profile_id]
+        if open_key == key:
+            return cast(T, await asyncio.shield(task))
+        await asyncio.wait({task})
 
 
 def _recall(rt: Runtime, question: Question[Any]) -> Any:

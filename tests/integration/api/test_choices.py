@@ -243,6 +243,32 @@ def test_callers_of_a_slow_network_share_one_question_and_block_nothing(
     assert len(asked) == 1
 
 
+def test_questions_about_many_boards_occupy_one_thread(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch, pins: str
+) -> None:
+    assert ask(client, pins).status == 200
+    boards = [one.id for one in world.pinterest.boards_of("demo")]
+    answered, asked = threading.Event(), []
+
+    def hangs(_self: Pinterest, _http: Any, _token: str, board_id: str) -> list[Any]:
+        asked.append(board_id)
+        assert answered.wait(60)
+        return []
+
+    monkeypatch.setattr(Pinterest, "list_sections", hangs)
+
+    async def story() -> list[Reply]:
+        path = f"/profiles/{pins}/choices?boardId="
+        waiting = [asyncio.create_task(client.sending("GET", path + board)) for board in boards * 2]
+        assert (await client.sending("GET", f"/profiles/{pins}/choices")).status == 200, "the boards are known"
+        assert len(asked) <= 1
+        answered.set()
+        return await asyncio.gather(*waiting)
+
+    assert {reply.status for reply in client.run(story())} == {200}
+    assert sorted(asked) == sorted(boards)
+
+
 def test_a_caller_waits_8_seconds_and_the_next_one_gets_the_answer(
     client: Client, monkeypatch: pytest.MonkeyPatch, pins: str, slow_boards: tuple[threading.Event, list[str]]
 ) -> None:

@@ -220,7 +220,7 @@ def test_a_refused_post_leaves_nothing_behind(world: World, x: XClient) -> None:
 
 
 def test_replies_go_to_own_posts_and_to_those_that_mention_the_account(
-    world: World, web: TestClient, x: XClient
+    world: World, web: TestClient, x: XClient, clock: HandClock
 ) -> None:
     studio = XClient(web, world, "studio")
     own = x.post("mine").json()["data"]["id"]
@@ -230,6 +230,10 @@ def test_replies_go_to_own_posts_and_to_those_that_mention_the_account(
     assert x.post("r2", reply={"in_reply_to_tweet_id": calling}).status_code == 201
     assert "have not been mentioned" in message(x.post("r3", reply={"in_reply_to_tweet_id": strange}))
     assert "deleted or not visible" in message(x.post("r4", reply={"in_reply_to_tweet_id": "1"}))
+    world.x.reply_lag_seconds = 30
+    assert "deleted or not visible" in message(x.post("r5", reply={"in_reply_to_tweet_id": own}))
+    clock.forward(30)
+    assert x.post("r5", reply={"in_reply_to_tweet_id": own}).status_code == 201
 
 
 def test_a_setting_refuses_a_body_without_text_as_the_gateway_does(world: World, x: XClient) -> None:

@@ -59,6 +59,25 @@ def find_untruths(
             yield f"FAILED WITHOUT A REASON: {one.message!r}"
 
 
+def find_misplaced_replies(
+    query: Callable[[str], Iterable[Sequence[Any]]], answered: Mapping[str | None, str | None]
+) -> Iterator[str]:
+    """Compare what each published reply answers with the post that it must answer.
+
+    `answered`: by the id of each post of the network, the id of the post that it answers.
+    """
+    for reply, parent in query(_REPLIES):
+        if parent is None:
+            yield f"A REPLY WITHOUT ITS POST: {reply}"
+        elif reply in answered and answered[reply] != parent:
+            yield f"A REPLY TO ANOTHER POST: {reply} answers {answered[reply]} and must answer {parent}"
+
+
+_REPLIES = """SELECT provider_post_id, (SELECT provider_post_id FROM delivery p WHERE p.state = 'published'
+        AND (p.id = d.reply_to OR p.retry_of = d.reply_to))
+    FROM delivery d WHERE reply_to IS NOT NULL AND state = 'published'"""
+
+
 def find_row_contradictions(query: Callable[[str], Iterable[Sequence[Any]]]) -> Iterator[str]:
     """Compare the counters, the log and the status of posts with the deliveries. `query` runs one statement."""
     for name, (kept, counted) in ROWS.items():

@@ -241,7 +241,7 @@ def _check_text(x: XSandbox, account: XAccount, text: str, body: dict[str, Any])
 
 def _parent(x: XSandbox, account: XAccount, parent_id: str) -> XPost:
     parent = x.find_post(parent_id)
-    if parent is None:
+    if parent is None or x.seconds_since(parent.created_at) < x.reply_lag_seconds:
         raise forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
     if parent.account_id != account.id and account.username.lower() not in mentions(parent.text):
         raise forbidden(NOT_MENTIONED)

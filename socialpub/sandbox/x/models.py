@@ -49,6 +49,8 @@ class XSwitches:
     """How long the same text of the same account is refused. 0: never."""
     list_lag_seconds: float = 0
     """How old a post must be to appear in lists."""
+    reply_lag_seconds: float = 0
+    """How old a post must be before X accepts replies to it. Before, X reports that the post is not visible."""
     too_long_status: int = 400
     escapes_html: bool = False
     """Return `&amp;`, `&lt;`, `&gt;` in texts."""

@@ -344,6 +344,19 @@ def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:
     return [Delivery.from_row(row) for row in rows]
 
 
+def due_later(store: Reader, instant: str) -> set[str]:
+    """Return the open deliveries that are due after this instant, and those that wait for one of them."""
+    rows = store.all(
+        f"""WITH RECURSIVE later (id, first) AS (
+                SELECT id, ifnull(retry_of, id) FROM delivery WHERE {_OPEN} AND due_at > ?
+                UNION SELECT d.id, ifnull(d.retry_of, d.id) FROM later JOIN delivery d ON d.reply_to = later.first
+                    WHERE {_OPEN})
+            SELECT id FROM later""",
+        (instant,),
+    )
+    return {row[0] for row in rows}
+
+
 def published_without_id(reader: Reader, since: str, providers: Collection[str]) -> list[Row]:
     """Return the published deliveries without a public id, oldest first."""
     return reader.all(

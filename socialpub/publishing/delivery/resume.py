@@ -1,8 +1,9 @@
 """Resume after a pause and after a restore: a restored appliance never resends a post of the original installation.
 
 A post in the backup that was due before the resume is read back, and ends as published, failed or unknown. A later post
-is read back once before its first call, because the owner may have published it from the original. A post that was
-created or changed since the restore belongs to this installation (`post.restore_count`).
+is read back once before its first call, because the owner may have published it from the original. A reply is due with
+the post for which it waits. A post that was created or changed since the restore belongs to this installation
+(`post.restore_count`).
 """
 
 from dataclasses import dataclass
@@ -63,7 +64,8 @@ def load_outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
     if restored_from is None:
         return Outlook(too_late, None, 0, (), 0)
     scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(reader, now, count)]
-    due = sum(delivery.due_at <= now for delivery in delivery_rows.open_elsewhere(reader, count))
+    later = delivery_rows.due_later(reader, now)
+    due = sum(delivery.id not in later for delivery in delivery_rows.open_elsewhere(reader, count))
     return Outlook(too_late, restored_from, due, tuple(scheduled[:max_posts]), len(scheduled))
 
 
@@ -85,8 +87,9 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
     count, scheduled = 0, tuple[ScheduledPost, ...]()
     if copied_at is not None:
         scheduled = tuple(ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(tx, tx.stamp, restores))
+        later = delivery_rows.due_later(tx, tx.stamp)
         for delivery in delivery_rows.open_elsewhere(tx, restores):
-            since, due = post_rows.elsewhere_since(tx, delivery.post_id), delivery.due_at <= tx.stamp
+            since, due = post_rows.elsewhere_since(tx, delivery.post_id), delivery.id not in later
             assert since is not None
             if due and not nothing_was_sent:
                 _read_back_later(rt, tx, delivery, since)

@@ -1,0 +1,109 @@
+"""A thread in a restored backup: the original may have published all of it, a part of it, or nothing."""
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts.drafts import Change
+from socialpub.runtime import Runtime
+from socialpub.sandbox import World
+from tests.support.appliance import OWNER, accept, message_of, state_of
+from tests.support.copies import copy_of, restored, resumed
+from tests.support.drain import drain
+from tests.support.hand_clock import HandClock
+from tests.support.oracle import find_misplaced_replies
+from tests.support.sandbox_http import connect_x
+
+HOUR = 3600.0
+WEEK = timedelta(days=7)
+
+
+def thread(rt: Runtime, world: World) -> list[str]:
+    """Three posts: the first is scheduled, and the others follow."""
+    profile = connect_x(rt, world)
+    accepted = [accept(rt, profile, body="1/3", at=rt.now() + WEEK)]
+    for text in ("2/3", "3/3"):
+        accepted.append(accept(rt, profile, body=text, options={"x": {"replyToPostId": accepted[-1]}}))
+    return accepted
+
+
+def publish(rt: Runtime, world: World, accepted: list[str], count: int) -> None:
+    """Publish this number of posts of the thread early."""
+    world.x.next("create_post").skipping(count).fails_with(400).forever()
+    rt.write(posts.edit, accepted[0], Change(frozenset({"scheduled_at"}), scheduled_at=None), OWNER)
+    drain(rt, within=HOUR)
+    world.x.calm()
+    assert len(world.x.posts) == count
+
+
+def states(rt: Runtime, accepted: list[str]) -> str:
+    return "".join(state_of(rt, post).letter for post in accepted)
+
+
+def assert_in_place(rt: Runtime, world: World) -> None:
+    assert list(find_misplaced_replies(rt.reader.all, {post.id: post.in_reply_to for post in world.x.posts})) == []
+
+
+@pytest.mark.parametrize(("count", "outcome"), [(0, "fff"), (1, "pff"), (2, "ppf"), (3, "ppp")])
+def test_a_thread_that_was_due_is_only_read_back(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, count: int, outcome: str
+) -> None:
+    accepted = thread(original, world)
+    copy = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    publish(original, world, accepted, count)
+    clock.forward(WEEK.total_seconds())
+    with restored(copy, world, clock) as rt:
+        resumed(rt, clock)
+        assert states(rt, accepted) == outcome, [message_of(rt, post) for post in accepted]
+        assert len(world.x.posts) == count
+        assert_in_place(rt, world)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_thread_that_is_due_later_is_completed_and_no_post_of_it_is_sent_twice(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, count: int
+) -> None:
+    accepted = thread(original, world)
+    copy = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    publish(original, world, accepted, count)
+    with restored(copy, world, clock) as rt:
+        resumed(rt, clock)
+        drain(rt, clock, within=8 * 86_400)
+        assert states(rt, accepted) == "ppp"
+        assert [post.text for post in world.x.posts] == ["1/3", "2/3", "3/3"]
+        assert_in_place(rt, world)
+
+
+def test_the_owners_word_that_nothing_was_sent_publishes_the_whole_thread(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    accepted = thread(original, world)
+    with restored(copy_of(original, tmp_path), world, clock) as rt:
+        resumed(rt, clock, nothing_was_sent=True)
+        drain(rt, clock, within=8 * 86_400)
+        assert states(rt, accepted) == "ppp"
+        assert_in_place(rt, world)
+
+
+def test_a_restored_reply_whose_post_failed_here_is_found_under_the_retry_of_the_original(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    accepted = thread(original, world)
+    copy = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    publish(original, world, accepted, 0)
+    for post in accepted:
+        original.write(retries.retry, post, OWNER)
+    drain(original, clock, within=HOUR)
+    assert len(world.x.posts) == 3
+    world.x.posts[0].shown_text = "Edited by hand on x.com"
+    with restored(copy, world, clock) as rt:
+        clock.forward(WEEK.total_seconds())
+        rt.write(resume.resume)
+        drain(rt, clock)
+        assert states(rt, accepted) == "fpp"

@@ -40,6 +40,17 @@ class Parent:
         return self.state is State.PUBLISHED and self.provider_post_id is not None
 
     @property
+    def outlook(self) -> str | None:
+        """What this parent means for a new reply. None: the reply can be sent."""
+        if self.is_published:
+            return None
+        if self.state.final:
+            return (
+                f"The post {self.post_id} is {self.state.outcome}. This reply fails unless a retry replaces that post."
+            )
+        return f"This reply waits until the post {self.post_id} is published."
+
+    @property
     def end(self) -> str:
         """The reason why a reply to this parent is not sent, and the remedy."""
         first = f"Not sent: this post replies to the post {self.post_id}"
@@ -57,9 +68,9 @@ class Parent:
 REMOVED = f"Not sent: the post to which this post replies was removed. {CREATE_AGAIN}"
 
 
-def find_parent(store: Reader, delivery: Delivery) -> Parent | None:
-    """Return the parent of a reply. None: its rows were removed, or the delivery is not a reply."""
-    row = None if delivery.reply_to is None else delivery_rows.newest_try(store, delivery.reply_to)
+def find_parent(store: Reader, reply_to: str | None) -> Parent | None:
+    """Return the parent of a delivery with this `reply_to`. None: no reply, or the parent's rows were removed."""
+    row = None if reply_to is None else delivery_rows.newest_try(store, reply_to)
     return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
 
 
@@ -75,7 +86,7 @@ def fill_in_parent(store: Reader, delivery: Delivery, options: Mapping[str, Any]
     option = option_tables.find_post_option(OPTIONS.get(delivery.provider, ()))
     if option is None or option.name not in options:
         return dict(options)
-    parent = find_parent(store, delivery)
+    parent = find_parent(store, delivery.reply_to)
     return {**options, option.sent_as: parent.provider_post_id} if parent and parent.is_published else dict(options)
 
 
@@ -83,7 +94,7 @@ def wait_until_visible(rt: Runtime, tx: Tx, delivery: Delivery, result: Outcome 
     """Return a wait instead of the refusal of a reply whose parent the network may not show yet (contract 10.7.3)."""
     if not (isinstance(result, Refused) and result.parent_missing):
         return result
-    parent = find_parent(tx, delivery)
+    parent = find_parent(tx, delivery.reply_to)
     if parent is None or parent.published_at is None:
         return result
     age = clock_jumps.age_seconds(tx, rt.now(), parent.published_at)

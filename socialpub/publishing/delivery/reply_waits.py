@@ -24,7 +24,7 @@ def check_parent(settlement: Settlement) -> Refused | bool:
     may_wait = delivery.reply_to is not None and (delivery.phase.name, PhaseEvent.NEEDS_POST) in transitions.TABLE
     if not (waited or may_wait) or delivery.progress.stopped:
         return False
-    parent, profile = replies.find_parent(tx, delivery), profile_rows.find(tx, delivery.profile_id)
+    parent, profile = replies.find_parent(tx, delivery.reply_to), profile_rows.find(tx, delivery.profile_id)
     is_gone = profile is None or profile.status is ProfileStatus.DISCONNECTED
     if parent is not None and not parent.state.final and not is_gone:
         _wait(settlement, parent)
@@ -47,7 +47,7 @@ def update(rt: Runtime, tx: Tx, delivery_id: str) -> bool:
     """Begin or end the wait of a new or changed delivery. Return whether the delivery waits for an open post."""
     delivery = delivery_rows.find(tx, delivery_id)
     assert delivery is not None
-    parent, settlement = replies.find_parent(tx, delivery), Settlement(rt, tx, delivery)
+    parent, settlement = replies.find_parent(tx, delivery.reply_to), Settlement(rt, tx, delivery)
     if parent is not None and not parent.is_published:
         _wait(settlement, parent)
         return not parent.state.final

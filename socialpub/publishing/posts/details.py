@@ -16,6 +16,7 @@ IN_APP = "inApp"
 """The outcome of a draft that the owner finishes in the network's app."""
 AT_WORK = "A worker is processing it now."
 ITS_TIME = "The scheduled time."
+MAX_REPLIES = 20
 ITS_TURN = "Earlier posts to the same account."
 
 
@@ -47,6 +48,8 @@ class DeliveryDetails:
     waits_for: DeliveryWait | None
     other_tries: list[str]
     """The posts of the delivery's other retries."""
+    replies: list[str]
+    """The first posts that reply to this delivery, at most MAX_REPLIES."""
 
     @property
     def outcome(self) -> str:
@@ -99,7 +102,8 @@ def _details(
     delivery = Delivery.from_row(row)
     own = [one for one in attempts if one["deliveryId"] == delivery.id]
     tries = [one.post_id for one in delivery_rows.list_retries(reader, row) if one.id != delivery.id]
-    return DeliveryDetails(delivery, shown, _steps(delivery), own, _wait(delivery, own, now), tries)
+    replies = delivery_rows.list_replies(reader, delivery.id, MAX_REPLIES)
+    return DeliveryDetails(delivery, shown, _steps(delivery), own, _wait(delivery, own, now), tries, replies)
 
 
 def _steps(delivery: Delivery) -> list[PlanStep]:
@@ -119,5 +123,6 @@ def _wait(delivery: Delivery, attempts: list[dict[str, Any]], now: str) -> Deliv
     if last and "endedAt" not in last:
         return DeliveryWait(last.get("message", ITS_TURN), last.get("nextAt"))
     if delivery.run_at > now:
-        return DeliveryWait(last.get("message", ITS_TIME), delivery.run_at)
+        until = delivery.run_at if delivery.waits_for_post is None else None
+        return DeliveryWait(last.get("message", ITS_TIME), until)
     return DeliveryWait(ITS_TURN)

@@ -21,7 +21,7 @@ from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.registry import OPTIONS
-from socialpub.publishing.delivery import waiting
+from socialpub.publishing.delivery import replies, waiting
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts import reply_targets
@@ -242,6 +242,9 @@ def check_draft(
             notes = [f"{waiting.reconnect_reason(profile)} {wait}", *notes]
         else:
             notes = _gap_notes(rt, reader, draft, profile.id, editing) + notes
+        parent = replies.find_parent(reader, target.reply_to)
+        if parent is not None and parent.outlook is not None:
+            notes = [parent.outlook, *notes]
         checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
     return checked
 

@@ -37,6 +37,7 @@ from socialpub.web.http.shapes import (
     Shape,
     Trimmed,
     optional,
+    read_free_form,
     read_id,
     read_instant,
     required,
@@ -208,7 +209,8 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     all_readable = profiles is not None and len(profiles) == len(body["profiles"])
     options: dict[str, dict[str, Any]] | None = None
     if all_readable and profiles:
-        options = {name: {} for name in PROVIDERS if name in _object(body.get("providerOptions"))}
+        given = _object(body.get("providerOptions"))
+        options = {name: _readable_options(given[name]) for name in PROVIDERS if name in given}
     draft = Draft(
         body=None,
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),
@@ -231,6 +233,13 @@ def _reindexed(error: FieldError, indexes: dict[str, list[int]]) -> FieldError:
     if len(path) > 1 and path[0] in indexes and isinstance(path[1], int):
         path = (path[0], indexes[str(path[0])][path[1]], *path[2:])
     return replace(error, path=path)
+
+
+def _readable_options(value: Any) -> dict[str, Any]:
+    try:
+        return read_free_form(value)
+    except PydanticCustomError:
+        return {}
 
 
 def _object(value: Any) -> dict[str, Any]:

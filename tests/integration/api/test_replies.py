@@ -64,6 +64,21 @@ def test_a_wrong_post_is_refused_at_the_option(client: Client, rt: Runtime, prof
     assert len(client.send("GET", "/posts").json()["data"]) == 2, "nothing was accepted"
 
 
+def test_a_mistake_in_another_field_hides_no_wrong_post(client: Client, rt: Runtime, profile: str) -> None:
+    body = post_to(profile, replyToPostId=new_id(rt.now()))
+    reply = client.send("POST", "/posts", {**body, "post": {"body": 5}})
+    assert [error["path"] for error in reply.json()["errors"]] == [["post", "body"], FIELD]
+
+
+def test_a_check_says_what_the_reply_waits_for(client: Client, rt: Runtime, profile: str) -> None:
+    first = accept(rt, profile)
+    checked = client.send("POST", "/posts/validate", post_to(profile, replyToPostId=first)).data["deliveries"][0]
+    assert (checked["problems"], checked["notes"]) == ([], [f"This reply waits until the post {first} is published."])
+    end_deliveries(rt, first, State.FAILED)
+    checked = client.send("POST", "/posts/validate", post_to(profile, replyToPostId=first)).data["deliveries"][0]
+    assert "This reply fails unless a retry replaces that post." in checked["notes"][0]
+
+
 def test_each_of_several_profiles_needs_its_own_delivery(client: Client, rt: Runtime, profile: str) -> None:
     other = add_profile(rt, account_id="other", name="Second")
     first = accept(rt, profile)

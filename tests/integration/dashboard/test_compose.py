@@ -380,3 +380,15 @@ def test_a_text_of_any_length_is_counted_and_the_preview_is_shortened(owner: Tab
     page = check(owner, ("body", "a.com " * 16_000), ("profiles", x))
     assert "383,999 of 280" in part(page, "counters")
     assert len(page.html) < 20_000
+
+
+def test_a_reply_names_a_post_to_the_same_profile(owner: Tab, rt: Runtime, x: str) -> None:
+    other = add_profile(rt, account_id="other", name="Other", username="other")
+    elsewhere, first = accept(rt, other), accept(rt, x)
+    label = "Reply to your post (id in socialpub)"
+    owner.open("/compose")
+    page = owner.press("Publish", {"x profile": True, "Text": "2/2", label: elsewhere})
+    assert page.status == 400
+    assert f"{label} : Has no delivery to the profile" in page.role("alert")
+    page = owner.press("Publish", {label: first})
+    assert page.links()[first].endswith(f"/posts/{first}")

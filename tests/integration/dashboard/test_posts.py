@@ -273,3 +273,15 @@ def test_the_page_of_a_post_shows_what_a_delivery_waits_for(owner: Tab, rt: Runt
     assert 'hx-trigger="every 30s"' in owner.page.html
     rt.write(resume.pause)
     assert "Publishing is paused since" in facts(owner.open(f"/posts/{now}"))["Waits for"]
+
+
+def test_a_thread_is_linked_in_both_directions(owner: Tab, rt: Runtime, clock: HandClock) -> None:
+    profile = add_profile(rt)
+    first = accept(rt, profile, body="1/2", at=clock.now() + timedelta(hours=1))
+    reply = accept(rt, profile, body="2/2", options={"x": {"reply_to_post_id": first}})
+    page = owner.open(f"/posts/{reply}")
+    assert page.links()[first].endswith(f"/posts/{first}")
+    assert facts(page)["Waits for"] == f"Waits for the post {first}, to which this post replies."
+    page = owner.open(f"/posts/{first}")
+    assert facts(page)["Replies"] == reply
+    assert page.links()[reply].endswith(f"/posts/{reply}")

@@ -18,7 +18,8 @@ from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import artifact_rows, audience_rows, profile_rows
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
-from socialpub.providers.registry import PROVIDERS
+from socialpub.providers.options import find_post_option, spelled
+from socialpub.providers.registry import OPTIONS, PROVIDERS
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.delivery import waiting
@@ -163,10 +164,18 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
     return waiting.reconnect_reason(profile)
 
 
-def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str]]:
+def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str, str | None]]:
+    """Return the label and the value of each option, and the path of the post that it names."""
     given: dict[str, Any] = details.shown["providerOptions"]
+    table = OPTIONS.get(details.delivery.provider, ())
+    named = None if (post := find_post_option(table)) is None else spelled(post.name, table, given)
     return [
-        (option_fields.OPTION_LABELS.get(key, key), _value(rt, details, key, value)) for key, value in given.items()
+        (
+            option_fields.OPTION_LABELS.get(key, key),
+            _value(rt, details, key, value),
+            f"/posts/{value}" if key == named else None,
+        )
+        for key, value in given.items()
     ]
 
 

@@ -196,6 +196,9 @@ FOREIGN: dict[str, list[Worst]] = {
 }
 
 OUR_OWN = {
+    "cli.client.arguments:_PAIR": "an argument of the own command",
+    "cli.client.arguments:_TIME": "an argument of the own command",
+    "cli.client.arguments:read_thread": "a file of the own command",
     "cli.install.environment:_copy_checkout": "the metadata of a package that is installed here",
     "core.commands:_VOLUME": "the kernel's table of mounts, which only root changes",
     "core.commands:_container": "the name of this machine",

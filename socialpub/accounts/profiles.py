@@ -246,16 +246,5 @@ def _refused(problems: Sequence[FieldError]) -> InvalidRequest:
 
 def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[FieldError]]:
     """Return the value of `text` (None removes the option) and its problems."""
-    value: Any = None
-    if text:
-        try:
-            value = json.loads(text)
-        except ValueError:
-            value = text
-    _, problems = provider.read_options({key: value})
-    if problems and value is not None and not isinstance(value, str):
-        # An id of digits and a title such as "2026" are texts.
-        _, problems_of_text = provider.read_options({key: text})
-        if not problems_of_text:
-            return text, []
-    return value, problems
+    value = option_tables.read_value(provider.option_table, key, text) if text else None
+    return value, provider.read_options({key: value})[1]

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from socialpub.cli.context import CommandContext
 from socialpub.cli.output import CommandError, WrongUsage, as_command_error, print_line, print_traceback
@@ -84,6 +85,12 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(_load(module), function)
         return command
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands that begin with this text, without their modules."""
+        found = [CompletionItem(name, help=one.short_help) for name, one in self.commands.items()]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [one for one in found if one.value.startswith(incomplete)] + options
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl([(name, command.short_help or "") for name, command in self.commands.items()])
@@ -97,6 +104,12 @@ COMMANDS = {
     "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and print a remedy for each finding."),
     "manual": ("socialpub.cli.manual:show_manual", "Print the manual."),
     "admin": ("socialpub.cli.admin:admin", "Manage keys, profiles, posts and the appliance."),
+    "post": ("socialpub.cli.client.post:post", "Publish from a shell, and wait for the outcome."),
+    "status": ("socialpub.cli.client.posts:status", "Show the state of a post, or of the newest posts."),
+    "cancel": ("socialpub.cli.client.posts:cancel", "Cancel a scheduled post."),
+    "retry": ("socialpub.cli.client.post:retry", "Publish a post again where it failed."),
+    "profiles": ("socialpub.cli.client.posts:profiles", "Show the accounts that a key sees."),
+    "completion": ("socialpub.cli.completion:completion", "Print the completion script of a shell."),
     "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of the database and the media."),
     "verify-backup": ("socialpub.cli.backup:verify_backup", "Check whether a backup is complete and unchanged."),
     "restore": (

@@ -27,6 +27,8 @@ from socialpub.core.command_forms import (
 _VOLUME = re.compile(r" \S*/volumes/([^/ ]+)/_data /data ")
 """The volume of the image in the kernel's table of mounts."""
 CONFIG_VARIABLE = "SOCIALPUB_CONFIG"
+URL_VARIABLE, KEY_VARIABLE = "SOCIALPUB_URL", "SOCIALPUB_KEY"
+"""The appliance and the key of the commands that call it (contract 10.5.2). They are not settings."""
 USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
 """The places of the configuration if neither `--config` nor the variable contains a file name."""
 _UNIT_FOLDERS = ("etc", "run", "usr/local/lib", "usr/lib", "lib")

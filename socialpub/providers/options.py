@@ -132,6 +132,23 @@ def read_options(provider: str, table: Table, given: Mapping[str, Any]) -> tuple
     return options, problems
 
 
+def read_value(table: Table, key: str, text: str) -> Any:
+    """Return the value that a person typed: JSON if that fits the option, and otherwise the text.
+
+    An id of digits and a title such as "2026" are texts. Commas separate the values of a list.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = text
+    option = _find(table, key)
+    if option is None:
+        return value if isinstance(value, bool | list) else text
+    if isinstance(value, str) and option.type is OptionType.CHOICES:
+        return [part.strip() for part in value.split(",")]
+    return text if value is not None and _wrong(option, value) and not _wrong(option, text) else value
+
+
 def merge_options(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
     """Return stored defaults overridden by a post's own keys in any spelling, unchecked."""
     names = {spelling: option.name for option in table for spelling in option.spellings}

@@ -17,7 +17,7 @@ from typing import Annotated, Any, get_args
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, SecretStr, ValidationError, ValidationInfo
 
 from socialpub.core import commands, units
-from socialpub.core.commands import CONFIG_VARIABLE
+from socialpub.core.commands import CONFIG_VARIABLE, KEY_VARIABLE, URL_VARIABLE
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import messages, schema
 from socialpub.core.settings.messages import Key
@@ -27,6 +27,8 @@ from socialpub.core.validation import did_you_mean, format_mistakes, nearest
 PREFIX = "SOCIALPUB_"
 BACKUP_VARIABLE = "SOCIALPUB_COPY"
 """The backup's folder, for the command that runs after a backup. That command may call socialpub again."""
+OTHER_VARIABLES = {CONFIG_VARIABLE, BACKUP_VARIABLE, URL_VARIABLE, KEY_VARIABLE}
+"""Variables that are not settings."""
 
 
 def variable_name(key: Key) -> str:
@@ -40,7 +42,7 @@ def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tu
     mistakes: list[str] = []
     variables: dict[Key, str] = {}
     for name in sorted(environ):
-        if not name.startswith(PREFIX) or name in (CONFIG_VARIABLE, BACKUP_VARIABLE):
+        if not name.startswith(PREFIX) or name in OTHER_VARIABLES:
             continue
         key = by_variable.get(name)
         if key is None:

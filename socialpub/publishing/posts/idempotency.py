@@ -23,6 +23,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LIFETIME = timedelta(hours=24)
+RUNNING_SECONDS = 1
+"""The `Retry-After` of a repeat while the first request still runs."""
 HEADER = "Idempotency-Key"
 
 _FORM = re.compile(rb"[\x20-\x7e]{1,255}")
@@ -74,7 +76,10 @@ def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> Store
     if row.fingerprint != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for a different request. Use a new key for each new request.")
     if row.status is None:
-        raise Conflict(f"The first request with this {HEADER} is still running. Send the request again in a moment.")
+        raise Conflict(
+            f"The first request with this {HEADER} is still running. Send the request again in a moment.",
+            retry_after_seconds=RUNNING_SECONDS,
+        )
     return StoredResponse(row.status, row.location, row.body or b"")
 
 

@@ -262,9 +262,11 @@ def _problem(base_url: str, status: int, target: Endpoint, operation: Operation)
     if status == 400:
         name, message = _failing_field(target)
         example |= {"detail": f"{name} {message}.", "errors": [{"path": [name], "message": message}]}
+    # While the first request with an Idempotency-Key runs.
+    repeat = ("Retry-After",) if status == 409 and target.replay is not None else ()
     return {
         "description": meaning,
-        "headers": _headers(*_ALWAYS, *_PROBLEM_HEADERS.get(status, ())),
+        "headers": _headers(*_ALWAYS, *_PROBLEM_HEADERS.get(status, ()), *repeat),
         "content": {"application/problem+json": {"schema": ref(ProblemSchema), "example": example}},
     }
 

@@ -1,0 +1,75 @@
+"""`socialpub status`, `cancel` and `profiles`: posts and accounts from a shell (contract 10.5.6)."""
+
+import click
+
+from socialpub.cli.client.connection import WrongState, connect
+from socialpub.cli.client.outcome import describe
+from socialpub.cli.client.post import json_option
+from socialpub.cli.output import format_time, print_json, print_line, print_table
+from socialpub.core.post_summary import summarize
+from socialpub.core.references import clearest_reference
+
+NEWEST = 10
+
+
+@click.command()
+@click.argument("post_id", metavar="[ID]", required=False)
+@json_option
+def status(post_id: str | None, as_json: bool) -> None:
+    """Show the state of a post, or of the newest ten. The exit code is 0 for every state."""
+    with connect() as connection:
+        if post_id is None:
+            shown = connection.get("posts", perPage=NEWEST)
+            lines = []
+        else:
+            shown = connection.get("posts", post_id)
+            lines = [] if as_json else [shown["data"]["id"], *describe(connection, shown["data"])]
+    if as_json:
+        print_json(shown, indent=None)
+    elif post_id is None:
+        columns = ("ID", "Time", "Status", "Deliveries")
+        print_table(columns, [_row(one) for one in shown["data"]], "This key sees no posts.")
+    for line in lines:
+        print_line(line)
+
+
+def _row(post: dict[str, str]) -> tuple[str, str, str, str]:
+    return post["id"], format_time(post["createdAt"]), post["status"], "; ".join(summarize(post))
+
+
+@click.command()
+@click.argument("post_id", metavar="ID")
+@json_option
+def cancel(post_id: str, as_json: bool) -> None:
+    """Cancel a scheduled post. The exit code is 4 if the post cannot be canceled."""
+    with connect() as connection:
+        try:
+            shown = connection.post("posts", post_id, "cancel")
+        except WrongState:
+            # The response to the first try was lost, and the repeat finds a canceled post.
+            if not connection.has_repeated:
+                raise
+            shown = connection.get("posts", post_id)
+            if shown["data"]["status"] != "canceled":
+                raise
+    if as_json:
+        print_json(shown, indent=None)
+        return
+    for line in (shown["data"]["id"], *summarize(shown["data"])):
+        print_line(line)
+
+
+@click.command()
+@json_option
+def profiles(as_json: bool) -> None:
+    """Show the accounts that the key sees, and how to name them in --to."""
+    with connect() as connection:
+        shown = connection.get("profiles")
+    if as_json:
+        print_json(shown, indent=None)
+        return
+    rows = [
+        (one["id"], clearest_reference(one), f"@{one['username']}" if "username" in one else "", one["status"])
+        for one in shown["data"]
+    ]
+    print_table(("ID", "Account", "Username", "Status"), rows, "This key sees no accounts.")

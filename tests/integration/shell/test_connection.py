@@ -1,0 +1,103 @@
+"""The URL and the key of the commands, and responses that are not the appliance's."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from socialpub.cli.client.connection import load_target
+from socialpub.core.settings import loader
+from tests.integration.shell.conftest import Shell, Wire
+
+KEY = "spk_shown_never"
+
+
+@pytest.fixture
+def file(offline_shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only place of the URL and the key."""
+    monkeypatch.delenv("SOCIALPUB_URL")
+    monkeypatch.delenv("SOCIALPUB_KEY")
+    file = tmp_path / ".config/socialpub/client.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f'url = "http://appliance.test/social/"\nkey = "{KEY}"\n')
+    file.chmod(0o600)
+    return file
+
+
+def test_the_url_and_the_key_come_from_the_file_unless_a_variable_is_set(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert load_target() == ("http://appliance.test/social", KEY)
+    assert KEY not in repr(load_target())
+    monkeypatch.setenv("SOCIALPUB_KEY", "spk_other_one")
+    assert load_target() == ("http://appliance.test/social", "spk_other_one")
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
+def test_a_file_that_other_users_may_read_is_refused(file: Path, offline_shell: Shell, mode: int) -> None:
+    file.chmod(mode)
+    result = offline_shell("profiles")
+    assert result.exit_code == 2 and f"Run: chmod 600 {file}" in result.stderr and KEY not in result.output
+
+
+def test_a_file_of_another_user_is_refused(file: Path, offline_shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
+    result = offline_shell("profiles")
+    assert result.exit_code == 2 and "belongs to another user" in result.stderr and KEY not in result.output
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (f"key = {KEY}", "is not TOML"),
+        (f'key = "{KEY}"', "Set SOCIALPUB_URL, or write url and key to"),
+        ('url = "http://appliance.test"', "Set SOCIALPUB_KEY, or write url and key to"),
+        (f'token = "{KEY}"', "may contain only two lines"),
+        (f'url = 5\nkey = "{KEY}"', "may contain only two lines"),
+        (f'url = "ftp://appliance.test"\nkey = "{KEY}"', "must be its base_url"),
+        (f'url = "http://me:{KEY}@appliance.test"\nkey = "{KEY}"', "must be its base_url"),
+        (f'url = "http://appliance.test:port"\nkey = "{KEY}"', "must be its base_url"),
+        (f'url = "http://appliance.test"\nkey = "{KEY}\\n{KEY}"', "contains characters that no key has"),
+    ],
+)
+def test_a_wrong_file_is_wrong_usage_and_the_message_has_no_key(
+    file: Path, offline_shell: Shell, content: str, message: str
+) -> None:
+    file.write_text(content)
+    result = offline_shell("profiles")
+    assert result.exit_code == 2 and message in result.stderr and KEY not in result.output
+
+
+def test_the_variables_are_not_mistakes_of_the_configuration(tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    file.write_text("")
+    assert loader.load(file, {"SOCIALPUB_URL": "http://appliance.test", "SOCIALPUB_KEY": KEY}).config_file == file
+
+
+def answer(status: int, **more: object) -> Callable[[object], httpx2.Response]:
+    return lambda _: httpx2.Response(status, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("response", "message", "tries"),
+    [
+        (answer(301, headers={"location": "https://appliance.test/"}), "redirects to another URL", 1),
+        (answer(200, text="<html>"), "is not a socialpub appliance", 1),
+        (answer(404, json={"detail": ["a"]}), "answered 404, and not in the form", 1),
+        (answer(502, text="<html>"), "answered 502, and not in the form", 5),
+    ],
+)
+def test_a_response_of_something_else_is_refused(
+    shell: Shell, wire: Wire, response: Callable[[object], httpx2.Response], message: str, tries: int
+) -> None:
+    wire.faults["GET /profiles"] = [response] * 5
+    result = shell("profiles")
+    assert result.exit_code == 4 and message in result.stderr and len(wire.requests) == tries
+
+
+def test_a_refused_key_is_not_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOCIALPUB_KEY", KEY)
+    result = shell("profiles")
+    assert result.exit_code == 4 and "API key" in result.stderr and KEY not in result.output

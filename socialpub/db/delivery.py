@@ -6,7 +6,16 @@ from typing import Any, ClassVar
 
 from socialpub.db import states
 from socialpub.db.connection import Row
-from socialpub.db.states import READ_BACK, Phase, Preparing, State, Waiting, WaitingForPost, WaitingForReconnect
+from socialpub.db.states import (
+    READ_BACK,
+    Phase,
+    Preparing,
+    State,
+    Waiting,
+    WaitingForApproval,
+    WaitingForPost,
+    WaitingForReconnect,
+)
 
 
 @dataclass(slots=True)
@@ -91,6 +100,10 @@ class Delivery:
     @property
     def waits_for_reconnect(self) -> bool:
         return isinstance(self.progress.phase, WaitingForReconnect)
+
+    @property
+    def waits_for_approval(self) -> bool:
+        return isinstance(self.progress.phase, WaitingForApproval)
 
     @property
     def waits_for_post(self) -> str | None:

@@ -219,6 +219,8 @@ class DeliveryRow(TableRow):
             "INDEX delivery_queue ON delivery (profile_id, waits_on, next_scope, turn_at, id, run_at) "
             "WHERE state = 'queued'",
             "INDEX delivery_replies ON delivery (reply_to) WHERE reply_to IS NOT NULL",
+            "INDEX delivery_unapproved ON delivery (post_id) "
+            "WHERE state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_approval'",
         )
 
 

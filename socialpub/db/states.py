@@ -118,6 +118,7 @@ class PhaseName(StrEnum):
     PROCESSING_INHERITED = "processing_inherited"
     WAITING_FOR_RECONNECT = "waiting_for_reconnect"
     WAITING_FOR_POST = "waiting_for_post"
+    WAITING_FOR_APPROVAL = "waiting_for_approval"
 
 
 class _Absent:
@@ -325,12 +326,20 @@ class WaitingForPost(Waiting):
     post_id: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingForApproval(Waiting):
+    """The owner must approve the post. Then the delivery continues in its previous phase."""
+
+    name = PhaseName.WAITING_FOR_APPROVAL
+    required_at: str = ""
+
+
 PHASES: dict[str, type[Phase]] = {
     phase.name: phase
     for phase in (
         Preparing, Committing, Processing, ReadingBack, CommittingAgain, PreparingAgain, Confirming, Closing, Inherited,
         ConfirmingInherited, ReadingBackInherited, ProcessingInherited, WaitingForReconnect,
-        WaitingForPost,
+        WaitingForPost, WaitingForApproval,
     )
 }  # fmt: skip
 

@@ -134,6 +134,7 @@ _SENTENCES: dict[str, Callable[[AuditEntry], str]] = {
     AuditAction.SESSION_ENDED: lambda entry: _with_browser(entry, "Ended a session"),
     AuditAction.POST_CREATED: _post_created,
     AuditAction.POST_EDITED: lambda entry: _post(entry, "Edited") + f": {', '.join(entry.detail.get('fields', ()))}",
+    AuditAction.POST_APPROVED: lambda entry: _post(entry, "Approved"),
     AuditAction.POST_CANCELED: lambda entry: _post(entry, "Canceled"),
     AuditAction.POST_STOPPED: lambda entry: _post(entry, "Stopped"),
     AuditAction.POST_RETRIED: lambda entry: _post(entry, "Retried the failed deliveries of"),

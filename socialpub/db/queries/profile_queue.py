@@ -201,12 +201,13 @@ def count_posts_due_before(store: Reader, instant: str) -> int:
     """Count the posts with a delivery that was due before this instant and has not started.
 
     Deliveries that a network delayed, or that waited for the profile's own queue all the time, do not count. Deliveries
-    that wait for a reconnection count.
+    that wait for a reconnection or an approval count.
     """
     found = store.value(
         f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND due_at < :instant
             AND (json_extract(progress, '$.phase') = 'waiting_for_reconnect'
             AND json_extract(progress, '$.reconnected_at') IS NULL
+            OR json_extract(progress, '$.phase') = 'waiting_for_approval'
             OR started_at IS NULL AND run_at <= due_at
             AND NOT EXISTS (SELECT 1 FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > due_at
                 AND endpoint <> 'commit' AND {WAIT_APPLIES})

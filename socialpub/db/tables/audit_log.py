@@ -56,6 +56,7 @@ class AuditAction(StrEnum):
     SESSION_ENDED = "session.ended"
     POST_CREATED = "post.created"
     POST_EDITED = "post.edited"
+    POST_APPROVED = "post.approved"
     POST_CANCELED = "post.canceled"
     POST_STOPPED = "post.stopped"
     POST_RETRIED = "post.retried"

@@ -11,6 +11,7 @@ PREPARED = "each claim, step and settle"
 
 _OPEN = "state IN ('queued', 'running')"
 _WAITS_FOR_RECONNECT = "json_extract(progress, '$.phase') = 'waiting_for_reconnect'"
+_WAITS_FOR_APPROVAL = "json_extract(progress, '$.phase') = 'waiting_for_approval'"
 
 
 # --- one -------------------------------------------------------------------------------------------------------------
@@ -127,7 +128,7 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute(
             f"""UPDATE delivery SET due_at = {time_of_post},
-                run_at = CASE WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT}
+                run_at = CASE WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT} OR {_WAITS_FOR_APPROVAL}
                         THEN {_moved_by("run_at", shift)}
                     WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
                     WHEN started_at IS NULL THEN max({_moved_by("run_at", ":by")}, {time_of_post})
@@ -317,21 +318,30 @@ def wake_postponed(tx: Tx, profile_id: str, until: str) -> None:
 
 
 def wake_begun(tx: Tx, profile_id: str) -> None:
-    """Make started deliveries due so that they end, because this profile can no longer publish."""
-    _wake(tx, profile_id, "(started_at IS NOT NULL OR run_at > due_at)", run_at=":now")
+    """Make deliveries due that were due before, so that they end: this profile can no longer publish."""
+    _wake(tx, profile_id, "(started_at IS NOT NULL OR run_at > due_at)")
 
 
 _AT_ITS_TIME = "CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END"
 
 
-def _wake(
-    tx: Tx, profile_id: str, which: str, *, run_at: str = _AT_ITS_TIME, progress: str = "progress", until: str = ""
-) -> None:
+def _wake(tx: Tx, profile_id: str, which: str, *, progress: str = "progress", until: str = "") -> None:
     tx.execute(
-        f"""UPDATE delivery SET run_at = {run_at}, progress = {progress}
+        f"""UPDATE delivery SET run_at = {_AT_ITS_TIME}, progress = {progress}
             WHERE profile_id = :profile AND state = 'queued' AND run_at > :now AND {which}""",
         {"now": tx.stamp, "profile": profile_id, "until": until},
     )
+
+
+def posts_waiting_for_approval(reader: Reader) -> list[str]:
+    """Return the posts that wait for the owner's approval, the oldest first."""
+    sql = f"SELECT DISTINCT post_id FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_APPROVAL} ORDER BY post_id"
+    return [row[0] for row in reader.all(sql)]
+
+
+def waits_for_approval(reader: Reader, post_id: str) -> bool:
+    sql = f"SELECT 1 FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_APPROVAL} AND post_id = ?"
+    return reader.one(sql, (post_id,)) is not None
 
 
 def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:

@@ -111,6 +111,13 @@ def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     )
 
 
+@prepared("each change of a post that waits")
+def move_last_attempt(tx: Tx, delivery_id: str, next_at: str) -> None:
+    """Change until when the last attempt of a delivery says that it waits."""
+    last = "SELECT max(n) FROM attempt WHERE delivery_id = ?"
+    tx.execute(f"UPDATE attempt SET next_at = ? WHERE n = ({last})", (next_at, delivery_id))
+
+
 @prepared("each post that is removed")
 def delete_attempts_of_post(tx: Tx, post_id: str) -> None:
     tx.execute("DELETE FROM attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE post_id = ?)", (post_id,))

@@ -20,7 +20,7 @@ from socialpub.db.tables import delivery_rows, holds, log_entries, post_rows, pr
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content, Refused
-from socialpub.publishing.delivery import read_back, reply_waits, transitions, waiting
+from socialpub.publishing.delivery import approvals, read_back, reply_waits, transitions, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.settle import NeedsReauth, Settlement, Undecidable
 from socialpub.publishing.delivery.transitions import PhaseEvent
@@ -100,12 +100,13 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
             return None
     elif delivery.run_at > tx.stamp:
         return None
-    match reply_waits.check_parent(settlement):
-        case Refused() as refused:
-            _end_unsent(settlement, refused)
-            return None
-        case True:
-            return None
+    for check in (approvals.check_approved, reply_waits.check_parent):
+        match check(settlement):
+            case Refused() as refused:
+                _end_unsent(settlement, refused)
+                return None
+            case True:
+                return None
     if _ended_by_deadline(settlement) or settlement.ended_by_stop() or _is_unusable(settlement):
         return None
     if delivery.plan is None and not delivery.phase.reads_back and not _has_plan(settlement, preflight):

@@ -47,6 +47,8 @@ def update(rt: Runtime, tx: Tx, delivery_id: str) -> bool:
     """Begin or end the wait of a new or changed delivery. Return whether the delivery waits for an open post."""
     delivery = delivery_rows.find(tx, delivery_id)
     assert delivery is not None
+    if delivery.waits_for_approval:
+        return False  # the approval begins the wait
     parent, settlement = replies.find_parent(tx, delivery.reply_to), Settlement(rt, tx, delivery)
     if parent is not None and not parent.is_published:
         _wait(settlement, parent)

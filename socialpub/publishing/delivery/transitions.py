@@ -31,6 +31,8 @@ class PhaseEvent(Enum):
     RECONNECTED = "The account is connected again."
     NEEDS_POST = "The post to which this post replies is not published yet."
     POST_ENDED = "The post to which this post replies has an outcome."
+    NEEDS_APPROVAL = "The owner must approve the post."
+    APPROVED = "The owner approves the post."
     PUBLISHED = "The post is public."
     FAILED = "The post was not published and will not be published."
     UNCONFIRMED = "The post may be public, but the network cannot confirm the publication."
@@ -40,6 +42,7 @@ P = PhaseName
 _AFTER_A_CALL = (P.READING_BACK, P.COMMITTING_AGAIN, P.PREPARING_AGAIN, P.CONFIRMING, P.CLOSING)
 _OF_A_BACKUP = (P.INHERITED, P.CONFIRMING_INHERITED, P.READING_BACK_INHERITED)
 _PROCESSED = (P.PROCESSING, P.PROCESSING_INHERITED)
+_UNSENT = (P.PREPARING, P.COMMITTING, P.INHERITED, P.CONFIRMING_INHERITED)
 _SENT = (P.COMMITTING, *_AFTER_A_CALL, *_OF_A_BACKUP, *_PROCESSED)
 
 ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], ...] = (
@@ -66,6 +69,8 @@ ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], 
     (PhaseEvent.RECONNECTED, (P.WAITING_FOR_RECONNECT,), None),
     (PhaseEvent.NEEDS_POST, (P.PREPARING, P.COMMITTING, P.INHERITED, P.READING_BACK_INHERITED), P.WAITING_FOR_POST),
     (PhaseEvent.POST_ENDED, (P.WAITING_FOR_POST,), None),
+    (PhaseEvent.NEEDS_APPROVAL, _UNSENT, P.WAITING_FOR_APPROVAL),
+    (PhaseEvent.APPROVED, (P.WAITING_FOR_APPROVAL,), None),
     (PhaseEvent.PUBLISHED, tuple(one for one in _SENT if one not in (P.PREPARING_AGAIN, P.INHERITED)), State.PUBLISHED),
     (PhaseEvent.FAILED, (P.PREPARING, P.COMMITTING, P.COMMITTING_AGAIN, P.PREPARING_AGAIN, P.CLOSING), State.FAILED),
     (PhaseEvent.FAILED, (P.READING_BACK_INHERITED, *_PROCESSED), State.FAILED),
@@ -76,7 +81,7 @@ ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], 
 None: the phase before the wait.
 """
 
-_ENDS_OF_WAITS = (PhaseEvent.RECONNECTED, PhaseEvent.POST_ENDED)
+_ENDS_OF_WAITS = (PhaseEvent.RECONNECTED, PhaseEvent.POST_ENDED, PhaseEvent.APPROVED)
 
 TABLE = {(phase, event): target for event, phases, target in ROWS for phase in phases}
 _OF_ONE_ROUND = frozenset({"readbacks", "read_back_seconds"})
@@ -89,7 +94,8 @@ class UnknownTransition(Exception):
 def move(delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
     """Change the phase as the table says. `values` are fields of the new phase; fields that both have are kept.
 
-    A delivery that waits keeps waiting. Only the phase after the wait changes.
+    A delivery that waits keeps waiting. Only the phase after the wait changes. No other wait replaces the wait for an
+    approval. That wait also ends with a phase that never sends the post.
     """
     progress = delivery.progress
     target = find(progress.phase.name if event in _ENDS_OF_WAITS else delivery.phase.name, event)
@@ -100,13 +106,18 @@ def move(delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
         return
     phase = PHASES[target]
     if issubclass(phase, Waiting):
+        if delivery.waits_for_approval:
+            raise UnknownTransition(f"{event.name} cannot happen to a delivery that waits for the owner's approval")
         progress.phase = phase(delivery.phase, **values)
         return
     kept = {field.name: getattr(delivery.phase, field.name, None) for field in fields(phase)}
     kept = {name: value for name, value in kept.items() if value is not None and name not in _OF_ONE_ROUND}
     entered = phase(**{**kept, **values})
     wait = progress.phase
-    progress.phase = replace(wait, resumes=entered) if isinstance(wait, Waiting) else entered
+    never_sends = (target, PhaseEvent.NEEDS_APPROVAL) not in TABLE
+    if isinstance(wait, Waiting) and not (delivery.waits_for_approval and never_sends):
+        entered = replace(wait, resumes=entered)
+    progress.phase = entered
 
 
 def enter_step(delivery: Delivery) -> None:

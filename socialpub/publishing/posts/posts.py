@@ -1,4 +1,4 @@
-"""Posts: create, edit, cancel and stop them. Each change is one write."""
+"""Posts: create, edit, approve, cancel and stop them. Each change is one write."""
 
 import json
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from socialpub.db.tables import (
 )
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
-from socialpub.publishing.delivery import read_back, replies, reply_waits, waiting
+from socialpub.publishing.delivery import approvals, read_back, replies, reply_waits, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media import uploads
@@ -95,8 +95,10 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
         )
         log_entries.record(tx, delivery_id, "pending")
         waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
-        if not at and not waits:
+        if not (at or waits or caller.approval):
             tx.after_commit(rt.wakeup.notify, delivery_id)
+    if caller.approval:
+        approvals.update(rt, tx, post_id, required=True)
     return post_id
 
 
@@ -141,6 +143,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         waits = reply_waits.update(rt, tx, delivery.id)
         if scheduled_at is None and not waits:
             tx.after_commit(rt.wakeup.notify, delivery.id)
+    approvals.update(rt, tx, post_id, required=caller.approval)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation
@@ -153,6 +156,17 @@ def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
     """Raise Conflict unless the post is scheduled for the future."""
     if status != PostStatus.SCHEDULED or (scheduled_at or "") <= now:
         raise Conflict("Only posts scheduled for the future can be edited.")
+
+
+def approve(rt: Runtime, tx: Tx, post_id: str) -> bool:
+    """Approve a post that waits for the owner. Return whether the post waited. Raises NotFound, Conflict."""
+    post = _find(tx, post_id)
+    if post.status in post_rows.FINAL:
+        raise Conflict(f"The post is already {post.status}. There is nothing to approve.")
+    if not approvals.approve(rt, tx, post_id):
+        return False
+    record(tx, AuditAction.POST_APPROVED, post_id, post.body)
+    return True
 
 
 def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:

@@ -28,6 +28,7 @@ SAMPLES: list[Phase] = [
     states.ProcessingInherited(SINCE, "maybe sent"),
     states.WaitingForReconnect(states.ReadingBack(**DOUBT)),
     states.WaitingForPost(states.Inherited(SINCE), "p-1"),
+    states.WaitingForApproval(states.Inherited(SINCE), SINCE),
 ]
 ENDS = {State.PUBLISHED, State.FAILED, State.UNCONFIRMED}
 
@@ -50,7 +51,7 @@ def test_a_row_stores_a_phase_with_all_its_fields(phase):
 
 
 @pytest.mark.parametrize("event", PhaseEvent, ids=lambda event: event.name)
-@pytest.mark.parametrize("phase", SAMPLES[:-2], ids=lambda phase: phase.name)
+@pytest.mark.parametrize("phase", SAMPLES[:-3], ids=lambda phase: phase.name)
 def test_an_event_leads_where_the_table_says_and_nowhere_else(phase, event):
     delivery = delivery_in(phase)
     values = {"commits": 2, "why": "cut off", "since": SINCE} if event is PhaseEvent.UNKNOWN else {}
@@ -67,7 +68,7 @@ def test_an_event_leads_where_the_table_says_and_nowhere_else(phase, event):
         assert delivery.progress.phase.name is target
 
 
-@pytest.mark.parametrize("phase", SAMPLES[:-2], ids=lambda phase: phase.name)
+@pytest.mark.parametrize("phase", SAMPLES[:-3], ids=lambda phase: phase.name)
 def test_a_wait_for_the_owner_resumes_the_phase_before_it(phase):
     delivery = delivery_in(phase)
     transitions.move(delivery, PhaseEvent.NEEDS_RECONNECT)
@@ -82,6 +83,19 @@ def test_what_happens_during_a_wait_changes_the_phase_that_it_resumes():
         delivery = delivery_in(wait)
         transitions.move(delivery, PhaseEvent.RESTORED_AHEAD, since=SINCE)
         assert delivery.progress.phase == replace(wait, resumes=states.Inherited(SINCE))
+
+
+def test_no_other_wait_and_no_sending_phase_replaces_the_wait_for_an_approval():
+    for phase in (Preparing(), states.Inherited(SINCE)):
+        delivery = delivery_in(states.WaitingForApproval(phase, SINCE))
+        for event in (PhaseEvent.NEEDS_RECONNECT, PhaseEvent.NEEDS_POST, PhaseEvent.NEEDS_APPROVAL):
+            if (phase.name, event) in TABLE:
+                with pytest.raises(transitions.UnknownTransition):
+                    transitions.move(delivery, event)
+        transitions.move(delivery, PhaseEvent.RESTORED_AHEAD, since=SINCE)
+        assert delivery.waits_for_approval, "the post may still be sent"
+        transitions.move(delivery, PhaseEvent.RESTORED_DUE, since=SINCE)
+        assert delivery.progress.phase.name is PhaseName.READING_BACK_INHERITED, "the post is never sent"
 
 
 def test_a_new_round_counts_from_its_beginning_and_keeps_what_is_known_of_the_call():

@@ -197,7 +197,9 @@ def test_a_wrong_date_for_an_hour_removes_nothing(rt, clock, profile):
 def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clock, profile, monkeypatch):
     for _ in range(10):
         rt.write(
-            lambda rt, tx: [posts.accept(rt, tx, Draft("Hi", None, ()), [_target(tx, profile)]) for _ in range(100)]
+            lambda rt, tx: [
+                posts.accept(rt, tx, Draft("Hi", None, ()), [_target(tx, profile)], OWNER) for _ in range(100)
+            ]
         )
     rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'published'"))
     for row in rt.reader.all("SELECT id FROM post"):

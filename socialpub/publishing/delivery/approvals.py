@@ -1,0 +1,96 @@
+"""The wait of a post for the owner's approval (contract 10.3).
+
+The posts of a key with approval wait, and so do the posts that such a key changes or retries. Only `approve` ends the
+wait. The claim of a waiting delivery never starts the delivery. It ends the delivery when the deadline is over.
+"""
+
+from datetime import datetime
+
+from socialpub.core.clock import parse, stamp
+from socialpub.core.errors import Conflict
+from socialpub.db.connection import Tx
+from socialpub.db.delivery import Delivery
+from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import delivery_rows, log_entries, profile_rows
+from socialpub.db.tables.log_entries import AttemptOutcome
+from socialpub.providers.base import Refused
+from socialpub.publishing.delivery import reply_waits, transitions, waiting
+from socialpub.publishing.delivery.settle import Settlement
+from socialpub.publishing.delivery.transitions import PhaseEvent
+from socialpub.runtime import Runtime
+
+APPROVED = "The owner approved this post."
+
+
+def update(rt: Runtime, tx: Tx, post_id: str, *, required: bool) -> bool:
+    """Make a new or changed post wait. Return whether it waits.
+
+    `required`: the post waits even if its earlier version was approved. Otherwise, only a waiting post keeps waiting.
+    """
+    deliveries = delivery_rows.list_open_of_post(tx, post_id)
+    if not required and not any(delivery.waits_for_approval for delivery in deliveries):
+        return False
+    for delivery in deliveries:
+        is_new = not delivery.waits_for_approval
+        if is_new:
+            transitions.move(delivery, PhaseEvent.NEEDS_APPROVAL, required_at=tx.stamp)
+        _wait(rt, tx, delivery, is_new=is_new)
+    return bool(deliveries)
+
+
+def approve(rt: Runtime, tx: Tx, post_id: str) -> int:
+    """End the wait of a post. Return the number of deliveries that waited. Raises Conflict after the deadline.
+
+    The lateness of a post that is approved after its time counts from the approval.
+    """
+    waits = [one for one in delivery_rows.list_open_of_post(tx, post_id) if one.waits_for_approval]
+    if any(_deadline(rt, delivery) < tx.now for delivery in waits):
+        raise Conflict(f"Too late: {_not_approved(rt)}")
+    for delivery in waits:
+        transitions.move(delivery, PhaseEvent.APPROVED)
+        due_at = max(delivery.due_at, tx.stamp)
+        delivery.run_at = due_at
+        Settlement(rt, tx, delivery).record_attempt(AttemptOutcome.DONE, APPROVED)
+        delivery_rows.store(tx, delivery)
+        delivery_rows.update(tx, delivery.id, due_at=due_at)
+        if delivery.reply_to is not None and reply_waits.update(rt, tx, delivery.id):
+            continue
+        if due_at <= tx.stamp:
+            tx.after_commit(rt.wakeup.notify, delivery.id)
+    return len(waits)
+
+
+def check_approved(settlement: Settlement) -> Refused | bool:
+    """Return whether a due delivery waits for approval, or why it ends without an approval.
+
+    A stopped delivery and a delivery to a disconnected profile do not wait: their claim ends them.
+    """
+    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
+    if not delivery.waits_for_approval or delivery.progress.stopped:
+        return False
+    profile = profile_rows.find(tx, delivery.profile_id)
+    if profile is None or profile.status is ProfileStatus.DISCONNECTED:
+        return False
+    if _deadline(rt, delivery) < tx.now:
+        return Refused(f"Not sent: {_not_approved(rt)}")
+    _wait(rt, tx, delivery, is_new=False)
+    return True
+
+
+def _wait(rt: Runtime, tx: Tx, delivery: Delivery, *, is_new: bool) -> None:
+    delivery.run_at = stamp(_deadline(rt, delivery))
+    if is_new:
+        message = f"Waits for the owner's approval: {rt.settings.base_url}/posts/{delivery.post_id}"
+        Settlement(rt, tx, delivery).record_attempt(AttemptOutcome.HELD, message, next_at=delivery.run_at)
+    else:
+        log_entries.move_last_attempt(tx, delivery.id, delivery.run_at)
+    delivery_rows.store(tx, delivery)
+
+
+def _deadline(rt: Runtime, delivery: Delivery) -> datetime:
+    return parse(delivery.due_at) + rt.settings.publishing.max_lateness
+
+
+def _not_approved(rt: Runtime) -> str:
+    hours = waiting.format_hours(rt.settings.publishing.max_lateness)
+    return f"the owner did not approve the post within {hours} of its time. To publish it, create the post again."

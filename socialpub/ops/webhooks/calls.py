@@ -63,7 +63,7 @@ def call(http: Http, target: WebhookTarget, message_id: str, body: bytes, now: d
             reads_body=False,
         )
     except ProviderError as error:
-        return WebhookResponse(None, error.message)
+        return WebhookResponse(None, error.message.removesuffix("."))
     redirects = 300 <= response.status < 400
     return WebhookResponse(response.status, f"{response.status}{' (redirects are not followed)' if redirects else ''}")
 

@@ -39,7 +39,8 @@ def find_problem(error: Exception, request: Request) -> SocialpubError:
     return InternalError("An unexpected error occurred. Search the log for the id of this request.")
 
 
-def render_problem(error: SocialpubError, base_url: str) -> Answer:
+def as_json(error: SocialpubError, base_url: str) -> dict[str, object]:
+    """Return the problem document."""
     problem: dict[str, object] = {
         "type": f"{base_url}/problems/{error.slug}",
         "title": error.title,
@@ -49,10 +50,14 @@ def render_problem(error: SocialpubError, base_url: str) -> Answer:
     }
     if error.status == 400:
         problem["errors"] = [{"path": cut_path(item.path), "message": item.message} for item in error.errors]
+    return problem
+
+
+def render_problem(error: SocialpubError, base_url: str) -> Answer:
     headers: list[Header] = [(name.encode(), value.encode()) for name, value in error.headers]
     if error.retry_after_seconds is not None:
         headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
-    return Answer(error.status, orjson.dumps(problem), tuple(headers), PROBLEM_JSON)
+    return Answer(error.status, orjson.dumps(as_json(error, base_url)), tuple(headers), PROBLEM_JSON)
 
 
 def answer_problem(error: SocialpubError, request: Request) -> Answer:

@@ -16,6 +16,8 @@ MAX_WAIT_SECONDS = 50
 """Clients of MCP give up after 60 seconds."""
 DEFAULT_WAIT_SECONDS = 20
 MAX_LISTED = 20
+MAX_REFERENCE = 300
+"""Longer than a network and any label."""
 
 _TEXT = AlsoCalled(("body", "content", "caption", "message"))
 _TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
@@ -23,6 +25,7 @@ _OPTIONS = AlsoCalled(("providerOptions",))
 _PROFILE = "A reference from list_profiles: id, network, @username, label or network:label"
 _WAIT = f"Seconds to wait for the outcome, up to {MAX_WAIT_SECONDS}"
 
+Reference = Annotated[str, Field(min_length=1, max_length=MAX_REFERENCE)]
 WaitSeconds = Annotated[int, Field(ge=0, le=MAX_WAIT_SECONDS)]
 Media = list[MediaReference]
 
@@ -32,13 +35,13 @@ class NoArguments(Shape):
 
 
 class ChoicesArguments(Shape):
-    profile: str = required(_PROFILE)
+    profile: Reference = required(_PROFILE)
     board_id: str = optional("Also list the sections of this Pinterest board")
 
 
 class PostArguments(Shape):
     text: Annotated[Trimmed, _TEXT] = optional("The text. Required without media")
-    profiles: Annotated[list[str], Field(min_length=1, max_length=MAX_IDS)] = required(f"{_PROFILE}, per account")
+    profiles: Annotated[list[Reference], Field(min_length=1, max_length=MAX_IDS)] = required(f"{_PROFILE}, per account")
     media: Media = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description="Images or videos, in order")
     scheduled_at: Annotated[Instant, _TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Options by network; get_choices describes them")

@@ -1,7 +1,7 @@
 """One call of a tool: requests to the API inside a request, with the same checks, counted once (contract 10.4.5)."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
@@ -91,20 +91,11 @@ class ToolCall:
         )
         return parsed
 
-    async def find_profiles(self, field: str, references: list[str]) -> list[Profile]:
-        """Return the profiles that the references name. Raises InvalidRequest with every unclear reference."""
+    async def find_profiles(self, references: Mapping[Path, str]) -> list[Profile]:
+        """Return the profiles that the references name, by their path. Raises InvalidRequest with every unclear one."""
         known = (await self.run(profiles.index, "GET", "/profiles"))["data"]
-        found: list[Profile] = []
-        errors: list[FieldError] = []
-        is_list = isinstance(self.arguments[field], list)
-        for index, reference in enumerate(references):
-            try:
-                found.append(find_profile(reference, known))
-            except UnknownReference as unknown:
-                errors.append(FieldError((field, index) if is_list else (field,), str(unknown)))
-        if errors:
-            raise InvalidRequest.from_errors(errors)
-        return found
+        # A hundred references to hundreds of accounts would block the event loop.
+        return await asyncio.to_thread(_find_all, references, known)
 
     async def _wait_for_disconnect(self) -> Message:
         with suppress(ClientGone):
@@ -127,3 +118,16 @@ class ToolCall:
         if [one.path for one in moved] == [one.path for one in error.errors]:
             return error
         return InvalidRequest.from_errors(moved, error.total)
+
+
+def _find_all(references: Mapping[Path, str], known: Sequence[Profile]) -> list[Profile]:
+    found: list[Profile] = []
+    errors: list[FieldError] = []
+    for path, reference in references.items():
+        try:
+            found.append(find_profile(reference, known))
+        except UnknownReference as unknown:
+            errors.append(FieldError(path, str(unknown)))
+    if errors:
+        raise InvalidRequest.from_errors(errors)
+    return found

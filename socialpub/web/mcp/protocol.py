@@ -80,9 +80,8 @@ async def answer(rt: Runtime, caller: Caller, request: Request) -> Answer:
         return Answer(error.status, orjson.dumps(shown))
     if revision in STATELESS:
         result = {"resultType": "complete", "_meta": {messages.META_SERVER: _server_info()}, **result}
-    rendered = messages.response(request_id, result)
-    is_large = isinstance(result.get("content"), list) and len(result["content"][0]["text"]) >= LARGE_BODY_BYTES
-    return Answer(200, await asyncio.to_thread(orjson.dumps, rendered) if is_large else orjson.dumps(rendered))
+    # The list of posts can have megabytes.
+    return Answer(200, await asyncio.to_thread(orjson.dumps, messages.response(request_id, result)))
 
 
 # --- requests --------------------------------------------------------------------------------------------------------

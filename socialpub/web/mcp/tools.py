@@ -1,13 +1,13 @@
 """The tools: each runs operations of the API for its caller (contract 10.4.4, 10.4.5)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
 from socialpub.accounts import key_limits
 from socialpub.accounts.api_keys import Caller
+from socialpub.core import logging
 from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.core.post_summary import Result, judge, summarize
 from socialpub.providers.registry import LABELS, OPTIONS
@@ -20,6 +20,8 @@ from socialpub.web.http.shapes import Shape
 from socialpub.web.mcp import arguments as shapes
 from socialpub.web.mcp.calls import ToolCall
 from socialpub.web.mcp.messages import tool_result
+
+log = logging.get_logger("socialpub.mcp")
 
 Run = Callable[[ToolCall], Awaitable[dict[str, Any]]]
 
@@ -42,18 +44,21 @@ class Tool:
 
     async def call(self, rt: Runtime, caller: Caller, request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the result of the call. A refusal is a result as well: its structured content is the problem."""
+        code = None
         try:
             self.operation.check_scope(caller)
-            _, mistakes = self.arguments.read(given)
+            # Many wrong names or references would block the event loop.
+            _, mistakes = await asyncio.to_thread(self.arguments.read, given)
             if mistakes:
                 raise mistakes.refusal("The arguments")
-            return tool_result(await self.run(ToolCall(rt, caller, request, given)))
+            structured = await self.run(ToolCall(rt, caller, request, given))
         except ClientGone:
             raise
         except Exception as error:
             problem = problems.find_problem(error, request)
-            rendered = problems.render_problem(problem, rt.settings.base_url)
-            return tool_result(orjson.loads(rendered.body), is_error=True)
+            code, structured = problem.code, problems.as_json(problem, rt.settings.base_url)
+        log.info("a tool was called", tool=self.name, key=caller.key_id, code=code)
+        return await asyncio.to_thread(tool_result, structured, is_error=code is not None)
 
 
 # --- posts -----------------------------------------------------------------------------------------------------------
@@ -122,7 +127,7 @@ def _content(call: ToolCall) -> dict[str, Any]:
 
 
 async def _new_post(call: ToolCall) -> dict[str, Any]:
-    targets = await call.find_profiles("profiles", call.arguments["profiles"])
+    targets = await call.find_profiles({("profiles", i): one for i, one in enumerate(call.arguments["profiles"])})
     body = {"post": {}, **_content(call), "profiles": [one["id"] for one in targets]}
     if (parent_id := call.arguments.get("replyTo")) is not None:
         _add_reply(call, body, {one["provider"] for one in targets}, parent_id)
@@ -170,7 +175,7 @@ async def _list_profiles(call: ToolCall) -> dict[str, Any]:
 
 
 async def _get_choices(call: ToolCall) -> dict[str, Any]:
-    [profile] = await call.find_profiles("profile", [call.arguments["profile"]])
+    [profile] = await call.find_profiles({("profile",): call.arguments["profile"]})
     query = {name: call.arguments[name] for name in ("boardId",) if name in call.arguments}
     return await call.run(profiles.list_choices, "GET", "/profiles/{id}/choices", query, id=profile["id"])
 

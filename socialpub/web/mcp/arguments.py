@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from socialpub.core.validation import AlsoCalled
 from socialpub.publishing.posts.drafts import MAX_MEDIA
@@ -26,6 +26,10 @@ _PROFILE = "A reference from list_profiles: id, network, @username, label or net
 _WAIT = f"Seconds to wait for the outcome, up to {MAX_WAIT_SECONDS}"
 
 Reference = Annotated[str, Field(min_length=1, max_length=MAX_REFERENCE)]
+# Some model providers refuse a list of types.
+NewTime = Annotated[
+    InstantOrNull, WithJsonSchema({"anyOf": [{"type": "string", "format": "date-time"}, {"type": "null"}]})
+]
 WaitSeconds = Annotated[int, Field(ge=0, le=MAX_WAIT_SECONDS)]
 Media = list[MediaReference]
 
@@ -42,7 +46,9 @@ class ChoicesArguments(Shape):
 class PostArguments(Shape):
     text: Annotated[Trimmed, _TEXT] = optional("The text. Required without media")
     profiles: Annotated[list[Reference], Field(min_length=1, max_length=MAX_IDS)] = required(f"{_PROFILE}, per account")
-    media: Media = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description="Images or videos, in order")
+    media: Media = Field(
+        OMITTED, min_length=1, max_length=MAX_MEDIA, description="In order; give images an alt text"
+    )
     scheduled_at: Annotated[Instant, _TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Options by network; get_choices describes them")
     reply_to: Id = optional("The id of our own post to reply to, after it is published (X)")
@@ -69,7 +75,7 @@ class PostList(Shape):
 class ChangedPost(PostId):
     text: Annotated[Trimmed, _TEXT] = optional("The new text")
     media: Media = Field(OMITTED, max_length=MAX_MEDIA, description="Replaces all media")
-    scheduled_at: Annotated[InstantOrNull, _TIME] = optional("The new time, with an offset. null: publish now")
+    scheduled_at: Annotated[NewTime, _TIME] = optional("The new time, with an offset. null: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Replaces all options")
 
 
@@ -85,16 +91,20 @@ def schema_of(arguments: type[Shape]) -> dict[str, Any]:
     return found
 
 
-def _inlined(schema: Any, definitions: dict[str, Any]) -> Any:
+def _inlined(schema: Any, definitions: dict[str, Any], *, described: bool = True) -> Any:
+    """Return the schema with its definitions in place. Only arguments are described, not the fields inside them."""
     if isinstance(schema, list):
-        return [_inlined(item, definitions) for item in schema]
+        return [_inlined(item, definitions, described=described) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    if "$ref" in schema:
-        shape = definitions[schema["$ref"].rpartition("/")[2]]
-        # A field describes its value better than the shape of the value.
-        schema = {**shape, "description": schema.get("description")}
     if schema.get("additionalProperties") is True:
-        return {"type": "object"}
-    kept = {key: value for key, value in schema.items() if key != "pattern" and value is not None}
-    return {key: _inlined(value, definitions) for key, value in kept.items()}
+        schema = {"type": "object"}
+    found = {
+        key: _inlined(value, definitions, described=described)
+        for key, value in schema.items()
+        if key not in ("$ref", "pattern") and (described or not isinstance(value, str) or key != "description")
+    }
+    if "$ref" not in schema:
+        return found
+    shape = _inlined(definitions[schema["$ref"].rpartition("/")[2]], definitions, described=False)
+    return {**shape, **found}

@@ -2,10 +2,12 @@
 
 import base64
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from socialpub.accounts import api_keys
 from socialpub.core.settings.schema import McpSection
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
@@ -15,6 +17,25 @@ from tests.support.appliance import open_appliance
 from tests.support.hand_clock import HandClock
 
 LIST = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
+
+
+@pytest.fixture(scope="module")
+def rt(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runtime]:
+    """One appliance for all stories of this file, because no story leaves a row."""
+    rt = open_appliance(tmp_path_factory.mktemp("mcp"), HandClock())
+    yield rt
+    rt.close()
+
+
+@pytest.fixture(scope="module")
+def app(rt: Runtime) -> App:
+    return create_app(rt)
+
+
+@pytest.fixture(scope="module")
+def agent(rt: Runtime, app: App) -> Iterator[Agent]:
+    with Agent(app, rt.write(api_keys.create, "agent")) as agent:
+        yield agent
 
 
 def error(reply: Any, status: int = 400) -> Any:
@@ -209,21 +230,23 @@ def test_a_body_of_one_mebibyte_is_read_and_one_byte_more_is_not(agent: Agent) -
     assert (reply.status, reply.json()["code"]) == (413, "payloadTooLarge")
 
 
-def test_a_call_counts_once(app: App, agent: Agent) -> None:
-    for used in (1, 2):
-        reply = agent.request("tools/call", {"name": "list_profiles"})
-        assert reply.headers["ratelimit-remaining"] == str(600 - used)
-    for _ in range(598):
-        app.state.rate_limits.keys.count(agent.key.split("_")[1])
-    reply = agent.send(LIST)
-    assert (reply.status, reply.json()["code"]) == (429, "rateLimited")
-    assert reply.headers["retry-after"] == "60"
+def test_a_call_counts_once(rt: Runtime, app: App) -> None:
+    with Agent(app, rt.write(api_keys.create, "busy")) as busy:
+        for used in (1, 2):
+            reply = busy.request("tools/call", {"name": "list_profiles"})
+            assert reply.headers["ratelimit-remaining"] == str(600 - used)
+        for _ in range(598):
+            app.state.rate_limits.keys.count(busy.key.split("_")[1])
+        reply = busy.send(LIST)
+        assert (reply.status, reply.json()["code"]) == (429, "rateLimited")
+        assert reply.headers["retry-after"] == "60"
 
 
-def test_a_disabled_entry_point_does_not_exist(clock: HandClock, rt: Runtime, agent: Agent) -> None:
+def test_a_disabled_entry_point_does_not_exist(rt: Runtime, clock: HandClock, agent: Agent) -> None:
     other = open_appliance(rt.settings.data_dir.parent, clock, mcp=McpSection(enabled=False))
-    agent.app = create_app(other)
-    disabled, unknown = agent.send(LIST), agent.ask("POST", "/unknown", headers={"authorization": agent.key})
+    with Agent(create_app(other), agent.key) as refused:
+        disabled = refused.send(LIST)
+        unknown = refused.ask("POST", "/unknown", headers={"authorization": f"Bearer {agent.key}"})
     assert (disabled.status, disabled.json()) == (404, unknown.json())
     other.close()
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from socialpub.accounts import api_keys
 from socialpub.core.errors import FieldError
@@ -42,6 +43,7 @@ def test_the_tools_are_those_of_the_contract(agent: Agent) -> None:
     given = {tool["name"]: {name for name, value in tool["annotations"].items() if value} for tool in tools}
     assert given == HINTS
     for tool in tools:
+        Draft202012Validator.check_schema(tool["inputSchema"])
         assert tool["inputSchema"]["type"] == "object" and tool["inputSchema"]["additionalProperties"] is False
         assert "$ref" not in json.dumps(tool)
 

@@ -109,6 +109,7 @@ COMMANDS = {
     "cancel": ("socialpub.cli.client.posts:cancel", "Cancel a scheduled post."),
     "retry": ("socialpub.cli.client.post:retry", "Publish a post again where it failed."),
     "profiles": ("socialpub.cli.client.posts:profiles", "Show the accounts that a key sees."),
+    "mcp": ("socialpub.cli.client.mcp:mcp", "Serve the tools for agents over stdin and stdout."),
     "completion": ("socialpub.cli.completion:completion", "Print the completion script of a shell."),
     "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of the database and the media."),
     "verify-backup": ("socialpub.cli.backup:verify_backup", "Check whether a backup is complete and unchanged."),

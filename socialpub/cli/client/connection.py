@@ -225,6 +225,13 @@ class ApplianceConnection:
 @contextmanager
 def connect() -> Iterator[ApplianceConnection]:
     """Open the connection to the configured appliance. Raises click.UsageError."""
+    with open_client() as (client, url):
+        yield ApplianceConnection(client, url)
+
+
+@contextmanager
+def open_client() -> Iterator[tuple["httpx2.Client", str]]:
+    """Open a client that sends the key. Return the client, and the URL of the appliance. Raises click.UsageError."""
     target = load_target()
     import httpx2
 
@@ -236,7 +243,7 @@ def connect() -> Iterator[ApplianceConnection]:
         mounts=dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]")),
     )
     with client:
-        yield ApplianceConnection(client, target.url)
+        yield client, target.url
 
 
 def _no_certificates() -> Any:

@@ -46,9 +46,7 @@ class ChoicesArguments(Shape):
 class PostArguments(Shape):
     text: Annotated[Trimmed, _TEXT] = optional("The text. Required without media")
     profiles: Annotated[list[Reference], Field(min_length=1, max_length=MAX_IDS)] = required(f"{_PROFILE}, per account")
-    media: Media = Field(
-        OMITTED, min_length=1, max_length=MAX_MEDIA, description="In order; give images an alt text"
-    )
+    media: Media = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description="In order; give images an alt text")
     scheduled_at: Annotated[Instant, _TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Options by network; get_choices describes them")
     reply_to: Id = optional("The id of our own post to reply to, after it is published (X)")

@@ -1,18 +1,26 @@
 """The official client of MCP, in every revision, over HTTP and over `socialpub mcp` (contract 10.4.2, 10.4.3)."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx2
 import pytest
-from mcp import Client, MCPError
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client import session
 from mcp.client.streamable_http import streamable_http_client
 
 from socialpub.web.http.app import App
 from tests.integration.mcp.agent import CONNECTED, STATELESS, Agent
+from tests.support.served import served
 
+ROOT = Path(__file__).parents[3]
 MODES = [("auto", STATELESS), (STATELESS, STATELESS), *(("legacy", revision) for revision in CONNECTED)]
+
+IN_EVERY_RUN = [("auto", STATELESS), ("legacy", "2025-11-25")]
+"""Each other revision over stdin starts one more process, and differs only in messages that the command passes on."""
 
 
 @asynccontextmanager
@@ -47,3 +55,38 @@ def test_over_http(
 
     monkeypatch.setattr(session, "LATEST_HANDSHAKE_VERSION", revision)
     agent.run(story())
+
+
+# --- over stdin and stdout -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def served_at(app: App) -> Iterator[str]:
+    with served(app) as url:
+        yield url
+
+
+@pytest.mark.parametrize(
+    ("mode", "revision"),
+    [
+        pytest.param(mode, revision, marks=() if (mode, revision) in IN_EVERY_RUN else pytest.mark.endurance)
+        for mode, revision in MODES
+    ],
+)
+def test_over_socialpub_mcp(
+    served_at: str,
+    agent: Agent,
+    accounts: dict[str, str],
+    mode: str,
+    revision: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    environment = {"SOCIALPUB_URL": served_at, "SOCIALPUB_KEY": agent.key, "PYTHONPATH": str(ROOT)}
+    program = StdioServerParameters(command=sys.executable, args=["-m", "socialpub", "mcp"], env=environment)
+
+    async def story() -> None:
+        async with Client(stdio_client(program), mode=mode) as client:
+            await use(client, revision)
+
+    monkeypatch.setattr(session, "LATEST_HANDSHAKE_VERSION", revision)
+    asyncio.run(story())

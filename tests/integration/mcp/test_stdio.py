@@ -1,0 +1,191 @@
+"""`socialpub mcp`: lines in, lines out, and the file of a path (contract 10.4.3)."""
+
+import io
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from socialpub.cli.client.mcp import Relay
+from socialpub.web.mcp.messages import META_CAPABILITIES, META_REVISION
+from tests.integration.mcp.agent import STATELESS, Agent
+from tests.samples import media
+
+URL = "http://appliance.example"
+Handler = Callable[[httpx2.Request], httpx2.Response]
+
+
+def line(**fields: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", **fields}).encode() + b"\n"
+
+
+def relay(handler: Handler, *lines: bytes, key: str = "") -> list[Any]:
+    """Return the messages that the command writes for these lines."""
+    output = io.BytesIO()
+    headers = {"authorization": f"Bearer {key}"}
+    with httpx2.Client(transport=httpx2.MockTransport(handler), headers=headers) as client:
+        Relay(client, URL, output).serve(lines)
+    return [json.loads(one) for one in output.getvalue().splitlines()]
+
+
+def echo(request: httpx2.Request) -> httpx2.Response:
+    """Answer with the id and the headers of the request. A notification gets 202."""
+    message = json.loads(request.content)
+    if "id" not in message:
+        return httpx2.Response(202)
+    shown = {name: value for name, value in request.headers.items() if name.startswith("mcp-")}
+    return httpx2.Response(200, json={"jsonrpc": "2.0", "id": message["id"], "result": shown})
+
+
+def test_every_request_gets_its_response_and_a_notification_gets_none() -> None:
+    lines = (line(id=1, method="ping"), b" \n", line(method="notifications/initialized"), line(id="1", method="ping"))
+    assert sorted(str(one["id"]) for one in relay(echo, *lines)) == ["1", "1"]
+
+
+@pytest.mark.parametrize(("text", "code"), [(b"{\n", -32700), (b"\xff\n", -32700), (b"[]\n", -32600), (b"7\n", -32600)])
+def test_a_broken_line_gets_its_failure_and_the_next_line_its_response(text: bytes, code: int) -> None:
+    broken, answered = sorted(relay(echo, text, line(id=1, method="ping")), key=lambda one: "result" in one)
+    assert (broken["id"], broken["error"]["code"]) == (None, code)
+    assert answered["id"] == 1
+
+
+def test_a_long_call_delays_no_other_call() -> None:
+    quick_was_answered = threading.Event()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if b"slow" in request.content:
+            assert quick_was_answered.wait(10)
+        else:
+            quick_was_answered.set()
+        return echo(request)
+
+    found = relay(answer, line(id=1, method="slow"), line(id=2, method="quick"))
+    assert {one["id"] for one in found} == {1, 2} and all("result" in one for one in found)
+
+
+def test_a_canceled_request_gets_no_response() -> None:
+    canceled = threading.Event()
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        if b"cancelled" in request.content:
+            canceled.set()
+        elif b"slow" in request.content:
+            assert canceled.wait(10)
+        return echo(request)
+
+    cancel = line(method="notifications/cancelled", params={"requestId": 1})
+    found = relay(answer, line(id=1, method="slow"), line(id="1", method="other"), cancel)
+    assert [one["id"] for one in found] == ["1"]
+
+
+def test_a_stateless_request_gets_the_headers_of_http() -> None:
+    params = {"name": "list_posts", "_meta": {META_REVISION: STATELESS, META_CAPABILITIES: {}}}
+    calls = [line(id=name, method="tools/call", params={**params, "name": name}) for name in ("list_posts", "töol")]
+    found = {one["id"]: one["result"] for one in relay(echo, *calls, line(id=3, method="ping"))}
+    expected = {"mcp-protocol-version": STATELESS, "mcp-method": "tools/call"}
+    assert found["list_posts"] == {**expected, "mcp-name": "list_posts"}
+    assert found["töol"] == {**expected, "mcp-name": "=?base64?dMO2b2w=?="}
+    assert found[3] == {}
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (httpx2.ConnectError("refused"), "Nothing was sent."),
+        (httpx2.ReadTimeout("late"), "Repeat it only with the same idempotencyKey."),
+        (httpx2.Response(502, text="<html>"), "answered 502, and not in the form of a socialpub appliance."),
+        (httpx2.Response(200, json={"html": 1}), "answered 200, and not in the form of a socialpub appliance."),
+        (httpx2.Response(401, json={"detail": "This API key is revoked.", "status": 401}), "This API key is revoked."),
+        (ValueError("spk_secret"), "The call failed: ValueError."),
+    ],
+)
+def test_without_a_response_the_request_gets_a_failure_with_its_id(answer: Any, message: str) -> None:
+    def fail(_request: httpx2.Request) -> httpx2.Response:
+        if isinstance(answer, Exception):
+            raise answer
+        response: httpx2.Response = answer
+        return response
+
+    [found] = relay(fail, line(id=1, method="ping"), line(method="notifications/initialized"))
+    assert (found["id"], found["error"]["code"]) == (1, -32603)
+    assert message in found["error"]["message"] and "secret" not in found["error"]["message"]
+
+
+def test_a_failure_without_an_id_gets_the_id_of_its_request() -> None:
+    def refuse(_request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Bad."}})
+
+    [found] = relay(refuse, line(id=1, method="ping"))
+    assert (found["id"], found["error"]["code"]) == (1, -32700)
+
+
+def test_a_closed_output_ends_nothing() -> None:
+    class Closed(io.BytesIO):
+        def write(self, _data: Any) -> int:
+            raise BrokenPipeError
+
+    with httpx2.Client(transport=httpx2.MockTransport(echo)) as client:
+        Relay(client, URL, Closed()).serve([line(id=1, method="ping"), b"{"])
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def upload(handler: Handler, key: str = "", **arguments: Any) -> Any:
+    """Call `upload_media` with these arguments, and return the result."""
+    params = {"name": "upload_media", "arguments": arguments, "_meta": {META_REVISION: STATELESS}}
+    [found] = relay(handler, line(id=1, method="tools/call", params=params), key=key)
+    result = found["result"]
+    assert result["resultType"] == "complete"
+    assert json.loads(result["content"][0]["text"]) == result["structuredContent"]
+    return result
+
+
+@pytest.fixture
+def uploading(agent: Agent) -> Callable[[Path], Any]:
+    """Call `upload_media` of an appliance with this path."""
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        reply = agent.ask(request.method, request.url.raw_path.decode(), request.read(), request.headers)
+        return httpx2.Response(reply.status, headers=reply.headers, content=reply.body)
+
+    return lambda path: upload(answer, agent.key, path=str(path))
+
+
+@pytest.mark.parametrize("sample", [media.png, media.webp, media.video_mov])
+def test_a_file_of_this_machine_becomes_an_artifact(
+    uploading: Callable[[Path], Any], tmp_path: Path, sample: Callable[[Path], Path]
+) -> None:
+    shown = uploading(sample(tmp_path / "a.dat"))
+    assert shown["isError"] is False
+    assert shown["structuredContent"]["data"]["artifactId"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"path": "/none.png"}, "cannot be read: No such file or directory"),
+        ({"path": "/dev/zero"}, "must be a JPEG, PNG, GIF, WebP, MP4, QuickTime or WebM file"),
+        ({"path": "/"}, "cannot be read: Is a directory"),
+        ({"path": "/etc/hostname"}, "must be a JPEG, PNG, GIF, WebP, MP4, QuickTime or WebM file"),
+        ({"path": "\0"}, "cannot be read: this is not a path"),
+        ({"path": 7}, "must be a string"),
+        ({"path": "/a.png", "url": "https://a.example/b.png"}, "must be the only argument"),
+    ],
+)
+def test_a_path_that_is_no_media_file_is_refused_without_a_call(arguments: dict[str, Any], message: str) -> None:
+    refused = upload(pytest.fail, **arguments)
+    assert refused["isError"] is True
+    assert refused["structuredContent"]["errors"] == [{"path": ["path"], "message": message}]
+
+
+def test_a_refusal_of_the_appliance_is_the_result(uploading: Callable[[Path], Any], tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.png"
+    damaged.write_bytes(media.png(tmp_path / "a.png").read_bytes()[:60])
+    refused = uploading(damaged)
+    assert refused["isError"] is True
+    assert refused["structuredContent"]["code"] == "invalidRequest"

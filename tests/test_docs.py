@@ -67,7 +67,12 @@ def calls_in(text: str) -> list[tuple[tuple[str, ...], set[str]]]:
     return found
 
 
-SHOWN = [*((page.name, page.read_text(), 0) for page in PAGES), ("config.example.toml", EXAMPLE, 2)]
+SKILL = ROOT / "socialpub" / "cli" / "examples" / "SKILL.md"
+SHOWN = [
+    *((page.name, page.read_text(), 0) for page in PAGES),
+    ("config.example.toml", EXAMPLE, 2),
+    ("SKILL.md", SKILL.read_text(), 10),
+]
 
 
 @pytest.mark.parametrize(("text", "least"), [page[1:] for page in SHOWN], ids=[page[0] for page in SHOWN])

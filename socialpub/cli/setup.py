@@ -112,6 +112,7 @@ UNITS = {
 }
 
 MONITORING = {"alerts": "socialpub-alerts.yml", "dashboard": "socialpub-grafana.json"}
+SKILL = "SKILL.md"
 
 
 @click.command("config")
@@ -122,8 +123,9 @@ MONITORING = {"alerts": "socialpub-alerts.yml", "dashboard": "socialpub-grafana.
     type=click.Choice(list(MONITORING)),
     help="Print the alert rules for Prometheus, or the dashboard for Grafana.",
 )
+@click.option("--skill", is_flag=True, help="Print a SKILL.md for agents that use these commands.")
 @pass_command_context
-def show_config(context: CommandContext, example: bool, unit: str | None, monitoring: str | None) -> None:
+def show_config(context: CommandContext, example: bool, unit: str | None, monitoring: str | None, skill: bool) -> None:
     """Check the configuration and print the path of its file, or print an example."""
     if example:
         _print(_read("config.example.toml"))
@@ -131,6 +133,8 @@ def show_config(context: CommandContext, example: bool, unit: str | None, monito
         _print(_for_this_installation(_read(UNITS[unit])))
     elif monitoring:
         _print(_read(MONITORING[monitoring]))
+    elif skill:
+        _print(_read(SKILL))
     else:
         print_line(str(context.settings().config_file))
 

@@ -6,7 +6,11 @@ import tomllib
 from typing import Any
 
 import httpx2
+import yaml
+from click.testing import CliRunner
 
+from socialpub.cli.main import main
+from socialpub.core.post_summary import Result
 from tests.integration.callers.conftest import example
 
 BASE_URL = "http://127.0.0.1:8000"
@@ -60,3 +64,13 @@ def test_the_command_for_claude_code_has_the_same_settings() -> None:
     entry = settings("Claude Code")
     header = entry["headers"]["Authorization"].replace("{", "").replace("}", "")
     assert f'--transport {entry["type"]} socialpub {entry["url"]} --header "Authorization: {header}"' in command
+
+
+def test_the_skill_has_the_front_matter_that_agents_read_and_explains_every_exit_code() -> None:
+    _, front, body = CliRunner().invoke(main, ["config", "--skill"]).stdout.split("---\n", 2)
+    read = yaml.safe_load(front)
+    assert read["name"] == "socialpub" and 100 < len(read["description"]) <= 1024
+    codes = {int(code) for code in re.findall(r"^\| (\d) \|", body, re.MULTILINE)}
+    assert codes == {*map(int, Result), 2, 4}
+    [unknown] = re.findall(r"^\| 3 \|.*", body, re.MULTILINE)
+    assert "Do not publish again" in unknown

@@ -1,6 +1,7 @@
 """The scripts of the manual publish, wait, and report the outcome by their exit code."""
 
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable
@@ -8,12 +9,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from socialpub.cli.main import main
 from socialpub.core.errors import FieldError
 from socialpub.providers.base import CannotTell
 from socialpub.providers.responses import NoAnswer, Rejected
 from socialpub.runtime import Runtime
 from tests.integration.callers.conftest import example, run
+from tests.samples import media
+from tests.support.readme import ROOT
 from tests.support.scripted_network import ScriptedNetwork
 
 Script = Callable[..., tuple[int, str]]
@@ -53,6 +58,63 @@ def test_a_script_reports_every_outcome(script: Script, three_networks: dict[str
     x.problems = [FieldError(("body",), "is too long for X")]
     code, shown = script("Refused")
     assert code == 4 and "is too long for X" in shown
+
+
+@pytest.fixture
+def programs(env: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """The environment of a user who has installed socialpub."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "socialpub"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m socialpub "$@"\n')
+    program.chmod(0o755)
+    return {**env, "PATH": f"{program.parent}:{env['PATH']}", "PYTHONPATH": str(ROOT)}
+
+
+def test_each_command_of_the_page_publishes(
+    env: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOCIALPUB_URL", env["SOCIALPUB_URL"])
+    monkeypatch.setenv("SOCIALPUB_KEY", env["SOCIALPUB_KEY"])
+    monkeypatch.chdir(tmp_path)
+    media.jpeg(tmp_path / "sunset.jpg")
+    (tmp_path / "thread.txt").write_text(example("Threads", "text"))
+    for line in (example("Shell", "sh") + example("Threads", "sh")).splitlines():
+        said, _, command = line.rpartition(" | ")
+        result = CliRunner().invoke(main, shlex.split(command)[1:], input=said.removeprefix("echo ").strip('"'))
+        assert result.exit_code == 0, result.output
+    parts = ["The first part.", "The second part replies to the first part."]
+    assert three_networks["x"].effects == ["Hello from the shell", "Tonight", "From a pipe", *parts]
+
+
+def test_a_script_continues_by_the_exit_code(
+    programs: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path
+) -> None:
+    x, script = three_networks["x"], ["bash", "-c", example("Shell", "bash"), "announce.sh"]
+    done = run([*script, "first", "Hello"], programs, tmp_path)
+    assert done.returncode == 0 and done.stdout.endswith("The post is public.\n")
+    x.results["create_post"], x.results["recover"] = [NoAnswer("It broke.")], [CannotTell("Look there.")]
+    done = run([*script, "second", "Hello again"], programs, tmp_path)
+    assert done.returncode == 3 and "Check the account" in done.stderr
+
+
+def test_the_line_of_cron_publishes_with_the_key_of_the_users_file(
+    programs: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path
+) -> None:
+    settings = tmp_path / ".config" / "socialpub" / "client.toml"
+    settings.parent.mkdir(parents=True)
+    written = example("Shell", "toml")
+    settings.write_text(
+        written.replace("http://127.0.0.1:8000", programs["SOCIALPUB_URL"]).replace("KEY", programs["SOCIALPUB_KEY"])
+    )
+    settings.chmod(0o600)
+    *when, command = example("cron", "cron").strip().split(maxsplit=5)
+    assert when == ["0", "9", "*", "*", "1"]
+    command = re.sub(r"(?<!\\)%.*", "", command).replace(r"\%", "%")  # as cron reads the line
+    command = command.replace("/usr/local/bin/socialpub", "socialpub")
+    env = {name: programs[name] for name in ("PATH", "PYTHONPATH", "HOME")}
+    done = run(["sh", "-c", command], env, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert three_networks["x"].effects == ["A new week begins."]
 
 
 @needs_jq

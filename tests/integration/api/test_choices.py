@@ -229,6 +229,8 @@ def test_callers_of_a_slow_network_share_one_question_and_block_nothing(
         path = f"/profiles/{pins}/choices"
         waiting = [asyncio.create_task(client.sending("GET", f"{path}?boardId={n}")) for n in range(50)]
         waiting += [asyncio.create_task(client.sending("GET", path)) for _ in range(50)]
+        while not asked:
+            await asyncio.sleep(0)
         assert (await client.sending("GET", f"/profiles/{pins}")).status == 200, "the loop is free"
         gone = waiting.pop()
         gone.cancel()
@@ -260,8 +262,10 @@ def test_questions_about_many_boards_occupy_one_thread(
     async def story() -> list[Reply]:
         path = f"/profiles/{pins}/choices?boardId="
         waiting = [asyncio.create_task(client.sending("GET", path + board)) for board in boards * 2]
+        while not asked or len(asyncio.all_tasks()) < 2 * len(boards) + 2:
+            await asyncio.sleep(0)
         assert (await client.sending("GET", f"/profiles/{pins}/choices")).status == 200, "the boards are known"
-        assert len(asked) <= 1
+        assert [thread.name for thread in threading.enumerate()].count("run-in-thread") == 1
         answered.set()
         return await asyncio.gather(*waiting)
 

@@ -223,7 +223,7 @@ async def _load_in_time(rt: Runtime, profile: Profile, board_id: str | None) -> 
             return NetworkChoices(unknown=failure.sentence)
         named = failure.error.retry_after_seconds if isinstance(failure.error, Throttled) else None
         seconds = ceil(max(questions.REMEMBERED_SECONDS, named or 0.0))
-        raise Unavailable(failure.sentence, retry_after_seconds=seconds) from failure
+        raise Unavailable(failure.sentence, retry_after_seconds=seconds) from None
 
 
 def _describe_option(option: Option, stored: Mapping[str, Any], known: NetworkChoices) -> dict[str, Any]:

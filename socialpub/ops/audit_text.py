@@ -124,7 +124,9 @@ _SENTENCES: dict[str, Callable[[AuditEntry], str]] = {
     AuditAction.SECRET_RENEWED: lambda _: "Created a new secret.key to replace a lost one",
     AuditAction.NOTIFY_ADDED: lambda entry: f"Added the notification address {entry.label}",
     AuditAction.NOTIFY_REMOVED: lambda entry: f"Removed the notification address {entry.label}",
-    AuditAction.WEBHOOK_ADDED: lambda entry: f"Added the webhook {entry.label}: {', '.join(entry.detail['events'])}",
+    AuditAction.WEBHOOK_ADDED: lambda entry: (
+        f"Added the webhook {entry.label}: {', '.join(entry.detail.get('events', ()))}"
+    ),
     AuditAction.WEBHOOK_REMOVED: lambda entry: f"Removed the webhook {entry.label}",
     AuditAction.PASSWORD_SET: lambda _: "Set the dashboard's password",
     AuditAction.SIGNED_IN: lambda entry: _with_browser(entry, "Signed in"),

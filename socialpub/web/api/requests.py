@@ -21,7 +21,6 @@ from socialpub.web.http.shapes import (
     Shape,
     optional,
     read_flag,
-    read_id,
     read_instant,
     read_number,
     required,
@@ -273,8 +272,15 @@ class ChoicesQuery(Query):
 LOG_START = "start"
 
 
+_ID_PATTERN = "[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_POSITION = WithJsonSchema({"type": "string", "pattern": f"^({LOG_START}|{_ID_PATTERN})$"})
+
+
 def _read_position(value: Any) -> str:
-    return LOG_START if value == LOG_START else read_id(value)
+    position = LOG_START if value == LOG_START else parse_id(value)
+    if position is None:
+        raise field_error(f"must be the id of a log entry, or {LOG_START}")
+    return position
 
 
 class LogsQuery(Query):
@@ -284,7 +290,7 @@ class LogsQuery(Query):
         50, description="The maximum number of entries in the response"
     )
     offset: Annotated[int, *_number(0, MAX_NUMBER)] = Field(0, description="The number of newest entries to skip")
-    after: Annotated[str, BeforeValidator(_read_position)] = optional(
+    after: Annotated[str, BeforeValidator(_read_position), _POSITION] = optional(
         "The id of an entry: only the entries written after it, oldest first. `start` begins with the oldest stored "
         "entry. A caller that keeps the last id reads every entry once. Not together with `offset`"
     )

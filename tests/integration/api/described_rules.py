@@ -17,6 +17,7 @@ REASONS = (
     "does not contain this file part", "an earlier media item already uses this file part",
     "has no item with fileField",
     "is the only text field",
+    "is only for accounts that have boards",
     "the limit for images is",
     "has no delivery to the profile", "cannot be combined with", "makes the post wait for itself",
     "not a decimal number",  # JSON Schema accepts 5.0 as an integer

@@ -30,6 +30,7 @@ from tests.support.appliance import accept, add_profile, open_appliance, state_o
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
+from tests.support.sandbox_http import FaultTransport, http_over, providers_of_the_sandbox, sandbox
 from tests.support.scripted_network import ScriptedNetwork
 
 PROFILE = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
@@ -100,8 +101,14 @@ assert checks.negative_data_rejection.__name__ in {check.__name__ for check in C
 
 @contextmanager
 def fuzzed_appliance(folder: Path) -> Iterator[FuzzedAppliance]:
+    clock = HandClock()
     rt = open_appliance(
-        folder, HandClock(), rate_limit=RateLimitSection(requests_per_minute=PLENTY, failed_keys_per_minute=PLENTY)
+        folder,
+        clock,
+        # The sandbox refuses the tokens of these profiles.
+        http=http_over(FaultTransport(sandbox(clock))),
+        networks=providers_of_the_sandbox(),
+        rate_limit=RateLimitSection(requests_per_minute=PLENTY, failed_keys_per_minute=PLENTY),
     )
     _furnish(rt)
     key = rt.write(api_keys.create, "schemathesis")

@@ -73,5 +73,7 @@ def _describe(post: Json, delivery: Json, attempt: Json | None) -> str:
 
 def _describe_wait(attempt: Json) -> str:
     message = attempt.get("message", "")
-    text = f"w{message[1:]}" if message.startswith("Waits ") else f"{attempt['outcome']}: {message}"
+    if message.startswith("Waits "):
+        return f"w{message[1:]}"  # its `nextAt` is the end of the wait, and not a try
+    text = f"{attempt['outcome']}: {message}"
     return f"{text} Next try: {attempt['nextAt']}" if "nextAt" in attempt else text

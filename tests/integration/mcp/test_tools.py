@@ -140,6 +140,19 @@ def test_a_post_that_a_network_would_refuse_is_not_accepted(
     assert post_ids(rt) == []
 
 
+@pytest.mark.parametrize("more", [{}, {"scheduledAt": LATER}])
+def test_a_post_that_needs_approval_says_so_at_once(
+    app: App, rt: Runtime, accounts: dict[str, str], more: dict[str, str]
+) -> None:
+    with Agent(app, rt.write(api_keys.create, "careful", approval=True)) as careful:
+        assert careful.call("list_profiles")["limits"] == {"approval": True}
+        shown = careful.call("create_post", text="a", profiles=["x"], **more)
+        drain(rt)
+        post_id = shown["data"]["id"]
+        waits = f"x: waits for the owner's approval: http://127.0.0.1:8000/posts/{post_id}"
+        assert shown["summary"] == careful.call("get_post", postId=post_id)["summary"] == [waits]
+
+
 def test_media_options_and_time_reach_the_post(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
     media = [{"artifactId": artifact(rt), "alt": "A frog"}]
     options = {"x": {"replySettings": "following"}}

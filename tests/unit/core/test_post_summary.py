@@ -76,7 +76,7 @@ def test_two_accounts_of_a_network_have_their_labels() -> None:
 @pytest.mark.parametrize(
     ("last", "line"),
     [
-        (attempt("held", "Waits for the owner's approval: https://a.example/posts/1"),
+        (attempt("held", "Waits for the owner's approval: https://a.example/posts/1", nextAt="2026-11-22T11:30:00Z"),
          "x: waits for the owner's approval: https://a.example/posts/1"),
         (attempt("retrying", "X answered 503.", nextAt="2026-11-21T11:30:00.000Z"),
          "x: retrying: X answered 503. Next try: 2026-11-21T11:30:00.000Z"),

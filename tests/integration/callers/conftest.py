@@ -3,6 +3,7 @@
 import asyncio
 import os
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.readme import blocks, topic
+from tests.support.readme import ROOT, blocks, topic
 from tests.support.scripted_network import ScriptedNetwork
 from tests.support.served import served
 
@@ -64,5 +65,19 @@ def env(url: str, key: str, profile: str, tmp_path: Path) -> dict[str, str]:
     }
 
 
-def run(command: Sequence[str], env: Mapping[str, str], folder: Path) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
+@pytest.fixture
+def programs(env: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """The environment of a user who has installed socialpub."""
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "socialpub"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m socialpub "$@"\n')
+    program.chmod(0o755)
+    return {**env, "PATH": f"{program.parent}:{env['PATH']}", "PYTHONPATH": str(ROOT)}
+
+
+def run(
+    command: Sequence[str], env: Mapping[str, str], folder: Path, stdin: str = ""
+) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        command, input=stdin, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 from socialpub.cli.main import main
 from socialpub.core.post_summary import Result
-from tests.integration.callers.conftest import example
+from tests.integration.callers.conftest import example, run
 
 BASE_URL = "http://127.0.0.1:8000"
 MCP = {
@@ -22,17 +23,17 @@ MCP = {
 }
 
 
-def settings(client: str) -> dict[str, Any]:
+def settings(client: str, position: int = 0) -> dict[str, Any]:
     """Return the entry of socialpub in a client's settings."""
     if client == "Codex":
         return dict(tomllib.loads(example("Codex", "toml"))["mcp_servers"]["socialpub"])
-    read = json.loads(example(client, "json"))
+    read = json.loads(example(client, "json", position))
     return dict(read.get("mcpServers", read.get("servers"))["socialpub"])
 
 
 def request(client: str, key: str) -> tuple[str, dict[str, str]]:
     """Return the URL and the headers that the client sends with these settings."""
-    entry = settings(client)
+    entry = settings(client, position=1 if client == "Claude Desktop" else 0)
     if client == "Codex":
         assert entry["bearer_token_env_var"] == "SOCIALPUB_KEY"
         return entry["url"], {"Authorization": f"Bearer {key}"}
@@ -57,6 +58,16 @@ def test_the_settings_of_each_client_reach_the_appliance(url: str, key: str) -> 
             response = http.post(address.replace(BASE_URL, url), headers=headers, json=MCP)
             assert response.status_code == 200, client
             assert response.json()["result"]["serverInfo"]["name"] == "socialpub"
+
+
+def test_the_program_that_claude_desktop_starts_reaches_the_appliance(programs: dict[str, str], tmp_path: Path) -> None:
+    entry = settings("Claude Desktop")
+    given = {"SOCIALPUB_URL": programs["SOCIALPUB_URL"], "SOCIALPUB_KEY": programs["SOCIALPUB_KEY"]}
+    assert entry["env"] == {"SOCIALPUB_URL": BASE_URL, "SOCIALPUB_KEY": "KEY"}
+    env = {name: programs[name] for name in ("PATH", "PYTHONPATH", "HOME")} | given
+    command = [entry["command"].replace("/usr/local/bin/", ""), *entry["args"]]
+    done = run(command, env, tmp_path, stdin=f"{json.dumps(MCP)}\n")
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "socialpub"
 
 
 def test_the_command_for_claude_code_has_the_same_settings() -> None:

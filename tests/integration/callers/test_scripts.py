@@ -18,7 +18,6 @@ from socialpub.providers.responses import NoAnswer, Rejected
 from socialpub.runtime import Runtime
 from tests.integration.callers.conftest import example, run
 from tests.samples import media
-from tests.support.readme import ROOT
 from tests.support.scripted_network import ScriptedNetwork
 
 Script = Callable[..., tuple[int, str]]
@@ -58,16 +57,6 @@ def test_a_script_reports_every_outcome(script: Script, three_networks: dict[str
     x.problems = [FieldError(("body",), "is too long for X")]
     code, shown = script("Refused")
     assert code == 4 and "is too long for X" in shown
-
-
-@pytest.fixture
-def programs(env: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """The environment of a user who has installed socialpub."""
-    (tmp_path / "bin").mkdir()
-    program = tmp_path / "bin" / "socialpub"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m socialpub "$@"\n')
-    program.chmod(0o755)
-    return {**env, "PATH": f"{program.parent}:{env['PATH']}", "PYTHONPATH": str(ROOT)}
 
 
 def test_each_command_of_the_page_publishes(

@@ -78,7 +78,6 @@ def add_webhook(rt: Runtime, receiver: WebhookReceiver, url: str, *events: str) 
 
 def send_due(sender: WebhookSender, rounds: int = 100) -> None:
     """Send until nothing is due."""
-    sender.rt.db.follow_clock()
     for _ in range(rounds):
         if sender.run_once() != 0.0:
             return

@@ -1,5 +1,7 @@
 """The commands for webhooks: the addresses that get events (contract 10.6)."""
 
+import sys
+
 import click
 
 from socialpub.cli.admin import ID
@@ -25,10 +27,10 @@ def add_webhook(context: CommandContext, url: str, events: tuple[str, ...]) -> N
     """Send the events of deliveries to URL, from now on. Print the id and the secret.
 
     The secret is shown only once. With it, the receiver verifies the signatures (Standard Webhooks). A user name and a
-    password in URL are sent as Basic.
+    password in URL are sent as Basic. If URL is -, the command reads it from standard input.
     """
     try:
-        target, name = addresses.parse_url(url)
+        target, name = addresses.parse_url(sys.stdin.readline() if url == "-" else url)
     except InvalidRequest as error:
         raise click.BadParameter(f"it {error.errors[0].message}.", param_hint="URL") from None
     with context.open() as rt:
@@ -109,7 +111,7 @@ def _shape(one: WebhookHealth) -> dict[str, object]:
         "lastResponse": row.last_response,
         "lastResponseAt": row.last_response_at,
         "failingSince": row.failing_since,
-        "nextTryAt": row.next_at,
+        "nextTryAt": row.next_at if one.waiting_since else None,
         "accepted": row.accepted,
         "failedTries": row.failed,
         "leftOut": row.left_out,
@@ -122,5 +124,6 @@ def _state(one: WebhookHealth) -> str:
     if one.row.disabled_at:
         return f"disabled by a 410, {format_time(one.row.disabled_at)}"
     if one.row.failing_since:
-        return f"failing since {format_time(one.row.failing_since)}, next try {format_time(one.row.next_at)}"
+        next_try = f", next try {format_time(one.row.next_at)}" if one.waiting_since else ""
+        return f"failing since {format_time(one.row.failing_since)}{next_try}"
     return f"{units.count(one.row.left_out, 'event', 'events')} left out" if one.row.left_out else "works"

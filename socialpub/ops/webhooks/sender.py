@@ -52,8 +52,6 @@ class WebhookSender:
         self.rt = rt
         self.id = webhook_id
         self.http = rt.http.separate(lookups=1)
-        self._read_through = 0
-        """The last log entry that this process has found to need no call."""
         self._unsaved: Callable[[], None] | None = None
         """Stores the result of the last call, after a failed write."""
         self.thread = threading.Thread(target=self._run, name=f"webhook-{webhook_id[-6:]}", daemon=True)
@@ -61,23 +59,23 @@ class WebhookSender:
     def run_once(self) -> float | None:
         """Send the next event if it is due. Return the seconds until the next round, or None at the end."""
         rt = self.rt
+        rt.db.follow_clock()  # before the age of an event is read
         self._save()
         row = webhooks.find(rt.reader, self.id)
         if row is None or row.disabled_at is not None:
             return None
         if appliance_state.restored_from(rt.reader) is not None or (row.next_at or "") > rt.stamp():
             return POLL_SECONDS
-        newest, position = log_entries.newest_number(rt.reader), max(row.sent_through, self._read_through)
-        types, too_old = addresses.log_types(row), clock_jumps.written_before(rt.reader, rt.now(), GIVEN_UP_AFTER)
-        found = log_entries.list_after(rt.reader, position, types, 1)
+        newest, types = log_entries.newest_number(rt.reader), addresses.log_types(row)
+        found = log_entries.list_after(rt.reader, row.sent_through, types, 1)
         if not found:
-            self._read_through = newest
-            if newest - row.sent_through >= BATCH_ROWS:  # so that the next start does not read all entries again
+            if newest > row.sent_through:
                 rt.db.write(webhooks.note_read, self.id, newest)
             return POLL_SECONDS
         [(number, at)] = found
+        too_old = clock_jumps.written_before(rt.reader, rt.now(), GIVEN_UP_AFTER)
         if at <= too_old:
-            batch = log_entries.list_after(rt.reader, position, types, BATCH_ROWS)
+            batch = log_entries.list_after(rt.reader, row.sent_through, types, BATCH_ROWS)
             old = list(takewhile(lambda entry: entry[1] <= too_old, batch))
             rt.db.write(webhooks.note_left_out, self.id, old[-1][0], len(old))
             log.warning("events were too old and were left out", webhook=self.id, address=row.name, events=len(old))

@@ -79,7 +79,9 @@ def test_a_refused_test_event_ends_with_1(
 
 
 def test_no_output_shows_a_secret_of_the_url(terminal: Terminal, receiver: WebhookReceiver) -> None:
-    webhook_id = add(terminal, receiver)
+    added = terminal.success("admin", "add-webhook", "-", stdin=f"{URL}\n")
+    webhook_id, receiver.secret = added.stdout.splitlines()
+    assert not SECRETS.search(added.stderr)
     receiver.answers = [410]
     outputs = [
         terminal("admin", *words).output

@@ -1,15 +1,17 @@
 """The events of a webhook: their content, `last`, and which of them are sent (contract 10.6.2, 10.6.3)."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
 
+from socialpub.core import manual
 from socialpub.db import appliance_state
 from socialpub.db.queries import api_json
 from socialpub.ops.webhooks import calls
 from socialpub.ops.webhooks.sender import WebhookSender
-from socialpub.providers.base import Refused
+from socialpub.providers.base import Published, Refused
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
@@ -41,6 +43,22 @@ def test_an_event_contains_the_log_entry_of_the_api_with_the_profile_and_last(
     request = receiver.requests[0]
     assert (request.method, request.headers["content-type"]) == ("POST", "application/json")
     assert request.url.raw_path == b"/hook?token=hidden-in-the-query"
+
+
+def test_the_example_of_the_manual_has_the_fields_of_an_event(
+    rt: Runtime, receiver: WebhookReceiver, sender: WebhookSender, profile: str, network: ScriptedNetwork
+) -> None:
+    network.results["create_post"] = [Published("1", "https://x.com/ada/status/1")]
+    accept(rt, profile)
+    drain(rt)
+    send_due(sender)
+    [(_, event)] = receiver.taken
+    [example] = [
+        json.loads(block)
+        for block in re.findall("```json\n(.*?)```", manual.read_topic("publishing"), re.DOTALL)
+        if "delivery.published" in block
+    ]
+    assert [*example, *example["data"]] == [*event, *event["data"]]
 
 
 def test_only_the_entry_that_ends_the_post_is_its_last(

@@ -35,6 +35,7 @@ pytestmark = pytest.mark.endurance
 PASSWORD = "hush hush correct horse"
 METRICS_TOKEN = "hush-metrics-5d1f9a"
 NOTIFY_PASSWORD = "hush-notify-77aa01"
+WEBHOOK_SECRETS = ("password-of-the-webhook", "token-in-the-url-of-the-webhook")
 CLIENT_SECRETS = {name: f"hush/{name}+secret=0123456789" for name in ("x", "tiktok", "pinterest")}
 IN_ENVIRONMENT = "SOCIALPUB_PROVIDERS__PINTEREST__CLIENT_SECRET"
 TOKENS_OF_THE_SANDBOX = {"access", "refresh", "upload_token", "code"}
@@ -111,6 +112,13 @@ class LeakStory:
         done = self.at.run(*arguments, code=code)
         self.said += [done.stdout.encode(), done.stderr.encode()]
         return done.stdout.strip()
+
+    def add_webhook(self) -> None:
+        password, token = WEBHOOK_SECRETS
+        url = f"http://owner:{password}@{self.phone.address}/hook?token={token}"
+        added = self.at.run("admin", "add-webhook", "-", stdin=url).stdout
+        self.webhook_id, secret = added.splitlines()
+        self.search.add("a webhook's secret", secret.removeprefix("whsec_"), f"owner:{password}", *WEBHOOK_SECRETS)
 
     def caller(self) -> Caller:
         caller = self.at.fresh_caller()
@@ -274,6 +282,7 @@ def test_no_secret_of_a_full_run_is_left_anywhere(story: LeakStory, phone: HttpS
         at.sandbox()
         serve = at.start("serve")
         story.sign_in(serve)
+        story.add_webhook()
         for label in ("X", "TikTok", "Pinterest"):
             story.connect(label)
         caller = story.caller()
@@ -298,6 +307,8 @@ def test_no_secret_of_a_full_run_is_left_anywhere(story: LeakStory, phone: HttpS
         for profile in at.profile_on.values():
             story.command("admin", "refresh-profile", profile)
         story.command("admin", "notify-test")
+        story.command("admin", "list-webhooks")
+        story.command("admin", "test-webhook", story.webhook_id)
         story.be_refused(caller, reserved[0]["uploadUrl"])
         story.crash(caller)
         story.owner.open("/system")
@@ -313,7 +324,7 @@ def test_no_secret_of_a_full_run_is_left_anywhere(story: LeakStory, phone: HttpS
         for post in posts:
             story.command("admin", "show-post", post)
         story.command("doctor", code=1)
-        assert phone.taken
+        assert {"/hook?token=" + WEBHOOK_SECRETS[1]} < {path for path, _ in phone.taken}
         caller.publish("In the air", at.profile_on["x"])
         worker.kill(children=True)
         web.kill(children=True)

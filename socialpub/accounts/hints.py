@@ -59,6 +59,11 @@ def resume(surface: Surface = Surface.SHELL) -> str:
     return _press("“Resume” under System", surface, "admin", "resume")
 
 
+def approve(post_id: str, surface: Surface = Surface.SHELL) -> str:
+    """Return how the owner approves a post."""
+    return _press("“Approve” or “Stop” on the post's page", surface, "admin", "approve-post", post_id)
+
+
 def try_held(surface: Surface = Surface.SHELL) -> str:
     """Return the action that retries a network that refuses this app at once."""
     return _press("“Try now” under System", surface, "admin", "resume")

@@ -332,6 +332,8 @@ class WaitingForApproval(Waiting):
 
     name = PhaseName.WAITING_FOR_APPROVAL
     required_at: str = ""
+    key_name: str = ""
+    """The name of the API key that created or changed the post."""
 
 
 PHASES: dict[str, type[Phase]] = {

@@ -12,15 +12,16 @@ from socialpub.accounts import api_keys, hints, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.core import commands, units
 from socialpub.core.clock import after, parse, stamp
+from socialpub.core.errors import cut
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Reader, Row
 from socialpub.db.models import ApiKeyRow, HoldRow, ProfileRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import holds, post_rows, profile_rows
+from socialpub.db.tables import delivery_rows, holds, post_rows, profile_rows
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.last_backup import LastBackup
@@ -34,6 +35,10 @@ FAILED_SINCE = timedelta(days=7)
 NEAR_FLOOR = 2.0
 """The multiple of the floor below which the next videos may not fit."""
 MAX_FAILED = 5
+MAX_TEXT = 60
+"""The characters of a post's text in an alert."""
+MAX_UNAPPROVED = 10
+"""The posts without approval that the overview lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +71,8 @@ class AlertFacts:
     """The failures of the last 7 days, except retried deliveries."""
     holds: list[tuple[HoldRow, str]]
     """The networks that refuse this app, each with a description of the waiting work."""
+    unapproved: list[Row]
+    """The posts that wait for the owner's approval, as `delivery_rows.list_unapproved` returns them."""
     worker: list[Finding]
     clock_jump: str | None
     disk: DiskSpace
@@ -90,6 +97,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         ],
         failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[(hold, holds.describe_hold(hold.scope)) for hold in holds.list_all(reader)],
+        unapproved=delivery_rows.list_unapproved(reader),
         worker=list(health.worker_problems(reader, now)),
         clock_jump=health.describe_clock_jump(reader, now),
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
@@ -205,6 +213,7 @@ def list_alerts(rt: Runtime, surface: Surface, needs: AlertFacts | None = None) 
         yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
     yield from _holds(rt, needs, surface)
     yield from (_account(rt, profile, surface) for profile, _ in needs.profiles)
+    yield from (_approval(post, surface) for post in needs.unapproved)
     yield from _disk(rt, needs)
     yield from _clock(rt, needs)
     yield from _webhooks(needs)
@@ -243,6 +252,21 @@ def _account(rt: Runtime, profile: ProfileRow, surface: Surface) -> Alert:
         state, sentence = "lapses", f"{name} {can} publish only until {ends}."
     remedy = hints.sentence(hints.reconnect(profile.provider, surface))
     return Alert(AlertKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
+
+
+def _approval(post: Row, surface: Surface) -> Alert:
+    # A post that needs approval again is another alert. Each alert of a day waits longer for others.
+    since = "".join(filter(str.isdigit, post.required_at))
+    text = cut(" ".join((post.text or "").split()), MAX_TEXT) or "a post without text"
+    return Alert(
+        AlertKind.APPROVAL,
+        f"approval:{post.post_id}/{since}",
+        f"A post of the key “{post.key_name}” waits for your approval: {text}",
+        f"{hints.sentence(hints.approve(post.post_id, surface))} Without your approval, it fails at {post.until}.",
+        f"/posts/{post.post_id}",
+        must_be_fixed=False,
+        passes=True,
+    )
 
 
 def _disk(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:

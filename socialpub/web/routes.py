@@ -74,6 +74,7 @@ def dashboard_routes() -> list[Route]:
         route("/logout", POST=sign_in.sign_out),
         route("/posts", GET=post_pages.index),
         route("/posts/{postId}", GET=post_pages.show),
+        route("/posts/{postId}/approve", POST=actions.approve),
         route("/posts/{postId}/cancel", GET=actions.ask_cancel, POST=actions.cancel),
         route("/posts/{postId}/publish", GET=actions.ask_publish, POST=actions.publish),
         route("/posts/{postId}/stop", GET=actions.ask_stop, POST=actions.stop),

@@ -64,6 +64,7 @@ COMMANDS = {
     "create-board": ("socialpub.cli.admin.profiles:create_board", "Create a board of a Pinterest profile."),
     "list-posts": ("socialpub.cli.admin.posts:list_posts", "List posts, the newest first."),
     "show-post": ("socialpub.cli.admin.posts:show_post", "Show a post with its plans and attempts."),
+    "approve-post": ("socialpub.cli.admin.posts:approve_post", "Approve a post that waits for you."),
     "stop-post": ("socialpub.cli.admin.posts:stop_post", "Stop the open deliveries of a post."),
     "retry-post": ("socialpub.cli.admin.posts:retry_post", "Retry the failed deliveries of a post."),
     "set-password": ("socialpub.cli.admin.appliance:set_password", "Set the dashboard's password."),

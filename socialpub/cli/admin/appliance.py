@@ -230,6 +230,7 @@ def compact(context: CommandContext) -> None:
     metavar="N",
     help="At most N posts in 24 hours. Each profile of a post counts.",
 )
+@click.option("--approval", is_flag=True, help="Each post of the key waits until you approve it.")
 @pass_command_context
 def create_key(
     context: CommandContext,
@@ -239,18 +240,28 @@ def create_key(
     profiles: tuple[str, ...],
     expires_in: timedelta | None,
     posts_per_day: int | None,
+    approval: bool,
 ) -> None:
     """Create an API key and print it. The key is shown only once."""
     with context.open() as rt:
         expires_at = rt.now() + expires_in if expires_in else None
-        key = rt.write(api_keys.create, name, scope, providers, profiles, expires_at, posts_per_day=posts_per_day)
+        key = rt.write(
+            api_keys.create,
+            name,
+            scope,
+            providers,
+            profiles,
+            expires_at,
+            posts_per_day=posts_per_day,
+            approval=approval,
+        )
     print_line(key)
     may = "read and write" if scope == "write" else "only read"
     limits = [*(f"profiles of {provider}" for provider in providers), *(f"profile {id}" for id in profiles)]
     within = f", within {', '.join(limits)}" if limits else ""
     until = f", until {format_time(expires_at.isoformat())}" if expires_at else ""
     print_note(f"This key may {may}{within}{until}. Save the key now: it is not shown again.")
-    if of_posts := key_limits.describe(posts_per_day, approval=False):
+    if of_posts := key_limits.describe(posts_per_day, approval=approval):
         print_note(of_posts)
 
 

@@ -1,4 +1,4 @@
-"""The commands `list-posts`, `show-post`, `stop-post` and `retry-post`."""
+"""The commands `list-posts`, `show-post`, `approve-post`, `stop-post` and `retry-post`."""
 
 import json
 from collections import Counter
@@ -90,6 +90,26 @@ def retry_post(context: CommandContext, post_id: str, include_unknown: bool) -> 
 @click.command()
 @click.argument("post_id", metavar="ID", type=ID)
 @pass_command_context
+def approve_post(context: CommandContext, post_id: str) -> None:
+    """Approve a post of a key with approval. The post is published at its time, or now if its time has passed.
+
+    `show-post` shows the post. A later change by such a key needs another approval.
+    """
+    with context.open() as rt:
+        waited = rt.write(posts.approve, post_id)
+        post = _find(rt, post_id)
+        note_paused(rt)
+    _show_head(post)
+    at = post.get("scheduledAt", "")
+    when = f"at {format_time(at)}" if at > rt.stamp() else "now"
+    print_note(
+        f"The post is approved and is published {when}." if waited else "The post does not wait for an approval."
+    )
+
+
+@click.command()
+@click.argument("post_id", metavar="ID", type=ID)
+@pass_command_context
 def stop_post(context: CommandContext, post_id: str) -> None:
     """Stop the open deliveries of a post. A delivery past its commit continues. A scheduled post is canceled."""
     with context.open() as rt:
@@ -157,8 +177,9 @@ def _show_delivery(details: DeliveryDetails) -> None:
     if shown["providerOptions"]:
         print_line(f"  options {json.dumps(shown['providerOptions'], ensure_ascii=False)}")
     if not details.steps:
-        is_pending = shown["status"] == "pending"
-        print_line(f"  no plan yet, starts at {format_time(details.delivery.run_at)}" if is_pending else "")
+        starts = f"starts at {format_time(details.delivery.run_at)}"
+        waits = "waits for your approval" if details.delivery.waits_for_approval else starts
+        print_line(f"  no plan yet, {waits}" if shown["status"] == "pending" else "")
     for step in details.steps:
         mark = "✓" if step.done else "▸" if step.is_next else "·"
         note = "  (makes it public)" if step.kind == "commit" else ""

@@ -45,6 +45,9 @@ class AlertKind(StrEnum):
     DELIVERY = "delivery"
     """A delivery failed, or its outcome is unknown."""
 
+    APPROVAL = "approval"
+    """A post waits for the owner's approval."""
+
     DRAFT = "draft"
     """A draft arrived in the network's app, and the owner must publish the draft."""
 

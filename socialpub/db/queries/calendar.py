@@ -11,7 +11,10 @@ from itertools import pairwise
 
 from socialpub.db.connection import Reader, Value
 from socialpub.db.states import State
+from socialpub.db.tables.delivery_rows import IS_UNAPPROVED
 
+UNAPPROVED = "unapproved"
+"""The outcome of an open delivery that waits for the owner's approval."""
 MAX_TEXT = 100
 MAX_COUNTED = 1000
 """Counting all posts that are not shown would take too long."""
@@ -22,7 +25,7 @@ class CalendarDelivery:
     provider: str
     profile_name: str
     outcome: str
-    """`State.outcome`: pending, published, failed, unknown, canceled."""
+    """`State.outcome` (pending, published, failed, unknown, canceled), or `UNAPPROVED`."""
     mode: str | None = None  # the option
     provider_post_id: str | None = None
 
@@ -77,7 +80,11 @@ _SHOWN = f"""
         LEFT JOIN media m ON m.post_id = p.id AND m.position = 0 LEFT JOIN artifact a ON a.id = m.artifact_id
     ORDER BY c.at, p.id"""
 
-_OUTCOME = "CASE state " + " ".join(f"WHEN '{state}' THEN '{state.outcome}'" for state in State) + " END"
+_OUTCOME = (
+    f"CASE WHEN {IS_UNAPPROVED} THEN '{UNAPPROVED}' ELSE CASE state "
+    + " ".join(f"WHEN '{state}' THEN '{state.outcome}'" for state in State)
+    + " END END"
+)
 
 _DELIVERIES = f"""
     SELECT post_id, provider, profile_name, {_OUTCOME}, json_extract(options, '$.mode'), provider_post_id

@@ -139,10 +139,10 @@ def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple
 def list_open(reader: Reader, profile_id: str, limit: int) -> list[Row]:
     """Return the open deliveries to this profile: first the running deliveries, then the others by `run_at`.
 
-    The rows have id, post_id, body, due_at, run_at, started_at and waits_for_reconnect (0 or 1).
+    The rows have id, post_id, body, due_at, run_at, started_at and the stored phase, which is the wait if one exists.
     """
     columns = """d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at,
-        ifnull(json_extract(d.progress, '$.phase') = 'waiting_for_reconnect', 0) AS waits_for_reconnect"""
+        json_extract(d.progress, '$.phase') AS stored_phase"""
     # Each state has its own index: most deliveries have ended.
     running, queued = (
         f"""SELECT {columns} FROM delivery d JOIN post p ON p.id = d.post_id

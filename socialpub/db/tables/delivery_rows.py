@@ -11,7 +11,8 @@ PREPARED = "each claim, step and settle"
 
 _OPEN = "state IN ('queued', 'running')"
 _WAITS_FOR_RECONNECT = "json_extract(progress, '$.phase') = 'waiting_for_reconnect'"
-_WAITS_FOR_APPROVAL = "json_extract(progress, '$.phase') = 'waiting_for_approval'"
+IS_UNAPPROVED = "state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_approval'"
+"""Whether a delivery waits for the owner's approval. An index has exactly this condition."""
 
 
 # --- one -------------------------------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute(
             f"""UPDATE delivery SET due_at = {time_of_post},
-                run_at = CASE WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT} OR {_WAITS_FOR_APPROVAL}
+                run_at = CASE WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT} OR {IS_UNAPPROVED}
                         THEN {_moved_by("run_at", shift)}
                     WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
                     WHEN started_at IS NULL THEN max({_moved_by("run_at", ":by")}, {time_of_post})
@@ -333,14 +334,21 @@ def _wake(tx: Tx, profile_id: str, which: str, *, progress: str = "progress", un
     )
 
 
-def posts_waiting_for_approval(reader: Reader) -> list[str]:
-    """Return the posts that wait for the owner's approval, the oldest first."""
-    sql = f"SELECT DISTINCT post_id FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_APPROVAL} ORDER BY post_id"
-    return [row[0] for row in reader.all(sql)]
+def list_unapproved(reader: Reader) -> list[Row]:
+    """Return the posts that wait for the owner's approval, those with the next deadline first.
+
+    The rows have post_id, text (the beginning), key_name, required_at, and until, the deadline.
+    """
+    return reader.all(
+        f"""SELECT post_id, substr(p.body, 1, 100) AS text, json_extract(progress, '$.key_name') AS key_name,
+                min(json_extract(progress, '$.required_at')) AS required_at, min(run_at) AS until
+            FROM delivery JOIN post p ON p.id = post_id WHERE {IS_UNAPPROVED}
+            GROUP BY post_id ORDER BY until, post_id"""
+    )
 
 
 def waits_for_approval(reader: Reader, post_id: str) -> bool:
-    sql = f"SELECT 1 FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_APPROVAL} AND post_id = ?"
+    sql = f"SELECT 1 FROM delivery WHERE {IS_UNAPPROVED} AND post_id = ?"
     return reader.one(sql, (post_id,)) is not None
 
 

@@ -124,7 +124,10 @@ def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
         ],
     )
     if found:
-        found.begun.extend(one for one in unsent if one not in found.begun and not one.returns)
+        subjects = {one.subject for one in found.begun}  # a loop of an agent begins an alert for each post
+        found.begun.extend(
+            one for one in unsent if one not in found.begun and (not one.returns or one.subject in subjects)
+        )
     return found
 
 

@@ -6,6 +6,7 @@ wait. The claim of a waiting delivery never starts the delivery. It ends the del
 
 from datetime import datetime
 
+from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict
 from socialpub.db.connection import Tx
@@ -22,20 +23,18 @@ from socialpub.runtime import Runtime
 APPROVED = "The owner approved this post."
 
 
-def update(rt: Runtime, tx: Tx, post_id: str, *, required: bool) -> bool:
-    """Make a new or changed post wait. Return whether it waits.
+def update(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
+    """Make a post wait that the caller created or changed.
 
-    `required`: the post waits even if its earlier version was approved. Otherwise, only a waiting post keeps waiting.
+    If the key of the caller needs approval, the post waits even if its earlier version was approved. Otherwise, only a
+    waiting post keeps waiting.
     """
-    deliveries = delivery_rows.list_open_of_post(tx, post_id)
-    if not required and not any(delivery.waits_for_approval for delivery in deliveries):
-        return False
-    for delivery in deliveries:
-        is_new = not delivery.waits_for_approval
-        if is_new:
-            transitions.move(delivery, PhaseEvent.NEEDS_APPROVAL, required_at=tx.stamp)
-        _wait(rt, tx, delivery, is_new=is_new)
-    return bool(deliveries)
+    for delivery in delivery_rows.list_open_of_post(tx, post_id):
+        if delivery.waits_for_approval:
+            _wait(rt, tx, delivery, is_new=False)
+        elif caller.approval:
+            transitions.move(delivery, PhaseEvent.NEEDS_APPROVAL, required_at=tx.stamp, key_name=caller.name)
+            _wait(rt, tx, delivery, is_new=True)
 
 
 def approve(rt: Runtime, tx: Tx, post_id: str) -> int:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db.connection import Reader, Row
 from socialpub.db.queries import profile_queue
+from socialpub.db.states import PhaseName
 from socialpub.providers.responses import MAX_WAIT_SECONDS
 from socialpub.runtime import Runtime
 
@@ -54,6 +55,9 @@ class WaitReason(StrEnum):
 
     HELD = "held"
     """The account must be connected again."""
+
+    APPROVAL = "approval"
+    """The owner must approve the post."""
 
     SCHEDULED = "scheduled"
     """The scheduled time has not come."""
@@ -107,6 +111,9 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
 
 
 def _reason(row: Row, now: str) -> WaitReason:
-    if row.waits_for_reconnect:
-        return WaitReason.HELD
+    match row.stored_phase:
+        case PhaseName.WAITING_FOR_RECONNECT:
+            return WaitReason.HELD
+        case PhaseName.WAITING_FOR_APPROVAL:
+            return WaitReason.APPROVAL
     return WaitReason.SCHEDULED if row.started_at is None and row.due_at > now else WaitReason.PENDING

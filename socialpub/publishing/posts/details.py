@@ -68,6 +68,10 @@ class PostDetails:
     history: list[AuditEntry]
     """The actions of owners."""
 
+    @property
+    def waits_for_approval(self) -> bool:
+        return any(one.delivery.waits_for_approval for one in self.deliveries)
+
 
 def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
     """Return the details of a post. None: no post has this id."""

@@ -98,7 +98,7 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
         if not (at or waits or caller.approval):
             tx.after_commit(rt.wakeup.notify, delivery_id)
     if caller.approval:
-        approvals.update(rt, tx, post_id, required=True)
+        approvals.update(rt, tx, post_id, caller)
     return post_id
 
 
@@ -143,7 +143,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         waits = reply_waits.update(rt, tx, delivery.id)
         if scheduled_at is None and not waits:
             tx.after_commit(rt.wakeup.notify, delivery.id)
-    approvals.update(rt, tx, post_id, required=caller.approval)
+    approvals.update(rt, tx, post_id, caller)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation

@@ -162,6 +162,8 @@ class CalendarEntry:
     local: datetime
     state: Badge
     sign: str
+    is_due: bool
+    """The post is scheduled, and its time has come."""
 
     @classmethod
     def from_post(cls, post: CalendarPost, zone: tzinfo, now: datetime) -> "CalendarEntry":
@@ -171,9 +173,10 @@ class CalendarEntry:
             details.owner_outcome(one.provider, one.outcome, one.mode, one.provider_post_id) for one in post.deliveries
         )
         state = labels.outcomes_badge(status, outcomes)
-        if status is PostStatus.SCHEDULED and at <= now:
+        is_due = status is PostStatus.SCHEDULED and at <= now
+        if is_due and state == labels.POST_STATES[status]:
             state = DUE
-        return cls(post, times.to_local(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind])
+        return cls(post, times.to_local(at, zone), state, _SIGNS.get(status) or _SIGNS_OF_SETTLED[state.kind], is_due)
 
     @property
     def time(self) -> str:
@@ -200,11 +203,15 @@ class CalendarEntry:
 
     @property
     def is_movable(self) -> bool:
-        return self.post.status == PostStatus.SCHEDULED and self.state is not DUE
+        return self.post.status == PostStatus.SCHEDULED and not self.is_due
 
     @property
     def is_under_way(self) -> bool:
-        return self.post.status == PostStatus.PENDING or self.state is DUE
+        return not self.is_unapproved and (self.post.status == PostStatus.PENDING or self.is_due)
+
+    @property
+    def is_unapproved(self) -> bool:
+        return self.state == labels.WAITS_FOR_APPROVAL
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,7 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
             _expiry(visit),
             key_id,
             _posts_per_day(form),
+            form.ticked("approval"),
         )
     except KeyRefused as error:
         return _page(rt, visit, form, key_id, {_FIELDS.get(error.field, error.field): error.sentence})

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from socialpub.core.post_summary import OUTCOME_UNKNOWN, api_outcome
 from socialpub.db.models import ProfileRow
+from socialpub.db.queries.calendar import UNAPPROVED
 from socialpub.db.queries.log_list import LogEntry
 from socialpub.db.states import ProfileStatus
 from socialpub.providers.registry import LABELS
@@ -47,7 +48,8 @@ POST_STATES = {
 """The badges by status. For a settled post, `_SETTLED` contains the badge of its deliveries."""
 
 _IN_APP = Badge("In the TikTok app")
-_OUTCOMES = {**DELIVERY_STATES, details.IN_APP: _IN_APP}
+WAITS_FOR_APPROVAL = Badge("Waits for approval", "warn")
+_OUTCOMES = {**DELIVERY_STATES, details.IN_APP: _IN_APP, UNAPPROVED: WAITS_FOR_APPROVAL}
 _SETTLED = {
     frozenset({"published"}): Badge("Published", "good"),
     frozenset({"failed"}): Badge("Failed", "bad"),
@@ -71,23 +73,31 @@ _ATTEMPTS = {
 }
 
 
-def post_badge(post: Mapping[str, Any]) -> Badge:
-    return outcomes_badge(post["status"], (delivery_outcome(one) for one in post["deliveries"]))
+def post_badge(post: Mapping[str, Any], *, unapproved: bool = False) -> Badge:
+    return outcomes_badge(post["status"], (delivery_outcome(one, unapproved) for one in post["deliveries"]))
 
 
 def outcomes_badge(status: str, outcomes: Iterable[str]) -> Badge:
+    found = frozenset(outcomes)
+    if UNAPPROVED in found:
+        return WAITS_FOR_APPROVAL
     if status != "settled":
         return POST_STATES[status]
-    return _SETTLED.get(frozenset(outcomes), Badge("Partly published", "bad"))
+    return _SETTLED.get(found, Badge("Partly published", "bad"))
 
 
-def delivery_badge(shown: Mapping[str, Any], post_status: str) -> Badge:
-    return _network_badge(post_status, {delivery_outcome(shown)})
+def delivery_badge(shown: Mapping[str, Any], post_status: str, *, unapproved: bool = False) -> Badge:
+    return _network_badge(post_status, {delivery_outcome(shown, unapproved)})
 
 
-def delivery_outcome(shown: Mapping[str, Any]) -> str:
-    """Return the outcome of a delivery from the API. A draft in the TikTok app has its own outcome."""
+def delivery_outcome(shown: Mapping[str, Any], unapproved: bool = False) -> str:
+    """Return the outcome of a delivery from the API.
+
+    A draft in the TikTok app and an open delivery of an `unapproved` post have their own outcomes.
+    """
     outcome, mode = api_outcome(shown), shown["providerOptions"].get("mode")
+    if unapproved and outcome == "pending":
+        return UNAPPROVED
     return details.owner_outcome(shown["provider"], outcome, mode, shown.get("providerPostId"))
 
 
@@ -105,10 +115,10 @@ def entry_outcome(entry: LogEntry) -> str:
     return details.owner_outcome(entry.provider, outcome, entry.mode, entry.provider_post_id)
 
 
-def post_networks(post: Mapping[str, Any], names: Mapping[str, str]) -> list[NetworkState]:
+def post_networks(post: Mapping[str, Any], names: Mapping[str, str], *, unapproved: bool = False) -> list[NetworkState]:
     """Return one state for each network of a post. `names` comes from `profile_names`."""
     found = (
-        (one["provider"], profile_name(one["profileId"], one["profileName"], names), delivery_outcome(one))
+        (one["provider"], profile_name(one["profileId"], one["profileName"], names), delivery_outcome(one, unapproved))
         for one in post["deliveries"]
     )
     return network_states(post["status"], found)
@@ -132,6 +142,8 @@ def network_states(status: str, deliveries: Iterable[tuple[str, str, str]]) -> l
 def _network_badge(post_status: str, outcomes: set[str]) -> Badge:
     if post_status == "scheduled" and outcomes == {"pending"}:
         return POST_STATES["scheduled"]
+    if UNAPPROVED in outcomes:
+        return WAITS_FOR_APPROVAL
     if len(outcomes) == 1:
         return _OUTCOMES[outcomes.pop()]
     return POST_STATES["pending"] if "pending" in outcomes else outcomes_badge("settled", outcomes)

@@ -83,6 +83,13 @@ def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal: Terminal, rt
     assert caller.posts_per_day == 10
     assert "10 posts a day" in terminal("admin", "list-keys").stdout
     assert terminal("admin", "create-key", "a", "--posts-per-day", "0").exit_code == 2
+    made = terminal("admin", "create-key", "asks", "--approval")
+    assert "Each of its posts waits until you approve it. It cannot disconnect a profile." in made.stderr
+    caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    assert caller is not None
+    assert caller.approval
+    assert "with approval" in terminal("admin", "list-keys").stdout
+    assert terminal("admin", "create-key", "a", "--approval", "--scope", "read").exit_code == 1
     assert terminal("admin", "create-key", "a", "--posts-per-day", "5", "--scope", "read").exit_code == 1
 
 

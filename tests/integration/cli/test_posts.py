@@ -3,9 +3,10 @@
 import json
 from datetime import timedelta
 
+from socialpub.accounts.api_keys import Caller
 from socialpub.cli.admin.posts import SIGNS
 from socialpub.db.states import State
-from socialpub.db.tables import post_rows
+from socialpub.db.tables import audit_log, post_rows
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
@@ -49,6 +50,26 @@ def test_a_refused_post_shows_what_x_said(terminal: Terminal, rt: Runtime) -> No
     assert "refused" in shown
     assert "You are not allowed." in shown
     assert "✓ create_post" not in shown
+
+
+def test_a_post_of_an_agent_is_approved_or_stopped(terminal: Terminal, rt: Runtime) -> None:
+    agent, profile = Caller("agent", "write", approval=True), terminal.connect()
+    first, second = (rt.write(posts.create, Draft(text, None, (profile,)), agent) for text in ("One", "Two"))
+    shown = terminal("admin", "show-post", first).stdout
+    assert "no plan yet, waits for your approval" in shown
+    assert f"Waits for the owner's approval: {rt.settings.base_url}/posts/{first}" in shown
+    done = terminal("admin", "approve-post", first)
+    assert (done.exit_code, "  | One" in done.stdout) == (0, True)
+    assert "The post is approved and is published now." in done.stderr
+    assert "does not wait for an approval" in terminal("admin", "approve-post", first).stderr
+    assert terminal("admin", "stop-post", second).exit_code == 0
+    refused = terminal("admin", "approve-post", second)
+    assert (refused.exit_code, "nothing to approve" in refused.stderr) == (1, True)
+    assert terminal("admin", "approve-post", NOBODY).exit_code == 1
+    drain(rt, terminal.clock)
+    assert [post.text for post in terminal.world.x.posts] == ["One"]
+    recorded = [one.action for one in audit_log.load_page(rt.reader, ["post"]).entries]
+    assert recorded[:2] == ["post.stopped", "post.approved"]
 
 
 def test_a_scheduled_post_has_no_plan_yet(terminal: Terminal, rt: Runtime) -> None:

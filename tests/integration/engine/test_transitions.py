@@ -28,7 +28,7 @@ SAMPLES: list[Phase] = [
     states.ProcessingInherited(SINCE, "maybe sent"),
     states.WaitingForReconnect(states.ReadingBack(**DOUBT)),
     states.WaitingForPost(states.Inherited(SINCE), "p-1"),
-    states.WaitingForApproval(states.Inherited(SINCE), SINCE),
+    states.WaitingForApproval(states.Inherited(SINCE), SINCE, "agent"),
 ]
 ENDS = {State.PUBLISHED, State.FAILED, State.UNCONFIRMED}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from socialpub.accounts.api_keys import Caller
 from socialpub.accounts.hints import Surface
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
@@ -17,6 +18,8 @@ from socialpub.ops.notify import messages, send
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.providers.base import Refused
 from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change, Draft
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.copies import become_restored
@@ -99,6 +102,39 @@ def test_fifty_failed_deliveries_are_one_message_that_names_a_few(
     assert "with many words " * 5 not in postbox.last, "a message contains only the beginning of a post"
     minutes(60)
     assert len(postbox.received) == 1, "a failure is sent once"
+
+
+def test_posts_that_wait_for_approval_are_sent_in_groups_and_again_after_a_change(
+    rt: Runtime, clock: HandClock, profile: str, minutes: Minutes, postbox: Postbox
+) -> None:
+    agent = Caller("agent", "write", name="claude", approval=True)
+
+    def ask(text: str) -> str:
+        return rt.write(posts.create, Draft(text, rt.now() + timedelta(hours=10), (profile,)), agent)
+
+    minutes(1)
+    first = ask("One")
+    ask("Two\n" + "with many words " * 20)
+    minutes(2)
+    assert len(postbox.received) == 1
+    assert "2 problems need you" in postbox.titles[0]
+    assert "A post of the key “claude” waits for your approval: One" in postbox.last
+    assert (
+        "Press “Approve” or “Stop” on the post's page. Without your approval, it fails at 2026-10-13T" in postbox.last
+    )
+    assert f"https://social.example.com/posts/{first}" in postbox.last
+    assert "with many words " * 5 not in postbox.last
+    for number in range(20):
+        ask(f"Loop {number}")
+        minutes(1)
+    assert len(postbox.received) <= 3, "a looping agent does not fill the mailbox"
+    rt.write(posts.approve, first)
+    minutes(120)
+    sent = len(postbox.received)
+    rt.write(posts.edit, first, Change(frozenset({"body"}), body="One, changed"), agent)
+    minutes(90)
+    assert len(postbox.received) == sent + 1
+    assert "waits for your approval: One, changed" in postbox.last
 
 
 def test_what_failed_before_the_first_address_is_not_sent(

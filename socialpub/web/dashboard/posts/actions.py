@@ -1,4 +1,4 @@
-"""The actions on a post: cancel, publish now, stop, post again, reschedule.
+"""The actions on a post: approve, cancel, publish now, stop, post again, reschedule.
 
 Each action asks for confirmation on its own page. If the action is not possible, the browser returns to the previous
 page with the reason. `back` (in the URL, then in the form) is the page that shows the result.
@@ -38,6 +38,9 @@ Post = dict[str, Any]
 """A post as the API shows it."""
 
 PAUSED = "Publishing is paused. The post is published after you press “Resume” under System."
+CHANGED_BEFORE_APPROVAL = (
+    "The post was changed after you opened its page, so it is not approved. Check the new version below."
+)
 UNTICKED = "Check the account first. If the post is not there, tick this box. Otherwise, no action is needed."
 NO_TIME = "Choose a date and a time, such as 2026-11-25 09:00."
 _SUBJECTS = {"profiles": "The account", "media": "The media", "providerOptions": "An option"}
@@ -62,17 +65,20 @@ def check_changeable(rt: Runtime, post: Post) -> None:
     posts.check_changeable(post["status"], post.get("scheduledAt"), rt.stamp())
 
 
-def list_actions(rt: Runtime, post: Post) -> dict[str, bool]:
+def list_actions(rt: Runtime, details: PostDetails) -> dict[str, bool]:
     """Return the possible actions.
 
-    `asks_first`: a failed delivery may be public. `change_first`: networks refused the content.
+    `asks_first`: a failed delivery may be public. `change_first`: networks refused the content. A post that waits for
+    an approval has “Stop” instead of “Cancel post”.
     """
+    post, approve = details.post, details.waits_for_approval
     outlook = retries.load_outlook(rt.reader, post["id"])
     cancel = _passes(partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp()))
     return {
-        "cancel": cancel,
+        "approve": approve,
+        "cancel": cancel and not approve,
         "change": _passes(partial(check_changeable, rt, post)),
-        "stop": not cancel and _passes(partial(posts.check_stoppable, post["status"])),
+        "stop": (approve or not cancel) and _passes(partial(posts.check_stoppable, post["status"])),
         "post_again": outlook.may_pass,
         "asks_first": bool(outlook.unknown),
         "change_first": outlook.content_refused,
@@ -133,6 +139,27 @@ async def cancel(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
     action = rt.write_soon(posts.cancel, post["id"], OWNER)
     return await _act(visit, action, f"Canceled. “{labels.title(post)}” will not be published.")
+
+
+@page()
+async def approve(rt: Runtime, visit: Visit) -> Answer:
+    """Approve the version of a post that the form shows."""
+    post = load_post(rt, visit.params["postId"])
+    version = PostVersion.read(visit.form)
+    try:
+        if version is None:
+            raise ChangedMeanwhile
+        waited = await rt.write_soon(submissions.approve_version, post["id"], version)
+    except ChangedMeanwhile:
+        return _go_back(visit, alert=CHANGED_BEFORE_APPROVAL)
+    except Conflict as error:
+        return _go_back(visit, alert=error.detail)
+    if not waited:
+        return _go_back(visit, status="The post does not wait for an approval.")
+    at = post.get("scheduledAt", "")
+    when = f"at {visit.written(at)}" if at > rt.stamp() else "now"
+    paused = f" {PAUSED}" if appliance_state.paused_at(rt.reader) is not None else ""
+    return _go_back(visit, status=f"Approved. The post is published {when}.{paused}")
 
 
 @page()

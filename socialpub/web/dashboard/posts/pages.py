@@ -15,7 +15,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Reader
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
-from socialpub.db.tables import artifact_rows, audience_rows, profile_rows
+from socialpub.db.tables import artifact_rows, audience_rows, delivery_rows, profile_rows
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
 from socialpub.providers.options import find_post_option, spelled
@@ -33,6 +33,7 @@ from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH
 from socialpub.web.dashboard.compose import option_fields
 from socialpub.web.dashboard.labels import DELIVERY_STATES, POST_STATES
 from socialpub.web.dashboard.posts import actions, submissions
+from socialpub.web.dashboard.posts.submissions import PostVersion
 from socialpub.web.http.answer import Answer
 
 PER_PAGE = 20
@@ -53,6 +54,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         http_status=400 if wanted.errors else 200,
         problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
         posts=shown,
+        unapproved={row.post_id for row in delivery_rows.list_unapproved(rt.reader)},
         total=found.total,
         wanted=wanted,
         query=query,
@@ -114,7 +116,8 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         "post.html",
         details=details,
         post=post,
-        actions=actions.list_actions(rt, post),
+        actions=actions.list_actions(rt, details),
+        version=PostVersion.of(post),
         form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
         previewed=previewed,
@@ -158,6 +161,8 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
     """Return the reason for the wait of a delivery, with the button name instead of a command."""
     if details.waits_for is None:
         return None
+    if details.delivery.waits_for_approval:
+        return "Your approval."
     profile = profile_rows.find(rt.reader, details.delivery.profile_id)
     if profile is None or not details.delivery.waits_for_reconnect:
         return details.waits_for.reason

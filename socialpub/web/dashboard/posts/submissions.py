@@ -173,14 +173,25 @@ class ChangedMeanwhile(Exception):
 
 def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change: Change) -> None:
     """Edit the post if it still has this version. Raises ChangedMeanwhile and the errors of `posts.edit`."""
-    found = api_json.post(tx, post_id)
-    if found is None:
-        raise NotFound("No post has this id.")
-    post = orjson.loads(found)
+    post = _load(tx, post_id)
     posts.check_changeable(post["status"], post.get("scheduledAt"), tx.stamp)
     if not version.is_of(post):
         raise ChangedMeanwhile
     posts.edit(rt, tx, post_id, change, OWNER)
+
+
+def approve_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion) -> bool:
+    """Approve the post if it still has this version. Raises ChangedMeanwhile and the errors of `posts.approve`."""
+    if not version.is_of(_load(tx, post_id)):
+        raise ChangedMeanwhile
+    return posts.approve(rt, tx, post_id)
+
+
+def _load(tx: Tx, post_id: str) -> Any:
+    found = api_json.post(tx, post_id)
+    if found is None:
+        raise NotFound("No post has this id.")
+    return orjson.loads(found)
 
 
 def why_ended(status: str) -> str:

@@ -6,9 +6,7 @@ paused.
 """
 
 import hashlib
-import ipaddress
 import os
-import socket
 from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,6 +20,8 @@ from socialpub.db.tables import profile_rows
 from socialpub.media.decoder import client
 from socialpub.media.decoder.client import DecoderFailed
 from socialpub.media.types import CannotFit, FitLimits
+from socialpub.providers import addresses
+from socialpub.providers.addresses import AllowedHosts
 from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
 
@@ -32,8 +32,6 @@ RENEWED_AFTER = timedelta(days=7)
 RETRY_SECONDS = 3600.0
 FETCH_SECONDS, DECODE_SECONDS = 10.0, 60.0
 HTTPS_PORT = 443
-CARRIERS = tuple(map(ipaddress.ip_network, ("64:ff9b::/96", "::/96")))
-"""Networks whose last four bytes are an IPv4 address: of NAT64 gateways (RFC 6052), and in an obsolete notation."""
 
 log = logging.get_logger("socialpub.avatars")
 
@@ -138,24 +136,13 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
         return None
     if parts.scheme != "https" or not host or port not in (None, HTTPS_PORT):
         raise ImageRefused("the URL of the image does not use HTTPS on port 443")
-    try:
-        found = [str(known[4][0]) for known in socket.getaddrinfo(host, HTTPS_PORT, type=socket.SOCK_STREAM)]
-    except (OSError, UnicodeError):
-        raise ImageRefused("the host of the image was not found") from None
-    if not all(_is_public(address) for address in found):
+    found = addresses.look_up(host, HTTPS_PORT)
+    if not found:
+        raise ImageRefused("the host of the image was not found")
+    if not all(AllowedHosts().allow(host, address) for address in found):
         raise ImageRefused("the host of the image has a private IP address")
     # A proxy looks names up by itself.
     return None if getproxies().keys() & {"https", "all"} else found[0]
-
-
-def _is_public(address: str) -> bool:
-    found: ipaddress.IPv4Address | ipaddress.IPv6Address = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        # An IPv6 address that contains an IPv4 address is as public as that IPv4 address.
-        carried = any(found in network for network in CARRIERS)
-        last = ipaddress.IPv4Address(int(found) & 0xFFFFFFFF)
-        found = found.ipv4_mapped or found.sixtofour or (last if carried else found)
-    return found.is_global and not found.is_multicast
 
 
 def _remove_others(rt: Runtime, wanted: set[Path]) -> None:

@@ -20,6 +20,7 @@ import httpx2
 
 from socialpub.core.secrets import redaction
 from socialpub.core.secrets.redaction import is_secret_name
+from socialpub.providers import addresses
 from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
 from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent, ProviderError
 
@@ -31,7 +32,7 @@ KEEP_ALIVE_SECONDS = 5.0
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted_certificates() -> ssl.SSLContext:
     """Return the trusted certificates. All networks share them, because they need time and a megabyte to load."""
     return httpx2.create_ssl_context()
 
@@ -189,7 +190,7 @@ class Http:
             **{pattern.rstrip("/"): transport for pattern, transport in self._mounts.items()},
         }
         client = httpx2.AsyncClient(
-            verify=_trusted(),
+            verify=trusted_certificates(),
             mounts=mounts,
             limits=httpx2.Limits(max_connections=200, keepalive_expiry=KEEP_ALIVE_SECONDS),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
@@ -218,15 +219,16 @@ class Http:
             async with asyncio.timeout(self._stall_seconds if by_progress else deadline_seconds) as limit:
                 # DNS and handshake get less than half each: after a cut by the deadline, httpcore2 leaks the socket.
                 connect = min(CONNECT_SECONDS, deadline_seconds * 0.45)
-                target, named = _at(httpx2.URL(url), address)
                 request = client.build_request(
                     method,
-                    target,
-                    headers={**headers, **named},
+                    url,
+                    headers=headers,
                     params=params,
                     timeout=httpx2.Timeout(None, connect=connect, pool=connect),
-                    extensions={"trace": progress.note, **({"sni_hostname": host} if address else {})},
+                    extensions={"trace": progress.note},
                 )
+                if address is not None:
+                    request = addresses.pin(request, address)
                 if body is not None:
                     _attach(request, body, limit, self._stall_seconds if by_progress else None, deadline_seconds)
                 response = await client.send(request, stream=True)
@@ -246,10 +248,6 @@ class Http:
             raise NoAnswer(f"{host} did not respond in time.") from error
         except BROKEN as error:
             raise NoAnswer(f"The connection to {host} broke: {describe_failure(error)}.") from error
-
-
-def _at(url: httpx2.URL, address: str | None) -> tuple[httpx2.URL, dict[str, str]]:
-    return (url, {}) if address is None else (url.copy_with(host=address), {"host": url.netloc.decode("ascii")})
 
 
 def _basic(auth: tuple[str, str]) -> str:

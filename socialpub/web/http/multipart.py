@@ -4,11 +4,10 @@ Each form decides which parts it accepts; the rules for files are the same. Leav
 file to which no row refers.
 """
 
-import asyncio
 import hashlib
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from types import TracebackType
@@ -19,14 +18,11 @@ from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
 from socialpub.core import units
-from socialpub.core.clock import new_id
-from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, Unavailable, cut
-from socialpub.media.decoder import client
-from socialpub.media.files import IncomingFile
+from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, cut
 from socialpub.media.reservations import DiskReservation
-from socialpub.media.types import Facts, MediaRejected, canonical_type, is_undeclared
+from socialpub.media.types import canonical_type, is_undeclared
 from socialpub.publishing.media import uploads
-from socialpub.publishing.media.uploads import Examined
+from socialpub.publishing.media.arrivals import ArrivingFile
 from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.runtime import Runtime
 from socialpub.web.http import problems
@@ -44,45 +40,20 @@ class PartHead:
     declared_type: str
 
 
-@dataclass(slots=True)
-class FormPart:
-    """A file part. `incoming` is None if the declared type is not accepted; the file is then not stored."""
+@dataclass(slots=True, kw_only=True)
+class FormPart(ArrivingFile):
+    """A file part."""
 
     field: str
-    file_name: str
-    declared_type: str
-    incoming: IncomingFile | None
-    reservation: DiskReservation
-    max_bytes: int
-    size_bytes: int = 0
     _sha256: "hashlib._Hash" = dataclass_field(default_factory=hashlib.sha256)
-
-    @property
-    def declared(self) -> str | None:
-        return None if is_undeclared(self.declared_type) else self.declared_type
 
     @property
     def sha256(self) -> str:
         return self._sha256.hexdigest()
 
-    @property
-    def is_too_large(self) -> bool:
-        return self.size_bytes > self.max_bytes
-
     def add(self, data: bytes) -> None:
-        """Store the next bytes, unless the file is too large. Raises Unavailable."""
-        self.size_bytes += len(data)
         self._sha256.update(data)
-        if self.is_too_large:
-            self.drop()
-        elif self.incoming is not None:
-            self.reservation.spend(len(data))
-            self.incoming.write(data)
-
-    def drop(self) -> None:
-        if self.incoming is not None:
-            self.incoming.__exit__(None, None, None)
-            self.incoming = None
+        ArrivingFile.add(self, data)
 
 
 class MultipartForm(ABC):
@@ -124,8 +95,7 @@ class MultipartForm(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for part in self.parts:
-            if part.incoming is not None:
-                part.incoming.__exit__(kind, error, trace)
+            part.__exit__(kind, error, trace)
 
 
 F = TypeVar("F", bound=MultipartForm)
@@ -259,7 +229,14 @@ class _FormParser:
                 uploads.check_quota_with_arriving(self._rt, self._rt.reader, 1)
                 self._reservation.resize(min(max_bytes, self._longest_part))
             incoming = self._rt.files.receive()
-        part = FormPart(name, file_name, declared_type, incoming, self._reservation, max_bytes)
+        part = FormPart(
+            field=name,
+            file_name=file_name,
+            declared_type=declared_type,
+            incoming=incoming,
+            reservation=self._reservation,
+            max_bytes=max_bytes,
+        )
         self._form.parts.append(part)
         return part
 
@@ -294,35 +271,3 @@ def _text(raw: bytes) -> str:
         return raw.decode()
     except UnicodeDecodeError:
         return raw.decode("latin-1")
-
-
-async def examine_files(rt: Runtime, parts: Sequence[FormPart], key_id: str) -> list[Facts | MediaRejected]:
-    """Return the facts of each file, or why it is rejected. Files of all keys take turns. Raises Unavailable."""
-    limits = uploads.media_limits(rt.settings)
-    checks = [
-        client.inspect_file_async(part.incoming.path, part.declared, limits, key_id=key_id)
-        for part in parts
-        if part.incoming is not None
-    ]
-    # This waits for all checks, even if one fails: a child process must not outlive the file that it reads.
-    results = await asyncio.gather(*checks, return_exceptions=True)
-    found: list[Facts | MediaRejected] = []
-    for result in results:
-        if isinstance(result, client.DecoderFailed):
-            raise Unavailable(
-                "The files cannot be examined at the moment. Wait a minute, then send the request again."
-            ) from result
-        if isinstance(result, BaseException) and not isinstance(result, MediaRejected):
-            raise result
-        found.append(result)
-    return found
-
-
-async def store_file(rt: Runtime, part: FormPart, facts: Facts) -> Examined:
-    """Store the file under its own name. The form removes the file again, unless `posts.create` refers to it."""
-    assert part.incoming is not None
-    artifact_id = new_id(rt.clock.now())
-    storage_key = rt.files.new_key(artifact_id, facts.mime_type)
-    await asyncio.to_thread(part.incoming.keep, storage_key)
-    declared_type = part.declared or facts.mime_type
-    return Examined(artifact_id, part.file_name, declared_type, storage_key, facts, part.incoming)

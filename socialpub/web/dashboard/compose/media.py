@@ -19,7 +19,7 @@ from socialpub.core.errors import FieldCode, Forbidden, InvalidRequest, Socialpu
 from socialpub.core.secrets import signed_urls
 from socialpub.db.tables import artifact_rows
 from socialpub.media.types import Facts
-from socialpub.publishing.media import thumbnails, uploads
+from socialpub.publishing.media import arrivals, thumbnails, uploads
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
 from socialpub.web.dashboard.browser import forms, security
@@ -103,13 +103,13 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
     """Create artifacts of the usable files. Raises Unavailable."""
     refused = [_why_refused(part) for part in received.parts if part.incoming is None]
     taken = [part for part in received.parts if part.incoming is not None]
-    results = await multipart.examine_files(rt, taken, OWNER.key_id)
+    results = await arrivals.examine(rt, taken, OWNER.key_id)
     files, media, of_options = [], [], {}
     for part, result in zip(taken, results, strict=True):
         if not isinstance(result, Facts):
             refused.append(f"“{part.file_name}”: {result.reason}")
             continue
-        file = await multipart.store_file(rt, part, result)
+        file = await arrivals.store(rt, part, result)
         files.append(file)
         if part.field.startswith(option_fields.PREFIX):
             of_options[part.field] = file.artifact_id

@@ -5,6 +5,7 @@ import contextlib
 import contextvars
 import secrets as random
 import threading
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -110,6 +111,8 @@ class MediaStore:
 
     arriving_bytes: int = 0
     """Bytes of uploads without a row. Only the event loop changes the number."""
+    fetching: Counter[str] = field(default_factory=Counter)
+    """By API key: its requests that fetch media by URL. Only the event loop changes the numbers."""
     walked_bytes: int = 0
     """The last measured size of renditions, thumbnails and avatars."""
     walk_again_at: float = 0.0

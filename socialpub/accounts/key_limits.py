@@ -1,7 +1,7 @@
 """The limits of API keys for agents: posts a day, and the owner's approval (contract 10.3)."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from math import ceil
 
 from socialpub.accounts.api_keys import Caller
@@ -63,29 +63,35 @@ def check_profiles(caller: Caller, count: int) -> list[FieldError]:
     return [FieldError(("profiles",), message)]
 
 
-def record_use(tx: Tx, caller: Caller, post_id: str, count: int) -> None:
-    """Count a post to this number of profiles. Raises RateLimited above the daily limit of the key.
+def check_day(store: Reader, caller: Caller, count: int, now: datetime) -> None:
+    """Raise RateLimited if a post to this number of profiles is above the daily limit of the key now.
 
-    Raises InvalidRequest if the number alone is above the limit. Call this in the accepting transaction.
+    Raises InvalidRequest if the number alone is above the limit.
     """
     limit = caller.posts_per_day
     if limit is None:
         return
     if errors := check_profiles(caller, count):
         raise InvalidRequest.from_errors(errors)
-    since = stamp(tx.now - WINDOW)
-    excess = access_rows.count_key_uses(tx, caller.key_id, since) + count - limit
+    since = stamp(now - WINDOW)
+    excess = access_rows.count_key_uses(store, caller.key_id, since) + count - limit
     if excess > 0:
         # After the clock was set back by less than the noticed jump, a row can be newer than now.
-        free_at = parse(access_rows.find_key_use(tx, caller.key_id, since, excess)) + WINDOW
-        seconds = min(max(ceil((free_at - tx.now).total_seconds()), 1), int(WINDOW.total_seconds()))
+        free_at = parse(access_rows.find_key_use(store, caller.key_id, since, excess)) + WINDOW
+        seconds = min(max(ceil((free_at - now).total_seconds()), 1), int(WINDOW.total_seconds()))
         may, used = units.count(limit, "post", "posts"), limit + excess - count
         raise RateLimited(
             f"This key may publish {may} in 24 hours, and each profile counts as one post. It has used {used:,}, and "
             f"this post needs {count:,}. Send the post again at {stamp(free_at)}.",
             retry_after_seconds=seconds,
         )
-    tx.add(KeyUseRow, key_id=caller.key_id, accepted_at=tx.stamp, post_id=post_id, profiles=count)
+
+
+def record_use(tx: Tx, caller: Caller, post_id: str, count: int) -> None:
+    """Count a post to this number of profiles, in the accepting transaction. Raises like `check_day`."""
+    check_day(tx, caller, count, tx.now)
+    if caller.posts_per_day is not None:
+        tx.add(KeyUseRow, key_id=caller.key_id, accepted_at=tx.stamp, post_id=post_id, profiles=count)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:

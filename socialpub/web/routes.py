@@ -39,6 +39,7 @@ def routes(*, dashboard: bool = False, mcp: bool = False) -> list[Route]:
         route("/api/v1/profiles/{id}/disconnect", POST=profiles.disconnect),
         route("/api/v1/uploads", POST=uploads.reserve),
         route("/api/v1/uploads/complete", POST=uploads.complete),
+        route("/api/v1/uploads/import", POST=uploads.import_url),
         route("/api/v1/publish/logs", GET=profiles.logs),
         route("/storage/uploads/{artifactId}", PUT=uploads.put),
         route("/storage/media/{key:path}", GET=uploads.read_file),

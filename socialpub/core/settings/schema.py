@@ -77,10 +77,8 @@ UNIX = "unix"
 """All callers that connect through a socket in the file system."""
 
 
-def _check_proxy(text: str) -> str:
-    text = text.strip()
-    if text == UNIX:
-        return text
+def _read_network(text: str) -> str:
+    """Return an IP address or a network in its usual form."""
     try:
         network = ip_network("" if "%" in text else text, strict=False)  # IP addresses are compared without their zone
     except ValueError:
@@ -88,6 +86,11 @@ def _check_proxy(text: str) -> str:
     if "/" in text and str(network.network_address) != str(ip_network(text.partition("/")[0]).network_address):
         raise ValueError(f"{text!r} is an IP address inside a network; write {network}")
     return str(network) if "/" in text else str(network.network_address)
+
+
+def _check_proxy(text: str) -> str:
+    text = text.strip()
+    return text if text == UNIX else _read_network(text)
 
 
 class ProxiesSection(Section):
@@ -290,9 +293,27 @@ class UploadsSection(Section):
         return value
 
 
+def _check_import_host(text: str) -> str:
+    host = text.strip().lower().removesuffix(".")
+    if _HOST.fullmatch(host) and ":" not in host and not host.split(".")[-1].isdigit():
+        return host
+    try:
+        return _read_network(host)
+    except ValueError as error:
+        message = f"{text[:60]!r} is neither a host name nor an IP address nor a network"
+        raise ValueError(str(error) if "/" in host and "://" not in host else message) from None
+
+
 class MediaSection(Section):
     url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
     keep_after_settled: DurationOrForever = Field(default=None, description=f'"{FOREVER}" or a duration such as "90d"')
+    import_from: Annotated[
+        tuple[Annotated[str, AfterValidator(_check_import_host)], ...], BeforeValidator(read_list)
+    ] = Field(
+        default=(),
+        description='a list of host names, IP addresses and networks, such as ["nas.lan", "192.168.1.0/24"]; [] for '
+        "none",
+    )
 
 
 class StorageSection(Section):

@@ -36,6 +36,14 @@ def verified_type(reader: Reader, storage_key: str) -> str | None:
     return mime_type
 
 
+def verified_id(reader: Reader, storage_key: str) -> str | None:
+    """Return the id of the verified artifact under this key, or None."""
+    artifact_id: str | None = reader.value(
+        "SELECT id FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
+    )
+    return artifact_id
+
+
 def insert(tx: Tx, *, declared_bytes: int, storage_key: str | None = None, **columns: Value) -> None:
     tx.insert("artifact", declared_bytes=declared_bytes, storage_key=storage_key, **columns)
     if storage_key is not None:

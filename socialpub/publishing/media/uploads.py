@@ -270,6 +270,13 @@ def _failing(message: str, code: FieldCode | None = None) -> InvalidRequest:
     return InvalidRequest.from_errors([FieldError(("artifactId",), message, code)])
 
 
+def get_verified(store: Reader, artifact_id: str) -> VerifiedArtifact:
+    """Return an artifact that is verified. Raises InvalidRequest if its bytes were removed."""
+    row = artifact_rows.find(store, artifact_id)
+    assert row is not None
+    return _verified_artifact(row)
+
+
 def _verified_artifact(row: Row) -> VerifiedArtifact:
     if row.removed_at is not None:
         raise _failing(

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from socialpub.accounts import key_limits
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import units
+from socialpub.core import units, validation
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
-from socialpub.core.validation import Path
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Reader, Row
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows, waits
@@ -22,11 +23,14 @@ from socialpub.providers import options as option_tables
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.delivery import replies, waiting
-from socialpub.publishing.media import uploads
+from socialpub.publishing.media import imports, uploads
+from socialpub.publishing.media.imports import MediaUrl
 from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts import reply_targets
 from socialpub.publishing.posts.content import check_content, load_file, option_files, to_account
 from socialpub.runtime import Runtime
+
+T = TypeVar("T")
 
 MAX_MEDIA = 20
 
@@ -34,9 +38,12 @@ MAX_MEDIA = 20
 @dataclass(frozen=True, slots=True)
 class DraftMedia:
     artifact_id: str
+    """Empty if there is a `url`."""
     alt: str | None = None
     arriving: Examined | None = None
     """The file that came with the post. It has no row before the post is accepted."""
+    url: str | None = None
+    """Where the file is. `fetch_media` replaces the URL before the post is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ def check_targets(
     selected = {target.profile.provider for target in targets}
     if len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, selected)
-    errors += check_media(store, draft.media)
+    errors += check_media(rt, store, draft.media)
     errors += check_option_media(store, draft.options)
     errors += check_option_sizes((target.profile.provider, target.options) for target in targets)
     if errors:
@@ -131,13 +138,17 @@ def check_option_sizes(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list
     return [FieldError(("providerOptions", provider), message) for provider in providers]
 
 
-def check_media(store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
-    return [
-        error
-        for index, item in enumerate(media)
-        if not item.arriving
-        for error in _unusable(store, ("media", index, "artifactId"), item.artifact_id)
-    ]
+def check_media(rt: Runtime, store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, item in enumerate(media):
+        if item.url is not None:
+            try:
+                imports.find_own(rt, store, MediaUrl(("media", index, "url"), item.url))
+            except InvalidRequest as error:
+                errors += error.errors
+        elif not item.arriving:
+            errors += _unusable(store, ("media", index, "artifactId"), item.artifact_id)
+    return errors
 
 
 def check_option_media(store: Reader, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
@@ -149,36 +160,38 @@ def check_option_media(store: Reader, options: Mapping[str, Mapping[str, Any]] |
     ]
 
 
-def _unusable(store: Reader, path: Path, artifact_id: str) -> list[FieldError]:
+def _unusable(store: Reader, path: validation.Path, artifact_id: str) -> list[FieldError]:
     row = artifact_rows.find(store, artifact_id)
     why = uploads.explain_unusable(row)
     return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
 
 
-def check_change(rt: Runtime, tx: Tx, post: Row, change: Change, caller: Caller) -> dict[str, str | None]:
+def check_change(
+    rt: Runtime, store: Reader, post: Row, change: Change, caller: Caller, now: datetime
+) -> dict[str, str | None]:
     """Return the new `reply_to` of each delivery whose options change. Raises InvalidRequest."""
     errors: list[FieldError] = []
     reply_to: dict[str, str | None] = {}
-    if change.scheduled_at is not None and change.scheduled_at <= tx.now:
+    if change.scheduled_at is not None and change.scheduled_at <= now:
         message = "must be in the future; null publishes immediately"
         errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
     if "media" in change.given:
-        errors += check_media(tx, change.media)
+        errors += check_media(rt, store, change.media)
         body = change.body if "body" in change.given else post.body
         if not change.media and not body:
             errors.append(FieldError(("media",), "can be empty only if the post has a body"))
     if "options" in change.given:
         given = change.options if change.single_options is None else change.single_options
         applied = []
-        for row in delivery_rows.list_of_post(tx, post.id):
-            if (profile := profile_rows.find(tx, row.profile_id)) is not None:
+        for row in delivery_rows.list_of_post(store, post.id):
+            if (profile := profile_rows.find(store, row.profile_id)) is not None:
                 options = options_after(rt, profile, json.loads(row.options), change)
                 applied.append((profile.provider, options))
-                reply_to[row.id], wrong = reply_targets.find(tx, caller, profile, options, post.id)
+                reply_to[row.id], wrong = reply_targets.find(store, caller, profile, options, post.id)
                 errors += wrong
         errors += _foreign_options(given, {provider for provider, _ in applied})
         errors += check_option_sizes(applied)
-        errors += check_option_media(tx, given)
+        errors += check_option_media(store, given)
     if errors:
         raise InvalidRequest.from_errors(first_by_path(errors))
     return reply_to
@@ -227,13 +240,17 @@ def check_draft(
     checked = []
     selected = check_targets(rt, reader, draft, caller, rt.now(), editing)
     given = [(target.profile.provider, target.options) for target in selected]
-    content = draft_content(rt, reader, draft, given)
+    draft = _with_own_artifacts(rt, reader, draft)
+    urls = [f"media[{index}].url" for index, item in enumerate(draft.media) if item.url]
+    contents = [draft_content(rt, reader, draft, given, kind) for kind in (("image", "video") if urls else ("image",))]
     for target in selected:
         profile, options = target.profile, target.options
-        problems = check_content(rt, profile, content, options)
         provider = rt.providers[profile.provider]
         chosen = provider.read_options(options)[0]
-        notes = provider.notes(content, chosen, to_account(profile))
+        problems = _common(check_content(rt, profile, content, options) for content in contents)
+        notes = _common(provider.notes(content, chosen, to_account(profile)) for content in contents)
+        if urls:
+            notes = [f"{', '.join(urls)}: files at URLs are checked only when you create the post.", *notes]
         if limits := provider.app_limits(chosen):
             notes = [" ".join(limits.sentences), *notes]
         if profile.status is ProfileStatus.REAUTH_REQUIRED:
@@ -247,6 +264,12 @@ def check_draft(
             notes = [parent.outlook, *notes]
         checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
     return checked
+
+
+def _common(found: Iterable[Sequence[T]]) -> list[T]:
+    """Return the items that every list contains. They apply to images and to videos."""
+    first, *others = found
+    return [one for one in first if all(one in other for other in others)]
 
 
 def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
@@ -278,18 +301,60 @@ def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -
 
 
 def draft_content(
-    rt: Runtime, reader: Reader, draft: Draft, options: Sequence[tuple[str, Mapping[str, Any]]]
+    rt: Runtime,
+    reader: Reader,
+    draft: Draft,
+    options: Sequence[tuple[str, Mapping[str, Any]]],
+    kind_at_urls: str = "image",
 ) -> Content:
-    """Return the content of a draft. `options`: the provider and options of each delivery."""
-    files = [
-        _arriving_file(rt, media.arriving, position, media.alt)
-        if media.arriving
-        else load_file(rt, reader, media.artifact_id, position, media.alt)
-        for position, media in enumerate(draft.media)
-    ]
+    """Return the content of a draft. `options`: the provider and options of each delivery.
+
+    A file at a URL is unknown. Its stand-in has the kind `kind_at_urls` and no facts.
+    """
+    files = [_media_file(rt, reader, media, position, kind_at_urls) for position, media in enumerate(draft.media)]
     return Content(draft.body or "", tuple(files), option_files(rt, reader, options), rt.settings.base_url)
 
 
-def _arriving_file(rt: Runtime, file: Examined, position: int, alt: str | None) -> MediaFile:
-    path, facts = rt.files.path(file.storage_key), file.facts
-    return MediaFile(position, facts.kind, facts.mime_type, facts.size_bytes, path, file.file_name, alt, facts.facts)
+def _media_file(rt: Runtime, reader: Reader, media: DraftMedia, position: int, kind_at_urls: str) -> MediaFile:
+    if media.url is not None:
+        mime_type = {"image": "image/jpeg", "video": "video/mp4"}[kind_at_urls]
+        return MediaFile(position, kind_at_urls, mime_type, 0, Path(), "", media.alt)
+    if media.arriving is None:
+        return load_file(rt, reader, media.artifact_id, position, media.alt)
+    path, facts = rt.files.path(media.arriving.storage_key), media.arriving.facts
+    name = media.arriving.file_name
+    return MediaFile(position, facts.kind, facts.mime_type, facts.size_bytes, path, name, media.alt, facts.facts)
+
+
+# --- media by URL ----------------------------------------------------------------------------------------------------
+
+
+async def fetch_media(
+    rt: Runtime, media: Sequence[DraftMedia], kept: ExitStack, key_id: str, *, seconds: float
+) -> tuple[DraftMedia, ...]:
+    """Return the media with the files at their URLs, which `kept` removes unless the post is accepted.
+
+    Run this outside of a write, and after all checks that need no file. Raises InvalidRequest with every failing URL,
+    and Unavailable.
+    """
+    wanted = {index: MediaUrl(("media", index, "url"), item.url) for index, item in enumerate(media) if item.url}
+    found = dict(
+        zip(wanted, await imports.fetch(rt, list(wanted.values()), kept, key_id, seconds=seconds), strict=True)
+    )
+    return tuple(_with_file(item, found[at]) if at in found else item for at, item in enumerate(media))
+
+
+def _with_own_artifacts(rt: Runtime, reader: Reader, draft: Draft) -> Draft:
+    """Return the draft with the artifacts of URLs of this appliance."""
+    own = (
+        imports.find_own(rt, reader, MediaUrl(("media", at, "url"), item.url)) if item.url else None
+        for at, item in enumerate(draft.media)
+    )
+    media = (_with_file(item, found) if found else item for item, found in zip(draft.media, own, strict=True))
+    return replace(draft, media=tuple(media))
+
+
+def _with_file(item: DraftMedia, found: Examined | str) -> DraftMedia:
+    if isinstance(found, str):
+        return DraftMedia(found, item.alt)
+    return DraftMedia(found.artifact_id, item.alt, found)

@@ -106,10 +106,9 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
 
 
 def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> None:
-    """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict."""
-    post = find_visible(tx, post_id, caller)
-    reply_to = drafts.check_change(rt, tx, post, change, caller)
-    check_changeable(post.status, post.scheduled_at, tx.stamp)
+    """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict, and Unavailable."""
+    uploads.insert_arrived(rt, tx, [item.arriving for item in change.media if item.arriving])
+    post, reply_to = check_edit(rt, tx, post_id, change, caller, tx.now)
     body = change.body if "body" in change.given else post.body
     used_before = _named_artifacts(tx, post_id)
     _store_earlier_content(tx, post)
@@ -150,6 +149,16 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at, restore_count=restore_count)
     post_rows.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
+
+
+def check_edit(
+    rt: Runtime, store: Reader, post_id: str, change: Change, caller: Caller, now: datetime
+) -> tuple[Row, dict[str, str | None]]:
+    """Return the post, and the new `reply_to` of its deliveries. Raises NotFound, InvalidRequest, Conflict."""
+    post = find_visible(store, post_id, caller)
+    reply_to = drafts.check_change(rt, store, post, change, caller, now)
+    check_changeable(post.status, post.scheduled_at, stamp(now))
+    return post, reply_to
 
 
 def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
@@ -241,10 +250,10 @@ def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
     return post is not None and audience_rows.sees(reader, caller, post.audience_id)
 
 
-def find_visible(tx: Tx, post_id: str, caller: Caller) -> Row:
+def find_visible(store: Reader, post_id: str, caller: Caller) -> Row:
     """Return the row of a post that the caller sees. Raises NotFound."""
-    post = _find(tx, post_id)
-    if not audience_rows.sees(tx, caller, post.audience_id):
+    post = _find(store, post_id)
+    if not audience_rows.sees(store, caller, post.audience_id):
         raise NotFound("No post has this id.")
     return post
 

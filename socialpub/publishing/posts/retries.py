@@ -36,7 +36,7 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     post = posts.find_visible(tx, post_id, caller)
     failed = _select_failed(tx, post_id, include_unknown)
     media = tuple(DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.list_media(tx, post_id))
-    new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(tx, failed, media), caller)
+    new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(rt, tx, failed, media), caller)
     _read_back_first(tx, post_id, new_id)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
@@ -144,10 +144,10 @@ def _read_back_first(
         read_back.require_first(tx, delivery, since, [] if content is None else [content])
 
 
-def _targets(tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
+def _targets(rt: Runtime, tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
     """Return the profiles and options of the failed deliveries. Raises InvalidRequest."""
     targets, gone = [], []
-    errors = drafts.check_media(tx, media)
+    errors = drafts.check_media(rt, tx, media)
     for delivery in failed:
         profile = profile_rows.find(tx, delivery.profile_id)
         options = json.loads(delivery.options)

@@ -14,15 +14,16 @@ from pydantic_core import PydanticCustomError
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest, PayloadTooLarge, cut
-from socialpub.core.validation import AlsoCalled, Keys, Path
+from socialpub.core.validation import AlsoCalled, Keys, Path, known_fields
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.providers import registry
 from socialpub.providers.registry import PROVIDERS
-from socialpub.publishing.media import uploads
+from socialpub.publishing.media import arrivals, uploads
 from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import MAX_MEDIA, Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
+from socialpub.web.api.requests import MediaUrl, check_media_url
 from socialpub.web.http import multipart
 from socialpub.web.http.endpoint import PAYLOAD
 from socialpub.web.http.multipart import FormPart, MultipartForm, PartHead
@@ -68,11 +69,32 @@ class ProviderOptions(Shape):
         return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
 
 
-class MediaReference(Shape):
-    """A media file of a post, by its uploaded artifact."""
+URL = (
+    "The URL of the file. The appliance fetches the file before it accepts the post. `POST /posts/validate` does not "
+    "fetch it"
+)
 
-    artifact_id: Id = required("The `artifactId` of a verified upload")
+
+class MediaReference(Shape):
+    """A media file of a post. Set exactly one of `artifactId` and `url`."""
+
+    artifact_id: Id = optional("The `artifactId` of a verified upload")
+    url: MediaUrl = optional(URL)
     alt: Alt = optional(ALT)
+
+
+def _check_sources(value: Any, shape: type[Shape]) -> list[FieldError]:
+    """Return an error for each media item without exactly one source."""
+    item_shape = known_fields(shape)["media"]
+    assert item_shape is not None
+    sources = [name for name in known_fields(item_shape.model) if name != "alt"]
+    media = value.get("media") if isinstance(value, dict) else None
+    message = f"must have exactly one of {', '.join(sources[:-1])} and {sources[-1]}"
+    return [
+        FieldError(("media", index), message)
+        for index, item in enumerate(media if isinstance(media, list) and len(media) <= MAX_MEDIA else ())
+        if isinstance(item, dict) and sum(source in item for source in sources) != 1
+    ]
 
 
 _TEXT = AlsoCalled(("text", "content", "caption", "message"))
@@ -104,10 +126,10 @@ class PostDraft(Shape):
             post = value.get("post")
             if isinstance(post, dict) and "body" not in post:
                 return [FieldError(("post", "body"), "is required when there is no media", FieldCode.TEXT_MISSING)]
-        return ()
+        return _check_sources(value, cls)
 
     def to_draft(self) -> Draft:
-        return self.with_media([DraftMedia(item.artifact_id, item.alt) for item in self.media or ()])
+        return self.with_media(_to_media(self.media))
 
     def with_media(self, media: Sequence[DraftMedia]) -> Draft:
         return Draft(
@@ -120,10 +142,11 @@ class PostDraft(Shape):
 
 
 class FormMediaItem(Shape):
-    """A media file of a post in a multipart form. Set exactly one of `fileField` and `artifactId`."""
+    """A media file of a post in a multipart form. Set exactly one of `fileField`, `artifactId` and `url`."""
 
     file_field: Annotated[str, Field(min_length=1)] = optional("The name of the file part in the form")
     artifact_id: Id = optional("The `artifactId` of a verified upload, instead of a file part")
+    url: MediaUrl = optional(URL)
     alt: Alt = optional(ALT)
 
 
@@ -134,19 +157,13 @@ class FormDraft(PostDraft):
         OMITTED, min_length=1, max_length=MAX_MEDIA, description=MEDIA
     )
 
-    @classmethod
-    def check_object(cls, value: Any) -> Sequence[FieldError]:
-        errors = list(super().check_object(value))
-        media = value.get("media") if isinstance(value, dict) else None
-        for index, item in enumerate(media[:MAX_MEDIA] if isinstance(media, list) else ()):
-            if isinstance(item, dict) and ("fileField" in item) == ("artifactId" in item):
-                errors.append(FieldError(("media", index), "must have exactly one of fileField and artifactId"))
-        return errors
-
     def with_files(self, files: Mapping[str | None, Examined]) -> Draft:
         named = [(item, files.get(item.file_field)) for item in self.media or ()]
         return self.with_media(
-            [DraftMedia(file.artifact_id if file else item.artifact_id, item.alt, file) for item, file in named]
+            [
+                DraftMedia(file.artifact_id if file else item.artifact_id or "", item.alt, file, item.url)
+                for item, file in named
+            ]
         )
 
 
@@ -177,7 +194,7 @@ class PostChange(Shape):
     def check_object(cls, value: Any) -> Sequence[FieldError]:
         if isinstance(value, dict) and (value == {} or value == {"post": {}}):
             return [FieldError((), "does not contain a change; send at least one field")]
-        return ()
+        return _check_sources(value, cls)
 
     def to_change(self) -> Change:
         given = set() if self.post is None else set(self.post.model_fields_set)
@@ -189,9 +206,13 @@ class PostChange(Shape):
             given=frozenset(given),
             body=self.post.body if self.post else None,
             scheduled_at=self.post.scheduled_at if self.post else None,
-            media=tuple(DraftMedia(item.artifact_id, item.alt) for item in self.media or ()),
+            media=tuple(_to_media(self.media)),
             options=_to_options(self.provider_options),
         )
+
+
+def _to_media(media: Sequence[MediaReference] | None) -> list[DraftMedia]:
+    return [DraftMedia(item.artifact_id or "", item.alt, url=item.url) for item in media or ()]
 
 
 def _to_options(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | None:
@@ -205,7 +226,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     """Return the errors of valid fields that depend on stored rows and the clock."""
     body = _object(value)
     profiles = _readable(body.get("profiles"), read_id)
-    media = _readable(body.get("media"), lambda item: read_id(_object(item).get("artifactId")))
+    media = _readable(body.get("media"), _read_media)
     all_readable = profiles is not None and len(profiles) == len(body["profiles"])
     options: dict[str, dict[str, Any]] | None = None
     if all_readable and profiles:
@@ -215,7 +236,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
         body=None,
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),
         profiles=tuple((profiles or {}).values()),
-        media=tuple(DraftMedia(artifact_id) for artifact_id in (media or {}).values()),
+        media=tuple((media or {}).values()),
         options=options,
     )
     try:
@@ -251,6 +272,13 @@ def _instant(value: Any) -> datetime | None:
         return read_instant(value)
     except PydanticCustomError:
         return None
+
+
+def _read_media(value: Any) -> DraftMedia:
+    item = _object(value)
+    if isinstance(item.get("url"), str):
+        return DraftMedia("", url=check_media_url(item["url"]))
+    return DraftMedia(read_id(item.get("artifactId")))
 
 
 def _readable(value: Any, read: Callable[[Any], T]) -> dict[int, T] | None:
@@ -317,7 +345,7 @@ async def verify_files(
         raise InvalidRequest.from_errors(
             [FieldError(paths[part.field], uploads.explain_unaccepted(part.declared_type)) for part in refused]
         )
-    results = await multipart.examine_files(rt, form.parts, key_id)
+    results = await arrivals.examine(rt, form.parts, key_id)
     errors = [
         FieldError(paths[part.field], result.reason)
         for part, result in zip(form.parts, results, strict=True)
@@ -328,7 +356,7 @@ async def verify_files(
     files: dict[str | None, Examined] = {}
     for part, result in zip(form.parts, results, strict=True):
         assert isinstance(result, Facts)
-        files[part.field] = await multipart.store_file(rt, part, result)
+        files[part.field] = await arrivals.store(rt, part, result)
     return files
 
 

@@ -1,11 +1,14 @@
 """The endpoints of posts (spec 4.2)."""
 
 import asyncio
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import orjson
 
+from socialpub.accounts import key_limits
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
 from socialpub.core.errors import NotFound, cut_path
@@ -15,7 +18,15 @@ from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import audience_rows
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import CheckedDelivery, Draft, check_draft, refuse_problems
+from socialpub.publishing.posts.drafts import (
+    CheckedDelivery,
+    Draft,
+    DraftMedia,
+    check_draft,
+    check_targets,
+    fetch_media,
+    refuse_problems,
+)
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
 from socialpub.web.api import post_requests
@@ -70,11 +81,32 @@ async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 
 async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Answer:
-    if request.query.strict:
-        # Checking the text and the files would block the event loop.
-        await rt.read_in_thread(lambda reader: refuse_problems(rt, reader, draft, caller))
-    post_id = await write_once(rt, request, _store, posts.create, draft, caller)
+    strict = request.query.strict
+
+    def check(reader: Reader) -> None:
+        if strict:
+            refuse_problems(rt, reader, draft, caller)
+        else:
+            check_targets(rt, reader, draft, caller, rt.now())
+
+    with ExitStack() as kept:
+        if any(item.url for item in draft.media):
+            # No file is fetched for a post that would be refused anyway.
+            await rt.read_in_thread(check)
+            key_limits.check_day(rt.reader, caller, len(draft.profiles), rt.now())
+            draft = replace(draft, media=await _fetch(rt, request, draft.media, kept, caller))
+        if strict:
+            # Checking the text and the files would block the event loop.
+            await rt.read_in_thread(check)
+        post_id = await write_once(rt, request, _store, posts.create, draft, caller)
     return _created(rt, _show(rt.reader, post_id), post_id)
+
+
+async def _fetch(
+    rt: Runtime, request: Request, media: Sequence[DraftMedia], kept: ExitStack, caller: Caller
+) -> tuple[DraftMedia, ...]:
+    seconds = request.fetch_seconds
+    return await request.while_connected(fetch_media(rt, media, kept, caller.key_id, seconds=seconds))
 
 
 @endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=replay)
@@ -109,8 +141,12 @@ def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
 
 @endpoint(scope="write", resource=is_visible, body=PostChange, check_rows=check_rows)
 async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    post_id = request.path_params["postId"]
-    await rt.write_soon(posts.edit, post_id, request.body.to_change(), caller)
+    post_id, change = request.path_params["postId"], request.body.to_change()
+    with ExitStack() as kept:
+        if any(item.url for item in change.media):
+            posts.check_edit(rt, rt.reader, post_id, change, caller, rt.now())
+            change = replace(change, media=await _fetch(rt, request, change.media, kept, caller))
+        await rt.write_soon(posts.edit, post_id, change, caller)
     return ok(_show(rt.reader, post_id))
 
 

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
+import httpx2
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 from typing_extensions import TypeAliasType
 
@@ -13,6 +14,7 @@ from socialpub.core.validation import AlsoCalled, field_error
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
 from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing.media import uploads
+from socialpub.publishing.media.download import explain_refusal
 from socialpub.web.http.shapes import (
     IDS_HINT,
     MAX_NUMBER,
@@ -170,6 +172,35 @@ class CompleteRequest(Shape):
     """The upload to complete."""
 
     artifact_id: Id = required("The `artifactId` of the reservation")
+
+
+MAX_URL = 2048
+
+
+def check_media_url(value: str) -> str:
+    try:
+        fault = explain_refusal(httpx2.URL(value))
+    except httpx2.InvalidURL:
+        fault = "is not a valid URL"
+    if fault is not None:
+        raise field_error(fault)
+    return value
+
+
+MediaUrl = Annotated[
+    str,
+    Field(min_length=1, max_length=MAX_URL),
+    AfterValidator(check_media_url),
+    WithJsonSchema({"type": "string", "format": "uri", "minLength": 1, "maxLength": MAX_URL}),
+]
+
+
+class ImportRequest(Shape):
+    """The file to fetch."""
+
+    url: MediaUrl = required(
+        "The http or https URL of the file itself, without a user name. The bytes decide the type of the file"
+    )
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Uploads: reserve, PUT the bytes, complete, and GET stored files (spec 4.3).
+"""Uploads: reserve, PUT the bytes, complete, import from a URL, and GET stored files (spec 4.3, contract 10.2).
 
 PUT and GET need a signed URL instead of a key. Pieces go directly between the connection and the disk, so memory use
 does not depend on the size. A PUT that is too large or late, or signed for another purpose, is never stored. All
@@ -6,6 +6,7 @@ uploads together never use the space below the disk floor.
 """
 
 import asyncio
+from contextlib import ExitStack
 from typing import ClassVar
 
 import orjson
@@ -18,11 +19,12 @@ from socialpub.db.connection import Row, Tx
 from socialpub.db.tables import artifact_rows
 from socialpub.media.files import StoredFile
 from socialpub.media.types import canonical_type
-from socialpub.publishing.media import renditions, uploads
+from socialpub.publishing.media import imports, renditions, uploads
+from socialpub.publishing.media.imports import MediaUrl
 from socialpub.publishing.media.uploads import VerifiedArtifact
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
-from socialpub.web.api.requests import CompleteRequest, UploadRequest
+from socialpub.web.api.requests import CompleteRequest, ImportRequest, UploadRequest
 from socialpub.web.http import files, problems
 from socialpub.web.http.answer import Answer, Header, created, ok
 from socialpub.web.http.endpoint import endpoint, write_once
@@ -49,6 +51,29 @@ async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # n
 async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
     body: CompleteRequest = request.body
     return ok(_render_artifact(rt, await uploads.complete(rt, body.artifact_id, caller.key_id)))
+
+
+# --- media by URL ----------------------------------------------------------------------------------------------------
+
+
+def _replay_import(rt: Runtime, stored: StoredResponse) -> Answer:
+    """Render the same artifact with a newly signed URL."""
+    return ok(_render_artifact(rt, VerifiedArtifact(**orjson.loads(stored.body))))
+
+
+@endpoint(scope="write", body=ImportRequest, replay=_replay_import)
+async def import_url(rt: Runtime, caller: Caller, request: Request) -> Answer:
+    def store(_rt: Runtime, _tx: Tx, artifact: VerifiedArtifact) -> StoredResponse:
+        return StoredResponse(200, None, orjson.dumps(artifact))
+
+    wanted, seconds = [MediaUrl(("url",), request.body.url)], request.fetch_seconds
+    with ExitStack() as kept:
+        (found,) = await request.while_connected(imports.fetch(rt, wanted, kept, caller.key_id, seconds=seconds))
+        artifact = await write_once(rt, request, store, imports.accept, found)
+    return ok(_render_artifact(rt, artifact))
+
+
+# --- responses -------------------------------------------------------------------------------------------------------
 
 
 def _render_reservation(rt: Runtime, artifact_id: str, mime_type: str) -> bytes:

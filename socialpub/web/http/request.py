@@ -10,17 +10,18 @@ import re
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from typing import Any, TypeVar
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
 from socialpub.accounts.usage import LastUses
 from socialpub.core import units
-from socialpub.core.errors import MAX_QUOTE, PayloadTooLarge, cut
+from socialpub.core.errors import MAX_QUOTE, PayloadTooLarge, Unavailable, cut
 from socialpub.core.secrets.redaction import redact
 from socialpub.db.tables import post_rows
 from socialpub.ops.health import Readiness
+from socialpub.publishing.media.imports import REQUEST_SECONDS
 from socialpub.publishing.posts.idempotency import RequestKey
 from socialpub.runtime import Runtime
 from socialpub.web.http import answer
@@ -28,6 +29,8 @@ from socialpub.web.http.answer import Answer, Header
 from socialpub.web.http.client_address import TrustedProxies, UntrustedForwarders
 from socialpub.web.http.connection_limits import BODY, BodyMemory, BodyShare, memory_full
 from socialpub.web.http.rate_limit import RateLimits
+
+T = TypeVar("T")
 
 # --- `?wait=`: long polling until a post is settled or canceled (contract section 4) ---------------------------------
 #
@@ -127,6 +130,8 @@ class WebState:
         """The dashboard hashes one password at a time."""
         self.live_checks = asyncio.Semaphore(2)
         """Limits the checks of drafts in the dashboard: a text of 100,000 characters occupies a thread for a second."""
+        self.long_work: set[asyncio.Future[Any]] = set()
+        """Work of requests that a stop of the process cancels."""
         self.closed = False
         """The database is closed, and new requests get 503."""
 
@@ -170,6 +175,7 @@ class Request:
         "_send",
         "body",
         "caller",
+        "fetch_seconds",
         "headers",
         "id",
         "idempotency_key",
@@ -206,6 +212,8 @@ class Request:
         self.caller: Caller | None = None
         self.max_body_bytes = MAX_ANONYMOUS_BODY_BYTES
         """A valid key or session raises this limit."""
+        self.fetch_seconds = REQUEST_SECONDS
+        """The time for media by URL."""
         self._receiving = self._received_last = False
         self.body: Any = None
         self.query: Any = None
@@ -344,6 +352,28 @@ class Request:
         error = self.too_large(size_bytes)
         if error is not None:
             raise error
+
+    async def while_connected(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return the result of long work after the body. Cancel the work when the client disconnects or the process
+        stops. Raises ClientGone and Unavailable."""
+        working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(self._wait_for_disconnect())
+        self.state.long_work.add(working)
+        try:
+            await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise ClientGone
+            if working.cancelled():
+                raise Unavailable("The appliance is stopping. Try again in a few seconds.")
+            return working.result()
+        finally:
+            self.state.long_work.discard(working)
+            working.cancel()
+            leaving.cancel()
+            await asyncio.wait((working, leaving))
+
+    async def _wait_for_disconnect(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     # --- output ------------------------------------------------------------------------------------------------------
 

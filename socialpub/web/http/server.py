@@ -221,6 +221,8 @@ class Server(uvicorn.Server):
         for connection in self._busy():
             connection.cycle.keep_alive = False
         self.app.state.long_poll.stop()
+        for work in self.app.state.long_work:
+            work.cancel()
         if not self._service_manager.descriptors:  # with systemd's socket, new clients wait for the next process
             await asyncio.sleep(ADMIT_SECONDS)
         for listener in self.servers:

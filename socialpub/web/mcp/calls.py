@@ -19,6 +19,8 @@ from socialpub.web.http.endpoint import LARGE_BODY_BYTES, Endpoint
 from socialpub.web.http.request import MAX_BODY_BYTES, ClientGone, Message, Request
 
 API = "/api/v1"
+FETCH_SECONDS = 45.0
+"""The time for media by URL. Clients give up after 60 seconds."""
 
 _PLACES: Mapping[Path, Path] = {
     ("post", "body"): ("text",),
@@ -81,6 +83,7 @@ class ToolCall:
         inner = Request(self._outer.state, scope, receive, send)
         inner.path_params = dict(ids)
         inner.max_body_bytes = MAX_BODY_BYTES
+        inner.fetch_seconds = FETCH_SECONDS
         try:
             answer = await operation.run(inner, self.caller)
         except InvalidRequest as error:

@@ -24,9 +24,10 @@ TAGS = {
     "from 0. A page is the last one when `(page + 1) * perPage` is at least `pagination.total`.",
     "Uploads": "An upload has three steps. `POST /uploads` reserves space for the file and returns an `uploadUrl`. A "
     "PUT request to that URL sends the bytes. `POST /uploads/complete` verifies them. After that, posts can use the "
-    "artifact. Use storage URLs (`uploadUrl`, and the `url` of artifacts and media) exactly as the API returns them. "
+    "artifact. `POST /uploads/import` does all this for a file at a URL. "
+    "Use storage URLs (`uploadUrl`, and the `url` of artifacts and media) exactly as the API returns them. "
     "They are signed, do not need a key, and expire. You can also send files together with the post, as a multipart "
-    "form.",
+    "form, or name their URLs in `media[].url`.",
     "Profiles": "Accounts that the owner of the appliance has connected. Posts refer to their targets by profile id.",
     "Publishing logs": "What happened to the deliveries of all posts.",
 }
@@ -102,9 +103,11 @@ OPERATIONS = {
         request=EXAMPLES["draft"],
         payload=EXAMPLES["payload"],
         notes="Publishes now, or at `post.scheduledAt`. A post has a body, media, or both. You can upload media first "
-        "and refer to each file by `artifactId`. You can also send the files with the post, as a multipart form. The "
-        "text field `payload` then contains the JSON, and each media item refers to its file part by `fileField`. If "
-        "a network refuses the post, only the deliveries to that network fail.",
+        "and refer to each file by `artifactId`. A media item may have a `url` instead. The appliance then fetches all "
+        "files within 100 seconds, before it accepts the post. If a file cannot be fetched, the post is not accepted, "
+        "and the response names every failing item. You can also send the files with the post, as a multipart form. "
+        "The text field `payload` then contains the JSON, and each media item refers to its file part by `fileField`. "
+        "If a network refuses the post, only the deliveries to that network fail.",
     ),
     "GET /api/v1/posts": Operation(
         "listPosts",
@@ -127,7 +130,8 @@ OPERATIONS = {
             200, "What each network would refuse. Nothing is stored", schemas.ValidationAnswer, _data("validation")
         ),
         request=EXAMPLES["draft"],
-        notes="Accepts the JSON body of `POST /posts`. This endpoint returns 400 for the same bodies as `POST /posts`.",
+        notes="Accepts the JSON body of `POST /posts`. This endpoint returns 400 for the same bodies as `POST /posts`, "
+        "except that it does not fetch media with a `url`. `notes` then says so.",
     ),
     "GET /api/v1/posts/{postId}": Operation(
         "getPost",
@@ -146,7 +150,7 @@ OPERATIONS = {
         problems={409: "The post is not scheduled for a future time"},
         request=EXAMPLES["change"],
         notes="At least one field is required. Omitted fields do not change. `post.scheduledAt: null` publishes the "
-        "post now.",
+        "post now. The appliance fetches media with a `url` before it changes the post.",
     ),
     "POST /api/v1/posts/{postId}/cancel": Operation(
         "cancelPost",
@@ -205,6 +209,20 @@ OPERATIONS = {
         notes="Verifies the bytes, which can take a moment. If the file does not match its declared type, the upload "
         "is rejected and its bytes are removed. The response is then 400 with the reason. Completing a verified upload "
         "again returns the same artifact.",
+    ),
+    "POST /api/v1/uploads/import": Operation(
+        "importUpload",
+        "Uploads",
+        "Import a file from a URL",
+        Success(200, "The verified artifact", schemas.ArtifactAnswer, _data("artifact")),
+        problems={
+            409: _KEY_CLASH,
+            503: "Too many other requests fetch files at the moment, or there is no space for the file",
+        },
+        request=EXAMPLES["importRequest"],
+        notes="Fetches the file within 100 seconds and verifies it. The bytes decide the type. The host must be "
+        "public, unless the owner allows it. If the file cannot be fetched, the response is 400 with the reason. The "
+        "signed URL of an artifact returns that artifact.",
     ),
     "GET /api/v1/profiles": Operation(
         "listProfiles",

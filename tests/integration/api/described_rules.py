@@ -13,7 +13,7 @@ REASONS = (
     "is not the id of", "is disconnected", "can no longer be reached", "was rejected",
     "does not belong to a selected profile",
     "must be in the future", "is required when there is no media", "can be empty only if the post has a body",
-    "must have exactly one of fileField and artifactId", "send at least one field", "is not accepted; use one of",
+    "must have exactly one of", "send at least one field", "is not accepted; use one of",
     "does not contain this file part", "an earlier media item already uses this file part",
     "has no item with fileField",
     "is the only text field",

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import httpx2
 import uvicorn
@@ -17,10 +19,13 @@ from schemathesis.checks import CHECKS
 from schemathesis.specs.openapi import checks
 
 from socialpub.accounts import api_keys
+from socialpub.core.secrets import signed_urls
+from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.schema import RateLimitSection
 from socialpub.db.connection import Tx, placeholders
 from socialpub.db.states import State
 from socialpub.media.types import ACCEPTED_TYPES
+from socialpub.providers import addresses
 from socialpub.providers.base import Refused
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
@@ -37,6 +42,7 @@ PROFILE = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
 FAILED = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c05"
 ARTIFACT = "019ac5d2-f0f0-7b20-9c4d-2e1a0b9c8d04"
+STORED = "04/019ac5d2-f0f0-7b20-9c4d-2e1a0b9c8d04-0000000000000001.png"
 SCHEDULED = 12
 """Enough posts, because some are canceled."""
 PLENTY = 10**6
@@ -83,9 +89,17 @@ def known_document() -> dict[str, Any]:
         shapes[draft]["properties"]["profiles"]["items"] = {"type": "string", "enum": [PROFILE]}
     for item in ("MediaReference", "FormMediaItem"):
         shapes[item]["properties"]["artifactId"] = {"type": "string", "enum": [ARTIFACT]}
+    for item in ("MediaReference", "FormMediaItem", "ImportRequest"):
+        shapes[item]["properties"]["url"] = {"type": "string", "enum": [own_url()]}
     shapes["ProviderOptions"]["properties"] = {"x": shapes["ProviderOptions"]["properties"]["x"]}
     shapes["UploadRequest"]["properties"]["mimeType"]["enum"] = list(ACCEPTED_TYPES)
     return known
+
+
+def own_url() -> str:
+    """Return the signed URL of `ARTIFACT`, which is not fetched."""
+    settings: Any = SimpleNamespace(base_url=BASE_URL)
+    return signed_urls.media_url(settings, Secrets(b"k" * 32), STORED, HandClock().now(), timedelta(days=3650))
 
 
 def _known_id(path: str) -> str:
@@ -117,7 +131,8 @@ def fuzzed_appliance(folder: Path) -> Iterator[FuzzedAppliance]:
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:
-        yield FuzzedAppliance(f"http://127.0.0.1:{listening.getsockname()[1]}", key, rt, rt.write(_take_rows))
+        with patch.object(addresses, "look_up", lambda *_: []):  # generated URLs lead nowhere
+            yield FuzzedAppliance(f"http://127.0.0.1:{listening.getsockname()[1]}", key, rt, rt.write(_take_rows))
     finally:
         server.should_exit = True
         thread.join()
@@ -134,7 +149,7 @@ def _furnish(rt: Runtime) -> None:
     add_profile(rt, id=PROFILE, **tokens)
     for network in ("tiktok", "pinterest"):
         add_profile(rt, network)
-    artifact(rt, id=ARTIFACT)
+    artifact(rt, id=ARTIFACT, storage_key=STORED)
     published = accept(rt, PROFILE)
     drain(rt)
     x.results["create_post"] = [Refused("X has such a post already.", "187")]

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import httpx2
 import pytest
 
 from socialpub.accounts import api_keys
@@ -83,11 +84,12 @@ def test_no_body_sets_an_internal_field(client: Client, rt: Runtime, profile: st
     assert rt.reader.all("SELECT * FROM post") == stored
 
 
-def test_the_appliance_never_requests_a_url_of_a_caller(
+def test_a_url_of_a_caller_never_leads_into_the_internal_network(
     client: Client, rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
     monkeypatch.setattr(Http, "call", lambda self, method, url, **more: asked.append(url))
+    monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", lambda self, one: asked.append(str(one.url)))
     draft: dict[str, Any] = {"post": {"body": INNER}, "profiles": [profile]}
     assert client.send("POST", "/posts", draft).status == 201
     for more in (
@@ -103,6 +105,7 @@ def test_the_appliance_never_requests_a_url_of_a_caller(
     for url in (INNER, "file:///etc/passwd"):
         upload = {"fileName": "a", "mimeType": "image/png", "fileSize": 9, "url": url}
         assert client.send("POST", "/uploads", upload).status == 400
+        assert client.send("POST", "/uploads/import", {"url": url}).status == 400
     drain(rt)
     assert [url for url in asked if "169.254" in url or "file:" in url] == []
 

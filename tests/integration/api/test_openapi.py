@@ -351,7 +351,11 @@ def test_the_code_samples_work(client: Client, rt: Runtime, tmp_path: Path) -> N
     variables["UPLOAD_URL"] = reservation["uploadUrl"]
     assert run("reserveUpload", 1) is None
     known[example("completeUpload", "200")["artifactId"]] = reservation["artifactId"]
-    assert run("completeUpload")["sizeBytes"] == size
+    uploaded = run("completeUpload")
+    assert uploaded["sizeBytes"] == size
+    source = OPERATIONS["importUpload"][2]["requestBody"]["content"]["application/json"]["example"]
+    known[source["url"]] = uploaded["url"]
+    assert run("importUpload")["artifactId"] == uploaded["artifactId"]
     assert run("validatePost")["valid"]
     with_a_form = run("createPost", 1)
     post = run("createPost")

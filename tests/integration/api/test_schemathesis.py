@@ -92,9 +92,8 @@ def linked_document() -> dict[str, Any]:
         name: {"operationId": name, "requestBody": {"media": [{"artifactId": ID}]}}
         for name in ("createPost", "validatePost")
     }
-    linked["components"]["schemas"]["MediaReference"] = copy.deepcopy(
-        document()["components"]["schemas"]["MediaReference"]
-    )
+    uuid = document()["components"]["schemas"]["MediaReference"]["properties"]["artifactId"]
+    linked["components"]["schemas"]["MediaReference"]["properties"]["artifactId"] = uuid
     return linked
 
 

@@ -35,10 +35,12 @@ class Gone(Exception):
 
 
 class Caller:
-    def __init__(self, app: Any, key: str) -> None:
+    def __init__(
+        self, app: Any, key: str, *, loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None
+    ) -> None:
         self.app = app
         self.key = key
-        self._runner = asyncio.Runner()
+        self._runner = asyncio.Runner(loop_factory=loop_factory)
 
     def __enter__(self) -> "Caller":
         return self
@@ -62,9 +64,11 @@ class Caller:
         headers: Mapping[str, str] | None = None,
         *,
         goes_away: bool = False,
+        leaves: asyncio.Event | None = None,
         before_last: Callable[[], Coroutine[Any, Any, Any]] | None = None,
     ) -> Reply:
-        """`goes_away`: disconnect after the last piece. `before_last` runs before the last piece is sent."""
+        """`goes_away`: disconnect after the last piece, or once `leaves` is set. `before_last` runs before the last
+        piece is sent."""
         pieces = [body] if isinstance(body, bytes) else list(body)
         length = {"content-length": str(len(body))} if isinstance(body, bytes) else {"transfer-encoding": "chunked"}
         parts = urlsplit(url)
@@ -86,12 +90,16 @@ class Caller:
 
         async def receive() -> dict[str, Any]:
             if not pieces:
+                if not goes_away:
+                    await asyncio.Event().wait()  # like a server: nothing arrives until the client disconnects
+                elif leaves is not None:
+                    await leaves.wait()
                 return {"type": "http.disconnect"}
             if len(pieces) == 1 and before_last is not None:
                 await before_last()
             piece = pieces.pop(0)
             self.taken += len(piece)
-            return {"type": "http.request", "body": piece, "more_body": bool(pieces) or goes_away}
+            return {"type": "http.request", "body": piece, "more_body": bool(pieces) or (goes_away and leaves is None)}
 
         async def send(message: dict[str, Any]) -> None:
             if not answered:

@@ -43,6 +43,7 @@ def changes(rt: Runtime, tmp_path: Path) -> dict[str, Asked]:
     with Caller(create_app(rt), rt.write(api_keys.create, "uploads")) as caller:
         arriving, arrived = caller.reserve(png), caller.reserve(png)
         caller.put(arrived, png)
+        url = caller.upload(png)["url"]
     upload = urlsplit(arriving["uploadUrl"])
     return {
         "POST /api/v1/posts": Asked("/api/v1/posts", draft),
@@ -57,6 +58,7 @@ def changes(rt: Runtime, tmp_path: Path) -> dict[str, Asked]:
         "POST /api/v1/uploads/complete": Asked(
             "/api/v1/uploads/complete", json.dumps({"artifactId": arrived["artifactId"]}).encode()
         ),
+        "POST /api/v1/uploads/import": Asked("/api/v1/uploads/import", json.dumps({"url": url}).encode()),
         "PUT /storage/uploads/{artifactId}": Asked(f"{upload.path}?{upload.query}", png, "image/png"),
         "POST form": Asked(
             "/api/v1/posts",

@@ -192,3 +192,25 @@ def test_another_address_is_a_changed_configuration(configured):
 def test_causes_are_known_ones(configured, mistakes):
     assert configured('[notify]\ncauses = ["disk", "copy"]').notify.causes == ("disk", "copy")
     assert "'dusk' is not an accepted value" in mistakes('[notify]\ncauses = ["dusk"]')
+
+
+def test_hosts_for_imports_are_names_addresses_and_networks(configured, mistakes):
+    given = configured('[media]\nimport_from = ["NAS.lan.", "192.168.1.0/24", "10.0.0.7", "::1", "a_b-c.example"]')
+    assert given.media.import_from == ("nas.lan", "192.168.1.0/24", "10.0.0.7", "::1", "a_b-c.example")
+    assert configured().media.import_from == ()
+    for wrong in (
+        "",
+        "http://nas.lan",
+        "nas.lan:80",
+        "nas lan",
+        "user@nas.lan",
+        "192.168.1.300",
+        "[::1]",
+        "fe80::1%eth0",
+    ):
+        message = mistakes(f'[media]\nimport_from = ["{wrong}"]')
+        assert "media.import_from" in message
+        assert "neither a host name nor an IP address nor a network" in message
+    for wrong in ("nas/1", "192.168.1.7/24"):
+        assert "media.import_from" in mistakes(f'[media]\nimport_from = ["{wrong}"]')
+    assert "write 192.168.1.0/24" in mistakes('[media]\nimport_from = ["192.168.1.7/24"]')

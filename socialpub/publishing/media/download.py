@@ -1,0 +1,154 @@
+"""Downloads of files from URLs that callers chose, only from allowed hosts.
+
+Each redirect is checked like the first URL. A request contains no credentials and no cookies, ignores the proxies of
+the environment, and has its own connection: a reused connection would skip the certificate check of another host name.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import httpx2
+
+from socialpub import runtime
+from socialpub.providers import addresses
+from socialpub.providers.addresses import AllowedHosts
+from socialpub.providers.http import BROKEN, NOTHING_LEFT, describe_failure, trusted_certificates
+
+MAX_REDIRECTS = 5
+CONNECT_SECONDS = 10.0
+"""The timeout of the DNS query, and of the connection to each IP address."""
+MAX_CONNECTS = 4
+"""The number of IP addresses of one host that are tried."""
+SILENCE_SECONDS = 20.0
+"""The maximum time without a byte."""
+
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_HEADERS = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "socialpub/1.0", "connection": "close"}
+_TIMEOUT = httpx2.Timeout(SILENCE_SECONDS, connect=CONNECT_SECONDS).as_dict()
+
+
+class DownloadFailed(Exception):
+    """The message ends a sentence that begins with the field of the URL. It names the host, but not the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A response whose body arrives in pieces. Reading the pieces may raise DownloadFailed."""
+
+    content_type: str
+    length_bytes: int | None
+    """The announced length. None: unknown."""
+    pieces: AsyncIterator[bytes]
+
+
+@asynccontextmanager
+async def download(url: str, allowed: AllowedHosts) -> AsyncIterator[Download]:
+    """Open the file at `url`. Raises DownloadFailed. The caller limits the total time and the size."""
+    # Loading the certificates takes 20 ms or more.
+    certificates = await asyncio.to_thread(trusted_certificates)
+    async with httpx2.AsyncHTTPTransport(certificates, trust_env=False) as transport:
+        with _failures():
+            response = await _follow(transport, httpx2.URL(url), allowed)
+        try:
+            content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            async with aclosing(_read(response)) as pieces:
+                yield Download(content_type, _check_response(response), pieces)
+        finally:
+            await response.aclose()
+
+
+async def _follow(transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts) -> httpx2.Response:
+    """Return the response after the redirects, whose bodies are not read."""
+    for hop in range(MAX_REDIRECTS + 1):
+        if fault := explain_refusal(url):
+            raise DownloadFailed(f"leads to a URL that {fault}" if hop else fault)
+        response = await _open(transport, url, allowed)
+        location = response.headers.get("location")
+        if response.status_code not in _REDIRECTS or not location:
+            return response
+        await response.aclose()
+        url = url.join(location)
+    raise DownloadFailed(f"leads over more than {MAX_REDIRECTS} redirects")
+
+
+async def _open(transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts) -> httpx2.Response:
+    """Connect to the first checked IP address that accepts the connection."""
+    failure: Exception | None = None
+    for address in (await _look_up(url, allowed))[:MAX_CONNECTS]:
+        request = httpx2.Request("GET", url, headers=_HEADERS, extensions={"timeout": _TIMEOUT})
+        try:
+            return await transport.handle_async_request(addresses.pin(request, address))
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            failure = error
+    assert failure is not None
+    raise failure
+
+
+async def _look_up(url: httpx2.URL, allowed: AllowedHosts) -> list[str]:
+    """Return the checked IP addresses of the host."""
+    host = url.raw_host.decode("ascii")
+    port = url.port or (443 if url.scheme == "https" else 80)
+    found: list[str] = []
+    try:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            # A DNS query that hangs must not occupy a thread that other requests use.
+            found = await runtime.run_in_thread(partial(addresses.look_up, host, port))
+    except TimeoutError:
+        pass
+    if not found:
+        raise DownloadFailed(f"has a host that was not found: {host}")
+    if not all(allowed.allow(host, address) for address in found):
+        raise DownloadFailed(
+            f"leads to {host}, which is not a public host; the owner of the appliance can allow it with "
+            "media.import_from"
+        )
+    return found
+
+
+def explain_refusal(url: httpx2.URL) -> str | None:
+    """Return the reason why the appliance never fetches such a URL, or None."""
+    if url.scheme not in ("http", "https") or not url.host:
+        return "is not an http or https URL"
+    if url.userinfo:
+        return "contains a user name or a password; the appliance sends no credentials"
+    if "%" in url.host or not (url.port is None or 0 < url.port < 65536):
+        return "has a host or a port that is not valid"
+    return None
+
+
+def _check_response(response: httpx2.Response) -> int | None:
+    """Return the length that the response announces. Raises DownloadFailed."""
+    if not response.is_success:
+        raise DownloadFailed(f"answered {response.status_code} {response.reason_phrase[:60]}".rstrip())
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise DownloadFailed(f"answered with the encoding {encoding[:40]}, which was not requested")
+    length = response.headers.get("content-length", "")
+    return int(length) if length.isascii() and length.isdigit() and len(length) < 19 else None
+
+
+async def _read(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    with _failures():
+        async with aclosing(response.aiter_raw()) as pieces:
+            async for piece in pieces:
+                yield piece
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Describe every failure of a connection."""
+    try:
+        yield
+    except httpx2.InvalidURL:
+        raise DownloadFailed("leads to a URL that is not valid") from None
+    except httpx2.ConnectTimeout:
+        raise DownloadFailed(f"could not be reached within {CONNECT_SECONDS:.0f} seconds") from None
+    except httpx2.TimeoutException:
+        raise DownloadFailed(f"sent nothing for {SILENCE_SECONDS:.0f} seconds") from None
+    except NOTHING_LEFT as error:
+        raise DownloadFailed(f"could not be reached: {describe_failure(error)}") from None
+    except BROKEN as error:
+        raise DownloadFailed(f"could not be read: {describe_failure(error)}") from None

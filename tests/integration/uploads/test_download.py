@@ -1,0 +1,217 @@
+"""Downloads from URLs that callers chose: hosts on loopback that lie, drip, redirect and change their address."""
+
+import asyncio
+import socket
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from socialpub.providers import addresses
+from socialpub.providers.addresses import AllowedHosts
+from socialpub.publishing.media import download as downloads
+from socialpub.publishing.media.download import DownloadFailed, download
+from tests.support.file_host import FileHost, redirect, response
+from tests.support.hand_loop import HandLoop
+
+LOOPBACK = AllowedHosts.parse(["127.0.0.1"])
+IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 300
+
+
+async def fetch(url: str, allowed: AllowedHosts = LOOPBACK) -> bytes:
+    async with download(url, allowed) as found:
+        return b"".join([piece async for piece in found.pieces])
+
+
+def run(story: Coroutine[Any, Any, Any], *, hand_loop: bool = False) -> Any:
+    with asyncio.Runner(loop_factory=HandLoop if hand_loop else None) as runner:
+        return runner.run(story)
+
+
+async def refusal(host: FileHost, allowed: AllowedHosts = LOOPBACK) -> str:
+    """Return what the caller reads about the file at `/a`."""
+    async with host:
+        with pytest.raises(DownloadFailed) as failed:
+            await fetch(host.url(), allowed)
+    return str(failed.value)
+
+
+def test_a_file_arrives_unchanged_and_no_credentials_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    host = FileHost({"/a": response(IMAGE, "Content-Type: Image/PNG; q=1", "Set-Cookie: a=b")})
+
+    async def story() -> None:
+        async with host, download(host.url("/a?sig=1#top"), LOOPBACK) as found:
+            assert (found.content_type, found.length_bytes) == ("image/png", len(IMAGE))
+            assert b"".join([piece async for piece in found.pieces]) == IMAGE
+
+    run(story())
+    line, *fields = host.heads[0].lower().strip().split("\r\n")
+    assert line == "get /a?sig=1 http/1.1"
+    assert sorted(field.partition(":")[0] for field in fields) == [
+        "accept", "accept-encoding", "connection", "host", "user-agent",
+    ]  # fmt: skip
+    assert "accept-encoding: identity" in fields and f"host: 127.0.0.1:{host.port}" in fields
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [
+        (response(status="404 Not Found"), "answered 404 Not Found"),
+        (response(status="304 Not Modified", length=None), "answered 304 Not Modified"),
+        (response(status="302 Found"), "answered 302 Found"),
+        (response(b"", "Content-Encoding: gzip"), "answered with the encoding gzip, which was not requested"),
+        (response(b"abc", length=900), "could not be read: it ended before the response was complete"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "could not be read: it ended before the response was complete"),
+        (b"", "could not be read: it ended before the response was complete"),
+        (redirect("ftp://127.0.0.1/a"), "leads to a URL that is not an http or https URL"),
+        (redirect("http://[::1/a"), "leads to a URL that is not valid"),
+        (redirect("http://127.0.0.1:0/a"), "leads to a URL that has a host or a port that is not valid"),
+        (redirect("http://127.0.0.1:70000/a"), "leads to a URL that has a host or a port that is not valid"),
+        (
+            redirect("http://user:word@127.0.0.1/a"),
+            "leads to a URL that contains a user name or a password; the appliance sends no credentials",
+        ),
+    ],
+)
+def test_a_response_that_is_not_a_file_is_explained(sent: bytes, message: str) -> None:
+    assert run(refusal(FileHost({"/a": sent}))) == message
+
+
+@pytest.mark.parametrize(
+    "url", ["", "image.png", "file:///etc/passwd", "http://", "gopher://127.0.0.1/", "http://a%00b/", "//127.0.0.1/a"]
+)
+def test_only_http_urls_are_fetched(url: str) -> None:
+    with pytest.raises(DownloadFailed, match=r"is not an http or https URL|is not valid"):
+        run(fetch(url))
+
+
+def test_five_redirects_are_followed_without_cookies_and_a_sixth_is_not() -> None:
+    steps: dict[str, Any] = {f"/{n}": redirect(f"/{n + 1}", b"", "Set-Cookie: a=1") for n in range(6)}
+    host = FileHost({**steps, "/6": response(IMAGE)})
+
+    async def story() -> None:
+        async with host:
+            assert await fetch(host.url("/1")) == IMAGE
+            with pytest.raises(DownloadFailed, match="leads over more than 5 redirects"):
+                await fetch(host.url("/0"))
+
+    run(story())
+    assert len(host.heads) == 6 + 6
+    assert not any("cookie" in head.lower() for head in host.heads)
+
+
+def test_the_body_of_a_redirect_is_not_read() -> None:
+    """Otherwise, an endless body would fill the memory."""
+
+    async def endless(writer: asyncio.StreamWriter) -> None:
+        writer.write(redirect("/b", b"").replace(b"Content-Length: 0", b"Content-Length: 99999999999"))
+        while True:
+            writer.write(bytes(1 << 16))
+            await writer.drain()
+
+    async def story() -> bytes:
+        async with FileHost({"/a": endless, "/b": response(IMAGE)}) as host:
+            return await fetch(host.url())
+
+    assert run(story()) == IMAGE
+
+
+# --- addresses -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "localhost", "[::ffff:10.0.0.1]"])
+def test_a_private_host_is_refused_and_never_called(host: str) -> None:
+    with pytest.raises(
+        DownloadFailed, match=r"is not a public host; the owner .* can allow it with media\.import_from"
+    ):
+        run(fetch(f"http://{host}:9/", AllowedHosts()))
+
+
+def test_an_allowed_host_cannot_redirect_to_a_private_host() -> None:
+    async def story() -> None:
+        async with FileHost({"/a": response(b"secret")}, "127.0.0.2") as inner:
+            outer = FileHost({"/a": redirect(inner.url())})
+            assert (await refusal(outer)).startswith("leads to 127.0.0.2, which is not a public host")
+            assert inner.heads == []
+
+    run(story())
+
+
+def test_a_name_that_changes_its_address_after_the_check_leads_to_the_checked_address(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+    system = socket.getaddrinfo
+
+    def rebinding(name: str, *args: Any, **more: Any) -> Any:
+        if name == "changing.example":
+            asked.append(name)
+            name = "127.0.0.1" if len(asked) == 1 else "127.0.0.2"
+        return system(name, *args, **more)
+
+    monkeypatch.setattr(socket, "getaddrinfo", rebinding)
+
+    async def story() -> None:
+        async with FileHost({"/a": response(IMAGE)}) as host:
+            assert await fetch(host.url(host="changing.example")) == IMAGE
+            assert f"Host: changing.example:{host.port}" in host.heads[0]
+            assert asked == ["changing.example"], "the connection does not ask again"
+            with pytest.raises(DownloadFailed, match=r"leads to changing\.example, which is not a public host"):
+                await fetch(host.url(host="changing.example"))
+
+    run(story())
+
+
+def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "look_up", lambda *_: ["93.184.216.34", "192.168.1.1"])
+    with pytest.raises(DownloadFailed, match=r"leads to split\.example, which is not a public host"):
+        run(fetch("http://split.example/", AllowedHosts()))
+
+
+def test_the_next_address_is_tried_when_the_first_address_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(addresses, "look_up", lambda *_: ["127.0.0.9", "127.0.0.1"])
+
+    async def story(allowed: AllowedHosts) -> bytes:
+        async with FileHost({"/a": response(IMAGE)}) as host:
+            return await fetch(host.url(host="two.example"), allowed)
+
+    assert run(story(AllowedHosts.parse(["two.example"]))) == IMAGE
+
+
+def test_an_unknown_host_and_a_closed_port_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DownloadFailed, match=r"could not be reached: the connection was refused"):
+        run(fetch("http://127.0.0.1:9/"))
+    monkeypatch.setattr(addresses, "look_up", lambda *_: [])
+    with pytest.raises(DownloadFailed, match=r"has a host that was not found: xn--bcher-kva\.example$"):
+        run(fetch("http://bücher.example/"))
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begins", [b"", response(b"abc", length=900)])
+def test_a_host_that_sends_nothing_for_twenty_seconds_is_given_up(begins: bytes) -> None:
+    async def silent(writer: asyncio.StreamWriter) -> None:
+        writer.write(begins)
+        await writer.drain()
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, HandLoop)
+        while True:  # time passes only when nothing else runs
+            loop.forward(1)
+            await asyncio.sleep(0)
+
+    assert run(refusal(FileHost({"/a": silent})), hand_loop=True) == "sent nothing for 20 seconds"
+
+
+def test_a_dns_query_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(_: object) -> list[str]:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, HandLoop)
+        loop.forward(downloads.CONNECT_SECONDS)
+        return await loop.create_future()
+
+    monkeypatch.setattr(downloads.runtime, "run_in_thread", hang)
+    with pytest.raises(DownloadFailed, match=r"has a host that was not found: slow\.example"):
+        run(fetch("http://slow.example/"), hand_loop=True)

@@ -16,6 +16,7 @@ import click
 from socialpub.cli.output import CommandError, print_note
 from socialpub.core import commands
 from socialpub.core.commands import KEY_VARIABLE, URL_VARIABLE
+from socialpub.core.errors import FieldError
 from socialpub.core.post_summary import Result
 
 if TYPE_CHECKING:
@@ -266,8 +267,8 @@ def _refusal(response: "httpx2.Response", url: str) -> NotAccepted:
         message = f"{url} answered {status}, and not in the form of a socialpub appliance."
         hint = "Check the URL, and the proxy in front of the appliance."
         return NoResponse(message, hint, is_open=True) if status in (502, 503, 504) else NotAccepted(message, hint)
-    errors = [one for one in problem.get("errors", ()) if one.get("message") not in problem["detail"]]
-    fields = [f"{'.'.join(map(str, one.get('path', ())))}: {one.get('message')}" for one in errors]
+    errors = [FieldError(tuple(one["path"]), one["message"]) for one in problem.get("errors", ())]
+    fields = [one.sentence for one in errors if one.message not in problem["detail"]]
     after = response.headers.get("retry-after", "")
     return (WrongState if status == 409 else NotAccepted)(
         "\n- ".join([problem["detail"], *fields]),

@@ -12,7 +12,8 @@ from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.core.post_summary import Result, judge, summarize
 from socialpub.providers.registry import LABELS, OPTIONS
 from socialpub.runtime import Runtime
-from socialpub.web.api import posts, profiles
+from socialpub.web.api import posts, profiles, uploads
+from socialpub.web.api.requests import ImportRequest
 from socialpub.web.http import problems
 from socialpub.web.http.endpoint import Endpoint
 from socialpub.web.http.request import ClientGone, Request
@@ -180,6 +181,10 @@ async def _get_choices(call: ToolCall) -> dict[str, Any]:
     return await call.run(profiles.list_choices, "GET", "/profiles/{id}/choices", query, id=profile["id"])
 
 
+async def _upload_media(call: ToolCall) -> dict[str, Any]:
+    return await call.run(uploads.import_url, "POST", "/uploads/import", body={"url": call.arguments["url"]})
+
+
 # --- the list --------------------------------------------------------------------------------------------------------
 
 TOOLS = {
@@ -243,6 +248,14 @@ TOOLS = {
             posts.retry,
             _retry_post,
             DESTRUCTIVE,
+        ),
+        Tool(
+            "upload_media",
+            "Fetch an image or a video for several posts. The response has its artifactId.",
+            ImportRequest,
+            uploads.import_url,
+            _upload_media,
+            {"destructiveHint": False},
         ),
     )
 }

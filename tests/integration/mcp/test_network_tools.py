@@ -1,14 +1,24 @@
-"""The tools that ask a network: the choices of an account."""
+"""The tools that ask a network or fetch a file."""
 
+import asyncio
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socialpub.accounts import profiles
+from socialpub.publishing.media import imports
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.integration.mcp.agent import Agent
-from tests.support.sandbox_http import connect_pinterest
+from tests.integration.uploads.caller import Gone
+from tests.samples import media
+from tests.support.rows import post_ids
+from tests.support.sandbox_http import connect_pinterest, connect_x
+
+LATER = "2099-01-01T00:00:00Z"
+ANY_ID = "01890000-0000-7000-8000-000000000000"
 
 
 @pytest.fixture
@@ -28,3 +38,60 @@ def test_an_agent_learns_what_an_account_can_choose(agent: Agent, reader: Agent,
     assert agent.call("get_choices", profile="tiktok")["errors"][0]["path"] == ["profile"]
     rt.write(profiles.disconnect, profile_id)
     assert agent.call("get_choices", profile=profile_id)["code"] == "conflict"
+
+
+# --- media by URL ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fetches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time limit of each fetch."""
+    fetch, limits = imports.fetch, []
+
+    async def recorded(*args: Any, seconds: float) -> Any:
+        limits.append(seconds)
+        return await fetch(*args, seconds=seconds)
+
+    monkeypatch.setattr(imports, "fetch", recorded)
+    return limits
+
+
+def test_media_come_by_url_and_wait_at_most_45_seconds(
+    agent: Agent, rt: Runtime, world: World, tmp_path: Path, fetches: list[float]
+) -> None:
+    connect_x(rt, world)
+    own = agent.upload(media.png(tmp_path / "a.png").read_bytes())
+    # A URL of this appliance means its artifact.
+    assert agent.call("upload_media", url=own["url"])["data"]["artifactId"] == own["artifactId"]
+    shown = agent.call("create_post", profiles=["x"], media=[{"url": own["url"], "alt": "A"}], scheduledAt=LATER)
+    assert shown["data"]["media"][0]["artifactId"] == own["artifactId"]
+    post_id = shown["data"]["id"]
+    changed = agent.call("update_post", postId=post_id, media=[{"url": own["url"]}])
+    assert "alt" not in changed["data"]["media"][0]
+    assert fetches == [45, 45, 45]
+
+
+def test_a_url_that_cannot_be_fetched_is_named(agent: Agent, rt: Runtime, world: World) -> None:
+    connect_x(rt, world)
+    private = "http://127.0.0.1:9/secret-path"
+    refused = [
+        agent.call("upload_media", url=private),
+        agent.call("create_post", profiles=["x"], media=[{"url": private}]),
+        agent.call("create_post", profiles=["x"], media=[{"url": private, "artifactId": ANY_ID}]),
+    ]
+    assert [one["errors"][0]["path"] for one in refused] == [["url"], ["media", 0, "url"], ["media", 0]]
+    assert "secret-path" not in str(refused) and agent.call("list_posts")["data"] == []
+
+
+def test_a_client_that_leaves_ends_its_call(
+    agent: Agent, rt: Runtime, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def hang(*_: Any, **__: Any) -> None:
+        await asyncio.Event().wait()
+
+    connect_x(rt, world)
+    monkeypatch.setattr(imports, "fetch", hang)
+    monkeypatch.setattr(agent, "asking", partial(agent.asking, goes_away=True))
+    with pytest.raises(Gone):
+        agent.call("create_post", profiles=["x"], media=[{"url": "https://a.example/b.png"}])
+    assert post_ids(rt) == []

@@ -14,6 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from socialpub.web.http.app import App
 from tests.integration.mcp.agent import CONNECTED, STATELESS, Agent
+from tests.samples import media
 from tests.support.served import served
 
 ROOT = Path(__file__).parents[3]
@@ -77,6 +78,7 @@ def test_over_socialpub_mcp(
     served_at: str,
     agent: Agent,
     accounts: dict[str, str],
+    tmp_path: Path,
     mode: str,
     revision: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -84,9 +86,15 @@ def test_over_socialpub_mcp(
     environment = {"SOCIALPUB_URL": served_at, "SOCIALPUB_KEY": agent.key, "PYTHONPATH": str(ROOT)}
     program = StdioServerParameters(command=sys.executable, args=["-m", "socialpub", "mcp"], env=environment)
 
+    image = media.png(tmp_path / "a.png")
+
     async def story() -> None:
         async with Client(stdio_client(program), mode=mode) as client:
             await use(client, revision)
+            upload = next(tool for tool in (await client.list_tools()).tools if tool.name == "upload_media")
+            assert set(upload.input_schema["properties"]) == {"url", "path"}
+            uploaded = await client.call_tool("upload_media", {"path": str(image)})
+            assert uploaded.structured_content["data"]["mimeType"] == "image/png"
 
     monkeypatch.setattr(session, "LATEST_HANDSHAKE_VERSION", revision)
     asyncio.run(story())

@@ -25,7 +25,7 @@ from tests.support.scripted_network import ScriptedNetwork
 LATER = "2099-01-01T00:00:00+01:00"
 NETWORKS = dict[str, ScriptedNetwork]
 
-HINTS = {
+HINTS: dict[str, set[str]] = {
     "list_profiles": {"readOnlyHint"},
     "get_choices": {"readOnlyHint"},
     "check_post": {"readOnlyHint"},
@@ -35,6 +35,7 @@ HINTS = {
     "update_post": {"destructiveHint", "idempotentHint"},
     "cancel_post": {"destructiveHint"},
     "retry_post": {"destructiveHint"},
+    "upload_media": set(),
 }
 
 
@@ -142,8 +143,9 @@ def test_a_post_that_a_network_would_refuse_is_not_accepted(
 
 @pytest.mark.parametrize("more", [{}, {"scheduledAt": LATER}])
 def test_a_post_that_needs_approval_says_so_at_once(
-    app: App, rt: Runtime, accounts: dict[str, str], more: dict[str, str]
+    app: App, rt: Runtime, accounts: dict[str, str], more: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(app.state.long_poll, "until_final", pytest.fail)
     with Agent(app, rt.write(api_keys.create, "careful", approval=True)) as careful:
         assert careful.call("list_profiles")["limits"] == {"approval": True}
         shown = careful.call("create_post", text="a", profiles=["x"], **more)

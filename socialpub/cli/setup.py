@@ -112,6 +112,7 @@ UNITS = {
 }
 
 MONITORING = {"alerts": "socialpub-alerts.yml", "dashboard": "socialpub-grafana.json"}
+FLOWS = {"n8n": "n8n.json"}
 SKILL = "SKILL.md"
 
 
@@ -123,9 +124,12 @@ SKILL = "SKILL.md"
     type=click.Choice(list(MONITORING)),
     help="Print the alert rules for Prometheus, or the dashboard for Grafana.",
 )
+@click.option("--flow", type=click.Choice(list(FLOWS)), help="Print a workflow that publishes and follows the log.")
 @click.option("--skill", is_flag=True, help="Print a SKILL.md for agents that use these commands.")
 @pass_command_context
-def show_config(context: CommandContext, example: bool, unit: str | None, monitoring: str | None, skill: bool) -> None:
+def show_config(
+    context: CommandContext, example: bool, unit: str | None, monitoring: str | None, flow: str | None, skill: bool
+) -> None:
     """Check the configuration and print the path of its file, or print an example."""
     if example:
         _print(_read("config.example.toml"))
@@ -133,6 +137,8 @@ def show_config(context: CommandContext, example: bool, unit: str | None, monito
         _print(_for_this_installation(_read(UNITS[unit])))
     elif monitoring:
         _print(_read(MONITORING[monitoring]))
+    elif flow:
+        _print(_read(FLOWS[flow]))
     elif skill:
         _print(_read(SKILL))
     else:

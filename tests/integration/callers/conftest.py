@@ -5,14 +5,19 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
 from socialpub.accounts import api_keys
+from socialpub.core.settings.schema import MediaSection
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
+from tests.samples import media
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.readme import ROOT, blocks, topic
@@ -30,7 +35,7 @@ def example(section: str, language: str, position: int = 0) -> str:
 
 @pytest.fixture
 def appliance_options(three_networks: dict[str, ScriptedNetwork]) -> dict[str, Any]:
-    return {"providers": three_networks}
+    return {"providers": three_networks, "media": MediaSection(import_from=("127.0.0.1",))}
 
 
 @pytest.fixture
@@ -46,6 +51,25 @@ def url(rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setattr(app.state.long_poll, "until_final", work_and_wait)
     with served(app) as url:
         yield url
+
+
+@pytest.fixture
+def image_url(tmp_path: Path) -> Iterator[str]:
+    """An image on a web server of the owner's network."""
+    folder = tmp_path / "host"
+    folder.mkdir()
+    media.jpeg(folder / "garden.jpg")
+
+    class Host(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Host, directory=str(folder))) as host:
+        thread = Thread(target=host.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{host.server_port}/garden.jpg"
+        host.shutdown()
+        thread.join()
 
 
 @pytest.fixture

@@ -43,10 +43,13 @@ def script(request: pytest.FixtureRequest, env: dict[str, str], tmp_path: Path) 
     return publish
 
 
-def test_a_script_reports_every_outcome(script: Script, three_networks: dict[str, ScriptedNetwork]) -> None:
+def test_a_script_publishes_an_image_and_reports_every_outcome(
+    script: Script, image_url: str, three_networks: dict[str, ScriptedNetwork]
+) -> None:
     x = three_networks["x"]
-    code, shown = script(TEXT)
+    code, shown = script(TEXT, image_url)
     assert (code, x.effects) == (0, [TEXT]), shown
+    assert len(x.jobs[-1].content.media) == 1
     assert re.search("x profile:? published https://x.example/1", shown)
     x.results["create_post"] = [Rejected("The text is too long.")]
     code, shown = script("Again")

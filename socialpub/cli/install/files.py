@@ -182,16 +182,20 @@ def _failure(identity: Mapping[str, Any], *words: str | Path) -> str:
 MARK = "# Made by `socialpub install-service`."
 
 
+CALLING_COMMANDS = ("post", "status", "cancel", "retry", "profiles", "mcp")
+"""The commands that call an appliance over HTTP. They need the key and the files of their own user."""
+
+
 def script_text(places: InstallationPlaces) -> str:
     return f"""\
 #!/bin/sh
 {MARK} Commands of root run as the user that owns the files. Commands that
-# change the installation run as root. For other users, commands run unchanged.
+# change the installation or call an appliance over HTTP run as root. For other users, commands run unchanged.
 program={places.program}
 if [ "$(id -u)" != 0 ]; then
     exec "$program" "$@"
 fi
-case "${{1-}}" in install-service | uninstall-service | go-back)
+case "${{1-}}" in install-service | uninstall-service | go-back | {" | ".join(CALLING_COMMANDS)})
     exec "$program" "$@" ;;
 esac
 export HOME={places.data}

@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 import socialpub
 from socialpub.cli.install import environment, files, installer
 from socialpub.cli.install.environment import ServiceInterpreter
-from socialpub.cli.main import main
+from socialpub.cli.install.files import InstallationPlaces
+from socialpub.cli.main import COMMANDS, main
 from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader
@@ -308,3 +309,22 @@ def test_a_socket_whose_port_is_taken_keeps_no_other_unit_stopped(monkeypatch: p
     with pytest.raises(OperatorError, match="the port is taken"):
         installer.restart_units([installer.SOCKET, installer.WEB, installer.WORKER], [], renew_socket=True)
     assert told[-2:] == [f"start {installer.WEB}", f"start {installer.WORKER}"]
+
+
+def test_commands_that_call_an_appliance_keep_the_user_of_root(tmp_path: Path) -> None:
+    """They need the key and the files of that user."""
+    calling = [name for name, (place, _) in COMMANDS.items() if place.startswith("socialpub.cli.client.")]
+    assert list(files.CALLING_COMMANDS) == calling
+    places = InstallationPlaces(programs=tmp_path)
+    places.program.parent.mkdir(parents=True)
+    script = tmp_path / "socialpub"
+    for path, line in ((places.program, "root"), (tmp_path / "setpriv", "service"), (tmp_path / "id", "0")):
+        path.write_text(f"#!/bin/sh\necho {line}\n")
+        path.chmod(0o755)
+    script.write_text(files.script_text(places))
+    environ = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    users = [
+        subprocess.run(["sh", str(script), name], env=environ, capture_output=True, text=True, check=True).stdout
+        for name in ("post", "mcp", "doctor")
+    ]
+    assert users == ["root\n", "root\n", "service\n"]

@@ -51,6 +51,20 @@ def test_files_get_their_alt_texts_by_position(shell: Shell, rt: Runtime, tmp_pa
     assert [(one["contentType"], one.get("alt")) for one in shown] == [("image/png", "One"), ("image/jpeg", None)]
 
 
+def test_a_url_and_a_file_are_media_of_one_post(shell: Shell, rt: Runtime, tmp_path: Path) -> None:
+    """A URL of the appliance itself needs no other server."""
+    file = str(media.png(tmp_path / "one.png"))
+    first = json.loads(shell("post", "--to", "x", "--media", file, "--json").stdout)["data"]["media"][0]
+    for sources in ([first["url"]], [first["url"], file]):
+        words = [word for source in sources for word in ("--media", source)]
+        result = shell("post", "--to", "x", *words, "--alt", "Again", "--once", f"{len(words)}")
+        assert result.exit_code == 0, result.stderr
+        shown = read_post(rt, post_ids(rt)[-1])["media"]
+        assert (shown[0]["artifactId"], shown[0]["alt"], len(shown)) == (first["artifactId"], "Again", len(sources))
+    refused = shell("post", "--to", "x", "--media", "http://127.0.0.1:9/a.png")
+    assert refused.exit_code == 4 and "media[0].url" in refused.stderr
+
+
 def test_the_text_comes_from_stdin_and_the_table_decides_the_type_of_an_option(shell: Shell, rt: Runtime) -> None:
     options = ("madeWithAi=true", "replySettings=following", "inReplyToPostId=1234")
     result = shell("post", "-", "--to", "x", *(f"--option=x.{one}" for one in options), stdin="From a pipe: ü\n")

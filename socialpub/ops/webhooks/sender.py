@@ -54,6 +54,8 @@ class WebhookSender:
         self.http = rt.http.separate(lookups=1)
         self._unsaved: Callable[[], None] | None = None
         """Stores the result of the last call, after a failed write."""
+        self._idle_version: int | None = None
+        """The version of the database in which this thread last found no event."""
         self.thread = threading.Thread(target=self._run, name=f"webhook-{webhook_id[-6:]}", daemon=True)
 
     def run_once(self) -> float | None:
@@ -61,6 +63,9 @@ class WebhookSender:
         rt = self.rt
         rt.db.follow_clock()  # before the age of an event is read
         self._save()
+        version = rt.reader.data_version()
+        if version == self._idle_version:
+            return POLL_SECONDS
         row = webhooks.find(rt.reader, self.id)
         if row is None or row.disabled_at is not None:
             return None
@@ -71,6 +76,7 @@ class WebhookSender:
         if not found:
             if newest > row.sent_through:
                 rt.db.write(webhooks.note_read, self.id, newest)
+            self._idle_version = version
             return POLL_SECONDS
         [(number, at)] = found
         too_old = clock_jumps.written_before(rt.reader, rt.now(), GIVEN_UP_AFTER)

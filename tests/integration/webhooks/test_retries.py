@@ -177,13 +177,19 @@ def test_an_event_older_than_7_days_is_left_out_counted_and_reported(
     assert found.message.startswith("2 events were not sent to the webhook http://receiver.test")
 
 
-def test_a_clock_that_is_set_forward_leaves_no_event_out(
+def test_a_clock_that_is_set_forward_leaves_no_event_out_and_makes_none_late(
     rt: Runtime, clock: HandClock, receiver: WebhookReceiver, sender: WebhookSender, profile: str
 ) -> None:
     publish(rt, profile, "a")
     clock.jump(30 * DAY)
     send_due(sender)
     assert receiver.bodies == ["a"]
+    publish(rt, profile, "b")
+    clock.jump(30 * DAY)
+    rt.db.follow_clock()  # the reconciler was faster
+    assert [one.is_late for one in addresses.list_health(rt.reader, rt.now())] == [False]
+    send_due(sender)
+    assert receiver.bodies == ["a", "b"]
 
 
 def test_data_retention_keeps_entries_that_a_webhook_has_not_read(

@@ -86,12 +86,15 @@ def test_a_url_that_cannot_be_fetched_is_named(agent: Agent, rt: Runtime, world:
 def test_a_client_that_leaves_ends_its_call(
     agent: Agent, rt: Runtime, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    is_fetching = asyncio.Event()
+
     async def hang(*_: Any, **__: Any) -> None:
+        is_fetching.set()
         await asyncio.Event().wait()
 
     connect_x(rt, world)
     monkeypatch.setattr(imports, "fetch", hang)
-    monkeypatch.setattr(agent, "asking", partial(agent.asking, goes_away=True))
+    monkeypatch.setattr(agent, "asking", partial(agent.asking, goes_away=True, leaves=is_fetching))
     with pytest.raises(Gone):
         agent.call("create_post", profiles=["x"], media=[{"url": "https://a.example/b.png"}])
     assert post_ids(rt) == []

@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -11,10 +13,12 @@ import httpx2
 import pytest
 
 from socialpub.cli.client.mcp import Relay
+from socialpub.media.decoder import client
+from socialpub.media.types import Facts, MediaRejected
 from socialpub.web.mcp.messages import META_CAPABILITIES, META_REVISION
 from tests.integration.mcp.agent import STATELESS, Agent
-from tests.samples import media
 
+ROOT = Path(__file__).parents[3]
 URL = "http://appliance.example"
 Handler = Callable[[httpx2.Request], httpx2.Response]
 
@@ -27,8 +31,8 @@ def relay(handler: Handler, *lines: bytes, key: str = "") -> list[Any]:
     """Return the messages that the command writes for these lines."""
     output = io.BytesIO()
     headers = {"authorization": f"Bearer {key}"}
-    with httpx2.Client(transport=httpx2.MockTransport(handler), headers=headers) as client:
-        Relay(client, URL, output).serve(lines)
+    with httpx2.Client(transport=httpx2.MockTransport(handler), headers=headers) as http:
+        Relay(http, URL, output).serve(lines)
     return [json.loads(one) for one in output.getvalue().splitlines()]
 
 
@@ -128,8 +132,20 @@ def test_a_closed_output_ends_nothing() -> None:
         def write(self, _data: Any) -> int:
             raise BrokenPipeError
 
-    with httpx2.Client(transport=httpx2.MockTransport(echo)) as client:
-        Relay(client, URL, Closed()).serve([line(id=1, method="ping"), b"{"])
+    with httpx2.Client(transport=httpx2.MockTransport(echo)) as http:
+        Relay(http, URL, Closed()).serve([line(id=1, method="ping"), b"{"])
+
+
+def test_the_program_writes_only_the_protocol_and_imports_no_server(tmp_path: Path) -> None:
+    program = "import atexit, sys; from socialpub.cli.main import main; "
+    program += "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main(['mcp'])"
+    environ = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "SOCIALPUB_URL": URL, "SOCIALPUB_KEY": "spk_a_b"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], input=b"{\n", capture_output=True, check=False, env=environ, timeout=60
+    )
+    assert (ended.returncode, json.loads(ended.stdout)["error"]["code"]) == (0, -32700)
+    heavy = {"pydantic", "peewee", "starlette", "uvicorn", "huey", "cryptography", "PIL", "av", "jinja2", "rich"}
+    assert not heavy & set(ended.stderr.decode().split())
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -156,13 +172,42 @@ def uploading(agent: Agent) -> Callable[[Path], Any]:
     return lambda path: upload(answer, agent.key, path=str(path))
 
 
-@pytest.mark.parametrize("sample", [media.png, media.webp, media.video_mov])
+@pytest.fixture
+def decoder(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The declared types of the examined files. A real child process takes a quarter of a second."""
+    declared_types: list[str] = []
+
+    async def inspect_file(path: Path, declared: str, *_: Any, **__: Any) -> Facts:
+        declared_types.append(declared)
+        if path.read_bytes().endswith(b"damaged"):
+            raise MediaRejected("The file is damaged.")
+        return Facts(declared.partition("/")[0], declared, path.stat().st_size, {"width": 8, "height": 8})
+
+    monkeypatch.setattr(client, "inspect_file_async", inspect_file)
+    return declared_types
+
+
+@pytest.mark.parametrize(
+    ("head", "mime_type"),
+    [
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBP", "image/webp"),
+        (b"\0\0\0\x20ftypisom", "video/mp4"),
+        (b"\0\0\0\x14ftypqt  ", "video/quicktime"),
+        (b"\x1a\x45\xdf\xa3", "video/webm"),
+    ],
+)
 def test_a_file_of_this_machine_becomes_an_artifact(
-    uploading: Callable[[Path], Any], tmp_path: Path, sample: Callable[[Path], Path]
+    uploading: Callable[[Path], Any], tmp_path: Path, decoder: list[str], head: bytes, mime_type: str
 ) -> None:
-    shown = uploading(sample(tmp_path / "a.dat"))
-    assert shown["isError"] is False
-    assert shown["structuredContent"]["data"]["artifactId"]
+    file = tmp_path / "a.dat"
+    file.write_bytes(head + bytes(100_000))
+    shown = uploading(file)
+    assert (shown["isError"], decoder) == (False, [mime_type])
+    artifact = shown["structuredContent"]["data"]
+    assert (artifact["mimeType"], artifact["sizeBytes"]) == (mime_type, file.stat().st_size)
 
 
 @pytest.mark.parametrize(
@@ -183,9 +228,11 @@ def test_a_path_that_is_no_media_file_is_refused_without_a_call(arguments: dict[
     assert refused["structuredContent"]["errors"] == [{"path": ["path"], "message": message}]
 
 
-def test_a_refusal_of_the_appliance_is_the_result(uploading: Callable[[Path], Any], tmp_path: Path) -> None:
-    damaged = tmp_path / "damaged.png"
-    damaged.write_bytes(media.png(tmp_path / "a.png").read_bytes()[:60])
-    refused = uploading(damaged)
-    assert refused["isError"] is True
-    assert refused["structuredContent"]["code"] == "invalidRequest"
+def test_a_refusal_of_the_appliance_is_the_result(
+    uploading: Callable[[Path], Any], tmp_path: Path, decoder: list[str]
+) -> None:
+    file = tmp_path / "a.png"
+    file.write_bytes(b"\x89PNG\r\n\x1a\ndamaged")
+    refused = uploading(file)
+    assert (refused["isError"], refused["structuredContent"]["code"]) == (True, "invalidRequest")
+    assert "The file is damaged." in refused["structuredContent"]["detail"]

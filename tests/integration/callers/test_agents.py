@@ -85,3 +85,14 @@ def test_the_skill_has_the_front_matter_that_agents_read_and_explains_every_exit
     assert codes == {*map(int, Result), 2, 4}
     [unknown] = re.findall(r"^\| 3 \|.*", body, re.MULTILINE)
     assert "Do not publish again" in unknown
+
+
+def test_the_calls_of_the_skill_are_answered(env: dict[str, str], tmp_path: Path) -> None:
+    skill = CliRunner().invoke(main, ["config", "--skill"]).stdout.replace("\\\n", " ")
+    calls = [
+        line.replace("/ID/", f"/{env['PROFILE']}/").replace('"ID"', f'"{env["PROFILE"]}"')
+        for line in skill.splitlines()
+        if line.strip().startswith("curl")
+    ]
+    choices, check = (json.loads(run(["bash", "-c", call], env, tmp_path).stdout)["data"] for call in calls)
+    assert choices["profileId"] == check["deliveries"][0]["profileId"] == env["PROFILE"]

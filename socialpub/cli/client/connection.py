@@ -260,8 +260,10 @@ def _refusal(response: "httpx2.Response", url: str) -> NotAccepted:
         problem = response.json()
     if not isinstance(problem, dict) or not isinstance(problem.get("detail"), str):
         if response.is_redirect:
+            place = urlsplit(response.headers["location"])
+            to = f"{place.scheme}://{place.netloc}" if place.netloc else "another URL"
             return NotAccepted(
-                f"{url} redirects to another URL.", "Use the final URL: the command sends the key to no other URL."
+                f"{url} redirects to {to}.", "Use the final URL: the command sends the key to no other URL."
             )
         # A proxy answers for an appliance that restarts.
         message = f"{url} answered {status}, and not in the form of a socialpub appliance."

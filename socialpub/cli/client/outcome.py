@@ -1,7 +1,9 @@
 """The accepted posts of a command: waits for their outcome and prints it (contract 10.5.3, 10.5.7)."""
 
+import math
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,12 +28,16 @@ class Report:
     """The accepted posts of one command, in the API's form (`{data: Post}`).
 
     Text appears as soon as it is known: the id at acceptance, a line per delivery after the wait. JSON has one line per
-    post and appears at the end. The end of the block prints it even after a failure.
+    post and appears at the end. The end of the block prints it even after a failure. The time for sending is not
+    waiting.
     """
 
     connection: ApplianceConnection
     as_json: bool
+    seconds_left: float
+    """The time that the command may still wait, for all posts together."""
     posts: list[Json] = field(default_factory=list)
+    is_sending: bool = False
 
     def __enter__(self) -> "Report":
         return self
@@ -42,55 +48,62 @@ class Report:
                 print_json(shown, indent=None)
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             ids = ", ".join(shown["data"]["id"] for shown in self.posts)
-            print_note(f"Interrupted. Accepted: {ids or 'no response arrived'}.")
-            print_note(f"`{commands.line('status')}` shows whether the post of an interrupted call is accepted.")
+            print_note(f"Interrupted. Accepted: {ids or 'nothing'}.")
+            if self.is_sending:
+                status = commands.line("status")
+                print_note(f"The post that was just sent may also be accepted. `{status}` shows the newest posts.")
             sys.exit(INTERRUPTED)
 
-    def accept(self, shown: Json) -> None:
-        self.posts.append(shown)
+    def send(self, create: Callable[[], Json]) -> None:
+        """Call `create`, which sends a post and returns the response. Raises NotAccepted."""
+        self.is_sending = True
+        self.posts.append(create())
+        self.is_sending = False
         if not self.as_json:
-            print_line(shown["data"]["id"])
+            print_line(self.posts[-1]["data"]["id"])
 
-    def wait(self, seconds: float) -> Result:
-        """Wait for the newest post at most this long, and print its deliveries. Return its result."""
-        self.posts[-1] = wait_for_outcome(self.connection, self.posts[-1], seconds)
-        self._print_deliveries(self.posts[-1])
-        return judge(self.posts[-1]["data"])
+    def wait(self, at_most_seconds: float = math.inf) -> Result:
+        """Wait for the newest post, and print its deliveries. Return its result."""
+        return self._wait(len(self.posts) - 1, at_most_seconds)
 
-    def wait_for_all(self, deadline: float) -> Result:
-        """Wait for every post until this instant of the monotonic clock. Print what has changed. Return the result."""
+    def wait_for_all(self) -> Result:
+        """Wait for every post that is still pending, and print its deliveries again. Return the result of all."""
         for index, shown in enumerate(self.posts):
-            left = deadline - time.monotonic()
-            if judge(shown["data"]) is Result.PENDING and left > 0:
-                self.posts[index] = wait_for_outcome(self.connection, shown, left)
+            if judge(shown["data"]) is Result.PENDING and self.seconds_left > 0:
                 if not self.as_json:
                     print_line(shown["data"]["id"])
-                self._print_deliveries(self.posts[index])
+                self._wait(index, math.inf)
         return judge({"deliveries": [delivery for shown in self.posts for delivery in shown["data"]["deliveries"]]})
 
-    def _print_deliveries(self, shown: Json) -> None:
+    def _wait(self, index: int, at_most_seconds: float) -> Result:
+        started = time.monotonic()
+        shown = self._poll(self.posts[index], min(self.seconds_left, at_most_seconds))
+        self.seconds_left = max(0.0, self.seconds_left - (time.monotonic() - started))
+        self.posts[index] = shown
         if not self.as_json:
             for line in describe(self.connection, shown["data"]):
                 print_line(line)
+        return judge(shown["data"])
 
+    def _poll(self, shown: Json, seconds: float) -> Json:
+        """Return the post when it is final, or as it is after this time.
 
-def wait_for_outcome(connection: ApplianceConnection, shown: Json, seconds: float) -> Json:
-    """Return the post when it is final, or as it is after this time.
-
-    The post is accepted, so a failure does not end the command with an error. A temporary failure causes a repeat.
-    """
-    deadline = time.monotonic() + seconds
-    while judge(shown["data"]) is Result.PENDING and (left := deadline - time.monotonic()) > 0:
-        wait = max(1, min(int(left), MAX_POLL_SECONDS))
-        try:
+        The post is accepted, so a failure does not end the command with an error. A temporary failure causes a repeat.
+        """
+        deadline = time.monotonic() + seconds
+        while judge(shown["data"]) is Result.PENDING and (left := deadline - time.monotonic()) > 0:
+            wait = max(1, min(int(left), MAX_POLL_SECONDS))
             timeout_seconds = wait + POLL_MARGIN_SECONDS
-            shown = connection.get_once("posts", shown["data"]["id"], wait=wait, timeout_seconds=timeout_seconds)
-        except NotAccepted as failed:
-            if failed.retry_after_seconds is None:
-                print_note(f"The post is accepted, but its outcome cannot be read: {failed.message}")
-                break
-            connection.pause(min(left, max(REPEAT_SECONDS, failed.retry_after_seconds)))
-    return shown
+            try:
+                path = "posts", shown["data"]["id"]
+                shown = self.connection.get_once(*path, wait=wait, timeout_seconds=timeout_seconds)
+            except NotAccepted as failed:
+                if failed.retry_after_seconds is None:
+                    print_note(f"The post is accepted, but its outcome cannot be read: {failed.message}")
+                    self.seconds_left = 0.0
+                    break
+                self.connection.pause(min(left, max(REPEAT_SECONDS, failed.retry_after_seconds)))
+        return shown
 
 
 def describe(connection: ApplianceConnection, post: Json) -> list[str]:

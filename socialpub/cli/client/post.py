@@ -13,8 +13,7 @@ from socialpub.cli.client.connection import connect
 from socialpub.cli.client.outcome import Json, Report
 from socialpub.cli.client.publication import PostToSend, new_key, send_thread, set_reply
 from socialpub.cli.output import print_note
-
-MAX_WAIT_SECONDS = 86_400
+from socialpub.core.post_summary import Result
 
 
 def _complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
@@ -26,7 +25,7 @@ wait_option = click.option(
     "--wait",
     "wait_seconds",
     metavar="SECONDS",
-    type=click.IntRange(0, MAX_WAIT_SECONDS),
+    type=click.IntRange(0),
     default=600,
     show_default=True,
     help="Wait for the outcome at most this long.",
@@ -111,7 +110,8 @@ def post(
     scheduled_at = None if at is None else arguments.read_time(at)
     options = arguments.read_options(pairs)
     items, files = arguments.read_media(sources, alts)
-    with connect() as connection, Report(connection, as_json) as report:
+    wait_seconds = 0 if no_wait or scheduled_at is not None else wait_seconds
+    with connect() as connection, Report(connection, as_json, wait_seconds) as report:
         profiles = arguments.find_profiles(references, connection.get("profiles")["data"])
         if thread is not None or reply_to is not None:
             arguments.refuse_without_replies(profiles, "--reply-to" if thread is None else "--thread")
@@ -128,9 +128,10 @@ def post(
         parts[0].files = files
         if scheduled_at is not None:
             print_note(f"Time: {scheduled_at.isoformat()}")
-        wait_seconds = 0 if no_wait or scheduled_at is not None else wait_seconds
-        exit_code = send_thread(report, parts, wait_seconds, strict=not no_strict)
-    sys.exit(exit_code)
+        result = send_thread(report, parts, strict=not no_strict)
+        if len(report.posts) == len(parts) and wait_seconds == 0:
+            result = Result.PUBLISHED  # accepted
+    sys.exit(result)
 
 
 def _draft(text: str | None, profile_ids: Sequence[str], scheduled_at: datetime | None, options: Options) -> Json:
@@ -147,8 +148,9 @@ def _draft(text: str | None, profile_ids: Sequence[str], scheduled_at: datetime 
 @json_option
 def retry(post_id: str, include_unknown: bool, wait_seconds: int, no_wait: bool, as_json: bool) -> None:
     """Publish a post again where it failed, and wait for the outcome. The exit codes are those of `post`."""
-    with connect() as connection, Report(connection, as_json) as report:
+    wait_seconds = 0 if no_wait else wait_seconds
+    with connect() as connection, Report(connection, as_json, wait_seconds) as report:
         body = {"includeUnknown": include_unknown}
-        report.accept(connection.post("posts", post_id, "retry", idempotency_key=new_key(), json=body))
-        result = report.wait(0 if no_wait else wait_seconds)
-    sys.exit(0 if no_wait or not wait_seconds else result)
+        report.send(lambda: connection.post("posts", post_id, "retry", idempotency_key=new_key(), json=body))
+        result = report.wait()
+    sys.exit(result if wait_seconds else Result.PUBLISHED)

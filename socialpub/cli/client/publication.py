@@ -6,10 +6,10 @@ so two runs with the same key send the same request.
 
 import json
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from secrets import token_urlsafe
 from typing import IO, Any
@@ -40,8 +40,8 @@ def new_key() -> str:
     return token_urlsafe(16)
 
 
-def send_thread(report: Report, parts: Sequence[PostToSend], wait_seconds: float, *, strict: bool) -> int:
-    """Send each post as a reply to the one before it. Return the exit code. Raises NotAccepted.
+def send_thread(report: Report, parts: Sequence[PostToSend], *, strict: bool) -> Result:
+    """Send each post as a reply to the one before it. Return the result of all. Raises NotAccepted.
 
     The networks' rules are checked for every part before the first part is public. A failed part ends the thread. A
     part without an outcome delays the later parts only for a minute.
@@ -49,23 +49,22 @@ def send_thread(report: Report, parts: Sequence[PostToSend], wait_seconds: float
     for number, part in enumerate(parts[1:], 2):
         if strict and (problems := _find_problems(report.connection, part)) is not None:
             raise NotAccepted(f"Part {number} of {len(parts)}: {problems}")
-    deadline = time.monotonic() + wait_seconds
     for number, part in enumerate(parts, 1):
         if report.posts:
             parent = report.posts[-1]["data"]
             set_reply(part.draft, parent["id"], {delivery["provider"] for delivery in parent["deliveries"]})
+        end, is_last = f"The thread ends with part {number} of {len(parts)}.", number == len(parts)
         try:
-            report.accept(create(report.connection, part, strict=strict))
+            report.send(partial(create, report.connection, part, strict=strict))
         except NotAccepted:
             if len(parts) > 1:
-                print_note(f"The thread ends with part {number} of {len(parts)}.")
+                print_note(end)
             raise
-        left = max(0.0, deadline - time.monotonic())
-        result = report.wait(left if number == len(parts) else min(left, PART_SECONDS))
-        if result in (Result.FAILED, Result.UNKNOWN) and number < len(parts):
-            print_note(f"The thread ends with part {number} of {len(parts)}.")
+        result = report.wait() if is_last else report.wait(PART_SECONDS)
+        if result in (Result.FAILED, Result.UNKNOWN) and not is_last:
+            print_note(end)
             return result
-    return report.wait_for_all(deadline) if wait_seconds else 0
+    return report.wait_for_all()
 
 
 def create(connection: ApplianceConnection, part: PostToSend, *, strict: bool) -> Json:

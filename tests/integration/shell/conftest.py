@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from socialpub.accounts import api_keys
-from socialpub.cli.client import outcome, publication
+from socialpub.cli.client import outcome
 from socialpub.cli.client.connection import ApplianceConnection
 from socialpub.cli.main import main
 from socialpub.runtime import Runtime
@@ -109,9 +109,7 @@ def offline_shell(tmp_path: Path, pauses: list[float], monkeypatch: pytest.Monke
     monkeypatch.setenv("SOCIALPUB_KEY", "spk_none_none")
     monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", refused)
     # Every look at the clock takes half a minute.
-    clock = SimpleNamespace(monotonic=count(0.0, 30.0).__next__)
-    monkeypatch.setattr(outcome, "time", clock)
-    monkeypatch.setattr(publication, "time", clock)
+    monkeypatch.setattr(outcome, "time", SimpleNamespace(monotonic=count(0.0, 30.0).__next__))
 
     def run(*arguments: str, stdin: str | bytes | None = None) -> Result:
         return CliRunner().invoke(main, arguments, input=stdin, catch_exceptions=False)

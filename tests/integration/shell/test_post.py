@@ -257,7 +257,7 @@ def test_the_wait_ends_at_its_time(shell: Shell, wire: Wire) -> None:
     result = shell("post", "a", "--to", "x", "--wait", "130")
     assert result.exit_code == 5 and result.stdout.endswith("\nx: pending\n")
     waits = [request.url.params.get("wait") for request in wire.requests]
-    assert list(filter(None, waits)) == ["60", "40", "10"]
+    assert list(filter(None, waits)) == ["60", "60", "40", "10"]
 
 
 def test_a_key_that_is_revoked_during_the_wait_does_not_turn_the_post_into_a_refused_one(
@@ -270,8 +270,18 @@ def test_a_key_that_is_revoked_during_the_wait_does_not_turn_the_post_into_a_ref
 
     wire.faults["POST /posts"] = [revoke]
     result = shell("post", "a", "--to", "x")
-    assert result.exit_code == 5 and post_ids(rt)[0] in result.stdout
+    assert result.exit_code == 5 and result.stdout == f"{post_ids(rt)[0]}\nx: pending\n"
     assert "The post is accepted, but its outcome cannot be read" in result.stderr
+
+
+def test_ctrl_c_before_the_response_says_that_the_post_may_be_accepted(shell: Shell, wire: Wire) -> None:
+    def interrupt(_: object) -> httpx2.Response:
+        raise KeyboardInterrupt
+
+    wire.faults["POST /posts"] = [interrupt]
+    result = shell("post", "a", "--to", "x")
+    assert result.exit_code == 130 and result.stdout == ""
+    assert "Accepted: nothing." in result.stderr and "may also be accepted. `socialpub status`" in result.stderr
 
 
 @pytest.mark.parametrize("as_json", [False, True])

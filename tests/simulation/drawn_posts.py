@@ -61,6 +61,8 @@ class DrawnPosts:
     equal_rate: float = 0.25
     scheduled_rate: float = 0.25
     most_hours: float = 48.0
+    reply_rate: float = 0.3
+    """How many posts to X reply to an earlier post of the account."""
 
     def connect(self, rt: Runtime) -> None:
         for network, played in NETWORKS.items():
@@ -79,7 +81,8 @@ class DrawnPosts:
         owner = (content.network, content.username)
         profile = next(one for one in self.ledger.profiles if (one.network, one.username) == owner)
         at = self.draw_time(rt) if self.dice.random() < self.scheduled_rate else None
-        given = {content.network: dict(content.options)} if content.options else None
+        options = {**content.options, **self._draw_parent(profile)}
+        given = {content.network: options} if options else None
         media = _story(content.network, content.title).make(rt, self.samples)
         try:
             post = accept(rt, profile.id, body=content.body, at=at, media=media, options=given)
@@ -88,6 +91,13 @@ class DrawnPosts:
         self.ledger.accepted.append(
             DrawnPost(post, content.network, profile.account_id, content.marker, chance=post, first=post)
         )
+
+    def _draw_parent(self, profile: DrawnProfile) -> dict[str, str]:
+        account = (profile.network, profile.account_id)
+        earlier = [post for post in self.ledger.accepted if (post.network, post.account_id) == account]
+        if profile.network != "x" or not earlier or self.dice.random() >= self.reply_rate:
+            return {}
+        return {"replyToPostId": self.dice.choice(earlier[-6:]).id}
 
     def draw_time(self, rt: Runtime) -> datetime:
         far = self.dice.uniform(0, self.most_hours)

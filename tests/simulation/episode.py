@@ -57,7 +57,7 @@ class Episode:
             stage.pass_time()
         self._note_figures()
         self.figures.limits += judge_outcomes(stage.world, stage.here.testimony(), stage.ended)
-        judge_rows(stage.here.rt)
+        judge_rows(stage.here.rt, stage.world, is_restored=bool(stage.here.ledger.inherited))
 
     # --- what it was -------------------------------------------------------------------------------------------------
 

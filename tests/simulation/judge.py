@@ -18,12 +18,13 @@ from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.db.tables import waits as waits_tables
 from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
+from socialpub.publishing.delivery.replies import find_parent
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
 from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 from tests.simulation.ledger import DrawnPost, Kind, Ledger
-from tests.support.oracle import Stated, find_row_contradictions, find_untruths
+from tests.support.oracle import Stated, find_misplaced_replies, find_row_contradictions, find_untruths
 
 FARTHEST = timedelta(days=1, seconds=35)
 """Nothing that we wait for lies further ahead; a clock that is set by less than half a minute moves nothing."""
@@ -252,10 +253,16 @@ def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony
         _must(not taken, f"its own post is another installation's: {said.way}")
 
 
-def judge_rows(rt: Runtime) -> None:
-    """The log, the posts and every counter against the deliveries that they are about."""
+def judge_rows(rt: Runtime, world: World, *, is_restored: bool) -> None:
+    """The log, the posts and every counter against the deliveries that they are about, and replies against X.
+
+    A restored appliance may find a reply that the original has published under another post.
+    """
     for contradiction in find_row_contradictions(rt.reader.all):
         raise Untrue(contradiction)
+    answered = {post.id: post.in_reply_to for post in world.x.posts}
+    for misplaced in find_misplaced_replies(rt.reader.all, answered):
+        _must(is_restored, misplaced)
 
 
 def _on_x(world: World, account_id: str, marker: str) -> dict[str, str]:
@@ -345,6 +352,11 @@ class Watch:
                 shown = json.loads(api_json.attempts(rt.reader, delivery.post_id, rt.stamp()))
                 last = next(one for one in reversed(shown) if one["deliveryId"] == delivery.id)
                 _must("endedAt" not in last and "nextAt" in last, f"it waits for {waits}, and shows {last}: {about}")
+        elif delivery.waits_for_post is not None:
+            parent = find_parent(rt.reader, delivery.reply_to)
+            is_open = parent is not None and not parent.state.final
+            soon = (run_at - now).total_seconds() <= SOON_SECONDS
+            _must(is_open or soon, f"it waits, and its post has ended: {about}")
         elif not scheduled:
             # It may have begun before its time, on a clock that was set back later.
             waits = OWN_WAITS if delivery.waits_for_reconnect else timedelta(0)

@@ -15,6 +15,8 @@ OF_ATTEMPTS = {
 EQUAL_CONTENT = "equal content"
 OF_DELIVERIES = {
     "similar post": "error_message LIKE '%with different words%'",
+    "reply": "reply_to IS NOT NULL AND state = 'published'",
+    "failed with its post": "error_message LIKE '%this post replies to the post%'",
     "stopped": "error_message LIKE '%Stopped by the owner%'",
     "given up": "error_message LIKE '%gave up%' OR error_message LIKE '%after the deadline%'",
     "not in time": "error_message LIKE '%could not start within%' OR error_message LIKE '%not connected within%'",

@@ -21,6 +21,8 @@ MUST_MEET = {
     "second call",
     "hold",
     "owner wait",
+    "reply",
+    "failed with its post",
     "similar post",
     "equal content",
     "stopped",

@@ -11,6 +11,7 @@ PREPARED = "each claim, step and settle"
 
 _OPEN = "state IN ('queued', 'running')"
 _WAITS_FOR_RECONNECT = "json_extract(progress, '$.phase') = 'waiting_for_reconnect'"
+_WAITS_FOR_POST = "json_extract(progress, '$.phase') = 'waiting_for_post'"
 IS_UNAPPROVED = "state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_approval'"
 """Whether a delivery waits for the owner's approval. An index has exactly this condition."""
 
@@ -118,9 +119,10 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     A post that was accepted before this boot (`booted_at`) and has not started shifts by `of_former_runs` seconds,
     because the machine may have been off.
     """
-    shift = """CASE WHEN scheduled_at IS NOT NULL THEN '+0 seconds'
+    shift = """CASE WHEN due_at = scheduled_at THEN '+0 seconds'
         WHEN started_at IS NULL AND due_at < :booted_at THEN :of_former_runs ELSE :by END"""
-    time_of_post = _moved_by("due_at", shift)
+    # The parent of a reply was published after the reply's own time.
+    time_of_post = f"max(ifnull(scheduled_at, ''), {_moved_by('due_at', shift)})"
     reconnected_at = "json_extract(progress, '$.reconnected_at')"
     path = "iif(json_type(progress, '$.resumes') IS NULL, '$.since', '$.resumes.since')"
     since = f"json_extract(progress, {path})"
@@ -129,7 +131,8 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute(
             f"""UPDATE delivery SET due_at = {time_of_post},
-                run_at = CASE WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT} OR {IS_UNAPPROVED}
+                run_at = CASE WHEN {_WAITS_FOR_POST} THEN {_moved_by("run_at", ":by")}
+                    WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT} OR {IS_UNAPPROVED}
                         THEN {_moved_by("run_at", shift)}
                     WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
                     WHEN started_at IS NULL THEN max({_moved_by("run_at", ":by")}, {time_of_post})
@@ -234,7 +237,7 @@ def replies_to_itself(store: Reader, reply_to: str, first: str) -> bool:
 
 def wake_replies(tx: Tx, delivery_id: str) -> str | None:
     """Make the deliveries due that wait for this delivery or for another try of it. Return one of them."""
-    waiting = """FROM delivery WHERE state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_post'
+    waiting = f"""FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_POST}
         AND reply_to = (SELECT ifnull(retry_of, id) FROM delivery WHERE id = :id)"""
     params = {"id": delivery_id, "now": tx.stamp}
     reply: str | None = tx.value(f"SELECT id {waiting} LIMIT 1", params)

@@ -82,9 +82,13 @@ def wake(rt: Runtime, tx: Tx, delivery_id: str) -> None:
 
 
 def fill_in_parent(store: Reader, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with the id of the published parent at the network, under the network's own option."""
+    """Return the options with the id of the published parent at the network, under the network's own option.
+
+    Another installation may have published the reply under another post, such as its own retry of the parent. A
+    read-back for that installation therefore searches for a reply to any post.
+    """
     option = option_tables.find_post_option(OPTIONS.get(delivery.provider, ()))
-    if option is None or option.name not in options:
+    if option is None or option.name not in options or delivery.phase.inherited:
         return dict(options)
     parent = find_parent(store, delivery.reply_to)
     return {**options, option.sent_as: parent.provider_post_id} if parent and parent.is_published else dict(options)

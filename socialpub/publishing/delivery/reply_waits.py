@@ -2,6 +2,7 @@
 
 from socialpub.core.clock import after
 from socialpub.db.connection import Tx
+from socialpub.db.delivery import Delivery
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import delivery_rows, profile_rows
 from socialpub.db.tables.log_entries import AttemptOutcome
@@ -20,25 +21,23 @@ def check_parent(settlement: Settlement) -> Refused | bool:
     The lateness of a reply counts from the publication of its parent.
     """
     tx, delivery = settlement.tx, settlement.delivery
-    waited = delivery.waits_for_post is not None
-    may_wait = delivery.reply_to is not None and (delivery.phase.name, PhaseEvent.NEEDS_POST) in transitions.TABLE
+    waited, may_wait = delivery.waits_for_post is not None, _may_wait(delivery)
     if not (waited or may_wait) or delivery.progress.stopped:
         return False
     parent, profile = replies.find_parent(tx, delivery.reply_to), profile_rows.find(tx, delivery.profile_id)
-    is_gone = profile is None or profile.status is ProfileStatus.DISCONNECTED
-    if parent is not None and not parent.state.final and not is_gone:
+    may_wait = may_wait and profile is not None and profile.status is not ProfileStatus.DISCONNECTED
+    if may_wait and parent is not None and not parent.state.final:
         _wait(settlement, parent)
         return True
-    if parent is not None and (parent.published_at or "") > delivery.due_at:
-        delivery.due_at = parent.published_at or ""
-        delivery_rows.update(tx, delivery.id, due_at=delivery.due_at)
-    if waited and parent is not None and parent.is_published and delivery.due_at > tx.stamp:
-        _end_wait(settlement, f"The post {parent.post_id} is published. This post waits for its time.")
-        return True
+    if may_wait and parent is not None and parent.is_published:
+        _count_from_publication(tx, delivery, parent)
+        if waited and delivery.due_at > tx.stamp:
+            _end_wait(settlement, f"The post {parent.post_id} is published. This post waits for its time.")
+            return True
     if waited:
         transitions.move(delivery, PhaseEvent.POST_ENDED)
-        delivery.started_at = delivery.started_at and tx.stamp  # a round of read-backs begins now
-    if is_gone or delivery.reply_to is None or delivery.phase.reads_back or (parent and parent.is_published):
+        delivery_rows.store(tx, delivery)
+    if not may_wait or (parent is not None and parent.is_published):
         return False
     return Refused(replies.REMOVED if parent is None else parent.end)
 
@@ -50,12 +49,24 @@ def update(rt: Runtime, tx: Tx, delivery_id: str) -> bool:
     if delivery.waits_for_approval:
         return False  # the approval begins the wait
     parent, settlement = replies.find_parent(tx, delivery.reply_to), Settlement(rt, tx, delivery)
-    if parent is not None and not parent.is_published:
+    if parent is not None and not parent.is_published and _may_wait(delivery):
         _wait(settlement, parent)
         return not parent.state.final
     if delivery.waits_for_post is not None:
         _end_wait(settlement, "This post no longer waits for another post.")
     return False
+
+
+def _may_wait(delivery: Delivery) -> bool:
+    """Return whether this is a reply before its first call. A read-back for another installation does not wait."""
+    return delivery.reply_to is not None and (delivery.phase.name, PhaseEvent.NEEDS_POST) in transitions.TABLE
+
+
+def _count_from_publication(tx: Tx, delivery: Delivery, parent: Parent) -> None:
+    published_at = min(parent.published_at or "", tx.stamp)  # the clock may have been set back since
+    if published_at > delivery.due_at:
+        delivery.due_at = published_at
+        delivery_rows.update(tx, delivery.id, due_at=published_at)
 
 
 def _wait(settlement: Settlement, parent: Parent) -> None:

@@ -14,7 +14,7 @@ from socialpub.core.errors import InvalidRequest
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows
-from socialpub.providers.base import Published, Readback, Refused, Unknown
+from socialpub.providers.base import Published, Readback, Refused, Unknown, Wait
 from socialpub.providers.responses import MAX_WAIT_SECONDS
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import engine, resume
@@ -333,3 +333,29 @@ def test_two_profiles_of_a_network_each_follow_their_own_delivery(rt, clock, net
     outcomes = {state_of(rt, reply, 0), state_of(rt, reply, 1)}
     assert outcomes == {State.FAILED, State.PUBLISHED}
     assert [state_of(rt, first, at) for at in (0, 1)] == [state_of(rt, reply, at) for at in (0, 1)]
+
+
+@pytest.mark.parametrize("days", [-7, 7])
+@pytest.mark.parametrize("before_the_claim", [True, False])
+def test_a_clock_that_is_set_after_the_publication_neither_delays_nor_ends_a_reply(
+    rt, clock, network, profile, days, before_the_claim
+):
+    first = accept(rt, profile, body="1", at=clock.now() + timedelta(hours=2))
+    its_time = None if before_the_claim else clock.now() + timedelta(hours=1)  # a new clock judges a time of the owner
+    reply = accept(rt, profile, body="2", at=its_time, options=reply_to(first))
+    clock.forward(2 * 3600)
+
+    def publish(job: Any) -> Published:
+        if not before_the_claim:
+            network.results["create_post"] = [Wait(60.0, "X is busy")]
+        return network.publish(job.content.text)
+
+    network.results["create_post"] = [publish]
+    if before_the_claim:
+        engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].id, lambda: True)
+    else:
+        drain(rt)
+    assert states(rt, [first, reply]) == [State.PUBLISHED, State.QUEUED]
+    clock.jump(days * DAY)
+    drain(rt, clock, within=120)
+    assert state_of(rt, reply) is State.PUBLISHED, message_of(rt, reply)

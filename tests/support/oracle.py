@@ -126,6 +126,11 @@ ROWS = {
         " (SELECT delivery_id, type FROM log_entry ORDER BY delivery_id, n) GROUP BY 1",
         f"SELECT id, 'pending' || {_LOG} FROM delivery",
     ),
+    "the entry that ends a post": (
+        "SELECT post_id, n FROM log_entry WHERE ends_post AND post_id IN (SELECT id FROM post)",
+        "SELECT post_id, max(n) FROM log_entry WHERE post_id IN"
+        " (SELECT id FROM post WHERE status IN ('settled', 'canceled')) GROUP BY 1",
+    ),
     "stored media": (
         "SELECT files, size_bytes FROM stored_media",
         "SELECT count(*), total(declared_bytes) FROM artifact WHERE storage_key > ''",

@@ -158,9 +158,11 @@ def _routing_headers(message: Message) -> dict[str, str]:
     revision = messages.requested_revision(message)
     if revision is None:
         return {}
-    found = {messages.REVISION_HEADER: revision, messages.METHOD_HEADER: message.get("method")}
-    params = message.get("params") or {}
-    found[messages.NAME_HEADER] = params.get(messages.NAME_PARAMETERS.get(str(message.get("method")), ""))
+    found = {
+        messages.REVISION_HEADER: revision,
+        messages.METHOD_HEADER: message.get("method"),
+        messages.NAME_HEADER: messages.repeated_name(message),
+    }
     return {name: _encoded(value) for name, value in found.items() if isinstance(value, str)}
 
 

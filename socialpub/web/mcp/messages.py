@@ -45,3 +45,9 @@ def tool_result(structured: Any, *, is_error: bool = False) -> dict[str, Any]:
     """Return the result of a tool call: the same JSON as structured content and as text (contract 10.4.5)."""
     text = orjson.dumps(structured).decode()
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": is_error}
+
+
+def repeated_name(message: dict[str, Any]) -> Any:
+    """Return the parameter that the header `Mcp-Name` of this request repeats, or None."""
+    params, parameter = message.get("params"), NAME_PARAMETERS.get(str(message.get("method")))
+    return params.get(parameter) if parameter is not None and isinstance(params, dict) else None

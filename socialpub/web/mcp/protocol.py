@@ -141,8 +141,7 @@ def _check_envelope(message: dict[str, Any], headers: Mapping[bytes, bytes]) -> 
         needed = f"{messages.META_REVISION} and {messages.META_CAPABILITIES}"
         raise RpcError(messages.INVALID_PARAMS, f"params._meta must contain {needed}.")
     expected = {messages.REVISION_HEADER: meta[messages.META_REVISION], messages.METHOD_HEADER: message["method"]}
-    name = message["params"].get(messages.NAME_PARAMETERS.get(message["method"], ""))
-    if name is not None:
+    if (name := messages.repeated_name(message)) is not None:
         expected[messages.NAME_HEADER] = name
     for header, value in expected.items():
         sent = _header(headers, header)

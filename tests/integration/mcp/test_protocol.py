@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from socialpub.accounts import api_keys
 from socialpub.core.settings.schema import McpSection
@@ -181,6 +183,28 @@ def test_a_stateless_request_needs_its_headers_and_its_fields(agent: Agent) -> N
 def test_a_name_in_base64_is_compared_decoded(agent: Agent) -> None:
     name = f"=?base64?{base64.b64encode(b'list_posts').decode()}?="
     assert agent.request("tools/call", {"name": "list_posts"}, mcp_name=name).status == 200
+
+
+NAMES = st.sampled_from(("name", "arguments", "cursor", "_meta", "profiles", "media", "postId", META_REVISION, ""))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(("x", STATELESS, "list_posts", "create_post", "\0")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4),
+)
+MESSAGES = st.fixed_dictionaries(
+    {"jsonrpc": st.just("2.0"), "method": st.sampled_from(("initialize", "tools/call", "tools/list", "ping")) | VALUES},
+    optional={"id": st.integers() | VALUES, "params": VALUES},
+)
+
+
+@given(MESSAGES, st.none() | st.sampled_from((STATELESS, "2025-11-25", "x", "=?base64?!?=")))
+def test_every_message_has_a_response_of_the_protocol(agent: Agent, message: Any, header: str | None) -> None:
+    names = {} if header is None else dict.fromkeys(("mcp_protocol_version", "mcp_method", "mcp_name"), header)
+    reply = agent.send(message, **names)
+    assert reply.status in (200, 202, 400, 404)
+    if reply.status != 202:
+        content = reply.json()
+        assert ("result" in content) != ("error" in content)
+        assert content.get("result", {}).get("structuredContent", {}).get("code") != "internalError"
 
 
 # --- refusals of HTTP ------------------------------------------------------------------------------------------------

@@ -359,15 +359,20 @@ def test_a_limited_key_reaches_only_its_accounts(agent: Agent, app: App, rt: Run
 
 
 def test_an_unexpected_failure_is_a_problem_without_its_cause(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    agent: Agent, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("INFO", "socialpub")
+
     def fail(*_: object) -> None:
         raise RuntimeError("a detail of the database")
 
     monkeypatch.setattr(api_json, "profiles", fail)
     problem = agent.call("list_profiles")
     assert (problem["status"], problem["code"]) == (500, "internalError")
-    assert "a detail" not in json.dumps(problem)
+    assert "a detail" not in json.dumps(problem) and "a detail" in caplog.text
+    (call,) = (record for record in caplog.records if record.name == "socialpub.mcp")
+    expected = {"tool": "list_profiles", "key": agent.key.split("_")[1], "code": "internalError"}
+    assert vars(call)["fields"] == expected
 
 
 def test_no_result_contains_a_secret(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:

@@ -212,8 +212,10 @@ class ApplianceConnection:
             from socialpub.providers.http import NOTHING_LEFT, describe_failure
 
             reason = describe_failure(error)
-            is_open = not isinstance(error, NOTHING_LEFT)
-            raise NoResponse(f"{self.url} did not answer: {reason}.", UNREACHABLE_HINT, is_open=is_open) from error
+            message = f"{self.url} did not answer: {reason}."
+            if _is_distrust(error):
+                raise NotAccepted(message, UNREACHABLE_HINT) from error
+            raise NoResponse(message, UNREACHABLE_HINT, is_open=not isinstance(error, NOTHING_LEFT)) from error
         self.is_replay = "idempotency-replayed" in response.headers
         if not response.is_success:
             raise _refusal(response, self.url)
@@ -252,6 +254,15 @@ def _no_certificates() -> Any:
     import ssl
 
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _is_distrust(error: BaseException | None) -> bool:
+    """Return whether the certificate is wrong, which no repeat changes."""
+    import ssl
+
+    if error is None or isinstance(error, ssl.SSLCertVerificationError):
+        return error is not None
+    return _is_distrust(error.__cause__ or error.__context__)
 
 
 def _refusal(response: "httpx2.Response", url: str) -> NotAccepted:

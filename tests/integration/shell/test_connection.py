@@ -1,6 +1,7 @@
 """The URL and the key of the commands, and responses that are not the appliance's."""
 
 import os
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,6 +96,15 @@ def test_a_response_of_something_else_is_refused(
     wire.faults["GET /profiles"] = [response] * 5
     result = shell("profiles")
     assert result.exit_code == 4 and message in result.stderr and len(wire.requests) == tries
+
+
+def test_a_wrong_certificate_is_reported_without_a_repeat(shell: Shell, wire: Wire, pauses: list[float]) -> None:
+    def distrust(_: object) -> httpx2.Response:
+        raise httpx2.ConnectError("[SSL]") from ssl.SSLCertVerificationError()
+
+    wire.faults["GET /profiles"] = [distrust]
+    result = shell("profiles")
+    assert result.exit_code == 4 and "its certificate is not valid" in result.stderr and pauses == []
 
 
 def test_a_refused_key_is_not_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:

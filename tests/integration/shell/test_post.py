@@ -120,6 +120,16 @@ def test_json_is_the_response_of_the_api(shell: Shell) -> None:
     assert result.stdout.count("\n") == 1
 
 
+def test_a_key_with_limits_gets_their_reasons(shell: Shell, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = rt.write(api_keys.create, "agent", posts_per_day=1, approval=True)
+    monkeypatch.setenv("SOCIALPUB_KEY", key)
+    held = shell("post", "a", "--to", "x")
+    [post_id] = post_ids(rt)
+    assert held.exit_code == 5 and held.stdout.startswith(f"{post_id}\nx: waits for the owner's approval: http")
+    full = shell("post", "b", "--to", "x")
+    assert full.exit_code == 4 and "Trying again" not in full.stderr and post_ids(rt) == [post_id]
+
+
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 

@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from socialpub.accounts import api_keys, profiles
 from socialpub.accounts.grants import Credentials
 from socialpub.core.clock import parse, stamp
+from socialpub.core.errors import Conflict
 from socialpub.core.settings.schema import RateLimitSection
 from socialpub.db import appliance_state
 from socialpub.providers.oauth import Identity
@@ -44,6 +45,7 @@ ACTS = {
     "reschedule": 2,
     "publish_now": 1,
     "cancel": 3,
+    "approve": 3,
     "stop": 1,
     "meet": 4,
     "work": 4,
@@ -64,7 +66,7 @@ class StateMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="socialpub-states-"))
         self.clock = HandClock()
-        self.networks = {name: RememberingNetwork(name) for name in NETWORKS}
+        self.networks = {name: RememberingNetwork(name, self._check_approval) for name in NETWORKS}
         self.known: dict[str, ModelPost] = {}
         self.families: list[set[str]] = []
         """By number: every text that its posts ever had."""
@@ -74,6 +76,9 @@ class StateMachine(RuleBasedStateMachine):
         self.texts = self.deaths = 0
         self.rt = self._open()
         self.key = self.rt.write(api_keys.create, "states")
+        self.agent = self.rt.write(api_keys.create, "agent", approval=True)
+        self.unapproved: list[str] = []
+        """The calls that no approval allowed. The engine catches what a network raises."""
         self.client = Client(create_app(self.rt), self.key)
 
     def _open(self) -> Runtime:
@@ -115,7 +120,7 @@ class StateMachine(RuleBasedStateMachine):
             profile_id = add_profile(self.rt, name, f"account-{name}")
             self.profiles.append(ModelProfile(profile_id, name, f"account-{name}"))
         for which, ahead in (((0,), None), ((0, 1), 30.0), ((1,), 5 * DAY)):
-            self._create(which, ahead)
+            self._create(which, ahead, self.key)
 
     def connect(self) -> None:
         self._connect(self.draw(st.integers(0, 1)))
@@ -142,19 +147,19 @@ class StateMachine(RuleBasedStateMachine):
             self._create_with_a_key(self.draw(st.integers(0, 1)))
             return
         which = self.draw(st.sampled_from([(0,), (1,), (0, 1)]))
-        self._create(which, self.draw(st.sampled_from([None, 30.0, 30.0, 600.0, 5 * DAY])))
+        self._create(which, self.draw(st.sampled_from([None, 30.0, 30.0, 600.0, 5 * DAY])), self._key())
 
-    def _create(self, which: tuple[int, ...], ahead: float | None) -> None:
+    def _create(self, which: tuple[int, ...], ahead: float | None, key: str) -> None:
         targets = [self.profiles[number] for number in which]
         body = self._body(targets)
         if ahead is not None:
             body["post"]["scheduledAt"] = stamp(self.now + timedelta(seconds=ahead))
-        answer = self.client.send("POST", "/posts", body)
+        answer = self.client.send("POST", "/posts", body, key=key)
         gone = [["profiles", at] for at, profile in enumerate(targets) if profile.disconnected]
         if gone:
             assert (answer.status, answer.paths()) == (400, gone)
         else:
-            self._accepted(answer, targets)
+            self._accepted(answer, targets, key=key)
 
     def _create_with_a_key(self, number: int) -> None:
         profile = self.profiles[number]
@@ -177,16 +182,16 @@ class StateMachine(RuleBasedStateMachine):
         assert answer.headers["idempotency-replayed"] == "true"
 
     def retry(self) -> None:
-        post, include_unknown = self._one(), self.draw(st.booleans())
+        post, include_unknown, key = self._one(), self.draw(st.booleans()), self._key()
         family = [each for each in self.known.values() if each.family == post.family]
         targets = model.to_retry(post, family, include_unknown)
-        answer = self.client.send("POST", f"/posts/{post.id}/retry", {"includeUnknown": include_unknown})
+        answer = self.client.send("POST", f"/posts/{post.id}/retry", {"includeUnknown": include_unknown}, key=key)
         if not targets:
             assert answer.status == 409
         elif any(profile.disconnected for profile in targets):
             assert (answer.status, answer.paths()) == (400, [["profiles"]])
         else:
-            self._accepted(answer, targets, post.family)
+            self._accepted(answer, targets, post.family, key)
 
     def _one(self) -> ModelPost:
         """One of the late posts."""
@@ -196,7 +201,11 @@ class StateMachine(RuleBasedStateMachine):
         self.texts += 1
         return {"post": {"body": f"Text {self.texts}"}, "profiles": [profile.id for profile in targets]}
 
-    def _accepted(self, answer: Any, targets: list[ModelProfile], family: int | None = None) -> str:
+    def _key(self) -> str:
+        """The key of the next request: that of the agent, whose posts need approval, or the other one."""
+        return self.agent if self.draw(st.integers(0, 2)) == 0 else self.key
+
+    def _accepted(self, answer: Any, targets: list[ModelProfile], family: int | None = None, key: str = "") -> str:
         assert answer.status == 201, answer.body
         told = answer.data
         if family is None:
@@ -204,6 +213,7 @@ class StateMachine(RuleBasedStateMachine):
             family = len(self.families) - 1
         at = parse(told["scheduledAt"]) if "scheduledAt" in told else None
         post = ModelPost(told["id"], told["body"], targets, at, family, may_have_begun=at is None)
+        post.needs_approval = key == self.agent
         self.known[post.id] = post
         return post.id
 
@@ -230,9 +240,10 @@ class StateMachine(RuleBasedStateMachine):
             self.known[post_id].may_have_begun = True
 
     def _patched(self, post_id: str, change: dict[str, Any]) -> bool:
-        may = self.known[post_id].may_be_changed(self.now)
-        answer = self.client.send("PATCH", f"/posts/{post_id}", change)
+        may, key = self.known[post_id].may_be_changed(self.now), self._key()
+        answer = self.client.send("PATCH", f"/posts/{post_id}", change, key=key)
         assert answer.status == (200 if may else 409), answer.body
+        self.known[post_id].needs_approval |= may and key == self.agent
         return may
 
     def cancel(self) -> None:
@@ -241,6 +252,21 @@ class StateMachine(RuleBasedStateMachine):
         answer = self.client.send("POST", f"/posts/{post_id}/cancel")
         assert answer.status == (200 if may else 409), answer.body
         self.known[post_id].canceled |= may
+
+    def approve(self) -> None:
+        """The owner's: the present version may be sent, if the post has not ended and is not too late."""
+        post = self._one()
+        try:
+            waited = self.rt.write(posts.approve, post.id)
+        except Conflict:
+            assert post.status in ("settled", "canceled") or post.needs_approval, "nothing hinders this approval"
+        else:
+            assert waited == (post.needs_approval and post.status in ("scheduled", "pending")), post
+            post.needs_approval = False
+
+    def _check_approval(self, account_id: str, text: str) -> None:
+        if not model.may_be_sent(list(self.known.values()), account_id, text):
+            self.unapproved.append(f"{account_id}: {text}")
 
     def stop(self) -> None:
         """The owner's: what is scheduled is canceled, of the rest no more is sent."""
@@ -296,6 +322,7 @@ class StateMachine(RuleBasedStateMachine):
 
     @invariant()
     def all_that_is_told_is_true(self) -> None:
+        assert self.unapproved == []
         self._look_at_posts()
         self._look_at_lists_and_log()
 

@@ -35,6 +35,8 @@ class ModelPost:
     canceled: bool = False
     may_have_begun: bool = False
     """It was due while a worker ran, or its owner said so."""
+    needs_approval: bool = False
+    """The owner has not approved its present version, which a key with approval created, changed or retried."""
     told: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -51,6 +53,16 @@ class ModelPost:
     def may_be_canceled(self) -> bool:
         """None of its deliveries has started; what is due may wait for a worker or a pause."""
         return self.status == "scheduled"
+
+
+def may_be_sent(posts: Sequence[ModelPost], account_id: str, text: str) -> bool:
+    """Whether a delivery with this text to this account may call its network: it is open and needs no approval."""
+    return any(
+        post.body == text and not post.needs_approval and (not post.told or delivery["status"] == "pending")
+        for post in posts
+        for profile in post.profiles
+        if profile.account_id == account_id and (delivery := post.delivery(profile.id) if post.told else {}) is not None
+    )
 
 
 def to_retry(post: ModelPost, family: Sequence[ModelPost], include_unknown: bool) -> list[ModelProfile]:

@@ -1,6 +1,7 @@
 """A network with a memory whose next answers are drawn: it makes posts, loses answers, throttles, kills its caller."""
 
 from collections import Counter, deque
+from collections.abc import Callable
 from enum import Enum, auto
 
 from socialpub.providers.base import CannotTell, Done, Job, Kind, Outcome, Published, Readback, Refused
@@ -27,8 +28,9 @@ class Fate(Enum):
 class RememberingNetwork(ScriptedNetwork):
     """An upload that prepares, then the call that publishes. Without a fate all goes well."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, before_call: Callable[[str, str], None] = lambda _account, _text: None) -> None:
         super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+        self.before_call = before_call
         self.name, self.label = name, name.title()
         self.fates: deque[Fate] = deque()
         self.posts: list[tuple[str, str, str]] = []
@@ -38,6 +40,7 @@ class RememberingNetwork(ScriptedNetwork):
         return Counter((account_id, text) for account_id, text, _ in self.posts)
 
     def run(self, step: str, job: Job) -> Outcome:
+        self.before_call(job.account.id, job.content.text)
         fate = self.fates.popleft() if self.fates else Fate.WELL
         publishes = step == "create_post"
         match fate:

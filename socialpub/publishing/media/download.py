@@ -5,6 +5,7 @@ the environment, and has its own connection: a reused connection would skip the 
 """
 
 import asyncio
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ MAX_CONNECTS = 4
 """The number of IP addresses of one host that are tried."""
 SILENCE_SECONDS = 20.0
 """The maximum time without a byte."""
+BUFFER_BYTES = 256 * 1024
+"""The kernel's receive buffer of a connection. uvloop passes on the whole buffer at once, so a fast host fills as much
+memory. In a measurement, a file of 150 MB added 7.6 MB without this limit and 1.5 MB with it. At a distance of 100 ms,
+the buffer still allows about 2.5 MB per second."""
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _HEADERS = {"accept": "*/*", "accept-encoding": "identity", "user-agent": "socialpub/1.0", "connection": "close"}
@@ -49,7 +54,8 @@ async def download(url: str, allowed: AllowedHosts) -> AsyncIterator[Download]:
     """Open the file at `url`. Raises DownloadFailed. The caller limits the total time and the size."""
     # Loading the certificates takes 20 ms or more.
     certificates = await asyncio.to_thread(trusted_certificates)
-    async with httpx2.AsyncHTTPTransport(certificates, trust_env=False) as transport:
+    options = [(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)]
+    async with httpx2.AsyncHTTPTransport(certificates, trust_env=False, socket_options=options) as transport:
         with _failures():
             response = await _follow(transport, httpx2.URL(url), allowed)
         try:

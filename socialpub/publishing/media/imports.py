@@ -152,6 +152,8 @@ class _Request:
                     file.add(piece)
                     if file.is_too_large:
                         raise too_large
+                    # A host can send thousands of tiny chunks at once. Other requests need this pause.
+                    await asyncio.sleep(0)
             except BaseException:
                 file.drop()
                 raise

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ from socialpub.core.secrets import signed_urls
 from socialpub.media.decoder import client
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.publishing.media import imports
+from socialpub.publishing.media.arrivals import ArrivingFile
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
 from socialpub.web.http.server import Server
@@ -191,6 +193,35 @@ def test_a_url_that_cannot_be_fetched_is_refused_at_once(caller: Client, draft: 
         reply = caller.send("POST", path, body)
         assert reply.paths() == [at]
         assert said in message(reply)
+
+
+def test_a_host_with_tiny_chunks_does_not_block_other_requests(
+    caller: Client, host: FileHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in PNG) + b"0\r\n\r\n"
+    host.responses["/tiny"] = response(chunks, "Transfer-Encoding: chunked", length=None)
+    add, turns, added_in = ArrivingFile.add, 0, Counter[int]()
+
+    def count(file: ArrivingFile, data: bytes) -> None:
+        added_in[turns] += 1
+        add(file, data)
+
+    monkeypatch.setattr(ArrivingFile, "add", count)
+
+    async def take_turns() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def story() -> Reply:
+        other = asyncio.ensure_future(take_turns())
+        reply = await caller.sending("POST", "/uploads/import", {"url": host.url("/tiny")})
+        other.cancel()
+        return reply
+
+    assert caller.run(story()).data["sizeBytes"] == len(PNG)
+    assert max(added_in.values()) == 1
 
 
 # --- posts -----------------------------------------------------------------------------------------------------------

@@ -219,10 +219,13 @@ class ApplianceConnection:
         self.is_replay = "idempotency-replayed" in response.headers
         if not response.is_success:
             raise _refusal(response, self.url)
-        try:
-            return response.json()
-        except ValueError:
-            raise NotAccepted(f"{self.url} is not a socialpub appliance: the response is not JSON.") from None
+        body = None
+        with suppress(ValueError):
+            body = response.json()
+        if not isinstance(body, dict) or "data" not in body:
+            hint = "Check the URL. It must be the appliance's base_url."
+            raise NotAccepted(f"{self.url} is not a socialpub appliance: the response has another form.", hint)
+        return body
 
 
 @contextmanager

@@ -86,6 +86,7 @@ def answer(status: int, **more: object) -> Callable[[object], httpx2.Response]:
     [
         (answer(301, headers={"location": "https://appliance.test/"}), "redirects to https://appliance.test.", 1),
         (answer(200, text="<html>"), "is not a socialpub appliance", 1),
+        (answer(200, json=[]), "is not a socialpub appliance", 1),
         (answer(404, json={"detail": ["a"]}), "answered 404, and not in the form", 1),
         (answer(502, text="<html>"), "answered 502, and not in the form", 5),
     ],

@@ -83,7 +83,7 @@ class Relay:
             response = self._call(message, line)
         except Exception as error:
             response = failure(message.get("id"), messages.INTERNAL_ERROR, self._explain(error))
-        if response is None or "id" not in message:
+        if response is None or "id" not in message:  # a notification has no response, also if it failed
             return
         with self._lock:
             is_open = _id_of(message) in self._open
@@ -119,7 +119,7 @@ class Relay:
             **_routing_headers(message),
         }
         answer = self._client.post(f"{self._url}/mcp", content=line, headers=headers)
-        if answer.status_code == 202:
+        if "id" not in message:
             return None
         request_id = message.get("id")
         try:

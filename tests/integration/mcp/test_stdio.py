@@ -102,6 +102,7 @@ def test_a_stateless_request_gets_the_headers_of_http() -> None:
         (httpx2.ConnectError("refused"), "Nothing was sent."),
         (httpx2.ReadTimeout("late"), "Repeat it only with the same idempotencyKey."),
         (httpx2.Response(502, text="<html>"), "answered 502, and not in the form of a socialpub appliance."),
+        (httpx2.Response(202), "answered 202, and not in the form of a socialpub appliance."),
         (httpx2.Response(200, json={"html": 1}), "answered 200, and not in the form of a socialpub appliance."),
         (httpx2.Response(401, json={"detail": "This API key is revoked.", "status": 401}), "This API key is revoked."),
         (ValueError("spk_secret"), "The call failed: ValueError."),

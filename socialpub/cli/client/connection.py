@@ -191,7 +191,7 @@ class ApplianceConnection:
                     raise
                 if isinstance(failed, NoResponse):
                     self._is_outcome_open |= failed.is_open
-                    if number == len(PAUSE_SECONDS):
+                    if number >= len(PAUSE_SECONDS):
                         raise
                 pause = max(failed.retry_after_seconds, PAUSE_SECONDS[min(number, len(PAUSE_SECONDS) - 1)])
                 if (waited := waited + pause) > MAX_ASKED_SECONDS:

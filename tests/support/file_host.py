@@ -1,6 +1,7 @@
 """A host of files on loopback, whose responses a test writes byte by byte."""
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -21,11 +22,17 @@ def redirect(location: str, body: bytes = b"", *headers: str) -> bytes:
 class FileHost:
     """Use it in an `async with`, or `start` and `stop` it on one loop. A path without a response is 404."""
 
-    def __init__(self, responses: dict[str, bytes | Play] | None = None, address: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        responses: dict[str, bytes | Play] | None = None,
+        address: str = "127.0.0.1",
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.responses = responses or {}
         self.heads: list[str] = []
         """The heads of all requests."""
         self.address = address
+        self._tls = tls
         self.port = 0
         self.most_open = 0
         """The highest number of simultaneous requests."""
@@ -37,10 +44,10 @@ class FileHost:
         return [head.split()[1].partition("?")[0] for head in self.heads]
 
     def url(self, path: str = "/a", host: str = "") -> str:
-        return f"http://{host or self.address}:{self.port}{path}"
+        return f"http{'s' if self._tls else ''}://{host or self.address}:{self.port}{path}"
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, self.address, 0)
+        self._server = await asyncio.start_server(self._accept, self.address, 0, ssl=self._tls)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
@@ -73,9 +80,9 @@ class FileHost:
             else:
                 await played(writer)
             await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
             pass
         finally:
             writer.close()
-            with suppress(ConnectionError):
+            with suppress(ConnectionError, ssl.SSLError):
                 await writer.wait_closed()

@@ -250,7 +250,9 @@ def check_draft(
         problems = _common(check_content(rt, profile, content, options) for content in contents)
         notes = _common(provider.notes(content, chosen, to_account(profile)) for content in contents)
         if urls:
-            notes = [f"{', '.join(urls)}: files at URLs are checked only when you create the post.", *notes]
+            one_or_more = "The file is" if len(urls) == 1 else "The files are"
+            note = f"This check does not fetch {', '.join(urls)}. {one_or_more} checked when you create the post."
+            notes = [note, *notes]
         if limits := provider.app_limits(chosen):
             notes = [" ".join(limits.sentences), *notes]
         if profile.status is ProfileStatus.REAUTH_REQUIRED:

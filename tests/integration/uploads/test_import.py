@@ -312,7 +312,8 @@ def test_no_file_is_fetched_above_the_daily_limit_of_a_key(
 def test_validate_does_not_fetch_and_says_so(caller: Client, host: FileHost, draft: Any) -> None:
     reply = caller.send("POST", "/posts/validate", draft({"url": host.url()}, {"url": host.url("/b")}))
     (delivery,) = reply.data["deliveries"]
-    assert delivery["notes"] == ["media[0].url, media[1].url: files at URLs are checked only when you create the post."]
+    note = "This check does not fetch media[0].url, media[1].url. The files are checked when you create the post."
+    assert delivery["notes"] == [note]
     assert host.heads == []
 
 

@@ -66,9 +66,17 @@ def parse(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def later(instant: datetime, span: timedelta) -> datetime:
+    """Return the instant after this span, at most the last instant of a stamp: a post can be scheduled for that one."""
+    try:
+        return instant + span
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
+
+
 def after(text: str, seconds: float) -> str:
-    """Return the stamp `seconds` later."""
-    return stamp(parse(text) + timedelta(seconds=seconds))
+    """Return the stamp `seconds` later, at most the last one."""
+    return stamp(later(parse(text), timedelta(seconds=seconds)))
 
 
 _last_id_lock = threading.Lock()

@@ -38,7 +38,7 @@ MAX_FAILED = 5
 MAX_TEXT = 60
 """The characters of a post's text in an alert."""
 MAX_UNAPPROVED = 10
-"""The posts without approval that the overview lists."""
+"""The posts without approval that have an alert. An agent may create thousands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ class AlertFacts:
     holds: list[tuple[HoldRow, str]]
     """The networks that refuse this app, each with a description of the waiting work."""
     unapproved: list[Row]
-    """The posts that wait for the owner's approval, as `delivery_rows.list_unapproved` returns them."""
+    """The first posts that wait for the owner's approval (`delivery_rows.list_unapproved`)."""
+    unapproved_count: int
     worker: list[Finding]
     clock_jump: str | None
     disk: DiskSpace
@@ -97,7 +98,8 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         ],
         failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[(hold, holds.describe_hold(hold.scope)) for hold in holds.list_all(reader)],
-        unapproved=delivery_rows.list_unapproved(reader),
+        unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED),
+        unapproved_count=delivery_rows.count_unapproved(reader),
         worker=list(health.worker_problems(reader, now)),
         clock_jump=health.describe_clock_jump(reader, now),
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),

@@ -337,22 +337,29 @@ def _wake(tx: Tx, profile_id: str, which: str, *, progress: str = "progress", un
     )
 
 
-def list_unapproved(reader: Reader) -> list[Row]:
-    """Return the posts that wait for the owner's approval, those with the next deadline first.
+def list_unapproved(reader: Reader, limit: int) -> list[Row]:
+    """Return the first posts that wait for the owner's approval, the oldest first.
 
     The rows have post_id, text (the beginning), key_name, required_at, and until, the deadline.
     """
     return reader.all(
         f"""SELECT post_id, substr(p.body, 1, 100) AS text, json_extract(progress, '$.key_name') AS key_name,
                 min(json_extract(progress, '$.required_at')) AS required_at, min(run_at) AS until
-            FROM delivery JOIN post p ON p.id = post_id WHERE {IS_UNAPPROVED}
-            GROUP BY post_id ORDER BY until, post_id"""
+            FROM delivery INDEXED BY delivery_unapproved JOIN post p ON p.id = post_id
+            WHERE {IS_UNAPPROVED} GROUP BY post_id LIMIT ?""",
+        (limit,),
     )
 
 
-def waits_for_approval(reader: Reader, post_id: str) -> bool:
-    sql = f"SELECT 1 FROM delivery WHERE {IS_UNAPPROVED} AND post_id = ?"
-    return reader.one(sql, (post_id,)) is not None
+def count_unapproved(reader: Reader) -> int:
+    """Count the posts that wait for the owner's approval."""
+    return int(reader.value(f"SELECT count(DISTINCT post_id) FROM delivery WHERE {IS_UNAPPROVED}"))
+
+
+def unapproved_among(reader: Reader, post_ids: Collection[str]) -> set[str]:
+    """Return the posts among these that wait for the owner's approval."""
+    sql = f"SELECT post_id FROM delivery WHERE {IS_UNAPPROVED} AND post_id IN ({placeholders(post_ids)})"
+    return {row[0] for row in reader.all(sql, tuple(post_ids))}
 
 
 def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:

@@ -7,7 +7,7 @@ wait. The claim of a waiting delivery never starts the delivery. It ends the del
 from datetime import datetime
 
 from socialpub.accounts.api_keys import Caller
-from socialpub.core.clock import parse, stamp
+from socialpub.core.clock import later, parse, stamp
 from socialpub.core.errors import Conflict
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
@@ -87,7 +87,7 @@ def _wait(rt: Runtime, tx: Tx, delivery: Delivery, *, is_new: bool) -> None:
 
 
 def _deadline(rt: Runtime, delivery: Delivery) -> datetime:
-    return parse(delivery.due_at) + rt.settings.publishing.max_lateness
+    return later(parse(delivery.due_at), rt.settings.publishing.max_lateness)
 
 
 def _not_approved(rt: Runtime) -> str:

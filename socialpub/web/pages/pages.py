@@ -250,7 +250,8 @@ PROBLEM_PAGES: dict[str, ProblemPage] = {
         "Send `application/json`. To create a post, you can also send `multipart/form-data`.",
     ),
     "rate-limited": ProblemPage(
-        "The key sent too many requests in one minute, or the client's IP address sent too many wrong keys.",
+        "The key sent too many requests in one minute, or reached its number of posts a day. Or the client's IP "
+        "address sent too many wrong keys.",
         "Wait for the number of seconds in `Retry-After`. To avoid polling, use `GET /api/v1/posts/{postId}?wait=30`.",
     ),
     "headers-too-large": ProblemPage(

@@ -137,6 +137,17 @@ def test_a_key_with_a_limit_cannot_disconnect_a_profile(
     assert client.send("POST", f"/profiles/{profile}/disconnect").status == 204
 
 
+def test_a_post_at_the_end_of_the_calendar_can_wait_for_approval(client: Client, rt: Runtime, profile: str) -> None:
+    agent, last = rt.write(api_keys.create, "agent", approval=True), "9999-12-31T23:59:59.000Z"
+    draft = {"post": {"body": "Far", "scheduledAt": last}, "profiles": [profile]}
+    made = client.send("POST", "/posts", draft, key=agent)
+    assert (made.status, made.data["status"]) == (201, "scheduled")
+    (held,) = client.send("GET", f"/posts/{made.data['id']}/attempts", key=agent).data
+    assert held["outcome"] == "held"
+    assert held["message"] == f"Waits for the owner's approval: {rt.settings.base_url}/posts/{made.data['id']}"
+    assert held["nextAt"] >= last
+
+
 def test_the_count_reads_only_the_rows_of_its_key_and_day(rt: Runtime) -> None:
     sql = "EXPLAIN QUERY PLAN SELECT sum(profiles) FROM key_use WHERE key_id = 'a' AND accepted_at > 'b'"
     (plan,) = rt.reader.all(sql)

@@ -112,6 +112,19 @@ def test_stop_ends_a_waiting_post(owner: Tab, rt: Runtime, world: World, ask: As
     assert sent(world) == []
 
 
+def test_publish_now_approves_nothing(owner: Tab, rt: Runtime, world: World, ask: Ask) -> None:
+    post = ask(hours=1)
+    assert "Publish now" not in owner.open(f"/posts/{post}").links()
+    assert "when you press “Approve”" in owner.open(f"/posts/{post}/publish").text
+    page = owner.press("Publish now")
+    assert "when you press “Approve”" in page.role("status")
+    drain(rt)
+    assert (sent(world), status_of(rt, post)) == ([], "pending")
+    owner.press("Approve")
+    drain(rt)
+    assert sent(world) == ["Draft"]
+
+
 def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(
     owner: Tab, rt: Runtime, x: str, ask: Ask
 ) -> None:

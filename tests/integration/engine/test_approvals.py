@@ -49,7 +49,7 @@ def last_attempt(rt, post):
 
 
 def waits(rt, post):
-    return delivery_rows.waits_for_approval(rt.reader, post)
+    return delivery_rows.unapproved_among(rt.reader, [post]) == {post}
 
 
 @pytest.mark.parametrize("hours", [None, 2])

@@ -38,6 +38,7 @@ Post = dict[str, Any]
 """A post as the API shows it."""
 
 PAUSED = "Publishing is paused. The post is published after you press “Resume” under System."
+UNAPPROVED = "The post is due now. It is published when you press “Approve” on its page."
 CHANGED_BEFORE_APPROVAL = (
     "The post was changed after you opened its page, so it is not approved. Check the new version below."
 )
@@ -164,8 +165,11 @@ async def approve(rt: Runtime, visit: Visit) -> Answer:
 
 @page()
 async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
-    post = load_post(rt, visit.params["postId"])
+    details = load_details(rt, visit)
+    post = details.post
     consequences = [f"The post is published now to {labels.list_accounts(post['deliveries'])}."]
+    if details.waits_for_approval:
+        consequences = [UNAPPROVED]
     if appliance_state.paused_at(rt.reader) is not None:
         consequences.append(PAUSED)
     return _ask(visit, post, partial(check_changeable, rt, post), "Publish this post now?", "Publish now", consequences)
@@ -175,7 +179,8 @@ async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
 async def publish(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
     now = Change(given=frozenset({"scheduled_at"}), scheduled_at=None)
-    return await _act(visit, rt.write_soon(posts.edit, post["id"], now, OWNER), "The post is being published.")
+    status = UNAPPROVED if load_details(rt, visit).waits_for_approval else "The post is being published."
+    return await _act(visit, rt.write_soon(posts.edit, post["id"], now, OWNER), status)
 
 
 @page()

@@ -54,7 +54,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         http_status=400 if wanted.errors else 200,
         problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
         posts=shown,
-        unapproved={row.post_id for row in delivery_rows.list_unapproved(rt.reader)},
+        unapproved=delivery_rows.unapproved_among(rt.reader, [post["id"] for post in shown]),
         total=found.total,
         wanted=wanted,
         query=query,

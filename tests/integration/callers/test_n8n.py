@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from socialpub.cli.main import main
+from socialpub.core.settings.schema import PublishingSection
 from tests.integration.api.client import assert_valid, document
 from tests.integration.callers.conftest import PAGE
 
@@ -58,7 +59,11 @@ def test_every_request_waits_longer_than_the_appliance_and_is_repeated(nodes: di
     for name in requests(nodes):
         assert nodes[name]["retryOnFail"] and nodes[name]["credentials"]["httpBearerAuth"]["name"] == "socialpub"
     wait = nodes["Wait for the outcome"]["parameters"]
-    assert wait["options"]["timeout"] > int(pairs(wait, "queryParameters")["wait"]) * 1000
+    seconds = int(pairs(wait, "queryParameters")["wait"])
+    assert wait["options"]["timeout"] > seconds * 1000
+    *_, rounds = nodes["Still pending?"]["parameters"]["conditions"]["conditions"]
+    # A read-back of an unknown outcome and the second call take longer than `resend_after`.
+    assert rounds["rightValue"] * seconds > 1.5 * PublishingSection().resend_after.total_seconds()
 
 
 def test_each_outcome_has_its_branch(flow: dict[str, Any], nodes: dict[str, Node]) -> None:

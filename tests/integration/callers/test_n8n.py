@@ -21,13 +21,13 @@ EXPRESSION = re.compile(r"\{\{.*?\}\}")
 OUTCOMES = ["published", "unknown", "failed"]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def flow() -> dict[str, Any]:
     shown: dict[str, Any] = json.loads(CliRunner().invoke(main, ["config", "--flow", "n8n"]).stdout)
     return shown
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def nodes(flow: dict[str, Any]) -> dict[str, Node]:
     return {node["name"]: node for node in flow["nodes"]}
 

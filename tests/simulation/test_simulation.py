@@ -11,9 +11,9 @@ from tests.simulation.figures import Figures
 from tests.simulation.simulation import Simulation, memory_folder
 
 pytestmark = pytest.mark.grid  # as slow as that: `make test-fast` leaves it out
-SEED = 38
+SEED = 48
 EPISODES = 30
-"""At most. This seed has met everything after a third of them."""
+"""At most. This seed has met everything after half of them."""
 MUST_MEET = {
     "read back",
     "published after reading back",

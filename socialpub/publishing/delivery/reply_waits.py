@@ -1,6 +1,7 @@
 """The wait of a reply for its parent, and the end of that wait (contract 10.7). The wait has no deadline."""
 
 from socialpub.core.clock import after
+from socialpub.db import clock_jumps
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import ProfileStatus, State
@@ -63,7 +64,9 @@ def _may_wait(delivery: Delivery) -> bool:
 
 
 def _count_from_publication(tx: Tx, delivery: Delivery, parent: Parent) -> None:
-    published_at = min(parent.published_at or "", tx.stamp)  # the clock may have been set back since
+    # The clock may have been set since.
+    age_seconds = clock_jumps.age_seconds(tx, tx.now, parent.published_at or tx.stamp)
+    published_at = after(tx.stamp, -max(age_seconds, 0.0))
     if published_at > delivery.due_at:
         delivery.due_at = published_at
         delivery_rows.update(tx, delivery.id, due_at=published_at)

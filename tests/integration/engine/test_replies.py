@@ -9,19 +9,28 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
-from socialpub.core.clock import new_id
+from socialpub.core.clock import after, new_id
 from socialpub.core.errors import InvalidRequest
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows
+from socialpub.db.tables import delivery_rows, waits
 from socialpub.providers.base import Published, Readback, Refused, Unknown, Wait
 from socialpub.providers.responses import MAX_WAIT_SECONDS
 from socialpub.publishing import retention
-from socialpub.publishing.delivery import engine, resume
+from socialpub.publishing.delivery import claim, engine, resume
 from socialpub.publishing.delivery.replies import ASK_AGAIN_SECONDS, VISIBLE_SECONDS
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Change, Draft
-from tests.support.appliance import accept, add_profile, attempts_of, connect_again, message_of, state_of, status_of
+from tests.support.appliance import (
+    accept,
+    add_profile,
+    attempts_of,
+    connect_again,
+    end_deliveries,
+    message_of,
+    state_of,
+    status_of,
+)
 from tests.support.drain import DAY, drain
 
 HIDDEN = Refused("The post is deleted or not visible.", content=True, parent_missing=True)
@@ -156,6 +165,18 @@ def test_the_published_retry_of_a_post_counts_and_not_the_failed_one(rt, clock, 
     drain(rt)
     assert states(rt, [published, late]) == [State.PUBLISHED] * 2
     assert parents(network)[-1] == ("2", "1")
+
+
+def test_the_published_try_counts_even_if_a_newer_try_failed(rt, clock, network, profile, thread):
+    (first,) = thread(1)
+    drain(rt)
+    newer = accept(rt, profile, body="1")
+    move(rt, newer, retry_of=delivery_rows.list_of_post(rt.reader, first)[0].id)
+    end_deliveries(rt, newer, State.FAILED)
+    reply = accept(rt, profile, body="2", options=reply_to(newer))
+    drain(rt)
+    assert parents(network)[-1] == ("2", "1")
+    assert state_of(rt, reply) is State.PUBLISHED
 
 
 def test_a_retry_made_before_the_reply_has_ended_is_waited_for(rt, clock, network, thread):
@@ -313,6 +334,14 @@ def test_a_reply_whose_post_has_no_rows_is_never_sent_alone(rt, clock, network, 
     assert network.effects == []
 
 
+def test_an_option_that_a_former_version_stored_unread_is_never_sent_without_its_post(rt, clock, network, thread):
+    first, reply = thread(2)
+    move(rt, reply, reply_to=None, progress="{}", run_at=rt.stamp())
+    drain(rt)
+    assert states(rt, [first, reply]) == [State.PUBLISHED, State.FAILED]
+    assert network.effects == ["1"]
+
+
 def test_the_daily_claim_starts_a_reply_whose_wake_up_was_lost(rt, clock, network, thread):
     accepted = thread(2)
     drain(rt)
@@ -336,26 +365,43 @@ def test_two_profiles_of_a_network_each_follow_their_own_delivery(rt, clock, net
 
 
 @pytest.mark.parametrize("days", [-7, 7])
-@pytest.mark.parametrize("before_the_claim", [True, False])
+@pytest.mark.parametrize("moment", ["before its claim", "in a gap", "after its first call"])
 def test_a_clock_that_is_set_after_the_publication_neither_delays_nor_ends_a_reply(
-    rt, clock, network, profile, days, before_the_claim
+    rt, clock, network, profile, days, moment
 ):
-    first = accept(rt, profile, body="1", at=clock.now() + timedelta(hours=2))
-    its_time = None if before_the_claim else clock.now() + timedelta(hours=1)  # a new clock judges a time of the owner
+    first = accept(rt, profile, body="1", at=clock.now() + timedelta(days=9))
+    # The owner's time is past on every clock. A claim counts the lateness from the publication.
+    its_time = None if moment == "before its claim" else clock.now() + timedelta(hours=1)
     reply = accept(rt, profile, body="2", at=its_time, options=reply_to(first))
-    clock.forward(2 * 3600)
+    clock.forward(9 * DAY)
 
     def publish(job: Any) -> Published:
-        if not before_the_claim:
+        if moment == "in a gap":
+            rt.write(lambda _, tx: waits.begin_cooldown(tx, profile, "commit", after(tx.stamp, 60.0), "a gap"))
+        elif moment == "after its first call":
             network.results["create_post"] = [Wait(60.0, "X is busy")]
         return network.publish(job.content.text)
 
     network.results["create_post"] = [publish]
-    if before_the_claim:
-        engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].id, lambda: True)
+    if moment == "before its claim":
+        for _ in range(2):  # the daily claim of the reply, and the parent
+            engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].id, lambda: True)
     else:
         drain(rt)
+        engine.work(rt, delivery_rows.list_of_post(rt.reader, reply)[0].id)
+    if moment == "in a gap":
+        rt.write(claim.claim, delivery_rows.list_of_post(rt.reader, reply)[0].id, None)
     assert states(rt, [first, reply]) == [State.PUBLISHED, State.QUEUED]
     clock.jump(days * DAY)
     drain(rt, clock, within=120)
     assert state_of(rt, reply) is State.PUBLISHED, message_of(rt, reply)
+
+
+def test_a_clock_that_is_set_does_not_delay_the_end_of_a_reply_whose_post_failed(rt, clock, network, thread, profile):
+    (first,) = thread(1)
+    reply = accept(rt, profile, body="2", at=clock.now() + timedelta(days=20), options=reply_to(first))
+    network.results["create_post"] = [Refused("No.")]
+    engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].id, lambda: True)
+    clock.jump(3600)
+    drain(rt)
+    assert states(rt, [first, reply]) == [State.FAILED] * 2

@@ -79,6 +79,21 @@ def test_a_thread_that_is_due_later_is_completed_and_no_post_of_it_is_sent_twice
         assert_in_place(rt, world)
 
 
+def test_replies_of_the_original_are_found_although_the_parent_is_another_post_here(
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    accepted = thread(original, world)
+    copy = copy_of(original, tmp_path)
+    clock.forward(HOUR)
+    original.write(posts.edit, accepted[0], Change(frozenset({"body"}), body="1 of 3"), OWNER)
+    publish(original, world, accepted, 3)
+    with restored(copy, world, clock) as rt:
+        resumed(rt, clock)
+        drain(rt, clock, within=8 * 86_400)
+        assert states(rt, accepted) == "ppp"
+        assert [post.text for post in world.x.posts] == ["1 of 3", "2/3", "3/3", "1/3"]
+
+
 def test_the_owners_word_that_nothing_was_sent_publishes_the_whole_thread(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path
 ) -> None:

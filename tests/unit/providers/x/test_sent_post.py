@@ -139,6 +139,10 @@ def test_a_reply_to_another_post_is_not_ours(name: str) -> None:
         shown("5", "@bob Thank you!", **reply_to("222", name)), "@alice Thank you!", inReplyToPostId="111"
     )
     assert not could_be(shown("5", "Thank you!", **reply_to("222", name)), "Thank you!")
+    assert not could_be(shown("5", "Thank you!", **reply_to("222", name)), "Thank you!", inReplyToPostId="111")
+    any_parent = {"replyToPostId": "01a12f57-1a80-7074-9d08-074dfc0027ba"}
+    assert could_be(shown("5", "@bob Thank you!", **reply_to("222", name)), "Thank you!", **any_parent)
+    assert not could_be(shown("5", "Thank you!", conversation_id="5"), "Thank you!", **any_parent)
 
 
 def test_a_top_post_is_no_reply_and_a_reply_is_no_top_post() -> None:

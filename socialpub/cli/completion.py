@@ -3,6 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
+from socialpub.cli.output import print_script
 from socialpub.core.command_forms import NAME
 
 SHELLS = ("bash", "zsh", "fish")
@@ -23,5 +24,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     """
     kind = get_completion_class(shell)
     assert kind is not None
-    # The script is not text from others, and control characters belong to it.
-    click.echo(kind(ctx.find_root().command, {}, NAME, VARIABLE).source())
+    print_script(kind(ctx.find_root().command, {}, NAME, VARIABLE).source())

@@ -39,6 +39,11 @@ def print_line(text: str = "") -> None:
     click.echo(visible(text))
 
 
+def print_script(script: str) -> None:
+    """Print a script of ours as it is: control characters belong to it."""
+    click.echo(script)
+
+
 def print_note(text: str = "") -> None:
     """Print one line that is not a result."""
     click.echo(visible(text), err=True)
@@ -189,13 +194,13 @@ class ByteBar:
 @contextmanager
 def byte_bar(doing: str) -> Iterator[ByteBar | None]:
     """Show a bar on stderr. Yield None if stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True) as shown:
         yield ByteBar(shown, doing)

@@ -5,7 +5,6 @@ so two runs with the same key send the same request.
 """
 
 import json
-import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -129,7 +128,7 @@ class _SentFile:
 def _opened(files: Mapping[str, Path]) -> Iterator[dict[str, tuple[str, Any, str]]]:
     """Open the files as parts of a form. The appliance finds each type in the bytes, so no type is declared."""
     with ExitStack() as opened:
-        bar = opened.enter_context(byte_bar("Sending")) if files and sys.stderr.isatty() else None
+        bar = opened.enter_context(byte_bar("Sending")) if files else None
         parts = {}
         for name, path in files.items():
             try:

@@ -182,7 +182,11 @@ class StateMachine(RuleBasedStateMachine):
         assert answer.headers["idempotency-replayed"] == "true"
 
     def retry(self) -> None:
-        post, include_unknown, key = self._one(), self.draw(st.booleans()), self._key()
+        failed = [
+            one for one in self.known.values() if any(each["status"] == "failed" for each in one.told["deliveries"])
+        ]
+        post = self.draw(st.sampled_from(failed)) if failed and self.draw(st.booleans()) else self._one()
+        include_unknown, key = self.draw(st.booleans()), self._key()
         family = [each for each in self.known.values() if each.family == post.family]
         targets = model.to_retry(post, family, include_unknown)
         answer = self.client.send("POST", f"/posts/{post.id}/retry", {"includeUnknown": include_unknown}, key=key)

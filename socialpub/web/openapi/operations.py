@@ -107,7 +107,8 @@ OPERATIONS = {
         "files within 100 seconds, before it accepts the post. If a file cannot be fetched, the post is not accepted, "
         "and the response names every failing item. You can also send the files with the post, as a multipart form. "
         "The text field `payload` then contains the JSON, and each media item refers to its file part by `fileField`. "
-        "If a network refuses the post, only the deliveries to that network fail.",
+        "If a network refuses the post, only the deliveries to that network fail. If the key needs approval, the "
+        "deliveries stay `pending` until the owner approves the post. A key above its number of posts a day gets 429.",
     ),
     "GET /api/v1/posts": Operation(
         "listPosts",

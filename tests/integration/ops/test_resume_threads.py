@@ -47,7 +47,14 @@ def assert_in_place(rt: Runtime, world: World) -> None:
     assert list(find_misplaced_replies(rt.reader.all, {post.id: post.in_reply_to for post in world.x.posts})) == []
 
 
-@pytest.mark.parametrize(("count", "outcome"), [(0, "fff"), (1, "pff"), (2, "ppf"), (3, "ppp")])
+SLOW = pytest.mark.endurance
+"""For the counts that show the same as their neighbors."""
+
+
+@pytest.mark.parametrize(
+    ("count", "outcome"),
+    [pytest.param(0, "fff", marks=SLOW), (1, "pff"), pytest.param(2, "ppf", marks=SLOW), (3, "ppp")],
+)
 def test_a_thread_that_was_due_is_only_read_back(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path, count: int, outcome: str
 ) -> None:
@@ -63,7 +70,7 @@ def test_a_thread_that_was_due_is_only_read_back(
         assert_in_place(rt, world)
 
 
-@pytest.mark.parametrize("count", [0, 1, 3])
+@pytest.mark.parametrize("count", [pytest.param(0, marks=SLOW), 1, pytest.param(3, marks=SLOW)])
 def test_a_thread_that_is_due_later_is_completed_and_no_post_of_it_is_sent_twice(
     original: Runtime, world: World, clock: HandClock, tmp_path: Path, count: int
 ) -> None:

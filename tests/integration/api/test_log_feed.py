@@ -8,7 +8,6 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import OWNER, Caller
-from socialpub.core.clock import new_id
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.database import Database
 from socialpub.db.queries import api_json
@@ -19,7 +18,7 @@ from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
-ID = new_id(HandClock().now())
+ID = "01a12f57-1a80-7000-923c-5335e03d1937"
 ENTRY = {"delivery_id": ID, "post_id": ID, "provider": "x", "type": "failed", "occurred_at": "2026-10-12T09:00:00.000Z"}
 
 

@@ -141,17 +141,19 @@ def _describe(rt: Runtime, keys: Iterable[ApiKeyRow]) -> list[ShownKey]:
 
 
 def _posts_per_day(form: Form) -> int | None:
-    """Return the daily limit. Raises InvalidRequest."""
+    """Return the daily limit. Raises KeyRefused."""
     if not form.text("posts_per_day").strip():
         return None
     number = form.number("posts_per_day")
     if number is None:
-        raise InvalidRequest.at("posts_per_day", message="must be a whole number, such as 10, or empty")
+        raise KeyRefused(
+            "posts_per_day", "“Posts a day” must be a whole number.", "Enter a number such as 10, or leave it empty."
+        )
     return number
 
 
 def _expiry(visit: Visit) -> datetime | None:
-    """Return the expiry: after a number of days, or at the end of a local day. Raises InvalidRequest."""
+    """Return the expiry: after a number of days, or at the end of a local day. Raises KeyRefused."""
     days, date = visit.form.number("expires", max_digits=4), visit.form.text("expires_on")
     if days is not None:
         return visit.now + timedelta(days=days)
@@ -159,7 +161,7 @@ def _expiry(visit: Visit) -> datetime | None:
         return None
     end = times.read_day(date, visit.zone, end=True)
     if end is None:
-        raise InvalidRequest.at("expires_on", message="must be a date, such as 2027-01-31")
+        raise KeyRefused("expires_on", "“Last day” must be a date.", "Enter a date such as 2027-01-31.")
     return end
 
 

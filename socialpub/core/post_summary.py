@@ -71,9 +71,18 @@ def _describe(post: Json, delivery: Json, attempt: Json | None) -> str:
     return str(status)
 
 
+def next_try(attempt: Json) -> str | None:
+    """Return the instant of the next try. The `nextAt` of a wait for approval or for another post is only its end."""
+    return None if _waits(attempt) else attempt.get("nextAt")
+
+
+def _waits(attempt: Json) -> bool:
+    return str(attempt.get("message", "")).startswith("Waits ")
+
+
 def _describe_wait(attempt: Json) -> str:
     message = attempt.get("message", "")
-    if message.startswith("Waits "):
-        return f"w{message[1:]}"  # its `nextAt` is the end of the wait, and not a try
+    if _waits(attempt):
+        return f"w{message[1:]}"
     text = f"{attempt['outcome']}: {message}"
     return f"{text} Next try: {attempt['nextAt']}" if "nextAt" in attempt else text

@@ -11,7 +11,7 @@ from socialpub.cli.admin import ID
 from socialpub.cli.admin.appliance import note_paused
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table
-from socialpub.core.post_summary import api_outcome
+from socialpub.core.post_summary import api_outcome, next_try
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus, State
@@ -98,10 +98,14 @@ def approve_post(context: CommandContext, post_id: str) -> None:
     with context.open() as rt:
         waited = rt.write(posts.approve, post_id)
         post = _find(rt, post_id)
+        details = post_details.load_details(rt.reader, post_id, rt.stamp())
+        waits_for_post = details is not None and details.waits_for_post
         note_paused(rt)
     _show_head(post)
     at = post.get("scheduledAt", "")
     when = f"at {format_time(at)}" if at > rt.stamp() else "now"
+    if waits_for_post:
+        when = "after the post to which it replies"
     print_note(
         f"The post is approved and is published {when}." if waited else "The post does not wait for an approval."
     )
@@ -193,7 +197,8 @@ def _show_delivery(details: DeliveryDetails) -> None:
 
 
 def _attempt_row(attempt: dict[str, Any]) -> tuple[str | None, ...]:
-    next_at = f"Next: {format_time(attempt['nextAt'])}." if "nextAt" in attempt else None
+    instant = next_try(attempt)
+    next_at = f"Next: {format_time(instant)}." if instant else None
     return (
         format_time(attempt["startedAt"]),
         attempt["step"],

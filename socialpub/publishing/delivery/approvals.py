@@ -21,6 +21,8 @@ from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.runtime import Runtime
 
 APPROVED = "The owner approved this post."
+WAITS = "Waits for the owner's approval: "
+"""The beginning of the message of such a wait. The URL of the post follows."""
 
 
 def update(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
@@ -79,7 +81,7 @@ def check_approved(settlement: Settlement) -> Refused | bool:
 def _wait(rt: Runtime, tx: Tx, delivery: Delivery, *, is_new: bool) -> None:
     delivery.run_at = stamp(_deadline(rt, delivery))
     if is_new:
-        message = f"Waits for the owner's approval: {rt.settings.base_url}/posts/{delivery.post_id}"
+        message = f"{WAITS}{rt.settings.base_url}/posts/{delivery.post_id}"
         Settlement(rt, tx, delivery).record_attempt(AttemptOutcome.HELD, message, next_at=delivery.run_at)
     else:
         log_entries.move_last_attempt(tx, delivery.id, delivery.run_at)

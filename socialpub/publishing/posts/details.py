@@ -10,6 +10,7 @@ from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
 from socialpub.db.tables.audit_log import AuditEntry
+from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.providers.registry import DRAFT_MODES
 
 IN_APP = "inApp"
@@ -70,7 +71,16 @@ class PostDetails:
 
     @property
     def waits_for_approval(self) -> bool:
-        return any(one.delivery.waits_for_approval for one in self.deliveries)
+        return any(one.delivery.waits_for_approval for one in self._open)
+
+    @property
+    def waits_for_post(self) -> bool:
+        return any(one.delivery.waits_for_post for one in self._open)
+
+    @property
+    def _open(self) -> list[DeliveryDetails]:
+        # A delivery that was stopped or canceled during a wait keeps the phase of the wait.
+        return [one for one in self.deliveries if not one.delivery.state.final]
 
 
 def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
@@ -128,5 +138,7 @@ def _wait(delivery: Delivery, attempts: list[dict[str, Any]], now: str) -> Deliv
         return DeliveryWait(last.get("message", ITS_TURN), last.get("nextAt"))
     if delivery.run_at > now:
         until = delivery.run_at if delivery.waits_for_post is None else None
-        return DeliveryWait(last.get("message", ITS_TIME), until)
+        # The message of an ended attempt, such as an approval, is not the reason of this wait.
+        reason = ITS_TIME if last.get("outcome") == AttemptOutcome.DONE else last.get("message", ITS_TIME)
+        return DeliveryWait(reason, until)
     return DeliveryWait(ITS_TURN)

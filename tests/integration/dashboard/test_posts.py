@@ -281,7 +281,7 @@ def test_a_thread_is_linked_in_both_directions(owner: Tab, rt: Runtime, clock: H
     reply = accept(rt, profile, body="2/2", options={"x": {"reply_to_post_id": first}})
     page = owner.open(f"/posts/{reply}")
     assert page.links()[first].endswith(f"/posts/{first}")
-    assert facts(page)["Waits for"] == f"Waits for the post {first}, to which this post replies."
+    assert facts(page)["Waits for"] == f"The post {first}, to which this post replies."
     page = owner.open(f"/posts/{first}")
     assert facts(page)["Replies"] == reply
     assert page.links()[reply].endswith(f"/posts/{reply}")

@@ -158,7 +158,9 @@ async def approve(rt: Runtime, visit: Visit) -> Answer:
     if not waited:
         return _go_back(visit, status="The post does not wait for an approval.")
     at = post.get("scheduledAt", "")
-    when = f"at {visit.written(at)}" if at > rt.stamp() else "now"
+    when = f"on {visit.written(at)}" if at > rt.stamp() else "now"
+    if load_details(rt, visit).waits_for_post:
+        when = "after the post to which it replies"
     paused = f" {PAUSED}" if appliance_state.paused_at(rt.reader) is not None else ""
     return _go_back(visit, status=f"Approved. The post is published {when}.{paused}")
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import orjson
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.core import post_summary
 from socialpub.db.connection import Reader
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
@@ -122,6 +123,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         refresh_seconds=refresh_seconds,
         previewed=previewed,
         link=_web_link,
+        next_try=post_summary.next_try,
         pasted=_is_pasted(post),
         options_of=lambda one: _options(rt, one),
         waits_for=lambda one: _waits_for(rt, one),
@@ -163,6 +165,8 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
         return None
     if details.delivery.waits_for_approval:
         return "Your approval."
+    if post_id := details.delivery.waits_for_post:
+        return f"The post {post_id}, to which this post replies."
     profile = profile_rows.find(rt.reader, details.delivery.profile_id)
     if profile is None or not details.delivery.waits_for_reconnect:
         return details.waits_for.reason

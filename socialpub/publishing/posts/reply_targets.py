@@ -12,7 +12,7 @@ from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
 from socialpub.providers.registry import OPTIONS
 
-UNKNOWN = "is not the id of a post; use an id from GET /posts"
+UNKNOWN = "is not the id of a post; the page of a post and the API show its id"
 CIRCLE = "makes the post wait for itself; use a post that does not reply to this post"
 
 

@@ -59,6 +59,7 @@ class FindingCode(StrEnum):
 
 MANUAL_PLACES = {
     "app": "networks#apps-that-tiktok-has-not-audited",
+    "approval": "security#approve-the-posts-of-a-key",
     "backup": "backups#scheduled-backups",
     "base_url": "proxies",
     "clock": "troubleshooting#the-clock-is-wrong",

@@ -7,7 +7,6 @@ started here, and they end by themselves when this one is killed.
 import http.client
 import json
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +24,7 @@ from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings import template
 from socialpub.runtime import Runtime
 from tests.bench import stock
+from tests.support.ports import free_port
 
 START_SECONDS = 30.0
 
@@ -161,12 +161,6 @@ def wait_until(true: Callable[[], bool], seconds: float = START_SECONDS, every: 
             return
         glances.wait(every)
     raise SystemExit(f"Something did not happen within {seconds:.0f} s; the logs of the processes may say why.")
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:

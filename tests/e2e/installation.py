@@ -23,7 +23,8 @@ import httpx2
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings import template
 from tests.e2e.caller import Caller, SandboxControl
-from tests.e2e.processes import PROGRAM, Process, free_port, until
+from tests.e2e.processes import PROGRAM, Process, until
+from tests.support.ports import free_port
 
 FAST_CLOCK = Path(__file__).parent / "fast_clock"
 PACE = 20.0

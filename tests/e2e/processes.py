@@ -6,7 +6,6 @@ Only what was started here is ever signalled, by its own id.
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -126,12 +125,6 @@ def until(true: Callable[[], object], what: str, seconds: float = 120.0) -> None
     while not true():
         assert time.monotonic() < give_up_at, f"did not happen within {seconds:g} s: {what}"
         time.sleep(GLANCE_SECONDS)
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 def lives(pid: int) -> bool:

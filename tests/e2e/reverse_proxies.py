@@ -21,7 +21,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.e2e.processes import free_port, until
+from tests.e2e.processes import until
+from tests.support.ports import free_port
 from tests.support.readme import blocks, topic
 
 PAGE = topic("proxies")

@@ -18,7 +18,8 @@ import pytest
 
 from socialpub.cli.demo import walkthrough
 from tests.e2e.conftest import MakeInstallation
-from tests.e2e.processes import free_port, until
+from tests.e2e.processes import until
+from tests.support.ports import free_port
 from tests.support.readme import README, blocks, topic
 
 FIRST_POST = "## Publish your first post"

@@ -12,7 +12,8 @@ import httpx2
 import pytest
 
 from tests.e2e.caller import SandboxControl
-from tests.e2e.processes import Process, free_port, until
+from tests.e2e.processes import Process, until
+from tests.support.ports import free_port
 
 StartSandbox = Callable[..., Process]
 

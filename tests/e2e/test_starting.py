@@ -12,7 +12,8 @@ import pytest
 
 from socialpub.core.settings import template
 from tests.e2e.installation import START_SECONDS, Installation
-from tests.e2e.processes import Process, free_port, until
+from tests.e2e.processes import Process, until
+from tests.support.ports import free_port
 
 IN_ENDURANCE = {role: pytest.param(role, marks=pytest.mark.endurance) for role in ("serve", "web", "worker")}
 """Of the roles of a test, every run plays the first. `make endurance` plays these as well."""

@@ -20,8 +20,9 @@ import pytest
 
 from socialpub.web.http import files
 from tests.e2e.caller import Caller, SandboxControl
-from tests.e2e.processes import Process, free_port, until
+from tests.e2e.processes import Process, until
 from tests.samples import media
+from tests.support.ports import free_port
 from tests.support.wheel import build_wheel
 
 ROOT = Path(__file__).parents[2]

@@ -12,9 +12,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.e2e.processes import free_port, until
+from tests.e2e.processes import until
 from tests.endurance import base_image
 from tests.endurance.containers import ROOT, Podman, options_here, options_of_compose, why_impossible
+from tests.support.ports import free_port
 from tests.support.released import Clone
 
 WHY = why_impossible()

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 
 from socialpub.web.http import server
-from tests.integration.web.wire import HANG_SECONDS, free_port
+from tests.integration.web.wire import HANG_SECONDS
+from tests.support.ports import free_port
 from tests.support.scripted_network import ScriptedNetwork
 
 

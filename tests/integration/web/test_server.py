@@ -15,8 +15,9 @@ from socialpub.db.queries import post_list
 from socialpub.runtime import Runtime
 from socialpub.web.http import server
 from socialpub.web.http.server import Server
-from tests.integration.web.wire import Line, free_port, on_server, serve
+from tests.integration.web.wire import Line, on_server, serve
 from tests.support.appliance import accept, add_profile
+from tests.support.ports import free_port
 
 
 @on_server()

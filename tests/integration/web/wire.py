@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import inspect
-import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -21,12 +20,6 @@ HANG_SECONDS = 60.0
 """A limit that only a failure reaches."""
 
 Story = Callable[[Server, str, int], Awaitable[None]]
-
-
-def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> None:

@@ -28,6 +28,7 @@ from socialpub.ops.backup.last_backup import LastBackup
 from socialpub.ops.health import Finding
 from socialpub.ops.webhooks import addresses
 from socialpub.ops.webhooks.addresses import WebhookHealth
+from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.resume import Resumed
 from socialpub.runtime import Runtime
 
@@ -68,7 +69,7 @@ class AlertFacts:
     profiles: list[tuple[ProfileRow, str]]
     """The accounts to reconnect now or within a week, each with the reason and the remedy."""
     failed: FailedDeliveries
-    """The failures of the last 7 days, except retried deliveries."""
+    """The failures of the last 7 days, except retried deliveries and deliveries that the owner stopped."""
     holds: list[tuple[HoldRow, str]]
     """The networks that refuse this app, each with a description of the waiting work."""
     unapproved: list[Row]
@@ -96,7 +97,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
             for row in profile_rows.list_all(reader)
             if (warning := upkeep.describe_warning(row, now, surface)) is not None
         ],
-        failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
+        failed=log_list.recent_failures(reader, _failed_since(reader, now), STOPPED, MAX_FAILED),
         holds=[(hold, holds.describe_hold(hold.scope)) for hold in holds.list_all(reader)],
         unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED),
         unapproved_count=delivery_rows.count_unapproved(reader),

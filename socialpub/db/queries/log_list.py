@@ -183,11 +183,11 @@ _IS_FAILURE = "type IN ('failed', 'canceled') AND type = 'failed'"
 """With the exact condition of the index."""
 
 
-def recent_failures(reader: Reader, since: str, limit: int) -> FailedDeliveries:
-    """Return the deliveries that failed since this instant and were not retried."""
+def recent_failures(reader: Reader, since: str, meant: str, limit: int) -> FailedDeliveries:
+    """Return the deliveries that failed since this instant, were not retried and do not have the message `meant`."""
     found = f"""FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
-        AND {_NOT_RETRIED} ORDER BY d.failed_at DESC"""
-    return _failures(reader, found, (since,), limit)
+        AND d.error_message IS NOT ? AND {_NOT_RETRIED} ORDER BY d.failed_at DESC"""
+    return _failures(reader, found, (since, meant), limit)
 
 
 def newest_failure(reader: Reader) -> int:

@@ -111,6 +111,7 @@ def test_stop_ends_a_waiting_post(owner: Tab, rt: Runtime, world: World, ask: As
     assert owner.press("Stop").role("status") == "Stopped. Nothing more of this post is sent."
     assert status_of(rt, post) == ("canceled" if hours else "settled")
     assert not owner.open(f"/posts/{post}").has_button("Approve")
+    assert "Stopped by the owner" not in owner.open("/").text
     drain(rt)
     assert sent(world) == []
 

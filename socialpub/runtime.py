@@ -26,9 +26,9 @@ from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.decoder import client
 from socialpub.media.files import Files
 from socialpub.providers import registry
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
-from socialpub.providers.oauth import Tokens
 
 WEB_CACHE_KIB = 4000
 WORKER_CACHE_KIB = 1000

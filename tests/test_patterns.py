@@ -21,7 +21,8 @@ from socialpub.core import units
 from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import comparison, registry
-from socialpub.providers.base import Account, Content, Provider
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, Provider
 from socialpub.providers.x.text import find_emoji, find_links, weigh
 from socialpub.publishing.delivery import waiting
 from socialpub.web.http import answer, files
@@ -132,7 +133,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.preview:_LINK": [("", "http://", ""), ("", "https:// ", ""), ("", "http", "")],
     "providers.responses:retry_after_seconds": [("-", "9", "x")],
     "providers.tiktok.upload:PAGE": [("", " ", "x"), ("", " <", ""), ("<!doctype", " ", "")],
-    "providers.tiktok.oauth:PKCE_FAULT": [("", "code", ""), ("", "code_", "")],
+    "providers.tiktok.auth:PKCE_FAULT": [("", "code", ""), ("", "code_", "")],
     "providers.tiktok.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a.", ""), ("@", "a.", "#")],
     "providers.tiktok.read_back:_LINK": [("https://", "!", " ")],
     "providers.tiktok.read_back:_post_ids": [("1", "0", "x")],
@@ -165,8 +166,8 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.read_back:MEDIA_KEY": [("", "0", "x")],
     "providers.x.read_back:MEDIA_PAGE": [("", "/status/1", ""), ("/status/", "0", ""), ("", "/status/1/photo/1", "")],
     "providers.x.read_back:could_be": [("", "0", "x")],
-    "providers.x.oauth:OAUTH_ERROR": [("", "a_", "!"), ("a", "a", "_")],
-    "providers.x.oauth:REFUSED_TOKENS": [("", "value passed for the token ", "")],
+    "providers.x.auth:OAUTH_ERROR": [("", "a_", "!"), ("a", "a", "_")],
+    "providers.x.auth:REFUSED_TOKENS": [("", "value passed for the token ", "")],
     "providers.x.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "@a@", ""), ("", "$a.", ""), ("", "#", "")],
     "providers.x.client:_number": [("", "9", "x")],
     "providers.x.read_back:CUT_SHORT": [("", "… ", "x"), ("…", " ", "x"), ("", "…https://t.co/a ", "x")],

@@ -72,7 +72,7 @@ def create_board(
     """
     profile, provider = _account(rt, profile_id)
     name = _checked(name, "board")
-    how = provider.oauth.how_to_use_secret_boards(profile.scopes) if secret and profile.scopes else None
+    how = provider.auth.how_to_use_secret_boards(profile.scopes) if secret and profile.scopes else None
     if how is not None:
         raise OperatorError("The board was not created.", how)
 

@@ -27,8 +27,9 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.auth import Account, Identity
 from socialpub.providers.base import Provider
-from socialpub.providers.oauth import Identity
+from socialpub.providers.oauth import OAuth
 from socialpub.providers.responses import AuthExpired, ProviderError, shortened
 from socialpub.runtime import Runtime
 
@@ -97,8 +98,13 @@ def begin(
         name=name,
         expected_profile_id=profile_id,
     )
-    url = provider.oauth.authorize_url(redirect_uri, state, verifier)
+    url = _consent(provider).authorize_url(redirect_uri, state, verifier)
     return StartedConnection(consent_id, url, redirect_uri, expires_at)
+
+
+def _consent(provider: Provider) -> OAuth:
+    assert isinstance(provider.auth, OAuth), f"{provider.label} has no consent page"
+    return provider.auth
 
 
 def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
@@ -225,7 +231,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple
     asked_at, surface = rt.now(), Surface(row.door)
     try:
         verifier = rt.secrets.open(row.verifier, "consent", row.id, "verifier")
-        tokens = provider.oauth.exchange(rt.http_for(provider.name), code, row.redirect_uri, verifier)
+        tokens = _consent(provider).exchange(rt.http_for(provider.name), code, row.redirect_uri, verifier)
     except ProviderError as error:
         raise OperatorError(
             f"{provider.label} returned no tokens after your consent: {error.message}",
@@ -285,7 +291,9 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
     if profile_rows.connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
         return
     try:
-        provider.oauth.revoke(rt.http_for(provider.name), credentials.access_token, credentials.refresh_token)
+        account = _account(credentials, identity)
+        http = rt.http_for(provider.name)
+        provider.auth.revoke(http, account, credentials.access_token, credentials.refresh_token)
     except ProviderError as error:
         log.info("unused tokens could not be revoked and stay valid", provider=provider.name, why=error.message)
 
@@ -322,10 +330,10 @@ def _import(
 def check_grant(provider: Provider, credentials: Credentials, surface: Surface = Surface.SHELL) -> None:
     """Raise OperatorError if these scopes do not allow publishing."""
     scopes = credentials.scopes or frozenset()
-    if not provider.oauth.can_publish(scopes):
+    if not provider.auth.can_publish(scopes):
         raise OperatorError(
             f"These tokens do not allow publishing to {provider.label}: "
-            + " ".join(provider.oauth.missing_scopes(scopes)),
+            + " ".join(provider.auth.missing_scopes(scopes)),
             f"Give consent to every permission that the app requests: {hints.connect(provider.name, surface)}.",
         )
 
@@ -358,9 +366,16 @@ def identify(
 
 
 def _ask_identity(rt: Runtime, provider: Provider, credentials: Credentials) -> Identity:
-    scopes = credentials.scopes or frozenset()
     http = rt.http_for(provider.name)
-    return redaction.mask_value(provider.oauth.identify(http, credentials.access_token, scopes))
+    return redaction.mask_value(provider.auth.identify(http, _account(credentials), credentials.access_token))
+
+
+def _account(credentials: Credentials, identity: Identity | None = None) -> Account:
+    """Return the account of tokens that no profile has. Without an identity, only the scopes are known."""
+    scopes = credentials.scopes or frozenset()
+    if identity is None:
+        return Account("", scopes=scopes)
+    return Account(identity.account_id, identity.username, scopes, identity.facts)
 
 
 def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:
@@ -371,5 +386,5 @@ def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credent
         )
     assert credentials.refresh_token is not None
     asked_at = rt.now()
-    answer = provider.oauth.refresh(rt.http_for(provider.name), credentials.refresh_token)
+    answer = provider.auth.refresh(rt.http_for(provider.name), _account(credentials), credentials.refresh_token)
     return grants.from_answer(answer, asked_at, previous=credentials)

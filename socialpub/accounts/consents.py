@@ -23,6 +23,7 @@ from socialpub.db.connection import Reader, Tx
 from socialpub.db.models import ConsentRow
 from socialpub.db.tables import access_rows
 from socialpub.providers.base import Provider
+from socialpub.providers.oauth import OAuth
 from socialpub.runtime import Runtime
 
 LIFETIME = timedelta(minutes=10)
@@ -135,11 +136,13 @@ class RedirectFinding:
 
 
 def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFinding | None:
-    """Compare the redirect address with the network's rule. None: a stand-in, such as the sandbox, has no rule."""
-    name, label, rules = provider.name, provider.label, provider.oauth.redirect_rules
+    """Compare the redirect address with the network's rule. None: the network has no redirects, or
+    a stand-in, such as the sandbox, has no rule."""
+    name, label = provider.name, provider.label
     section: NetworkSection = getattr(settings.providers, name)
-    if section.is_stand_in:
+    if section.is_stand_in or not isinstance(provider.auth, OAuth):
         return None
+    rules = provider.auth.redirect_rules
     address = settings.redirect_url(name)
     row = rules.find(address)
     if row is not None:

@@ -22,7 +22,7 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.validation import format_mistakes, must_be
 from socialpub.db.connection import Value
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.oauth import Tokens
+from socialpub.providers.auth import Account, Tokens
 
 FORM = (
     '{"accessToken": "…", "refreshToken": "…", "expiresAt": "2026-11-21T12:00:00Z", "refreshExpiresAt": "…", '
@@ -127,6 +127,10 @@ def from_answer(answer: Tokens, asked_at: datetime, previous: Credentials | None
         _ends(asked_at, answer.refresh_expires_in_seconds) or previous.refresh_expires_at,
         answer.scopes or previous.scopes,
     )
+
+
+def to_account(profile: Profile) -> Account:
+    return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
 
 
 def open_access_token(secrets: Secrets, profile: Profile) -> str:

@@ -21,8 +21,8 @@ from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
+from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider
-from socialpub.providers.oauth import Identity
 from socialpub.providers.options import Options
 from socialpub.runtime import Runtime
 
@@ -87,7 +87,7 @@ def save(
     rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
     """Store this grant in the account's profile, or in a new profile."""
-    missing = tuple(provider.oauth.missing_scopes(credentials.scopes or frozenset()))
+    missing = tuple(provider.auth.missing_scopes(credentials.scopes or frozenset()))
     known = profile_rows.connected(tx, provider.name, identity.account_id)
     profile_id = known or new_id(tx.now)
     columns = {

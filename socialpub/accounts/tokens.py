@@ -26,8 +26,8 @@ from socialpub.db.tables import audit_log, counters, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Provider, Withdrawn
-from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.runtime import Runtime, TakenLock
 
@@ -110,7 +110,7 @@ def _require_usable(rt: Runtime, profile_id: str) -> Profile:
 def _is_expiring(rt: Runtime, profile: Profile) -> bool:
     if profile.refresh_token is None or profile.access_expires_at is None:
         return False  # without an expiry, the network answers 401
-    early = timedelta(seconds=rt.providers[profile.provider].oauth.refresh_early_seconds)
+    early = timedelta(seconds=rt.providers[profile.provider].auth.refresh_early_seconds)
     return clock.parse(profile.access_expires_at) - rt.now() < early
 
 
@@ -155,15 +155,16 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
     """Request a new pair. Raises errors that mean “not sent”, or `Rejected` if the owner must consent again."""
     refresh_token, http = grants.open_refresh_token(rt.secrets, profile), rt.http_for(provider.name)
     assert refresh_token is not None
+    account = grants.to_account(profile)
     try:
         try:
-            answer = provider.oauth.refresh(http, refresh_token)
+            answer = provider.auth.refresh(http, account, refresh_token)
         except NoAnswer:
             _require_usable(rt, profile.id)  # a minute may have passed, and the profile may be disconnected now
             if not held.is_held:
                 raise Locked("Another process is now renewing the account's tokens.") from None
             # The token may be spent. A second call returns a new pair, or shows that consent is needed.
-            answer = provider.oauth.refresh(http, refresh_token)
+            answer = provider.auth.refresh(http, account, refresh_token)
     except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
     except Rejected as refused:
@@ -228,8 +229,8 @@ def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: date
     if by_hand and actor.is_owner(tx.actor):
         audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, known.name, provider=provider.name)
     scopes = grant.scopes or frozenset()
-    if not provider.oauth.can_publish(scopes):
-        missing = " ".join(provider.oauth.missing_scopes(scopes))
+    if not provider.auth.can_publish(scopes):
+        missing = " ".join(provider.auth.missing_scopes(scopes))
         profile_rows.require_reauth(tx, profile.id, f"The new tokens do not allow publishing: {missing}")
 
 

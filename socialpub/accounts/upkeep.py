@@ -17,8 +17,8 @@ from socialpub.db.models import NotBeforeRow, ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider, Withdrawn
-from socialpub.providers.oauth import Identity
 from socialpub.providers.responses import (
     MAX_WAIT_SECONDS,
     AppRefused,
@@ -77,10 +77,10 @@ def _find_due(rt: Runtime, held: Collection[str]) -> str | None:
 
 
 def _must_be_renewed(rt: Runtime, row: ProfileRow, now: datetime) -> bool:
-    oauth = rt.providers[row.provider].oauth
+    auth = rt.providers[row.provider].auth
     idle = now - clock.parse(row.issued_at)
-    early = timedelta(seconds=oauth.refresh_early_seconds)
-    if idle >= timedelta(seconds=oauth.idle_refresh_seconds):
+    early = timedelta(seconds=auth.refresh_early_seconds)
+    if idle >= timedelta(seconds=auth.idle_refresh_seconds):
         return True
     if idle < DAY:
         return False  # the last renewal did not move the end
@@ -190,12 +190,12 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
 
 def _revoke(rt: Runtime, profile_id: str) -> None:
     profile = profiles.get(rt.reader, profile_id)
-    oauth = rt.providers[profile.provider].oauth
-    if oauth.revokes_every_grant and profile_rows.connected(rt.reader, profile.provider, profile.account_id):
+    auth = rt.providers[profile.provider].auth
+    if auth.revokes_every_grant and profile_rows.connected(rt.reader, profile.provider, profile.account_id):
         return  # the account was connected again meanwhile, and that connection must stay
     access = grants.open_access_token(rt.secrets, profile) if profile.access_token else ""
     refresh = grants.open_refresh_token(rt.secrets, profile)
-    oauth.revoke(rt.http_for(profile.provider), access, refresh)
+    auth.revoke(rt.http_for(profile.provider), grants.to_account(profile), access, refresh)
 
 
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:
@@ -229,8 +229,8 @@ def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     Asks the network, so do not call on the event loop. Raises NotFound, and as `questions.ask` does.
     """
     profile = profiles.get(rt.reader, profile_id)
-    oauth = rt.providers[profile.provider].oauth
-    identity = questions.ask(rt, profile, lambda http, token: oauth.identify(http, token, profile.scopes))
+    auth = rt.providers[profile.provider].auth
+    identity = questions.ask(rt, profile, lambda http, token: auth.identify(http, grants.to_account(profile), token))
     return rt.write(_store_account_data, profile_id, identity)
 
 

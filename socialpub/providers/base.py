@@ -16,11 +16,11 @@ from urllib.parse import urlsplit
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.providers import options
-from socialpub.providers.oauth import OAuth
+from socialpub.providers.auth import Account, Auth
 from socialpub.providers.preview import Preview
 from socialpub.providers.responses import HttpResponse
 
-# --- content and account ----------------------------------------------------------------------------------------------
+# --- content ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +69,6 @@ class ImageLimits:
     max_width: int | None = None
     max_height: int | None = None
     max_short_side: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """The profile at the network. `facts` are the network's data about the account (X: `subscription_type`)."""
-
-    id: str
-    username: str | None = None
-    scopes: frozenset[str] = frozenset()
-    """Granted scopes. An empty set means that they are unknown."""
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    profile_id: str | None = None
-    """For commands in messages."""
 
 
 CODEC_NAMES: Mapping[str, str] = {
@@ -394,11 +381,11 @@ class Provider(ABC):
     label: ClassVar[str]
     """The name for people: `X`, `TikTok`, `Pinterest`."""
     option_table: ClassVar[options.Table]
-    oauth: OAuth
+    auth: Auth
 
     @abstractmethod
-    def account_url(self, username: str | None) -> str:
-        """Return the URL of the account's public page, or of the network's front page without a name."""
+    def account_url(self, account: Account | None) -> str:
+        """Return the URL of the account's public page, or of the network's front page if the page is unknown."""
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[options.Options, list[FieldError]]:
         """Return canonical options, and an error for each wrong option."""

@@ -1,36 +1,16 @@
-"""OAuth at a network: consent, exchange, refresh, revocation, and the accepted redirect URLs.
-
-None means that the network did not report the value. An absent refresh token never overwrites a stored one.
-"""
+"""OAuth at a network: consent, exchange, refresh, and the accepted redirect URLs."""
 
 import base64
 import hashlib
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 from urllib.parse import SplitResult, urlsplit
 
+from socialpub.providers.auth import Account, Auth, Tokens
 from socialpub.providers.http import Http
 from socialpub.providers.responses import positive_int_at, text_at
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    account_id: str
-    username: str | None
-    name: str | None
-    picture_url: str | None
-    facts: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Tokens:
-    access_token: str = field(repr=False)
-    refresh_token: str | None = field(default=None, repr=False)
-    expires_in_seconds: int | None = None
-    refresh_expires_in_seconds: int | None = None
-    scopes: frozenset[str] | None = None
 
 
 def read_tokens(found: Mapping[str, Any], refresh_expires_in: str = "refresh_expires_in") -> Tokens | None:
@@ -115,19 +95,9 @@ class RedirectRules:
 # --- the calls -------------------------------------------------------------------------------------------------------
 
 
-class OAuth(ABC):
-    """OAuth at one network. Its methods raise `ProviderError`.
+class OAuth(Auth):
+    """A network with a consent page. A refused exchange raises `Rejected`, as a refused refresh does."""
 
-    A refused exchange or refresh raises `Rejected`, with `reauth` when the owner must consent again, and without it
-    when the app's settings are wrong. A refresh token may work once, so the caller stores a new pair before using it.
-    """
-
-    refresh_early_seconds: ClassVar[int]
-    """Refresh this long before the access token expires."""
-    idle_refresh_seconds: ClassVar[int]
-    """Refresh a pair that was unused for this long, before it expires."""
-    revokes_every_grant: ClassVar[bool] = False
-    """Whether revoking a token may also end the tokens of another consent of the same account."""
     redirect_rules: ClassVar[RedirectRules]
 
     @abstractmethod
@@ -139,29 +109,8 @@ class OAuth(ABC):
         fields = {"grant_type": "authorization_code", "code": code, "redirect_uri": redirect_uri}
         return self._request_tokens(http, {**fields, **self._exchange_fields(verifier)})
 
-    def refresh(self, http: Http, refresh_token: str) -> Tokens:
-        """Exchange the refresh token for a new pair. After `NoAnswer`, it is unknown whether the token still works."""
+    def refresh(self, http: Http, account: Account, refresh_token: str) -> Tokens:  # noqa: ARG002
         return self._request_tokens(http, {"grant_type": "refresh_token", "refresh_token": refresh_token})
-
-    @abstractmethod
-    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
-        """Return the account that the token belongs to."""
-
-    @abstractmethod
-    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
-        """Revoke the tokens. A token that the network no longer knows counts as revoked."""
-
-    def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
-        """Return a sentence for each missing scope. Return nothing if the scopes are unknown."""
-        return [sentence for scope, sentence in self._wanted_scopes().items() if scopes and scope not in scopes]
-
-    @abstractmethod
-    def can_publish(self, scopes: frozenset[str]) -> bool:
-        """Return whether one way of publishing remains. An empty set means that the scopes are unknown."""
-
-    @abstractmethod
-    def _wanted_scopes(self) -> Mapping[str, str]:
-        """Return a sentence about the effect of a missing scope, for each scope that the app requests."""
 
     @abstractmethod
     def _exchange_fields(self, verifier: str) -> Mapping[str, str]:

@@ -13,7 +13,8 @@ import pytest
 
 import socialpub
 from socialpub.db.states import State
-from socialpub.providers.base import Account, Content, Kind, MediaFile, Provider
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, Kind, MediaFile, Provider
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.sandbox.world import RecordedRequest

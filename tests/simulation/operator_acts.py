@@ -9,7 +9,7 @@ from socialpub.accounts import profiles, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
-from socialpub.providers.oauth import Identity
+from socialpub.providers.auth import Identity
 from socialpub.publishing.delivery import backfill, resume
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Change

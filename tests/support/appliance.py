@@ -21,9 +21,9 @@ from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import Committing, State
 from socialpub.db.tables import delivery_rows, post_rows
+from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
-from socialpub.providers.oauth import Identity
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia

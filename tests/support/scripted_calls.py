@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from socialpub.providers.base import Account, Again, Content, ImageLimits, Job, MediaFile, Memo, Outcome
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Again, Content, ImageLimits, Job, MediaFile, Memo, Outcome
 from socialpub.providers.responses import HttpResponse
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)

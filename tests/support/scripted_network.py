@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from socialpub.core.errors import FieldError
-from socialpub.providers.base import Account, CannotTell, Content, Done, Job, Kind, Outcome, Published, Readback, Step
-from socialpub.providers.oauth import Identity, RedirectRow, RedirectRules, Tokens
+from socialpub.providers.auth import Account, Identity, Tokens
+from socialpub.providers.base import CannotTell, Content, Done, Job, Kind, Outcome, Published, Readback, Step
+from socialpub.providers.oauth import OAuth, RedirectRow, RedirectRules
 from socialpub.providers.preview import Preview, TextPart
 from socialpub.providers.responses import ProviderError
 
@@ -13,7 +14,7 @@ ScriptedResult = Outcome | Readback | CannotTell | ProviderError | BaseException
 """An exception is raised, a function is called with the job, everything else is returned."""
 
 
-class ScriptedOAuth:
+class ScriptedOAuth(OAuth):
     refresh_early_seconds = 300
     idle_refresh_seconds = 30 * 86400
     revokes_every_grant = False
@@ -27,19 +28,19 @@ class ScriptedOAuth:
         return f"https://x.example/consent?redirect_uri={redirect_uri}&state={state}"
 
     def exchange(self, http: object, code: str, redirect_uri: str, verifier: str) -> Tokens:
-        return self.refresh(http, code)
+        return self.refresh(http, None, code)
 
-    def identify(self, http: object, access_token: str, scopes: frozenset[str]) -> Identity:
+    def identify(self, http: object, account: Account, access_token: str) -> Identity:
         return Identity("acct", "demo", "Demo", None)
 
-    def refresh(self, http: object, refresh_token: str) -> Tokens:
+    def refresh(self, http: object, account: Account | None, refresh_token: str) -> Tokens:
         self.refreshes.append(refresh_token)
         answer = self.answers.pop(0) if self.answers else Tokens(f"access-{len(self.refreshes)}", "refresh-next", 7200)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
-    def revoke(self, http: object, access_token: str, refresh_token: str | None) -> None:
+    def revoke(self, http: object, account: Account, access_token: str, refresh_token: str | None) -> None:
         pass
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
@@ -48,6 +49,15 @@ class ScriptedOAuth:
     def can_publish(self, scopes: frozenset[str]) -> bool:
         return True
 
+    def _wanted_scopes(self) -> Mapping[str, str]:
+        return {}
+
+    def _exchange_fields(self, verifier: str) -> Mapping[str, str]:
+        raise NotImplementedError
+
+    def _request_tokens(self, http: object, fields: Mapping[str, str]) -> Tokens:
+        raise NotImplementedError
+
 
 class ScriptedNetwork:
     """`results[step]` holds what comes next; when nothing is left, the step goes well."""
@@ -55,7 +65,7 @@ class ScriptedNetwork:
     name, label = "x", "X"
 
     def __init__(self, *steps: tuple[str, Kind]) -> None:
-        self.oauth = ScriptedOAuth()
+        self.auth = ScriptedOAuth()
         self.steps = [Step(name, kind) for name, kind in steps or (("create_post", Kind.COMMIT),)]
         self.results: dict[str, list[ScriptedResult]] = {}
         self.asked: list[str] = []
@@ -63,8 +73,8 @@ class ScriptedNetwork:
         self.effects: list[str] = []
         self.problems: list[FieldError] = []
 
-    def account_url(self, username: str | None) -> str:
-        return f"https://x.com/{username or ''}"
+    def account_url(self, account: Account | None) -> str:
+        return f"https://x.com/{account.username if account else ''}"
 
     def read_options(self, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[FieldError]]:
         return dict(given), []

@@ -9,8 +9,8 @@ from typing import Any
 
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
+from socialpub.providers.auth import Account
 from socialpub.providers.base import (
-    Account,
     Again,
     CannotTell,
     Content,
@@ -26,9 +26,9 @@ from socialpub.providers.base import (
     Unknown,
 )
 from socialpub.providers.pinterest import boards, client, read_back, upload
+from socialpub.providers.pinterest.auth import PinterestOAuth
 from socialpub.providers.pinterest.boards import BoardApi
 from socialpub.providers.pinterest.check import alt_text, list_notes, list_problems
-from socialpub.providers.pinterest.oauth import PinterestOAuth
 from socialpub.providers.pinterest.options import COVER, TABLE
 from socialpub.providers.pinterest.preview import preview_post
 from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object
@@ -61,14 +61,15 @@ class Pinterest(Provider, BoardApi):
     notes = staticmethod(list_notes)
     preview = staticmethod(preview_post)
 
-    oauth: PinterestOAuth
+    auth: PinterestOAuth
 
     def __init__(self, section: PinterestSection) -> None:
         self.section = section
-        self.oauth = PinterestOAuth(section)
+        self.auth = PinterestOAuth(section)
 
-    def account_url(self, username: str | None) -> str:
-        return f"{self.section.site_url}/{username}/" if username else self.section.site_url
+    def account_url(self, account: Account | None) -> str:
+        site = self.section.site_url
+        return f"{site}/{account.username}/" if account and account.username else site
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
         return list_problems(content, options, account, self.section)
@@ -115,7 +116,7 @@ class Pinterest(Provider, BoardApi):
                 return Unknown(error.message, error.code, {**smaller, "refit": True})
             raise
         if rejection.reason is Reason.NOT_PERMITTED:
-            how = self.oauth.how_to_use_secret_boards(job.account.scopes)
+            how = self.auth.how_to_use_secret_boards(job.account.scopes)
             return Refused(" ".join(filter(None, (rejection.message, how))), rejection.code, content=rejection.content)
         if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
             return upload.register_forgotten(job, rejection.message)

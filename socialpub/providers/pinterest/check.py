@@ -6,10 +6,11 @@ from typing import Any
 from socialpub.core import units
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.base import Account, Content, MediaFile, codec_name
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile, codec_name
 from socialpub.providers.pinterest import limits
+from socialpub.providers.pinterest.auth import NEEDED
 from socialpub.providers.pinterest.client import SANDBOX_API
-from socialpub.providers.pinterest.oauth import NEEDED
 from socialpub.providers.pinterest.options import COVER, missing
 from socialpub.providers.preview import utf16_units
 

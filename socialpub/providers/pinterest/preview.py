@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from socialpub.providers import preview
-from socialpub.providers.base import Account, Content
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content
 from socialpub.providers.pinterest import limits
 from socialpub.providers.preview import Preview, TextMeasure, utf16_units
 

@@ -9,24 +9,14 @@ from typing import Any
 
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import (
-    Account,
-    AppLimits,
-    CannotTell,
-    Content,
-    Done,
-    Job,
-    Outcome,
-    Provider,
-    Published,
-    Readback,
-)
+from socialpub.providers.auth import Account
+from socialpub.providers.base import AppLimits, CannotTell, Content, Done, Job, Outcome, Provider, Published, Readback
 from socialpub.providers.error_table import as_outcome
 from socialpub.providers.http import Http
 from socialpub.providers.responses import Rejected
 from socialpub.providers.tiktok import creator, options, read_back, upload
+from socialpub.providers.tiktok.auth import TikTokOAuth
 from socialpub.providers.tiktok.check import list_notes, list_problems
-from socialpub.providers.tiktok.oauth import TikTokOAuth
 from socialpub.providers.tiktok.options import plan_steps
 from socialpub.providers.tiktok.preview import preview_post
 
@@ -54,10 +44,11 @@ class TikTok(Provider):
 
     def __init__(self, section: TikTokSection) -> None:
         self.section = section
-        self.oauth = TikTokOAuth(section)
+        self.auth = TikTokOAuth(section)
 
-    def account_url(self, username: str | None) -> str:
-        return f"{self.section.site_url}/@{username}" if username else self.section.site_url
+    def account_url(self, account: Account | None) -> str:
+        site = self.section.site_url
+        return f"{site}/@{account.username}" if account and account.username else site
 
     def check(self, content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
         return list_problems(content, options, account, self.section)

@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from socialpub.core import units
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, Content, MediaFile, codec_name
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile, codec_name
 from socialpub.providers.preview import utf16_units
 from socialpub.providers.tiktok import client, limits
 from socialpub.providers.tiktok.options import (

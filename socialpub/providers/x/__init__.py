@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from socialpub.core.settings.networks import XSection
+from socialpub.providers.auth import Account
 from socialpub.providers.base import (
     Again,
     CannotTell,
@@ -26,8 +27,8 @@ from socialpub.providers.base import (
 from socialpub.providers.error_table import as_outcome
 from socialpub.providers.responses import Reason, Rejected
 from socialpub.providers.x import client, limits, options, read_back, upload
+from socialpub.providers.x.auth import XOAuth
 from socialpub.providers.x.check import list_notes, list_problems
-from socialpub.providers.x.oauth import XOAuth
 from socialpub.providers.x.preview import preview_post
 
 CREATE = "create_post"
@@ -49,11 +50,12 @@ class X(Provider):
 
     def __init__(self, section: XSection) -> None:
         self.section = section
-        self.oauth = XOAuth(section)
+        self.auth = XOAuth(section)
         self._spoken = read_back.SpokenDialect()
 
-    def account_url(self, username: str | None) -> str:
-        return f"{self.section.site_url}/{username}" if username else self.section.site_url
+    def account_url(self, account: Account | None) -> str:
+        site = self.section.site_url
+        return f"{site}/{account.username}" if account and account.username else site
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         allowed = limits.entitlement(facts)

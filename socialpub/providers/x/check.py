@@ -8,7 +8,8 @@ from typing import Any
 
 from socialpub.core import commands, units
 from socialpub.core.errors import FieldError
-from socialpub.providers.base import Account, Content, MediaFile, codec_name
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile, codec_name
 from socialpub.providers.x import limits
 from socialpub.providers.x.limits import needs_chunks
 from socialpub.providers.x.options import TABLE, reply_target

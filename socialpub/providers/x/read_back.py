@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import Any, Self
 
 from socialpub.core.settings.networks import XSection
-from socialpub.providers.base import Account, CannotTell, Content, Job, Published, Readback
+from socialpub.providers.auth import Account
+from socialpub.providers.base import CannotTell, Content, Job, Published, Readback
 from socialpub.providers.comparison import readings, same_link
 from socialpub.providers.responses import HttpResponse, NoAnswer, as_object, object_at, text_at
 from socialpub.providers.x import limits

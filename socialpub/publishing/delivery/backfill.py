@@ -8,7 +8,7 @@ import sqlite3
 from bisect import bisect_right
 from typing import Any
 
-from socialpub.accounts import tokens
+from socialpub.accounts import grants, tokens
 from socialpub.core.clock import after
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets import redaction
@@ -55,7 +55,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
         job = Job(
             content=content.load_content(rt, rt.reader, row.post_id),
             options=provider.read_options(json.loads(row.options))[0],
-            account=content.to_account(profile),
+            account=grants.to_account(profile),
             memo=json.loads(row.memo),
             token=tokens.load_fresh(rt, profile.id),
             call=lambda method, url, **arguments: rt.http_for(row.provider).call(method, url, **arguments),

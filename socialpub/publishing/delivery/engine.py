@@ -7,7 +7,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from socialpub.accounts import hints, profiles, tokens
+from socialpub.accounts import grants, hints, profiles, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -326,7 +326,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
         options=replies.fill_in_parent(
             rt.reader, delivery, rt.providers[delivery.provider].read_options(delivery.options)[0]
         ),
-        account=post_content.to_account(profile),
+        account=grants.to_account(profile),
         memo=dict(delivery.memo),
         token=token,
         call=call,

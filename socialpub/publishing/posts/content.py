@@ -4,12 +4,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from socialpub.accounts import grants
 from socialpub.core.errors import FieldError
 from socialpub.db.connection import Reader, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.options import list_artifacts as list_option_artifacts
 from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.media import uploads
@@ -40,11 +41,7 @@ def check_content(rt: Runtime, profile: Profile, content: Content, given: Mappin
     """Return the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]
     options, problems = provider.read_options(given)
-    return problems + provider.check(content, options, to_account(profile))
-
-
-def to_account(profile: Profile) -> Account:
-    return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
+    return problems + provider.check(content, options, grants.to_account(profile))
 
 
 def _files(rt: Runtime, store: Reader, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:

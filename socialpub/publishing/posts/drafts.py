@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from socialpub.accounts import key_limits
+from socialpub.accounts import grants, key_limits
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units, validation
 from socialpub.core.clock import parse, stamp
@@ -27,7 +27,7 @@ from socialpub.publishing.media import imports, uploads
 from socialpub.publishing.media.imports import MediaUrl
 from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts import reply_targets
-from socialpub.publishing.posts.content import check_content, load_file, option_files, to_account
+from socialpub.publishing.posts.content import check_content, load_file, option_files
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")
@@ -248,7 +248,7 @@ def check_draft(
         provider = rt.providers[profile.provider]
         chosen = provider.read_options(options)[0]
         problems = _common(check_content(rt, profile, content, options) for content in contents)
-        notes = _common(provider.notes(content, chosen, to_account(profile)) for content in contents)
+        notes = _common(provider.notes(content, chosen, grants.to_account(profile)) for content in contents)
         if urls:
             one_or_more = "The file is" if len(urls) == 1 else "The files are"
             note = f"This check does not fetch {', '.join(urls)}. {one_or_more} checked when you create the post."

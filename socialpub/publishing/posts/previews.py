@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.accounts import avatars
+from socialpub.accounts import avatars, grants
 from socialpub.db.connection import Reader
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows, profile_rows
 from socialpub.db.tables.profile_rows import Profile
@@ -87,7 +87,7 @@ def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, 
         for option in OPTIONS[profile.provider]
         if option.type is OptionType.TEXT and isinstance(given.get(option.name), str)
     }
-    return provider.preview(content, {**texts, **options}, post_content.to_account(profile))
+    return provider.preview(content, {**texts, **options}, grants.to_account(profile))
 
 
 def _previews(

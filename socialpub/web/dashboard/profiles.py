@@ -137,7 +137,7 @@ async def _page(
         label=provider.label,
         avatar_version=avatars.list_versions(rt).get(row.id),
         warning=upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD),
-        missing=provider.oauth.missing_scopes(frozenset((row.scopes or "").split())),
+        missing=provider.auth.missing_scopes(frozenset((row.scopes or "").split())),
         queue=profile_queue.summarize(rt, row.id),
         account_facts=provider.account_facts(json.loads(row.facts)),
         app_limits=limits,

@@ -9,6 +9,7 @@ from socialpub.accounts import avatars, connect, grants, profiles, upkeep
 from socialpub.db import appliance_state
 from socialpub.db.states import State
 from socialpub.db.tables import holds, profile_rows
+from socialpub.providers.auth import Account
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
@@ -209,7 +210,7 @@ def test_data_of_another_account_are_not_stored(rt, world, profile, clock):
 
 
 def test_a_disconnected_profile_stores_no_account_data(rt, world, profile):
-    identity = rt.providers["x"].oauth.identify(rt.http_for("x"), world.x.grant("demo")["accessToken"], frozenset())
+    identity = rt.providers["x"].auth.identify(rt.http_for("x"), Account(""), world.x.grant("demo")["accessToken"])
     rt.write(profiles.disconnect, profile)
     world.x.change_account("demo", name="Renamed")
     assert rt.write(upkeep._store_account_data, profile, identity) == []

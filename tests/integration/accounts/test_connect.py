@@ -18,8 +18,8 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import profile_rows
 from socialpub.providers import registry
-from socialpub.providers.oauth import Identity
-from socialpub.providers.oauth import Tokens as Grant
+from socialpub.providers.auth import Identity
+from socialpub.providers.auth import Tokens as Grant
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -273,7 +273,7 @@ def test_an_exchange_that_died_with_its_process_is_reported_as_interrupted(rt, b
 )
 def test_an_exchange_that_fails_says_what_to_do(rt, error, hint):
     network = ScriptedNetwork()
-    network.oauth.answers = [error]  # type: ignore[list-item]
+    network.auth.answers = [error]  # type: ignore[list-item]
     rt.providers["x"] = network
     begun = connect.begin(rt, "x")
     state = begun.url.rpartition("state=")[2]
@@ -290,12 +290,12 @@ def test_a_profile_that_is_disconnected_while_it_is_connected_again_stays_so(rt)
     rt.providers["x"] = network
     profile = add_profile(rt)
 
-    def disconnected_meanwhile(http: object, token: str, scopes: frozenset[str]) -> Identity:
+    def disconnected_meanwhile(http: object, account: object, token: str) -> Identity:
         rt.write(profiles.disconnect, profile)
         return Identity("acct", "demo", None, None)
 
-    network.oauth.identify = disconnected_meanwhile  # type: ignore[method-assign]
-    network.oauth.answers = [Grant("access-1", "refresh-1", 7200)]
+    network.auth.identify = disconnected_meanwhile  # type: ignore[method-assign]
+    network.auth.answers = [Grant("access-1", "refresh-1", 7200)]
     begun = connect.begin(rt, "x", profile_id=profile)
     with pytest.raises(OperatorError, match="disconnected"):
         connect.finish(rt, "x", {"state": begun.url.rpartition("state=")[2], "code": "c"})

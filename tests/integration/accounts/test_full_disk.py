@@ -14,7 +14,7 @@ from socialpub.core import clock as clocks
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
-from socialpub.providers.oauth import Tokens
+from socialpub.providers.auth import Tokens
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, message_of, state_of
@@ -51,10 +51,10 @@ def test_a_full_disk_delays_the_renewal_of_tokens(rt, network, profile, clock, f
         with pytest.raises(Unavailable, match="full"):
             upkeep.renew_idle_tokens(rt, ())
         clock.forward(60)
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
     full(False)
     assert upkeep.renew_idle_tokens(rt, ()) == profile
-    assert (network.oauth.refreshes, stored(rt, profile)) == (["refresh-0"], ("access-1", "refresh-next"))
+    assert (network.auth.refreshes, stored(rt, profile)) == (["refresh-0"], ("access-1", "refresh-next"))
 
 
 def test_a_delivery_waits_with_its_old_token_until_the_disk_has_room(rt, network, profile, clock, full):
@@ -62,11 +62,11 @@ def test_a_delivery_waits_with_its_old_token_until_the_disk_has_room(rt, network
     clock.forward(7200)
     full(True)
     drain(rt, clock, within=300)
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
     assert state_of(rt, post) is State.QUEUED
     full(False)
     drain(rt, clock)
-    assert (state_of(rt, post), network.oauth.refreshes) == (State.PUBLISHED, ["refresh-0"])
+    assert (state_of(rt, post), network.auth.refreshes) == (State.PUBLISHED, ["refresh-0"])
 
 
 @pytest.fixture
@@ -87,13 +87,13 @@ def test_reusable_database_pages_do_not_count_as_space_for_tokens(rt, network, p
         "The disk cannot store new tokens (No space left on device), so the network was not asked for them. "
         "Free some disk space."
     )
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
 
 
 def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(rt, network, clock, no_file):
     with pytest.raises(Unavailable):
         connect.import_account(rt, "x", Credentials("old", "given", expires_at=clock.now()))
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
 
 
 def test_disk_space_is_reserved_during_the_call_and_used_for_the_pair(rt, network, profile, clock, monkeypatch):
@@ -115,7 +115,7 @@ def test_disk_space_is_reserved_during_the_call_and_used_for_the_pair(rt, networ
 
         return call
 
-    monkeypatch.setattr(network.oauth, "refresh", watched("asked", network.oauth.refresh))
+    monkeypatch.setattr(network.auth, "refresh", watched("asked", network.auth.refresh))
     monkeypatch.setattr(tokens, "_store", watched("stored", tokens._store))
     clock.forward(7200)
     assert tokens.load_fresh(rt, profile) == "access-1"
@@ -132,15 +132,15 @@ def unstored(
     """The profile of a pair that the network gave and the disk did not take."""
 
     def fills_up(*_: object) -> Tokens:
-        network.oauth.refreshes.append("refresh-0")
+        network.auth.refreshes.append("refresh-0")
         full(True)
         return Tokens("access-1" * 2000, "refresh-1" * 2000, 7200)
 
-    refresh, network.oauth.refresh = network.oauth.refresh, fills_up  # type: ignore[method-assign, assignment]
+    refresh, network.auth.refresh = network.auth.refresh, fills_up  # type: ignore[method-assign, assignment]
     clock.forward(MONTH)
     with pytest.raises(Unavailable):
         tokens.load_fresh(rt, profile)
-    network.oauth.refresh = refresh  # type: ignore[method-assign]
+    network.auth.refresh = refresh  # type: ignore[method-assign]
     assert stored(rt, profile) == ("access-0", "refresh-0")
     return profile
 
@@ -157,7 +157,7 @@ def test_a_pair_that_could_not_be_stored_is_stored_later(rt, network, unstored, 
     upkeep.renew_idle_tokens(rt, ())
     assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
     assert rt.reader.value("SELECT status FROM profile") == "active"
-    assert network.oauth.refreshes == ["refresh-0"], "the spent token is not used again"
+    assert network.auth.refreshes == ["refresh-0"], "the spent token is not used again"
 
 
 def test_nothing_uses_the_account_before_its_new_pair_is_stored(rt, network, unstored, clock, full):
@@ -167,7 +167,7 @@ def test_nothing_uses_the_account_before_its_new_pair_is_stored(rt, network, uns
     full(False)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
-    assert ([job.token for job in network.jobs], network.oauth.refreshes) == (["access-1" * 2000], ["refresh-0"])
+    assert ([job.token for job in network.jobs], network.auth.refreshes) == (["access-1" * 2000], ["refresh-0"])
 
 
 def test_a_consent_keeps_its_code_on_a_full_disk(rt, network, no_file, monkeypatch):
@@ -176,5 +176,5 @@ def test_a_consent_keeps_its_code_on_a_full_disk(rt, network, no_file, monkeypat
     state = begun.url.rpartition("state=")[2]
     with pytest.raises(Unavailable):
         connect.finish(rt, "x", {"state": state, "code": "once"})
-    assert network.oauth.refreshes == [], "the scripted network counts a code as a refresh"
+    assert network.auth.refreshes == [], "the scripted network counts a code as a refresh"
     assert clocks.stamp(begun.expires_at) > rt.stamp()

@@ -76,7 +76,7 @@ def test_expiring_tokens_are_reported_with_a_remedy(rt, world, clock):
     assert row.issued_at == rt.stamp()
     assert row.access_expires_at == clocks.after(rt.stamp(), DAY)
     assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) is None
-    missing = rt.providers["tiktok"].oauth.missing_scopes(profiles.get(rt.reader, profile).scopes)
+    missing = rt.providers["tiktok"].auth.missing_scopes(profiles.get(rt.reader, profile).scopes)
     assert tuple(missing) == ('video.upload was not granted, so drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
     warning = upkeep.describe_warning(profiles.load_for_owner(rt.reader, profile), rt.now(), Surface.DASHBOARD) or ""

@@ -14,7 +14,7 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.db.tables import profile_rows
-from socialpub.providers.oauth import Identity, Tokens
+from socialpub.providers.auth import Account, Identity, Tokens
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -38,14 +38,14 @@ class Desk(ScriptedOAuth):
         self.revoked: list[tuple[str, str | None]] = []
         self.on_revoke: Exception | None = None
 
-    def identify(self, http: object, access_token: str, scopes: frozenset[str]) -> Identity:
+    def identify(self, http: object, account: Account, access_token: str) -> Identity:
         if access_token in self.expired:
             raise AuthExpired("X no longer accepts the access token.")
         if isinstance(self.who, Exception):
             raise self.who
         return self.who
 
-    def revoke(self, http: object, access_token: str, refresh_token: str | None) -> None:
+    def revoke(self, http: object, account: Account, access_token: str, refresh_token: str | None) -> None:
         self.revoked.append((access_token, refresh_token))
         if self.on_revoke is not None:
             raise self.on_revoke
@@ -67,7 +67,7 @@ def desk() -> Desk:
 @pytest.fixture
 def network(desk: Desk) -> ScriptedNetwork:
     network = ScriptedNetwork()
-    network.oauth = desk
+    network.auth = desk
     return network
 
 

@@ -5,8 +5,8 @@ import pytest
 from socialpub.accounts import tokens
 from socialpub.core.locks import FileLock
 from socialpub.db.states import State
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Job
-from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, state_of
@@ -42,14 +42,14 @@ def test_a_post_that_needs_the_token_waits_shows_why_and_goes_out_within_a_minut
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
     assert 40 <= (clock.now() - began).total_seconds() <= 60
-    assert network.oauth.refreshes == ["refresh-0"]
+    assert network.auth.refreshes == ["refresh-0"]
 
 
 def test_a_resumed_command_that_lost_its_lock_sends_no_spent_token(rt, network, profile, clock):
-    refresh = network.oauth.refresh
+    refresh = network.auth.refresh
 
-    def suspended_meanwhile(http: object, refresh_token: str) -> Tokens:
-        network.oauth.refresh = refresh  # type: ignore[method-assign]
+    def suspended_meanwhile(http: object, account: object, refresh_token: str) -> Tokens:
+        network.auth.refresh = refresh  # type: ignore[method-assign]
         for _ in range(7):
             try:
                 assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
@@ -58,10 +58,10 @@ def test_a_resumed_command_that_lost_its_lock_sends_no_spent_token(rt, network, 
                 clock.forward(10)
         raise NoAnswer("its own call timed out while it was suspended")
 
-    network.oauth.refresh = suspended_meanwhile  # type: ignore[method-assign]
+    network.auth.refresh = suspended_meanwhile  # type: ignore[method-assign]
     with pytest.raises(tokens.Locked):
         tokens.replace_spent(rt, profile, spent="access-0")
-    assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
+    assert network.auth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
 
 
@@ -74,7 +74,7 @@ def test_a_lock_with_changing_holders_is_not_broken(rt, network, profile, clock)
         other.release()
         clock.forward(3600)
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
-    assert network.oauth.refreshes == ["refresh-0"]
+    assert network.auth.refreshes == ["refresh-0"]
 
 
 def test_only_one_of_two_processes_breaks_a_lock(rt, profile, suspended):

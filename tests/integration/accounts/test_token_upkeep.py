@@ -14,7 +14,7 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.connection import Tx
 from socialpub.db.tables import holds, profile_rows
-from socialpub.providers.oauth import Tokens
+from socialpub.providers.auth import Tokens
 from socialpub.providers.responses import NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -39,7 +39,7 @@ def test_idle_tokens_are_renewed_when_their_time_has_come_and_not_before(rt, net
     assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(1)
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
-    assert network.oauth.refreshes == ["refresh-0"]
+    assert network.auth.refreshes == ["refresh-0"]
     assert row(rt, profile)["renewed_at"] == rt.stamp()
     assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(MONTH)
@@ -51,7 +51,7 @@ def test_a_profile_in_daily_use_is_left_alone(rt, network, profile, clock):
         clock.forward(DAY)
         assert tokens.load_fresh(rt, profile)
         assert upkeep.renew_idle_tokens(rt, held=()) is None
-    assert len(network.oauth.refreshes) == 60, "those of its posts"
+    assert len(network.auth.refreshes) == 60, "those of its posts"
 
 
 def test_profiles_take_turns_the_longest_waiting_first(rt, network, clock):
@@ -67,7 +67,7 @@ def test_a_paused_installation_renews_no_tokens(rt, network, profile, clock):
     rt.write(resume.pause)
     clock.forward(2 * MONTH)
     assert upkeep.renew_idle_tokens(rt, held=()) is None
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
 
 
 @pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
@@ -90,7 +90,7 @@ def test_a_failed_renewal_is_retried_later_and_delays_no_other(rt, network, prof
     clock.forward(1)
     other = add_profile(rt, account_id="2")
     clock.forward(MONTH)
-    network.oauth.answers = [failure]
+    network.auth.answers = [failure]
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
     assert row(rt, profile)["status"] == "active", "the account costs nothing"
     assert upkeep.renew_idle_tokens(rt, held=()) == other
@@ -102,7 +102,7 @@ def test_a_failed_renewal_is_retried_later_and_delays_no_other(rt, network, prof
 
 def test_a_refused_refresh_token_asks_for_the_owner_once(rt, network, profile, clock):
     clock.forward(MONTH)
-    network.oauth.answers = [Rejected("X no longer accepts the authorization.", status=400, reauth=True)]
+    network.auth.answers = [Rejected("X no longer accepts the authorization.", status=400, reauth=True)]
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
     assert row(rt, profile)["status"] == "reauthRequired"
     assert upkeep.renew_idle_tokens(rt, held=()) is None
@@ -120,7 +120,7 @@ def test_a_refresh_token_that_expires_soon_is_renewed(rt, network, clock):
     clock.forward(3 * DAY)
     assert upkeep.renew_idle_tokens(rt, held=()) is None
     clock.forward(1)
-    network.oauth.answers = [Tokens("access-1", "refresh-1", 7200)]
+    network.auth.answers = [Tokens("access-1", "refresh-1", 7200)]
     assert upkeep.renew_idle_tokens(rt, held=()) == profile
     assert upkeep.renew_idle_tokens(rt, held=()) is None, "an end that did not move is asked about once a day"
     clock.forward(DAY)
@@ -128,7 +128,7 @@ def test_a_refresh_token_that_expires_soon_is_renewed(rt, network, clock):
 
 
 def test_access_tokens_that_last_for_weeks_are_renewed_before_they_end(rt, network, clock):
-    network.oauth.refresh_early_seconds = 3 * 86_400
+    network.auth.refresh_early_seconds = 3 * 86_400
     profile = add_profile(rt, access_expires_at=clocks.after(rt.stamp(), 10 * DAY))
     clock.forward(7 * DAY)
     assert upkeep.renew_idle_tokens(rt, held=()) is None
@@ -178,12 +178,12 @@ def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
 def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(rt, network, clock):
     add_profile(rt)
     clock.forward(40 * DAY)
-    network.oauth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
+    network.auth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
     upkeep.renew_idle_tokens(rt, ())
-    assert network.oauth.refreshes == ["refresh-0"]
+    assert network.auth.refreshes == ["refresh-0"]
     clock.forward(3 * DAY)
     upkeep.renew_idle_tokens(rt, ())
-    assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
+    assert network.auth.refreshes == ["refresh-0", "refresh-0"]
 
 
 # --- telling the owner -----------------------------------------------------------------------------------------------

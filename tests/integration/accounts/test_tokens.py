@@ -10,8 +10,8 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.connection import Tx
 from socialpub.db.tables import profile_rows
+from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.base import Withdrawn
-from socialpub.providers.oauth import Identity, Tokens
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -34,11 +34,11 @@ def row(rt: Runtime, profile_id: str) -> Any:
 def test_a_token_with_time_left_is_used_without_a_call(rt, network, profile, clock):
     clock.forward(TWO_HOURS - 300)
     assert tokens.load_fresh(rt, profile) == "access-0"
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
 
 
 def test_an_expiring_token_is_renewed_and_the_pair_is_stored_before_its_use(rt, network, profile, clock):
-    network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"tweet.write"}))]
+    network.auth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"tweet.write"}))]
     clock.forward(TWO_HOURS - 299)
     asked_at = rt.stamp()
     assert tokens.load_fresh(rt, profile) == "access-1"
@@ -48,7 +48,7 @@ def test_an_expiring_token_is_renewed_and_the_pair_is_stored_before_its_use(rt, 
     assert row(rt, profile)["expires_at"] is None, "X does not report the end of a refresh token"
     assert row(rt, profile)["updated_at"] == asked_at
     assert tokens.load_fresh(rt, profile) == "access-1"
-    assert network.oauth.refreshes == ["refresh-0"]
+    assert network.auth.refreshes == ["refresh-0"]
 
 
 def test_a_second_thread_does_not_renew_a_stored_pair_again(rt, network, profile, clock):
@@ -72,24 +72,24 @@ def test_a_second_thread_does_not_renew_a_stored_pair_again(rt, network, profile
     assert tokens.load_fresh(rt, profile) == "access-1"
     late.join()
     assert got == ["access-1"]
-    assert network.oauth.refreshes == ["refresh-0"]
+    assert network.auth.refreshes == ["refresh-0"]
 
 
 def test_the_expiry_of_the_refresh_token_is_shown_if_the_network_reports_it(rt, network, profile):
-    network.oauth.answers = [Tokens("access-1", "refresh-1", 86400, refresh_expires_in_seconds=30 * 86400)]
+    network.auth.answers = [Tokens("access-1", "refresh-1", 86400, refresh_expires_in_seconds=30 * 86400)]
     tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["expires_at"] == clocks.after(rt.stamp(), 30 * 86400)
 
 
 @pytest.mark.parametrize("left_out", [None, ""])
 def test_a_refresh_token_that_the_answer_leaves_out_stays(rt, network, profile, left_out):
-    network.oauth.answers = [Tokens("access-1", left_out, TWO_HOURS)]
+    network.auth.answers = [Tokens("access-1", left_out, TWO_HOURS)]
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
     assert stored(rt, profile) == ("access-1", "refresh-0")
 
 
 def test_an_answer_without_an_access_token_overwrites_nothing(rt, network, profile):
-    network.oauth.answers = [Tokens("", "refresh-1")]
+    network.auth.answers = [Tokens("", "refresh-1")]
     with pytest.raises(tokens.NotRenewed):
         tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
@@ -98,13 +98,13 @@ def test_an_answer_without_an_access_token_overwrites_nothing(rt, network, profi
 def test_two_workers_that_need_a_token_at_once_refresh_once(rt, network, profile):
     both_are_at_it = threading.Barrier(2, timeout=60)
     arrived = threading.Event()
-    refresh = network.oauth.refresh
+    refresh = network.auth.refresh
 
-    def slow_refresh(http: object, refresh_token: str) -> Tokens:
+    def slow_refresh(http: object, account: object, refresh_token: str) -> Tokens:
         assert arrived.wait(60), "the second one never came"
-        return refresh(http, refresh_token)
+        return refresh(http, account, refresh_token)
 
-    network.oauth.refresh = slow_refresh  # type: ignore[method-assign]
+    network.auth.refresh = slow_refresh  # type: ignore[method-assign]
     got: list[str] = []
 
     def use(last: bool) -> None:
@@ -119,18 +119,18 @@ def test_two_workers_that_need_a_token_at_once_refresh_once(rt, network, profile
     for thread in threads:
         thread.join(60)
     assert got == ["access-1", "access-1"]
-    assert network.oauth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
+    assert network.auth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
 
 
 def test_after_a_401_a_token_that_was_renewed_meanwhile_is_used(rt, network, profile):
     assert tokens.replace_spent(rt, profile, spent="an older one") == "access-0"
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
 
 
 def test_an_unanswered_refresh_is_repeated_once_with_the_same_token(rt, network, profile):
-    network.oauth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
+    network.auth.answers = [NoAnswer("X did not answer in time."), Tokens("access-1", "refresh-1", TWO_HOURS)]
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
-    assert network.oauth.refreshes == ["refresh-0", "refresh-0"]
+    assert network.auth.refreshes == ["refresh-0", "refresh-0"]
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_an_unanswered_refresh_is_repeated_once_with_the_same_token(rt, network,
     ],
 )
 def test_an_outage_never_costs_the_account(rt, network, profile, outage):
-    network.oauth.answers = [outage, outage]
+    network.auth.answers = [outage, outage]
     with pytest.raises((NotSent, Throttled)):
         tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "active"
@@ -151,13 +151,13 @@ def test_an_outage_never_costs_the_account(rt, network, profile, outage):
 
 def test_an_unanswered_refresh_is_no_unanswered_post(rt, network, profile):
     """A token call before the commit does not make the outcome unknown."""
-    network.oauth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
+    network.auth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
     with pytest.raises(NotSent):
         tokens.replace_spent(rt, profile, spent="access-0")
 
 
 def test_wrong_app_credentials_hold_the_network_and_keep_every_account(rt, network, profile):
-    network.oauth.answers = [Rejected("X does not know the app.", status=401, code="invalid_client")]
+    network.auth.answers = [Rejected("X does not know the app.", status=401, code="invalid_client")]
     with pytest.raises(AppRefused) as refused:
         tokens.replace_spent(rt, profile, spent="access-0")
     assert refused.value.code == "invalid_client"
@@ -166,14 +166,14 @@ def test_wrong_app_credentials_hold_the_network_and_keep_every_account(rt, netwo
 
 
 def test_a_refused_refresh_token_asks_for_the_owner_once(rt, network, profile):
-    network.oauth.answers = [REFUSED]
+    network.auth.answers = [REFUSED]
     for _ in range(2):
         with pytest.raises(Rejected) as refused:
             tokens.replace_spent(rt, profile, spent="access-0")
         assert refused.value.reauth
     assert row(rt, profile)["status"] == "reauthRequired"
     assert row(rt, profile)["reason"] == REFUSED.message
-    assert network.oauth.refreshes == ["refresh-0"], "a token that was refused is not sent again"
+    assert network.auth.refreshes == ["refresh-0"], "a token that was refused is not sent again"
 
 
 def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(rt, network):
@@ -186,21 +186,21 @@ def test_without_a_refresh_token_a_refused_access_token_asks_for_the_owner(rt, n
 
 
 def test_new_tokens_that_came_while_the_old_ones_were_refused_win(rt, network, profile):
-    def reconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
+    def reconnected_meanwhile(http: object, account: object, refresh_token: str) -> Tokens:
         connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         raise REFUSED
 
-    network.oauth.refresh = reconnected_meanwhile  # type: ignore[method-assign]
+    network.auth.refresh = reconnected_meanwhile  # type: ignore[method-assign]
     assert tokens.replace_spent(rt, profile, spent="access-0") == "imported"
     assert row(rt, profile)["status"] == "active"
 
 
 def test_an_import_during_a_refresh_is_not_overwritten(rt, network, profile):
-    def imported_meanwhile(http: object, refresh_token: str) -> Tokens:
+    def imported_meanwhile(http: object, account: object, refresh_token: str) -> Tokens:
         connect.import_account(rt, "x", Credentials("imported", "imported-refresh"))
         return Tokens("access-1", "refresh-1", TWO_HOURS)
 
-    network.oauth.refresh = imported_meanwhile  # type: ignore[method-assign]
+    network.auth.refresh = imported_meanwhile  # type: ignore[method-assign]
     assert tokens.replace_spent(rt, profile, spent="access-0") == "imported"
     assert stored(rt, profile) == ("imported", "imported-refresh")
 
@@ -217,16 +217,16 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(rt, 
     assert stored(rt, profile) == ("access-0", "refresh-0")
     rt.tokens.pending_grants.clear()
     # Later the network reports a spent token: no other call is made.
-    network.oauth.answers = [REFUSED]
+    network.auth.answers = [REFUSED]
     with pytest.raises(Rejected):
         tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "reauthRequired"
 
 
 def test_a_grant_that_no_longer_allows_publishing_requires_a_reconnection(rt, network, profile):
-    network.oauth.can_publish = lambda scopes: "tweet.write" in scopes  # type: ignore[method-assign]
-    network.oauth.missing_scopes = lambda scopes: ["tweet.write is missing."]  # type: ignore[method-assign]
-    network.oauth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"users.read"}))]
+    network.auth.can_publish = lambda scopes: "tweet.write" in scopes  # type: ignore[method-assign]
+    network.auth.missing_scopes = lambda scopes: ["tweet.write is missing."]  # type: ignore[method-assign]
+    network.auth.answers = [Tokens("access-1", "refresh-1", TWO_HOURS, scopes=frozenset({"users.read"}))]
     with pytest.raises(Rejected, match=r"tweet\.write is missing") as refused:
         tokens.replace_spent(rt, profile, spent="access-0")
     assert refused.value.reauth
@@ -239,7 +239,7 @@ def test_a_paused_appliance_refreshes_nothing(rt, network, profile, clock):
     clock.forward(TWO_HOURS)
     with pytest.raises(tokens.Paused):
         tokens.load_fresh(rt, profile)
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
     rt.write(resume.end_pause)
     assert tokens.load_fresh(rt, profile) == "access-1"
 
@@ -249,15 +249,15 @@ def test_a_disconnected_profile_has_no_usable_token(rt, network, profile):
     for ask in (lambda: tokens.load_fresh(rt, profile), lambda: tokens.replace_spent(rt, profile, "access-0")):
         with pytest.raises(Withdrawn):
             ask()
-    assert network.oauth.refreshes == []
+    assert network.auth.refreshes == []
 
 
 def test_a_pair_that_arrives_after_a_disconnection_is_only_revoked(rt, network, profile):
-    def disconnected_meanwhile(http: object, refresh_token: str) -> Tokens:
+    def disconnected_meanwhile(http: object, account: object, refresh_token: str) -> Tokens:
         rt.write(profiles.disconnect, profile)
         return Tokens("access-1", "refresh-1", TWO_HOURS)
 
-    network.oauth.refresh = disconnected_meanwhile  # type: ignore[method-assign]
+    network.auth.refresh = disconnected_meanwhile  # type: ignore[method-assign]
     with pytest.raises(Withdrawn):
         tokens.replace_spent(rt, profile, spent="access-0")
     assert row(rt, profile)["status"] == "disconnected"
@@ -265,7 +265,7 @@ def test_a_pair_that_arrives_after_a_disconnection_is_only_revoked(rt, network, 
 
 
 def test_tokens_are_sealed_in_the_database(rt, network):
-    network.oauth.identify = lambda http, token, scopes: Identity("7", "seven", None, None)  # type: ignore[method-assign]
+    network.auth.identify = lambda http, account, token: Identity("7", "seven", None, None)  # type: ignore[method-assign]
     imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)
     assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])

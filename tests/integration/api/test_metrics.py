@@ -181,12 +181,12 @@ def test_attempts_are_counted_by_network_step_kind_and_outcome(
 def test_token_refreshes_are_counted_by_outcome(
     client: Client, rt: Runtime, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
 ) -> None:
-    oauth = three_networks["x"].oauth
+    auth = three_networks["x"].auth
     profile = add_profile(rt)
     tokens.renew(rt, profile)
 
     down = NoAnswer("The network is down.")
-    oauth.answers = [
+    auth.answers = [
         down,
         down,
         Rejected("The grant was withdrawn.", reauth=True),

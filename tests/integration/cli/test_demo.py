@@ -17,7 +17,8 @@ from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load
 from socialpub.media.decoder import client
 from socialpub.media.types import MediaLimits
-from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.options import Options
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World, create_app
@@ -67,7 +68,7 @@ def test_the_browser_gives_every_consent_that_a_page_asks_for(appliance: Runtime
     came_back = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
     assert came_back["code"]
     code = world.networks[network].codes[came_back["code"]]  # type: ignore[attr-defined]
-    assert appliance.providers[network].oauth.missing_scopes(frozenset(code.scopes)) == []
+    assert appliance.providers[network].auth.missing_scopes(frozenset(code.scopes)) == []
 
 
 def test_the_video_is_one_that_every_network_takes(appliance: Runtime, tmp_path: Path) -> None:

@@ -422,7 +422,7 @@ def test_tokens_are_erased_after_an_hour_although_the_clock_was_set_back(rt, net
     def down(*_):
         raise NoAnswer("down")
 
-    network.oauth.revoke = down
+    network.auth.revoke = down
     rt.write(profiles.disconnect, profile)
     rt.write(reconciler.record_heartbeat)
     clock.jump(-WEEK)
@@ -462,7 +462,7 @@ def test_an_absurd_wait_of_a_revocation_is_stored_for_a_day_at_most(rt, network,
     def limited(*_):
         raise Throttled("slow down", retry_after_seconds=seconds)
 
-    network.oauth.revoke = limited
+    network.auth.revoke = limited
     rt.write(profiles.disconnect, profile)
     upkeep.revoke_disconnected(rt)
     until = rt.reader.value("SELECT until FROM not_before")

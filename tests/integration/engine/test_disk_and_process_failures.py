@@ -11,8 +11,8 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db.database import Database
 from socialpub.db.states import State
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Kind, Published, Readback, Refused
-from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AuthExpired
 from socialpub.publishing.delivery import engine, settle
 from socialpub.worker.wakeup import HueyWakeup
@@ -208,10 +208,10 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(rt, network, profile, c
 
     monkeypatch.setattr(tokens, "_store", full)
     network.results["create_post"] = [AuthExpired("401")]
-    network.oauth.answers = [Tokens("access-new", "refresh-new", 7200)]
+    network.auth.answers = [Tokens("access-new", "refresh-new", 7200)]
     post = accept(rt, profile)
     drain(rt, clock)
-    assert network.oauth.refreshes == ["refresh-0"], "the old one is spent: asking again would cost the account"
+    assert network.auth.refreshes == ["refresh-0"], "the old one is spent: asking again would cost the account"
     assert [job.token for job in network.jobs] == ["access-0", "access-new"]
     assert state_of(rt, post) is State.PUBLISHED
 

@@ -7,8 +7,8 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError
 from socialpub.db.states import State
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Kind, Published, Refused
-from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Throttled
 from socialpub.publishing.delivery import claim, engine, read_back
 from socialpub.publishing.posts import posts
@@ -63,7 +63,7 @@ def test_a_stop_while_the_commit_waits_for_its_token_is_obeyed(rt, network, prof
     post = accept(rt, profile)
     rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
 
-    def refresh(http, refresh_token):
+    def refresh(http, account, refresh_token):
         if order == "stop":
             rt.write(posts.stop, post)
         else:
@@ -74,7 +74,7 @@ def test_a_stop_while_the_commit_waits_for_its_token_is_obeyed(rt, network, prof
         job.call("POST", "https://x.example/create")
         return Published("1")
 
-    network.oauth.refresh = refresh
+    network.auth.refresh = refresh
     network.run = create
     drain(rt)
     assert wire.sent == []
@@ -85,12 +85,12 @@ def test_a_stop_while_the_commit_waits_for_its_token_is_obeyed(rt, network, prof
 def test_an_unanswered_refresh_is_not_repeated_for_a_disconnected_profile(rt, network, profile):
     asked = []
 
-    def refresh(http, refresh_token):
+    def refresh(http, account, refresh_token):
         asked.append(refresh_token)
         rt.write(profiles.disconnect, profile)
         raise NoAnswer("timed out")
 
-    network.oauth.refresh = refresh
+    network.auth.refresh = refresh
     network.results["create_post"] = [AuthExpired("401")]
     post = accept(rt, profile)
     drain(rt)

@@ -10,8 +10,8 @@ from socialpub.core.clock import after
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
 from socialpub.db.tables import holds, profile_rows, waits
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import CannotTell, Published, Readback
-from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import NoAnswer, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
@@ -141,7 +141,7 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(rt, network, profil
     monkeypatch.setattr(tokens, "LOCK_PAUSE_SECONDS", 0.0)
     spent = []
 
-    def refresh(http, refresh_token):
+    def refresh(http, account, refresh_token):
         if refresh_token in spent:
             raise Rejected("invalid_grant", status=400, reauth=True)
         spent.append(refresh_token)
@@ -151,7 +151,7 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(rt, network, profil
             clock.forward(10)
         return Tokens("access-2", "refresh-2", 7200)
 
-    network.oauth.refresh = refresh
+    network.auth.refresh = refresh
     tokens.renew(rt, profile)
     assert rt.reader.value("SELECT status FROM profile") == "active"
 

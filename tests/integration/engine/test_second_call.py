@@ -9,8 +9,8 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.core.settings.schema import PublishingSection
 from socialpub.db.states import State
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Again, Done, Kind, Published, Readback, Refused
-from socialpub.providers.oauth import Tokens
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
@@ -224,11 +224,11 @@ def test_a_slow_token_renewal_is_followed_by_a_read_back(rt, network, profile, c
         clock.forward(1)
     rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
 
-    def slowly(http, refresh_token):
+    def slowly(http, account, refresh_token):
         clock.forward(100)
         return Tokens("access-2", "refresh-2", 7200)
 
-    network.oauth.refresh = slowly
+    network.auth.refresh = slowly
     drain(rt, clock)
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 

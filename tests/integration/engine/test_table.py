@@ -143,7 +143,7 @@ def test_the_result_of_a_call_decides_the_outcome_of_the_post(rt, network, profi
     if len(calls) > 1:
         assert calls[1] - calls[0] >= row.pause_seconds
     assert network.asked.count("recover") == due.looks
-    assert len(network.oauth.refreshes) == due.refreshes
+    assert len(network.auth.refreshes) == due.refreshes
     assert rt.reader.value("SELECT status FROM profile") == due.profile
     others = [step for step in Place if step is not place and step in network.asked]
     assert [network.asked.count(step) for step in others] == [1] * len(others), "nothing else is done again"

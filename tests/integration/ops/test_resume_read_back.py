@@ -28,13 +28,13 @@ def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
     clock.forward(60)
     rt.write(resume.resume)
     rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
-    network.oauth.answers = [Rejected("invalid client", status=401)] * 2
+    network.auth.answers = [Rejected("invalid client", status=401)] * 2
     clock.forward(7200)
     drain(rt)
     assert network.asked == []
     assert state_of(rt, post) is State.QUEUED
     network.results["recover"] = [Readback((Published("of the original"),))]
-    network.oauth.answers = []
+    network.auth.answers = []
     drain(rt, clock, within=4000)
     assert network.effects == [], "the original had sent it"
     assert state_of(rt, post) is State.PUBLISHED

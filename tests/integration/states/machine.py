@@ -16,7 +16,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict
 from socialpub.core.settings.schema import RateLimitSection
 from socialpub.db import appliance_state
-from socialpub.providers.oauth import Identity
+from socialpub.providers.auth import Identity
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
@@ -375,7 +375,7 @@ class StateMachine(RuleBasedStateMachine):
         """Trouble is over, accounts are connected: everything comes to an end, and the ends are true."""
         for network in self.networks.values():
             network.fates.clear()
-            network.oauth.answers.clear()
+            network.auth.answers.clear()
         self.resume()
         for number in range(len(self.profiles)):
             self._connect(number)

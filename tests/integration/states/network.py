@@ -53,7 +53,7 @@ class RememberingNetwork(ScriptedNetwork):
             case Fate.TOKEN_EXPIRED:
                 raise AuthExpired("The token has expired.")
             case Fate.ACCESS_TAKEN:
-                self.oauth.answers.append(Rejected("The grant was taken back.", status=400, reauth=True))
+                self.auth.answers.append(Rejected("The grant was taken back.", status=400, reauth=True))
                 raise AuthExpired("The token is revoked.")
             case Fate.KILLED_BEFORE:
                 raise ProcessKilled

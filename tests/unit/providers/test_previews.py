@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.preview import Preview, TextMeasure, TextPart
 from socialpub.providers.registry import PROVIDERS, build
 

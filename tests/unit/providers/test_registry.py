@@ -38,7 +38,7 @@ def test_the_sandbox_simulates_every_network() -> None:
     assert set(World().networks) == set(registry.PROVIDERS)
 
 
-RULES = {name: one.oauth.redirect_rules for name, one in registry.build(ProvidersSection()).items()}
+RULES = {name: one.auth.redirect_rules for name, one in registry.build(ProvidersSection()).items()}
 LOCAL, NAMED, PUBLIC = "http://127.0.0.1:8000/cb", "http://localhost:8000/cb", "https://social.example.com/cb"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from socialpub.accounts import grants
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
@@ -276,7 +277,7 @@ def _account_link(rt: Runtime, delivery: Row) -> dict[str, str]:
     return {
         "network": LABELS[delivery.provider],
         "name": delivery.profile_name,
-        "url": rt.providers[delivery.provider].account_url(profile.username if profile else None),
+        "url": rt.providers[delivery.provider].account_url(grants.to_account(profile) if profile else None),
         "message": delivery.error_message or "",
     }
 

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.base import Account, Content, Job, MediaFile, Outcome
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, Job, MediaFile, Outcome
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.responses import HttpResponse
 from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, counted, scripted_job

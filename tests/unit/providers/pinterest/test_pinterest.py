@@ -9,7 +9,8 @@ from pydantic import SecretStr
 
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
-from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.client import SANDBOX_API
 from socialpub.providers.responses import (
@@ -152,11 +153,11 @@ def test_a_cover_beyond_the_end_is_only_a_note(pinterest: Pinterest) -> None:
 
 
 def test_all_four_scopes_are_needed_and_the_missing_one_is_named(pinterest: Pinterest) -> None:
-    assert pinterest.oauth.can_publish(ALL)
-    assert pinterest.oauth.can_publish(frozenset())
+    assert pinterest.auth.can_publish(ALL)
+    assert pinterest.auth.can_publish(frozenset())
     lacking = ALL - {"pins:write"}
-    assert not pinterest.oauth.can_publish(lacking)
-    assert "pins:write" in pinterest.oauth.missing_scopes(lacking)[0]
+    assert not pinterest.auth.can_publish(lacking)
+    assert "pins:write" in pinterest.auth.missing_scopes(lacking)[0]
     (problem,) = found(pinterest, Content("", (image(),)), BOARD, Account("1", scopes=lacking))
     assert "pins:write" in problem.message
 
@@ -164,11 +165,11 @@ def test_all_four_scopes_are_needed_and_the_missing_one_is_named(pinterest: Pint
 def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest: Pinterest) -> None:
     account = {"id": "10", "username": "studio", "business_name": "Studio Nord", "account_type": "BUSINESS"}
     http = Answering(account, {"username": "old"})
-    identity = pinterest.oauth.identify(http, "pina_1", ALL)
+    identity = pinterest.auth.identify(http, Account("", scopes=ALL), "pina_1")
     assert (identity.account_id, identity.username, identity.name) == ("10", "studio", "Studio Nord")
     assert identity.facts == {"account_type": "BUSINESS"}
     assert http.calls[0]["url"] == "https://pin.test/v5/user_account"
-    assert pinterest.oauth.identify(http, "pina_1", ALL).account_id == "old"
+    assert pinterest.auth.identify(http, Account("", scopes=ALL), "pina_1").account_id == "old"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_an_error_is_read_by_status_and_code_together(
 ) -> None:
     answer = HttpResponse(status, {"x-pinterest-rid": "rid1"}, json.dumps(body).encode())
     with pytest.raises(ProviderError) as caught:
-        pinterest.oauth.identify(Answering(answer), "pina_1", ALL)
+        pinterest.auth.identify(Answering(answer), Account("", scopes=ALL), "pina_1")
     assert type(caught.value) is kind
     assert caught.value.request_id == "rid1"
     assert getattr(caught.value, "reauth", None) == reauth

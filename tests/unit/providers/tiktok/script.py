@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, CallTrace, Content, Job, MediaFile, Memo, Outcome
+from socialpub.providers.auth import Account
+from socialpub.providers.base import CallTrace, Content, Job, MediaFile, Memo, Outcome
 from socialpub.providers.bodies import FileBody
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.tiktok import TikTok

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Account, Done, Held, Refused
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Done, Held, Refused
 from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Throttled
 from tests.unit.providers.tiktok.script import (
     ADDRESS,

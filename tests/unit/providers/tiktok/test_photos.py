@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, Again, Content, Done, ImageLimits, MediaFile, More, Refused
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Again, Content, Done, ImageLimits, MediaFile, More, Refused
 from socialpub.providers.responses import NoAnswer
 from socialpub.providers.tiktok import TikTok
 from tests.support.scripted_calls import as_it_is

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Account, Again, CannotTell, Done, Memo, Outcome, Published, Readback, Refused, Wait
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Again, CannotTell, Done, Memo, Outcome, Published, Readback, Refused, Wait
 from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from tests.unit.providers.tiktok.script import (
     ADAPTER,

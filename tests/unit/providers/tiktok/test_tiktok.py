@@ -9,7 +9,8 @@ from pydantic import SecretStr
 
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import TikTokSection
-from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.tiktok import TikTok
 
 OWNER = Account("oid", "owner")
@@ -101,12 +102,12 @@ def test_a_grant_without_the_scope_of_the_mode_is_an_error(tiktok: TikTok) -> No
     (problem,) = found(tiktok, Content("", (video(),)), DIRECT, drafts_only)
     assert "video.publish" in problem.message
     assert found(tiktok, Content("", (video(),)), {"mode": "draft"}, drafts_only) == []
-    assert tiktok.oauth.can_publish(drafts_only.scopes)
-    assert not tiktok.oauth.can_publish(frozenset({"user.info.basic"}))
-    assert len(tiktok.oauth.missing_scopes(drafts_only.scopes)) == 1
-    assert tiktok.oauth.missing_scopes(frozenset()) == []
+    assert tiktok.auth.can_publish(drafts_only.scopes)
+    assert not tiktok.auth.can_publish(frozenset({"user.info.basic"}))
+    assert len(tiktok.auth.missing_scopes(drafts_only.scopes)) == 1
+    assert tiktok.auth.missing_scopes(frozenset()) == []
     drafting = TikTok(TikTokSection(scopes=("user.info.basic", "video.upload", "video.list")))
-    assert [one.split()[0] for one in drafting.oauth.missing_scopes(drafts_only.scopes)] == ["video.list"]
+    assert [one.split()[0] for one in drafting.auth.missing_scopes(drafts_only.scopes)] == ["video.list"]
     (problem,) = found(drafting, Content("", (video(),)), DIRECT, drafts_only)
     assert "Add this permission to scopes in [providers.tiktok]. Then connect the account again" in problem.message
 

@@ -8,7 +8,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import XSection
-from socialpub.providers.base import Account, Content, Job, MediaFile, Memo, Outcome
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, Job, MediaFile, Memo, Outcome
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.responses import HttpResponse
 from socialpub.providers.x import X

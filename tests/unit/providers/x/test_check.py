@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from socialpub.core.errors import FieldError
-from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.x import text as x_text
 from tests.unit.providers.x.script import ADAPTER, account, gif, image, video
 

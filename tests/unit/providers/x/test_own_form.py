@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import pytest
 
+from socialpub.providers.auth import Account
 from socialpub.providers.base import Again, Wait
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, NoAnswer
@@ -44,10 +45,10 @@ CALLS: dict[str, Callable[[Script], Any]] = {
     "the end of an upload": lambda script: run("finalize:0", script, "Hi", VIDEO, memo=OPENED),
     "the question after the processing": lambda script: run("await:0", script, "Hi", VIDEO, memo=OPENED),
     "the read-back": read_back,
-    "the account": lambda script: ADAPTER.oauth.identify(cast(Http, script), "AT", frozenset()),
-    "a refresh": lambda script: ADAPTER.oauth.refresh(cast(Http, script), "RT"),
-    "an exchange": lambda script: ADAPTER.oauth.exchange(cast(Http, script), "c", "http://a/b", "v" * 43),
-    "a revocation": lambda script: ADAPTER.oauth.revoke(cast(Http, script), "AT", None),
+    "the account": lambda script: ADAPTER.auth.identify(cast(Http, script), Account(""), "AT"),
+    "a refresh": lambda script: ADAPTER.auth.refresh(cast(Http, script), Account(""), "RT"),
+    "an exchange": lambda script: ADAPTER.auth.exchange(cast(Http, script), "c", "http://a/b", "v" * 43),
+    "a revocation": lambda script: ADAPTER.auth.revoke(cast(Http, script), Account(""), "AT", None),
 }
 
 

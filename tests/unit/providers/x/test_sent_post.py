@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Account, Content, MediaFile
+from socialpub.providers.auth import Account
+from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.x.read_back import SentPost
 from tests.unit.providers.x.script import gif, image, video
 from tests.unit.providers.x.test_read_back import MEDIA_LINK, link, shown

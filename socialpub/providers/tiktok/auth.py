@@ -12,8 +12,9 @@ from urllib.parse import quote, urlencode
 
 from socialpub.core import commands
 from socialpub.core.settings.networks import PKCE_BASE64URL, TikTokSection
+from socialpub.providers.auth import Account, Identity, Tokens
 from socialpub.providers.http import Http
-from socialpub.providers.oauth import Identity, OAuth, Tokens, pkce_challenge, read_tokens
+from socialpub.providers.oauth import OAuth, pkce_challenge, read_tokens
 from socialpub.providers.responses import (
     AuthExpired,
     HttpResponse,
@@ -81,9 +82,9 @@ class TikTokOAuth(OAuth):
             query["code_challenge_method"] = "S256"
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
-    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:
+    def identify(self, http: Http, account: Account, access_token: str) -> Identity:
         # A field outside the granted scopes may fail the whole call.
-        fields = BASIC_FIELDS + (PROFILE_FIELDS if limits.SCOPE_PROFILE in scopes else ())
+        fields = BASIC_FIELDS + (PROFILE_FIELDS if limits.SCOPE_PROFILE in account.scopes else ())
         url = f"{self._section.api_url}/v2/user/info/"
         user = object_at(_data(http.call("GET", url, token=access_token, params={"fields": ",".join(fields)})), "user")
         open_id = text_at(user, "open_id")
@@ -98,7 +99,7 @@ class TikTokOAuth(OAuth):
             facts={"union_id": union_id} if union_id else {},
         )
 
-    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
+    def revoke(self, http: Http, account: Account, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         response = self._post(http, "revoke", {"token": access_token})
         if not response.ok or not _is_confirmed(response):
             raise _read_failure(response, "revoke the account's access")

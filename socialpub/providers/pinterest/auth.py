@@ -9,8 +9,9 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from socialpub.core.settings.networks import PinterestSection
+from socialpub.providers.auth import Account, Identity, Tokens
 from socialpub.providers.http import Http
-from socialpub.providers.oauth import Identity, OAuth, Tokens, read_tokens
+from socialpub.providers.oauth import OAuth, read_tokens
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.client import TABLE
 from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Rejected, json_object, text_at
@@ -52,7 +53,7 @@ class PinterestOAuth(OAuth):
         }
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote, safe=':,')}"
 
-    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
+    def identify(self, http: Http, account: Account, access_token: str) -> Identity:  # noqa: ARG002
         response = http.call("GET", f"{self._section.api_url}/user_account", token=access_token)
         found = json_object(response)
         if not response.ok:
@@ -70,7 +71,7 @@ class PinterestOAuth(OAuth):
             facts={"account_type": account_type} if account_type else {},
         )
 
-    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
+    def revoke(self, http: Http, account: Account, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         """Revoke the tokens. Pinterest does so only for system users, so a refusal is not a failure.
 
         Erasing the tokens here and the account's settings on Pinterest end all others.

@@ -9,9 +9,10 @@ import pytest
 from pydantic import SecretStr
 
 from socialpub.core.settings.networks import TikTokSection
+from socialpub.providers.auth import Account
 from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, ProviderError, Rejected, Throttled
 from socialpub.providers.tiktok import TikTok
-from socialpub.providers.tiktok.oauth import TikTokOAuth
+from socialpub.providers.tiktok.auth import TikTokOAuth
 from tests.support.scripted_http import Answering
 
 
@@ -24,12 +25,14 @@ def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok: TikTok) -> 
     user = {"open_id": "oid", "union_id": "u", "display_name": "Owner", "avatar_url": "https://cdn.test/a"}
     body = {"data": {"user": user}, "error": {"code": "ok", "message": "", "log_id": "1"}}
     http = Answering(body)
-    identity = tiktok.oauth.identify(http, "act.1", frozenset({"user.info.basic"}))
+    identity = tiktok.auth.identify(http, Account("", scopes=frozenset({"user.info.basic"})), "act.1")
     assert (identity.account_id, identity.name, identity.username) == ("oid", "Owner", None)
     assert http.calls[0]["params"] == {"fields": "open_id,union_id,display_name,avatar_url"}
     assert http.calls[0]["url"] == "https://tiktok.test/v2/user/info/"
 
-    tiktok.oauth.identify(Answering(body, calls=http.calls), "act.1", frozenset({"user.info.profile"}))
+    tiktok.auth.identify(
+        Answering(body, calls=http.calls), Account("", scopes=frozenset({"user.info.profile"})), "act.1"
+    )
     assert http.calls[1]["params"]["fields"].endswith(",username")
 
 
@@ -51,7 +54,7 @@ def test_the_code_of_an_envelope_decides_and_not_its_status(
 ) -> None:
     http = Answering({"data": {}, "error": {"code": code, "message": "why", "log_id": "log1"}}, status=status)
     with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.identify(http, "act.1", frozenset())
+        tiktok.auth.identify(http, Account(""), "act.1")
     assert type(caught.value) is kind
     assert (caught.value.code, caught.value.request_id) == (code, "log1")
     assert getattr(caught.value, "reauth", None) == reauth
@@ -62,12 +65,12 @@ def test_the_code_of_an_envelope_decides_and_not_its_status(
 def test_a_response_in_another_form_is_no_answer(tiktok: TikTok, status: int, body: bytes) -> None:
     answer = HttpResponse(status, {"retry-after": "300"}, body)
     asked: list[Callable[[], object]] = [
-        lambda: tiktok.oauth.identify(Answering(answer), "act.1", frozenset()),
-        lambda: tiktok.oauth.refresh(Answering(answer), "rft.1"),
-        lambda: tiktok.oauth.exchange(Answering(answer), "c", REDIRECT, VERIFIER),
+        lambda: tiktok.auth.identify(Answering(answer), Account(""), "act.1"),
+        lambda: tiktok.auth.refresh(Answering(answer), Account(""), "rft.1"),
+        lambda: tiktok.auth.exchange(Answering(answer), "c", REDIRECT, VERIFIER),
     ]
     if status != 200 or body not in (b"", b'{"message": "x"}'):
-        asked.append(lambda: tiktok.oauth.revoke(Answering(answer), "act.1", None))
+        asked.append(lambda: tiktok.auth.revoke(Answering(answer), Account(""), "act.1", None))
     for ask in asked:
         with pytest.raises(NoAnswer):
             ask()
@@ -77,16 +80,16 @@ def test_each_endpoint_has_one_form_and_the_other_one_is_no_answer(tiktok: TikTo
     envelope = {"data": {}, "error": {"code": "invalid_grant", "message": "why", "log_id": "log1"}}
     flat = {"error": "access_token_invalid", "error_description": "why", "log_id": "log1"}
     with pytest.raises(NoAnswer):
-        tiktok.oauth.refresh(Answering(envelope, status=400), "rft.1")
+        tiktok.auth.refresh(Answering(envelope, status=400), Account(""), "rft.1")
     with pytest.raises(NoAnswer):
-        tiktok.oauth.identify(Answering(flat, status=401), "act.1", frozenset())
+        tiktok.auth.identify(Answering(flat, status=401), Account(""), "act.1")
 
 
 def test_a_rate_limit_of_the_token_endpoint_needs_tiktoks_form(tiktok: TikTok) -> None:
     body = json.dumps({"error": "rate_limit_exceeded", "log_id": "log1"}).encode()
     headers = {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT", "date": "Sat, 21 Nov 2026 12:00:00 GMT"}
     with pytest.raises(Throttled) as caught:
-        tiktok.oauth.refresh(Answering(HttpResponse(429, headers, body)), "rft.1")
+        tiktok.auth.refresh(Answering(HttpResponse(429, headers, body)), Account(""), "rft.1")
     assert caught.value.retry_after_seconds == 300
 
 
@@ -101,7 +104,7 @@ def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tikto
             "refresh_expires_in": 31536000,
         }
     )
-    tokens = tiktok.oauth.refresh(http, "rft.1")
+    tokens = tiktok.auth.refresh(http, Account(""), "rft.1")
     assert (tokens.access_token, tokens.refresh_token) == ("act.2", "rft.2")
     assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (86400, 31536000)
     assert tokens.scopes == frozenset({"user.info.basic", "video.upload"})
@@ -130,7 +133,7 @@ def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
 ) -> None:
     body = {"error": error, "error_description": "because", "log_id": "log2"}
     with pytest.raises(ProviderError) as caught:
-        tiktok.oauth.refresh(Answering(body, status=status), "rft.1")
+        tiktok.auth.refresh(Answering(body, status=status), Account(""), "rft.1")
     assert type(caught.value) is kind
     assert getattr(caught.value, "reauth", None) == reauth
     assert "rft.1" not in caught.value.message
@@ -139,12 +142,12 @@ def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
 
 def test_revoking_sends_the_access_token_and_accepts_an_empty_body(tiktok: TikTok) -> None:
     http = Answering(HttpResponse(200, {}, b""))
-    tiktok.oauth.revoke(http, "act.1", "rft.1")
+    tiktok.auth.revoke(http, Account(""), "act.1", "rft.1")
     assert http.calls[0]["form"]["token"] == "act.1"
-    tiktok.oauth.revoke(Answering({}), "act.1", "rft.1")
+    tiktok.auth.revoke(Answering({}), Account(""), "act.1", "rft.1")
     refusal = HttpResponse(200, {}, json.dumps({"error": "invalid_client"}).encode())
     with pytest.raises(Rejected):
-        tiktok.oauth.revoke(Answering(refusal), "act.1", None)
+        tiktok.auth.revoke(Answering(refusal), Account(""), "act.1", None)
 
 
 VERIFIER = "tiktok-pkce-demo-verifier-0123456789-ABCDEFGHIJ_~."

@@ -6,8 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
+from socialpub.providers.auth import Account
 from socialpub.providers.http import Http
-from socialpub.providers.pinterest.oauth import PinterestOAuth
+from socialpub.providers.pinterest.auth import PinterestOAuth
 from socialpub.providers.responses import AppRefused, HttpResponse, NoAnswer, ProviderError, Rejected, Throttled
 from tests.unit.providers.pinterest.script import SECTION_OF_THE_CONFIGURATION, Script, answer, error
 
@@ -94,7 +95,7 @@ def test_a_refused_consent_or_refresh_has_a_message(
     with pytest.raises(ProviderError) as caught:
         exchange(Script(reply))
     with pytest.raises(ProviderError) as refused:
-        OAUTH.refresh(cast(Http, Script(reply)), "pinr_1")
+        OAUTH.refresh(cast(Http, Script(reply)), Account(""), "pinr_1")
     for one in (caught.value, refused.value):
         assert type(one) is kind
         assert getattr(one, "reauth", None) == reauth
@@ -104,13 +105,13 @@ def test_a_refused_consent_or_refresh_has_a_message(
 
 def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
     script = Script(answer(200, GRANTED), error(403, 29, "Only system users"))
-    OAUTH.refresh(cast(Http, script), "pinr_0")
-    OAUTH.revoke(cast(Http, script), "pina_1", "pinr_1")
+    OAUTH.refresh(cast(Http, script), Account(""), "pinr_0")
+    OAUTH.revoke(cast(Http, script), Account(""), "pina_1", "pinr_1")
     assert script.asked == ["POST /oauth/token", "POST /oauth/token/revoke"]
 
 
 def test_a_page_instead_of_a_revocation_response_is_no_answer() -> None:
-    OAUTH.revoke(cast(Http, Script(answer(200))), "pina_1", "pinr_1")
+    OAUTH.revoke(cast(Http, Script(answer(200))), Account(""), "pina_1", "pinr_1")
     for status in (200, 401, 403, 404, 500):
         with pytest.raises(NoAnswer):
-            OAUTH.revoke(cast(Http, Script(answer(status, b"<html>"))), "pina_1", "pinr_1")
+            OAUTH.revoke(cast(Http, Script(answer(status, b"<html>"))), Account(""), "pina_1", "pinr_1")

@@ -7,9 +7,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from socialpub.core.settings.networks import XSection
+from socialpub.providers.auth import Account
 from socialpub.providers.http import Http
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
-from socialpub.providers.x.oauth import SCOPES, XOAuth
+from socialpub.providers.x.auth import SCOPES, XOAuth
 from tests.unit.providers.x.script import API, SECTION, Script, answer, data, problem
 
 OAUTH = XOAuth(SECTION)
@@ -35,7 +36,7 @@ def refused(status: int, error: str, description: str = "") -> Any:
 
 def test_a_refresh_sends_the_credentials_twice_and_returns_the_new_pair() -> None:
     client, script = http(answer(200, PAIR))
-    tokens = OAUTH.refresh(client, "RT-1")
+    tokens = OAUTH.refresh(client, Account(""), "RT-1")
     assert script.asked == ["POST /2/oauth2/token"]
     request = script.calls[0].request
     assert request["form"] == {"grant_type": "refresh_token", "refresh_token": "RT-1", "client_id": "client"}
@@ -47,7 +48,7 @@ def test_a_refresh_sends_the_credentials_twice_and_returns_the_new_pair() -> Non
 
 def test_a_grant_without_offline_access_has_no_refresh_token() -> None:
     client, _ = http(answer(200, {"access_token": "AT-2"}))
-    tokens = OAUTH.refresh(client, "RT-1")
+    tokens = OAUTH.refresh(client, Account(""), "RT-1")
     assert (tokens.refresh_token, tokens.expires_in_seconds, tokens.scopes) == (None, None, None)
 
 
@@ -75,7 +76,7 @@ def test_a_failed_refresh_raises_the_error_of_its_cause(
 ) -> None:
     client, _ = http(reply)
     with pytest.raises(kind) as failure:
-        OAUTH.refresh(client, "RT-1")
+        OAUTH.refresh(client, Account(""), "RT-1")
     if isinstance(failure.value, Rejected):
         assert failure.value.reauth is reauth
     assert "RT-1" not in str(failure.value)
@@ -85,7 +86,7 @@ def test_a_failed_refresh_raises_the_error_of_its_cause(
 def test_a_full_window_counts_from_the_networks_own_clock() -> None:
     client, _ = http(answer(429, TOO_MANY, x_rate_limit_reset="1000000060", date="Sun, 09 Sep 2001 01:46:40 GMT"))
     with pytest.raises(Throttled) as limited:
-        OAUTH.refresh(client, "RT-1")
+        OAUTH.refresh(client, Account(""), "RT-1")
     assert limited.value.retry_after_seconds == 60
 
 
@@ -147,7 +148,7 @@ def test_the_account_is_known_by_its_id() -> None:
             something_new=1,
         )
     )
-    who = OAUTH.identify(client, "AT", frozenset())
+    who = OAUTH.identify(client, Account(""), "AT")
     assert (who.account_id, who.username, who.name) == ("2244990001", "acme", "Acme")
     assert who.picture_url == "https://pbs.twimg.com/profile_images/1/a_normal.jpg"
     assert who.facts == {"subscription_type": "Premium", "verified": True, "verified_type": "blue"}
@@ -167,17 +168,17 @@ def test_the_account_is_known_by_its_id() -> None:
 def test_a_response_without_an_account_is_no_answer(reply: Any, kind: type[ProviderError]) -> None:
     client, _ = http(reply)
     with pytest.raises(kind):
-        OAUTH.identify(client, "AT", frozenset())
+        OAUTH.identify(client, Account(""), "AT")
 
 
 def test_both_tokens_are_revoked_and_an_unknown_token_counts_as_revoked() -> None:
     client, script = http(
         answer(200, {"revoked": True}), refused(400, "invalid_request", "Value passed for the token was invalid.")
     )
-    OAUTH.revoke(client, "AT", "RT")
+    OAUTH.revoke(client, Account(""), "AT", "RT")
     assert [call.request["form"]["token"] for call in script.calls] == ["RT", "AT"]
     client, script = http(answer(200))
-    OAUTH.revoke(client, "AT", None)
+    OAUTH.revoke(client, Account(""), "AT", None)
     assert script.over
 
 
@@ -185,7 +186,7 @@ def test_a_failed_revocation_is_an_error() -> None:
     for reply, kind in ((answer(503), NoAnswer), (refused(401, "unauthorized_client"), Rejected)):
         client, _ = http(reply)
         with pytest.raises(kind):
-            OAUTH.revoke(client, "AT", "RT")
+            OAUTH.revoke(client, Account(""), "AT", "RT")
 
 
 def test_missing_scopes_are_sentences_and_unknown_scopes_are_none() -> None:
@@ -205,8 +206,8 @@ PUBLIC = XOAuth(XSection(client_id="native", api_url=API))
     "call",
     [
         lambda side, client: side.exchange(client, code="c", redirect_uri="http://a/b", verifier="v"),
-        lambda side, client: side.refresh(client, "RT-1"),
-        lambda side, client: side.revoke(client, "AT", None),
+        lambda side, client: side.refresh(client, Account(""), "RT-1"),
+        lambda side, client: side.revoke(client, Account(""), "AT", None),
     ],
     ids=["exchange", "refresh", "revoke"],
 )
@@ -225,6 +226,6 @@ def test_an_app_names_itself_in_the_body_and_sends_its_secret_as_basic(
 def test_a_refused_app_kind_names_the_setting(side: XOAuth, remedy: str) -> None:
     client, _ = http(refused(401, "unauthorized_client", "Missing valid authorization header"))
     with pytest.raises(Rejected) as failure:
-        side.refresh(client, "RT-1")
+        side.refresh(client, Account(""), "RT-1")
     assert remedy in failure.value.message
     assert not failure.value.reauth

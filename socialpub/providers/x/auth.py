@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from urllib.parse import quote, urlencode
 
 from socialpub.core.settings.networks import XSection
+from socialpub.providers.auth import Account, Identity, Tokens
 from socialpub.providers.http import Http
-from socialpub.providers.oauth import Identity, OAuth, Tokens, pkce_challenge, read_tokens
+from socialpub.providers.oauth import OAuth, pkce_challenge, read_tokens
 from socialpub.providers.responses import (
     HttpResponse,
     NoAnswer,
@@ -86,7 +87,7 @@ class XOAuth(OAuth):
         # X answers a space written as "+" with `invalid_scope`.
         return f"{self._section.authorize_url}?{urlencode(query, quote_via=quote)}"
 
-    def identify(self, http: Http, access_token: str, scopes: frozenset[str]) -> Identity:  # noqa: ARG002
+    def identify(self, http: Http, account: Account, access_token: str) -> Identity:  # noqa: ARG002
         """Return the account that the token belongs to. X charges for this call, so this call is not a health check."""
         url = f"{self._section.api_url}/2/users/me"
         response = http.call("GET", url, token=access_token, params={"user.fields": USER_FIELDS})
@@ -104,7 +105,7 @@ class XOAuth(OAuth):
             facts={key: user[key] for key in FACTS if key in user},
         )
 
-    def revoke(self, http: Http, access_token: str, refresh_token: str | None) -> None:
+    def revoke(self, http: Http, account: Account, access_token: str, refresh_token: str | None) -> None:  # noqa: ARG002
         for token in filter(None, (refresh_token, access_token)):
             response = self._post(http, "revoke", {"token": token})
             if response.ok:

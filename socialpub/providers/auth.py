@@ -1,0 +1,90 @@
+"""The access to an account at a network: refresh, identity and revocation. The subclasses say how the access begins.
+
+None means that the network did not report the value. An absent refresh token never overwrites a stored one.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from socialpub.providers.http import Http
+
+SERVER = "server"
+"""The key in the facts for the URL of the account's server, at networks with many servers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The account of a profile. `facts` are the network's data about the account (X: `subscription_type`)."""
+
+    id: str
+    """Unique at the network, across all of its servers. Empty before the network has identified the account."""
+    username: str | None = None
+    scopes: frozenset[str] = frozenset()
+    """Granted scopes. An empty set means that they are unknown."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    profile_id: str | None = None
+    """For commands in messages."""
+
+    @property
+    def server(self) -> str | None:
+        """The URL of the account's server. None: the network has the same server for all accounts."""
+        return self.facts.get(SERVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    account_id: str
+    username: str | None
+    name: str | None
+    picture_url: str | None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    access_token: str = field(repr=False)
+    refresh_token: str | None = field(default=None, repr=False)
+    expires_in_seconds: int | None = None
+    refresh_expires_in_seconds: int | None = None
+    scopes: frozenset[str] | None = None
+
+
+class Auth(ABC):
+    """The access to accounts at one network. Its methods raise `ProviderError`.
+
+    A refused refresh raises `Rejected`, with `reauth` when the owner must connect again, and without it when the app's
+    settings are wrong. A refresh token may work once, so the caller stores a new pair before using it.
+    """
+
+    refresh_early_seconds: ClassVar[int]
+    """Refresh this long before the access token expires."""
+    idle_refresh_seconds: ClassVar[int]
+    """Refresh a pair that was unused for this long, before it expires."""
+    revokes_every_grant: ClassVar[bool] = False
+    """Whether revoking a token may also end the tokens of another connection of the same account."""
+
+    @abstractmethod
+    def refresh(self, http: Http, account: Account, refresh_token: str) -> Tokens:
+        """Exchange the refresh token for a new pair. After `NoAnswer`, it is unknown whether the token still works."""
+
+    @abstractmethod
+    def identify(self, http: Http, account: Account, access_token: str) -> Identity:
+        """Return the account that the token belongs to. `account` has the known data, at least the scopes."""
+
+    @abstractmethod
+    def revoke(self, http: Http, account: Account, access_token: str, refresh_token: str | None) -> None:
+        """Revoke the tokens. A token that the network no longer knows counts as revoked."""
+
+    def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
+        """Return a sentence for each missing scope. Return nothing if the scopes are unknown."""
+        return [sentence for scope, sentence in self._wanted_scopes().items() if scopes and scope not in scopes]
+
+    @abstractmethod
+    def can_publish(self, scopes: frozenset[str]) -> bool:
+        """Return whether one way of publishing remains. An empty set means that the scopes are unknown."""
+
+    @abstractmethod
+    def _wanted_scopes(self) -> Mapping[str, str]:
+        """Return a sentence about the effect of a missing scope, for each scope that publishing uses."""

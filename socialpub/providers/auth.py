@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from socialpub.providers.http import Http
+from socialpub.providers.responses import Rejected
 
 SERVER = "server"
 """The key in the facts for the URL of the account's server, at networks with many servers."""
@@ -49,6 +50,8 @@ class Tokens:
     expires_in_seconds: int | None = None
     refresh_expires_in_seconds: int | None = None
     scopes: frozenset[str] | None = None
+    identity: Identity | None = None
+    """The account of the day, if a refresh reports it: the name or the server may have changed."""
 
 
 class Auth(ABC):
@@ -88,3 +91,41 @@ class Auth(ABC):
     @abstractmethod
     def _wanted_scopes(self) -> Mapping[str, str]:
         """Return a sentence about the effect of a missing scope, for each scope that publishing uses."""
+
+
+# --- sign-in with fields ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SignInField:
+    """A value that the owner enters to sign in."""
+
+    name: str
+    """Of the option on the command line and of the form's field."""
+    label: str
+    secret: bool = False
+    """Used for one call and never stored."""
+    hint: str = ""
+    """Sentences: what to enter, and where to find the value."""
+
+
+@dataclass(eq=False, kw_only=True)
+class SignInRefused(Rejected):
+    """The network or the adapter refused the value of one field."""
+
+    field: str
+    remedy: str = ""
+    """Sentences: what the owner does. Empty: correct the value."""
+
+
+class SignIn(Auth):
+    """A network that signs in with fields instead of a consent page."""
+
+    fields: ClassVar[tuple[SignInField, ...]]
+
+    @abstractmethod
+    def sign_in(self, http: Http, values: Mapping[str, str]) -> tuple[Identity, Tokens]:
+        """Sign in with a value for each field, and return the account and its tokens.
+
+        Raises `SignInRefused` if the owner can correct a field.
+        """

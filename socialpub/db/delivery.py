@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 from socialpub.db import states
 from socialpub.db.connection import Row
 from socialpub.db.states import (
+    COMMITS,
     READ_BACK,
+    REPEATABLE,
     Phase,
     Preparing,
     State,
@@ -129,8 +131,7 @@ class Delivery:
     @property
     def commit_step(self) -> int:
         """The position of the commit in the plan, or 0 without a plan."""
-        kinds = [kind for _, kind in self.plan or ()]
-        return kinds.index("commit") if "commit" in kinds else 0
+        return next((index for index, (_, kind) in enumerate(self.plan or ()) if kind in COMMITS), 0)
 
     @property
     def asks(self) -> bool:
@@ -139,7 +140,12 @@ class Delivery:
 
     @property
     def commits_next(self) -> bool:
-        return not self.phase.reads_back and self.step_kind == "commit"
+        return not self.phase.reads_back and self.step_kind in COMMITS
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether a repetition of the commit cannot create a second post."""
+        return any(kind == REPEATABLE for _, kind in self.plan or ())
 
     @property
     def past_commit(self) -> bool:

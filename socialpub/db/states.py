@@ -14,6 +14,12 @@ QUESTIONS = "questions"
 READ_BACK = "read_back"
 """The step name of read-backs in attempts. It is not a step of a plan."""
 
+REPEATABLE = "repeatable"
+"""The kind of a commit whose repetition cannot create a second post."""
+
+COMMITS = ("commit", REPEATABLE)
+"""The kinds of the step that makes a post public."""
+
 
 class PostStatus(StrEnum):
     PENDING = "pending"

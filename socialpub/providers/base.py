@@ -226,7 +226,16 @@ class Kind(StrEnum):
     """None."""
 
     COMMIT = "commit"
-    """A second public post. Each plan has exactly one commit."""
+    """A second public post. Each plan has exactly one commit of either kind."""
+
+    REPEATABLE = "repeatable"
+    """None: a commit whose key and content stay the same, so its repetition cannot create a second post. After an
+    unknown outcome, the engine repeats the call at once and as often as necessary."""
+
+    @property
+    def commits(self) -> bool:
+        """Whether this step makes the post public."""
+        return self in (Kind.COMMIT, Kind.REPEATABLE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.queries import profile_queue as queue_rows
-from socialpub.db.states import OUTCOME_LETTERS, READ_BACK, State
+from socialpub.db.states import OUTCOME_LETTERS, READ_BACK, REPEATABLE, State
 from socialpub.db.tables import audience_rows, counters, holds, notifications, profile_rows
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.log_entries import AttemptOutcome
@@ -183,7 +183,12 @@ def _deliveries(rt: Runtime, reader: Reader) -> Iterator[Metric]:
         "socialpub_attempts",
         "Delivery attempts by outcome. step_kind is the effect that a second run of the step would have",
         ["provider", "step_kind", "outcome"],
-        [(*labels, attempts.get(labels, 0)) for labels in product(names, (*Kind, READ_BACK), AttemptOutcome)],
+        # A network without a repeatable commit has no series for it.
+        [
+            (*labels, attempts.get(labels, 0))
+            for labels in product(names, (*Kind, READ_BACK), AttemptOutcome)
+            if labels[1] != REPEATABLE or labels in attempts
+        ],
     )
     delays = HistogramMetricFamily(
         "socialpub_sending_delay_seconds",

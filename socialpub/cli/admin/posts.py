@@ -186,7 +186,7 @@ def _show_delivery(details: DeliveryDetails) -> None:
         print_line(f"  no plan yet, {waits}" if shown["status"] == "pending" else "")
     for step in details.steps:
         mark = "✓" if step.done else "▸" if step.is_next else "·"
-        note = "  (makes it public)" if step.kind == "commit" else ""
+        note = "  (makes it public)" if step.commits else ""
         print_line(f"  {mark} {step.name}{note}")
     if details.attempts:
         print_table(

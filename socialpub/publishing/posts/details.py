@@ -7,7 +7,7 @@ from typing import Any
 from socialpub.db.connection import Reader, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import api_json
-from socialpub.db.states import State
+from socialpub.db.states import COMMITS, State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.db.tables.log_entries import AttemptOutcome
@@ -25,9 +25,13 @@ ITS_TURN = "Earlier posts to the same account."
 class PlanStep:
     name: str
     kind: str
-    """`prepare`, `poll` or `commit`."""
+    """`prepare`, `poll`, `commit` or `repeatable`."""
     done: bool
     is_next: bool
+
+    @property
+    def commits(self) -> bool:
+        return self.kind in COMMITS
 
 
 @dataclass(frozen=True, slots=True)

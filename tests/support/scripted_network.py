@@ -115,7 +115,7 @@ class ScriptedNetwork:
 
     def goes_well(self, step: str, job: Job) -> Outcome:
         kind = next(known.kind for known in self.steps if known.name == step)
-        return self.publish(job.content.text) if kind is Kind.COMMIT else Done({**job.memo, step: True})
+        return self.publish(job.content.text) if kind.commits else Done({**job.memo, step: True})
 
     def publish(self, text: str) -> Published:
         """A post appears on the account."""

@@ -67,7 +67,9 @@ def film(network):
     ).steps  # fmt: skip
 
 
-def test_a_backlog_goes_out_oldest_first_with_the_gap_between(rt, network, profile, clock):
+@pytest.mark.parametrize("kind", [Kind.COMMIT, Kind.REPEATABLE])
+def test_a_backlog_goes_out_oldest_first_with_the_gap_between(rt, network, profile, clock, kind):
+    network.steps = ScriptedNetwork(("create_post", kind)).steps
     for number in range(4):
         accept(rt, profile, body=str(number), at=clock.now() + timedelta(minutes=1 + number))
     clock.forward(3600)

@@ -93,7 +93,7 @@ FOREIGN: dict[str, list[Worst]] = {
     ],
     "core.settings.loader:_typed": [("", "1", "x")],
     "core.settings.loader:_check_listen": [("[", ":", ""), ("", "a.", ""), ("a:", "1", "")],
-    "core.settings.schema:_HOST": [("", "a.", "!"), ("", "0:", "!")],
+    "core.settings.values:HOST": [("", "a.", "!"), ("", "0:", "!")],
     "core.settings.messages:_AT": [("", " (at line 1", ""), ("", " ", "("), (" (at line 1", "1", "")],
     "core.settings.messages:_TWICE": [("Cannot declare (", ")", "x"), ("Cannot declare (", ") twice", "x")],
     "core.settings.messages:explain_toml": [("", " ", "x"), ("'", "a", ""), ("", "'", "")],

@@ -18,7 +18,7 @@ from socialpub.core import clock, commands
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
-from socialpub.core.settings.networks import LOOPBACK, NetworkSection
+from socialpub.core.settings.networks import LOOPBACK, AppSection
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.models import ConsentRow
 from socialpub.db.tables import access_rows
@@ -139,8 +139,10 @@ def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFi
     """Compare the redirect address with the network's rule. None: the network has no redirects, or
     a stand-in, such as the sandbox, has no rule."""
     name, label = provider.name, provider.label
-    section: NetworkSection = getattr(settings.providers, name)
-    if section.is_stand_in or not isinstance(provider.auth, OAuth):
+    if not isinstance(provider.auth, OAuth):
+        return None
+    section: AppSection = getattr(settings.providers, name)
+    if section.is_stand_in:
         return None
     rules = provider.auth.redirect_rules
     address = settings.redirect_url(name)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from socialpub.core.errors import FieldError
-from socialpub.core.settings.networks import NetworkSection
+from socialpub.core.settings.networks import AppSection
 from socialpub.providers import options
 from socialpub.providers.auth import Account, Auth
 from socialpub.providers.preview import Preview
@@ -334,7 +334,7 @@ UPLOAD_ADDRESS = re.compile(r"(https?)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?:
 DEFAULT_PORTS = {"https": 443, "http": 80}
 
 
-def refuse_upload_address(address: str, section: NetworkSection, name: str, label: str) -> Held | None:
+def refuse_upload_address(address: str, section: AppSection, name: str, label: str) -> Held | None:
     """Return a hold on all uploads to this network when this URL is not allowed, otherwise None.
 
     A simulated network may use plain http and another port, but only those of its `api_url`.
@@ -343,7 +343,7 @@ def refuse_upload_address(address: str, section: NetworkSection, name: str, labe
     return None if why is None else Held(why, "upload_host", this_step=True)
 
 
-def _upload_address_fault(address: str, section: NetworkSection, name: str, label: str) -> str | None:
+def _upload_address_fault(address: str, section: AppSection, name: str, label: str) -> str | None:
     match = UPLOAD_ADDRESS.fullmatch(address)
     if match is None:
         return (
@@ -386,9 +386,11 @@ class Provider(ABC):
     """
 
     name: ClassVar[str]
-    """The name in the API: `x`, `tiktok`, `pinterest`."""
+    """The name in the API: `x`, `tiktok`, `pinterest`, `bluesky`."""
     label: ClassVar[str]
-    """The name for people: `X`, `TikTok`, `Pinterest`."""
+    """The name for people: `X`, `TikTok`, `Pinterest`, `Bluesky`."""
+    is_extension: ClassVar[bool] = False
+    """The API's specification does not have this network. It exists only when its section enables it."""
     option_table: ClassVar[options.Table]
     auth: Auth
 

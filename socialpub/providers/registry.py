@@ -2,15 +2,18 @@
 
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers.base import Provider
+from socialpub.providers.bluesky import Bluesky
 from socialpub.providers.options import Table
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok.options import DRAFT
 from socialpub.providers.x import X
 
-NETWORKS: tuple[type[X] | type[TikTok] | type[Pinterest], ...] = (X, TikTok, Pinterest)
+NETWORKS: tuple[type[X] | type[TikTok] | type[Pinterest] | type[Bluesky], ...] = (X, TikTok, Pinterest, Bluesky)
 
-PROVIDERS = tuple(network.name for network in NETWORKS)
+SPECIFIED = tuple(network.name for network in NETWORKS if not network.is_extension)
+"""The networks of the API's specification. They always exist."""
+PROVIDERS = SPECIFIED
 LABELS = {network.name: network.label for network in NETWORKS}
 OPTIONS: dict[str, Table] = {network.name: network.option_table for network in NETWORKS}
 DRAFT_MODES = {TikTok.name: DRAFT}
@@ -18,4 +21,6 @@ DRAFT_MODES = {TikTok.name: DRAFT}
 
 
 def build(sections: ProvidersSection) -> dict[str, Provider]:
-    return {network.name: network(getattr(sections, network.name)) for network in NETWORKS}
+    """Return the specified networks, and the extension networks that their sections enable."""
+    chosen = (one for one in NETWORKS if not one.is_extension or getattr(sections, one.name).is_set_up)
+    return {network.name: network(getattr(sections, network.name)) for network in chosen}

@@ -21,7 +21,7 @@ from socialpub.cli.sandbox import provider_lines
 from socialpub.core import commands
 from socialpub.core.locks import FileLock
 from socialpub.core.settings import template
-from socialpub.providers.registry import LABELS
+from socialpub.providers.registry import LABELS, PROVIDERS
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
@@ -217,7 +217,7 @@ def demo(once: bool, folder: Path | None) -> None:
 
 def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
     rows = [
-        *((f"Posts on {label}", f"{processes.sandbox_url}/{name}/feed") for name, label in LABELS.items()),
+        *((f"Posts on {LABELS[name]}", f"{processes.sandbox_url}/{name}/feed") for name in PROVIDERS),
         ("API reference", f"{processes.url}/api/v1/openapi-docs"),
         ("Health", f"{processes.url}/readyz"),
     ]

@@ -1,4 +1,4 @@
-"""The sections of the three networks: the app's credentials, the network's URLs, and the hosts for uploads."""
+"""The sections of the networks: the app's credentials, the network's URLs, and the hosts for uploads."""
 
 import re
 from typing import Annotated, Any, ClassVar, Literal
@@ -6,7 +6,18 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
-from socialpub.core.settings.values import FILE_INSTEAD, BaseUrl, RedirectUrl, Secret, Section, Trimmed, Url, read_list
+from socialpub.core.settings.values import (
+    FILE_INSTEAD,
+    PRIVATE_HOSTS,
+    BaseUrl,
+    PrivateHosts,
+    RedirectUrl,
+    Secret,
+    Section,
+    Trimmed,
+    Url,
+    read_list,
+)
 
 AN_API_URL = "an http(s) URL without a query; the path may contain a version"
 A_CONSENT_PAGE = "an http(s) URL without a query"
@@ -111,7 +122,42 @@ Pkce = Annotated[bool | Literal["base64url"], BeforeValidator(_check_pkce)]
 
 
 class NetworkSection(Section):
-    """The app credentials and URLs of a network. Each network has its own key for the app's id."""
+    """What the section of every network can be asked."""
+
+    ADDRESS_KEY: ClassVar[str] = "api_url"
+    """The key with the URL to which the network's calls go first."""
+
+    @property
+    def address(self) -> str:
+        """The URL to which the network's calls go first."""
+        found: str = getattr(self, self.ADDRESS_KEY)
+        return found
+
+    @property
+    def is_set_up(self) -> bool:
+        """Whether accounts can be connected."""
+        return not self.missing_keys()
+
+    @property
+    def is_stand_in(self) -> bool:
+        """Whether the URLs lead to a replacement of the network, such as the sandbox."""
+        raise NotImplementedError
+
+    def missing_keys(self) -> list[str]:
+        """Return the empty keys that connecting an account needs."""
+        return []
+
+    def half_given(self) -> tuple[str, str] | None:
+        """Return the set key and the empty key of an incomplete pair, or None."""
+        return None
+
+    def is_overridden_host(self, host: str) -> bool:
+        """Return whether `host` (a name without port) is the host of a changed address of the network."""
+        raise NotImplementedError
+
+
+class AppSection(NetworkSection):
+    """The app credentials and URLs of a network with a consent page. Each network has its own key for the app's id."""
 
     OWN_API_URL: ClassVar[str]
     OWN_SITE: ClassVar[str]
@@ -138,21 +184,18 @@ class NetworkSection(Section):
 
     @property
     def is_stand_in(self) -> bool:
-        """Whether the URLs lead to a replacement of the network, such as the sandbox."""
         own_page = self.authorize_url.rstrip("/") == (self.OWN_SITE + self.CONSENT_PATH).rstrip("/")
         domain = ".".join((urlsplit(self.OWN_API_URL).hostname or "").split(".")[-2:])
         # Pinterest's own sandbox is another host of Pinterest's domain.
         return not own_page or not f".{urlsplit(self.api_url).hostname}".endswith(f".{domain}")
 
     def missing_keys(self) -> list[str]:
-        """Return the empty keys that connecting an account needs."""
         named = {self.ID_KEY: bool(getattr(self, self.ID_KEY))}
         if self.NEEDS_SECRET:
             named["client_secret"] = bool(self.client_secret)
         return [key for key, given in named.items() if not given]
 
     def half_given(self) -> tuple[str, str] | None:
-        """Return the set key and the empty key of an incomplete pair, or None."""
         app_id, secret = bool(getattr(self, self.ID_KEY)), bool(self.client_secret)
         if secret and not app_id:
             return "client_secret", self.ID_KEY
@@ -161,7 +204,6 @@ class NetworkSection(Section):
         return None
 
     def is_overridden_host(self, host: str) -> bool:
-        """Return whether `host` (a name without port) is the host of a changed `api_url`."""
         return self.api_url != self.OWN_API_URL and host == urlsplit(self.api_url).hostname
 
     def allows_upload_host(self, host: str) -> bool:
@@ -181,7 +223,7 @@ def _matches(pattern: str, host: str) -> bool:
     return len(wanted) == len(found) and all(w in ("*", f) and f for w, f in zip(wanted, found, strict=True))
 
 
-class XSection(NetworkSection):
+class XSection(AppSection):
     """An app without `client_secret` is a public client."""
 
     OWN_API_URL = "https://api.x.com"
@@ -194,7 +236,7 @@ class XSection(NetworkSection):
     authorize_url: Url = Field(default=OWN_SITE + CONSENT_PATH, description=A_CONSENT_PAGE)
 
 
-class TikTokSection(NetworkSection):
+class TikTokSection(AppSection):
     OWN_API_URL = "https://open.tiktokapis.com"
     OWN_SITE = "https://www.tiktok.com"
     CONSENT_PATH = "/v2/auth/authorize/"
@@ -218,7 +260,7 @@ class TikTokSection(NetworkSection):
     verification_content: Trimmed = Field(default="", description="the content of TikTok's verification file")
 
 
-class PinterestSection(NetworkSection):
+class PinterestSection(AppSection):
     OWN_API_URL = "https://api.pinterest.com/v5"
     OWN_SITE = "https://www.pinterest.com"
     CONSENT_PATH = "/oauth/"
@@ -228,3 +270,29 @@ class PinterestSection(NetworkSection):
     authorize_url: Url = Field(default=OWN_SITE + CONSENT_PATH, description=A_CONSENT_PAGE)
     upload_hosts: UploadHosts = Field(default=("*.amazonaws.com",), description=HOSTS)
     scopes: PinterestScopes = Field(default=PINTEREST_SCOPES, description=PINTEREST_SCOPES_NEEDED)
+
+
+class BlueskySection(NetworkSection):
+    """A network without apps. Each account has a server, and the servers of accounts come from outside."""
+
+    ADDRESS_KEY = "service"
+    OWN_SERVICE: ClassVar[str] = "https://bsky.social"
+
+    enabled: bool = Field(default=False, description="true if socialpub publishes to Bluesky, otherwise false")
+    service: BaseUrl = Field(default=OWN_SERVICE, description="an http(s) URL without a query; a path is allowed")
+    plc_url: BaseUrl = Field(
+        default="https://plc.directory", description="an http(s) URL without a query; a path is allowed"
+    )
+    site_url: BaseUrl = Field(default="https://bsky.app", description="an http(s) URL without a query")
+    private_servers: PrivateHosts = Field(default=(), description=PRIVATE_HOSTS)
+
+    @property
+    def is_set_up(self) -> bool:
+        return self.enabled
+
+    @property
+    def is_stand_in(self) -> bool:
+        return self.service != self.OWN_SERVICE
+
+    def is_overridden_host(self, host: str) -> bool:
+        return self.is_stand_in and host == urlsplit(self.service).hostname

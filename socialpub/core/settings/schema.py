@@ -4,24 +4,24 @@ Every key has a default and a `description` of the accepted values, which messag
 compare keys that depend on each other.
 """
 
-import re
 from datetime import timedelta
 from enum import StrEnum
-from ipaddress import ip_network
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, SecretStr, ValidationInfo, field_validator
 
 from socialpub.core import units
-from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
+from socialpub.core.settings.networks import BlueskySection, PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.values import (
     A_DURATION,
     FILE_INSTEAD,
     FOREVER,
+    HOST,
     NEVER,
     NONE,
     OFF,
+    PRIVATE_HOSTS,
     UNLIMITED,
     Duration,
     DurationOrForever,
@@ -29,12 +29,14 @@ from socialpub.core.settings.values import (
     Gap,
     IntervalOrOff,
     Kept,
+    PrivateHosts,
     Secret,
     SecretList,
     Section,
     SizeOrUnlimited,
     Trimmed,
     read_list,
+    read_network,
 )
 
 
@@ -77,20 +79,9 @@ UNIX = "unix"
 """All callers that connect through a socket in the file system."""
 
 
-def _read_network(text: str) -> str:
-    """Return an IP address or a network in its usual form."""
-    try:
-        network = ip_network("" if "%" in text else text, strict=False)  # IP addresses are compared without their zone
-    except ValueError:
-        raise ValueError(f"{text[:60]!r} is neither an IP address nor a network") from None
-    if "/" in text and str(network.network_address) != str(ip_network(text.partition("/")[0]).network_address):
-        raise ValueError(f"{text!r} is an IP address inside a network; write {network}")
-    return str(network) if "/" in text else str(network.network_address)
-
-
 def _check_proxy(text: str) -> str:
     text = text.strip()
-    return text if text == UNIX else _read_network(text)
+    return text if text == UNIX else read_network(text)
 
 
 class ProxiesSection(Section):
@@ -112,7 +103,6 @@ HOSTED_WITH_PATH = frozenset(("matrix", "matrixs", "ntfy", "ntfys"))
 """Schemes whose URLs contain a host if they have a path. Otherwise, they contain a topic or a token."""
 LOCAL = frozenset(("dbus", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"))
 """Schemes of a desktop or a log, which do not need further text."""
-_HOST = re.compile(r"[a-z0-9][a-z0-9_.-]*|[0-9a-f:]+")
 
 EXAMPLES = "mailto://…, ntfy://…, gotify://… or tgram://…"
 
@@ -133,7 +123,7 @@ def display_url(url: str) -> str:
         return f"{scheme}://"
     is_hosted = scheme in HOSTED or (scheme in HOSTED_WITH_PATH and parts.path.strip("/"))
     # A name without a dot or a port can be half of an unescaped user name.
-    if is_hosted and _HOST.fullmatch(host) and (port or "." in host or ":" in host or host == "localhost"):
+    if is_hosted and HOST.fullmatch(host) and (port or "." in host or ":" in host or host == "localhost"):
         return f"{scheme}://[{host}]" if ":" in host else f"{scheme}://{host}"
     return f"{scheme}://"
 
@@ -227,6 +217,7 @@ class ProvidersSection(Section):
     x: XSection = XSection()
     tiktok: TikTokSection = TikTokSection()
     pinterest: PinterestSection = PinterestSection()
+    bluesky: BlueskySection = BlueskySection()
 
 
 class PublishingSection(Section):
@@ -293,27 +284,10 @@ class UploadsSection(Section):
         return value
 
 
-def _check_import_host(text: str) -> str:
-    host = text.strip().lower().removesuffix(".")
-    if _HOST.fullmatch(host) and ":" not in host and not host.split(".")[-1].isdigit():
-        return host
-    try:
-        return _read_network(host)
-    except ValueError as error:
-        message = f"{text[:60]!r} is neither a host name nor an IP address nor a network"
-        raise ValueError(str(error) if "/" in host and "://" not in host else message) from None
-
-
 class MediaSection(Section):
     url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
     keep_after_settled: DurationOrForever = Field(default=None, description=f'"{FOREVER}" or a duration such as "90d"')
-    import_from: Annotated[
-        tuple[Annotated[str, AfterValidator(_check_import_host)], ...], BeforeValidator(read_list)
-    ] = Field(
-        default=(),
-        description='a list of host names, IP addresses and networks, such as ["nas.lan", "192.168.1.0/24"]; [] for '
-        "none",
-    )
+    import_from: PrivateHosts = Field(default=(), description=PRIVATE_HOSTS)
 
 
 class StorageSection(Section):

@@ -3,8 +3,10 @@
 Values are strict (`"5"` is not 5). Error messages end a sentence that begins with the key.
 """
 
+import re
 from collections.abc import Callable
 from datetime import timedelta
+from ipaddress import ip_network
 from typing import Annotated, Any, get_args
 from urllib.parse import urlsplit
 
@@ -54,6 +56,31 @@ def _read_size_or_unlimited(value: Any) -> Any:
 
 def read_list(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+HOST = re.compile(r"[a-z0-9][a-z0-9_.-]*|[0-9a-f:]+")
+
+
+def read_network(text: str) -> str:
+    """Return an IP address or a network in its usual form."""
+    try:
+        network = ip_network("" if "%" in text else text, strict=False)  # IP addresses are compared without their zone
+    except ValueError:
+        raise ValueError(f"{text[:60]!r} is neither an IP address nor a network") from None
+    if "/" in text and str(network.network_address) != str(ip_network(text.partition("/")[0]).network_address):
+        raise ValueError(f"{text!r} is an IP address inside a network; write {network}")
+    return str(network) if "/" in text else str(network.network_address)
+
+
+def _check_private_host(text: str) -> str:
+    host = text.strip().lower().removesuffix(".")
+    if HOST.fullmatch(host) and ":" not in host and not host.split(".")[-1].isdigit():
+        return host
+    try:
+        return read_network(host)
+    except ValueError as error:
+        message = f"{text[:60]!r} is neither a host name nor an IP address nor a network"
+        raise ValueError(str(error) if "/" in host and "://" not in host else message) from None
 
 
 def _check_kept(value: timedelta | None) -> timedelta | None:
@@ -140,6 +167,9 @@ Trimmed = Annotated[str, BeforeValidator(_trim)]
 Url = Annotated[str, AfterValidator(check_url)]
 RedirectUrl = Annotated[str, BeforeValidator(_trim), AfterValidator(_check_redirect_url)]
 BaseUrl = Annotated[str, AfterValidator(check_url), AfterValidator(lambda url: url.rstrip("/"))]
+PrivateHosts = Annotated[tuple[Annotated[str, AfterValidator(_check_private_host)], ...], BeforeValidator(read_list)]
+"""The form of `AllowedHosts.parse`."""
+PRIVATE_HOSTS = 'a list of host names, IP addresses and networks, such as ["nas.lan", "192.168.1.0/24"]; [] for none'
 A_DURATION = 'a duration above zero, such as "90s", "15m", "24h" or "90d"'
 FILE_INSTEAD = (
     "the name of a readable file in $CREDENTIALS_DIRECTORY or the folder of the configuration; "

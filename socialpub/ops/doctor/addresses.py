@@ -19,6 +19,7 @@ from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.networks import NetworkSection
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.models import ProfileRow
@@ -235,7 +236,7 @@ def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Fin
             continue
         else:
             yield from _check_app(rt.settings, provider, profiles)
-        yield from _check_connection(rt, provider.label, section.api_url, bool(profiles))
+        yield from _check_connection(rt, provider.label, section, bool(profiles))
 
 
 def _check_app(settings: Settings, provider: Provider, profiles: Sequence[ProfileRow]) -> Iterator[Finding]:
@@ -250,14 +251,16 @@ def _check_app(settings: Settings, provider: Provider, profiles: Sequence[Profil
         yield note("app", " ".join((*limits.sentences, limits.why)), limits.remedy)
 
 
-def _check_connection(rt: Runtime, label: str, api_url: str, used: bool) -> Iterator[Finding]:
+def _check_connection(rt: Runtime, label: str, section: NetworkSection, used: bool) -> Iterator[Finding]:
     """Check that the network can be reached. Any response is sufficient."""
     try:
-        answer = rt.http.call("GET", api_url, deadline_seconds=CALL_SECONDS)
+        answer = rt.http.call("GET", section.address, deadline_seconds=CALL_SECONDS)
     except NotSent as error:
-        remedy = "Check this machine's network and DNS, and api_url."
-        if is_of_this_machine(api_url):
-            remedy = f"If api_url is the URL of the sandbox, start the sandbox: `{commands.line('sandbox')}`"
+        remedy = f"Check this machine's network and DNS, and {section.ADDRESS_KEY}."
+        if is_of_this_machine(section.address):
+            remedy = (
+                f"If {section.ADDRESS_KEY} is the URL of the sandbox, start the sandbox: `{commands.line('sandbox')}`"
+            )
         yield (problem if used else note)("network", f"{label}: {error.message}", remedy)
     except ProviderError as error:
         yield note("network", f"{label} did not return a usable response: {error.message}", "Try again later.")

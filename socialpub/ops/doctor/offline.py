@@ -26,6 +26,7 @@ from socialpub.ops import file_faults
 from socialpub.ops.backup import rollback
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, Level, note, ok, problem
+from socialpub.providers.registry import SPECIFIED
 
 
 def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
@@ -124,11 +125,11 @@ def _check_credentials(settings: Settings) -> Iterator[Finding]:
     for name, (given, missing) in halves.items():
         message = f"providers.{name}.{given} is set but {missing} is empty: accounts cannot be connected."
         yield problem("credentials", message, f"Copy {missing} from the app's page into [providers.{name}].")
-    if not halves and all(section.missing_keys() for section in networks.values()):
+    if not halves and not any(section.is_set_up for section in networks.values()):
         yield problem(
             "credentials",
             "No network is configured: accounts cannot be connected.",
-            f"Register an app with one of {', '.join(networks)} and fill in its section of the configuration. "
+            f"Register an app with one of {', '.join(SPECIFIED)} and fill in its section of the configuration. "
             f"`{commands.line('config', '--example')}` shows every section. To try socialpub without an app, run "
             f"`{commands.line('sandbox')}`.",
         )

@@ -10,7 +10,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import logging
 from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.core.post_summary import Result, judge, summarize
-from socialpub.providers.registry import LABELS, OPTIONS
+from socialpub.providers.registry import LABELS, OPTIONS, PROVIDERS
 from socialpub.runtime import Runtime
 from socialpub.web.api import posts, profiles, uploads
 from socialpub.web.api.requests import ImportRequest
@@ -137,7 +137,7 @@ async def _new_post(call: ToolCall) -> dict[str, Any]:
 
 def _add_reply(call: ToolCall, body: dict[str, Any], networks: Set[str], parent_id: str) -> None:
     """Set the option for a reply to our own post at each network that has this option (contract 10.7)."""
-    able = [name for name, table in OPTIONS.items() if any(option.name == REPLY for option in table)]
+    able = [name for name in PROVIDERS if any(option.name == REPLY for option in OPTIONS[name])]
     if not networks & set(able):
         message = f"needs an account of {' or '.join(LABELS[name] for name in able)}"
         raise InvalidRequest.at("replyTo", message=message)

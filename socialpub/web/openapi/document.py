@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from socialpub.core import errors
 from socialpub.providers.options import Option, OptionType, Table
-from socialpub.providers.registry import LABELS, OPTIONS
+from socialpub.providers.registry import LABELS, OPTIONS, SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Answer
 from socialpub.web.http.endpoint import Endpoint, Methods, endpoint
@@ -31,10 +31,10 @@ def option_component(provider: str) -> str:
 def option_schemas() -> dict[str, dict[str, Any]]:
     return {
         option_component(provider): {
-            **_option_schema(LABELS[provider], table),
+            **_option_schema(LABELS[provider], OPTIONS[provider]),
             "examples": [EXAMPLES["options"][provider]],
         }
-        for provider, table in OPTIONS.items()
+        for provider in SPECIFIED
     }
 
 

@@ -23,19 +23,25 @@ from socialpub.web.api.requests import Provider
 
 def test_every_network_has_a_section_of_the_configuration() -> None:
     sections = ProvidersSection()
-    assert set(ProvidersSection.model_fields) == set(registry.PROVIDERS)
+    assert tuple(ProvidersSection.model_fields) == tuple(network.name for network in registry.NETWORKS)
     for name, provider in registry.build(sections).items():
         assert isinstance(getattr(sections, name), NetworkSection)
         assert (provider.name, provider.label) == (name, registry.LABELS[name])
 
 
-def test_every_network_is_in_the_documents_of_the_api() -> None:
-    assert get_args(get_args(Provider.__value__)[0]) == registry.PROVIDERS
-    assert tuple(ProviderOptions.model_fields) == registry.PROVIDERS
+def test_an_extension_network_exists_only_when_its_section_enables_it() -> None:
+    enabled = ProvidersSection.model_validate({"bluesky": {"enabled": True}})
+    assert tuple(registry.build(ProvidersSection())) == registry.SPECIFIED == ("x", "tiktok", "pinterest")
+    assert tuple(registry.build(enabled)) == (*registry.SPECIFIED, "bluesky")
 
 
-def test_the_sandbox_simulates_every_network() -> None:
-    assert set(World().networks) == set(registry.PROVIDERS)
+def test_every_specified_network_is_in_the_documents_of_the_api() -> None:
+    assert get_args(get_args(Provider.__value__)[0]) == registry.SPECIFIED
+    assert tuple(ProviderOptions.model_fields) == registry.SPECIFIED
+
+
+def test_the_sandbox_simulates_every_specified_network() -> None:
+    assert set(World().networks) >= set(registry.SPECIFIED)
 
 
 RULES = {name: one.auth.redirect_rules for name, one in registry.build(ProvidersSection()).items()}

@@ -24,7 +24,7 @@ from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.core.clock import parse
 from socialpub.core.errors import NotFound, OperatorError, PayloadTooLarge, SocialpubError, UnsupportedMediaType
 from socialpub.db import appliance_state
-from socialpub.providers.registry import LABELS
+from socialpub.providers.registry import LABELS, PROVIDERS
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms, security, times
@@ -353,5 +353,5 @@ def _environment() -> "Environment":
     )
     environment.filters["size"] = units.size
     environment.filters["code"] = _code
-    environment.globals |= {"commands": commands, "labels": LABELS, "words": labels}
+    environment.globals |= {"commands": commands, "labels": LABELS, "networks": PROVIDERS, "words": labels}
     return environment

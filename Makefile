@@ -19,8 +19,9 @@ PINTEREST_LOCK := tests/sandbox/pinterest_sdk.lock
 CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
+BLUESKY := $(VENV)/bluesky
 
-.PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bench screenshots chaos simulate soak format manual-tables vendored lock clean
+.PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bluesky bench screenshots chaos simulate soak format manual-tables vendored lock clean
 
 # Install only the packages that socialpub needs to run.
 setup: $(VENV)/.ready
@@ -103,11 +104,11 @@ IN_MEMORY := $(shell grep ' /dev/shm ' /proc/mounts | grep -qv noexec \
 # Test every promise, within five minutes on two idle cores. The grid runs pairwise, and generated tests repeat fixed
 # examples. Three processes run at a time, because a test often waits for its processes and its browser.
 test: dev
-	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid and not bluesky"
 
 # Run the tests that do not need real processes (e2e), real browsers (chromium) or the grid: within two minutes.
 test-fast: dev
-	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance and not bluesky"
 
 # Run the whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
 grid: dev
@@ -165,6 +166,19 @@ $(CLIENTS)/python/.ready: tests/clients/generator.lock
 
 $(CLIENTS)/node/.ready: tests/clients/package.json tests/clients/package-lock.json
 	@echo "Installing the generator of TypeScript clients into $(@D)"
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
+	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# Install Bluesky's own server and run the stories of tests/bluesky against it. Needs npm on x86-64 or ARM64, no compiler.
+bluesky: dev $(BLUESKY)/.ready
+	$(IN_MEMORY) $(BIN)/python -m pytest -m bluesky tests/bluesky
+
+BLUESKY_FILES := $(addprefix tests/bluesky/server/,package.json package-lock.json .npmrc)
+
+$(BLUESKY)/.ready: $(BLUESKY_FILES)
+	@command -v npm >/dev/null || { echo "Install npm; on Debian and Ubuntu: sudo apt install nodejs npm" >&2; exit 1; }
+	@echo "Installing Bluesky's server, 541 MB, into $(@D)"
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
 	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

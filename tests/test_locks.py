@@ -57,11 +57,11 @@ def test_jobs_install_their_own_tools(target: str) -> None:
     assert "\nrun: setup\n" in makefile
 
 
-def test_the_packages_of_node_are_locked_with_hashes_and_name_no_host() -> None:
-    folder = ROOT / "tests" / "clients"
-    locked = json.loads((folder / "package-lock.json").read_text())["packages"]
-    wanted = json.loads((folder / "package.json").read_text())["devDependencies"]
-    assert locked.pop("")["devDependencies"] == wanted
+@pytest.mark.parametrize(("folder", "kind"), [("clients", "devDependencies"), ("bluesky/server", "dependencies")])
+def test_the_packages_of_node_are_locked_with_hashes_and_name_no_host(folder: str, kind: str) -> None:
+    locked = json.loads((ROOT / "tests" / folder / "package-lock.json").read_text())["packages"]
+    wanted = json.loads((ROOT / "tests" / folder / "package.json").read_text())[kind]
+    assert locked.pop("")[kind] == wanted
     assert {f"node_modules/{name}" for name in wanted} <= set(locked)
     for name, package in locked.items():
         assert package["integrity"].startswith("sha512-"), name

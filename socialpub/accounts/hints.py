@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from socialpub.core import commands
 from socialpub.providers import registry
+from socialpub.providers.auth import SignIn
 from socialpub.providers.base import Provider
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 
@@ -96,9 +97,12 @@ def after_question(provider: Provider, error: ProviderError, surface: Surface = 
 
 
 def _after_refusal(provider: Provider, error: ProviderError, how: str) -> str:
+    has_fields = isinstance(provider.auth, SignIn)
     match error:
         case AuthExpired() | Rejected(reauth=True):
-            return f"To give consent again, {how}."
+            return f"To {'sign in' if has_fields else 'give consent'} again, {how}."
+        case _ if has_fields:
+            return f"Check the account at {provider.label} and [providers.{provider.name}] in the configuration."
         case _:
             return f"Check [providers.{provider.name}] in the configuration and the app's page at {provider.label}."
 

@@ -15,18 +15,19 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeGuard
 
-from socialpub.accounts import grants
+from socialpub.accounts import grants, profiles
 from socialpub.core import actor, clock, logging
 from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.core.locks import FileLock
+from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Tx, Value
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, counters, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.auth import Tokens
+from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.runtime import Runtime, TakenLock
@@ -174,6 +175,9 @@ def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> T
         raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
     if not answer.access_token:
         raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
+    if answer.identity is not None and answer.identity.account_id != profile.account_id:
+        message = f"{provider.label} answered the refresh with the tokens of another account."
+        raise Rejected(f"{message} Connect the account again.", reauth=True)
     return answer
 
 
@@ -212,12 +216,14 @@ def _store_pending(rt: Runtime, profile_id: str) -> None:
 
 
 def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
-    """Store the new pair. Values that the network left out stay."""
+    """Store the new pair, and the account of the day. Values that the network left out stay."""
     known, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
     if not _has_same_tokens(known, profile):
         return  # an import was faster, and its grant stays
     grant = grants.from_answer(answer, asked_at, previous=grants.open_stored(rt.secrets, known))
     columns = grants.token_columns(rt.secrets, profile.id, grant, tx.stamp)
+    if answer.identity is not None:
+        columns |= _account_columns(known, redaction.mask_value(answer.identity), tx.stamp)
     if known.status is ProfileStatus.DISCONNECTED:
         del columns["expires_at"]  # it keeps the pair only for its revocation
     if known.status is ProfileStatus.REAUTH_REQUIRED:
@@ -232,6 +238,13 @@ def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: date
     if not provider.auth.can_publish(scopes):
         missing = " ".join(provider.auth.missing_scopes(scopes))
         profile_rows.require_reauth(tx, profile.id, f"The new tokens do not allow publishing: {missing}")
+
+
+def _account_columns(known: Profile, identity: Identity, now: str) -> dict[str, Value]:
+    """Return the columns for the account that a refresh reports. The weekly fetch of all account data stays due."""
+    columns = profiles.account_columns(identity, known, now)
+    del columns["account_read_at"]
+    return columns
 
 
 # --- the lock of a profile's tokens, across processes -----------------------------------------------------------------

@@ -49,6 +49,10 @@ def print_note(text: str = "") -> None:
     click.echo(visible(text), err=True)
 
 
+def ask(label: str) -> str:
+    return str(click.prompt(visible(label), err=True))
+
+
 def ask_hidden(label: str) -> str:
     return str(click.prompt(label, hide_input=True, err=True))
 

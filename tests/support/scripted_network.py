@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from socialpub.core.errors import FieldError
-from socialpub.providers.auth import Account, Identity, Tokens
+from socialpub.providers.auth import Account, Identity, SignIn, SignInField, SignInRefused, Tokens
 from socialpub.providers.base import CannotTell, Content, Done, Job, Kind, Outcome, Published, Readback, Step
 from socialpub.providers.oauth import OAuth, RedirectRow, RedirectRules
 from socialpub.providers.preview import Preview, TextPart
@@ -57,6 +57,65 @@ class ScriptedOAuth(OAuth):
 
     def _request_tokens(self, http: object, fields: Mapping[str, str]) -> Tokens:
         raise NotImplementedError
+
+
+APP_PASSWORD = "abcd-efgh-ijkl-mnop"
+MAIN_PASSWORD = "correct horse battery staple"
+
+
+class ScriptedSignIn(SignIn):
+    """Two fields, and the accounts `demo.test` and `studio.test`. `answers` come before the usual ones."""
+
+    refresh_early_seconds = 600
+    idle_refresh_seconds = 30 * 86400
+    fields = (
+        SignInField("handle", "Handle", hint="The handle of the account."),
+        SignInField("password", "App password", secret=True, hint="Not the main password."),
+    )
+
+    def __init__(self) -> None:
+        self.given: list[dict[str, str]] = []
+        self.answers: list[tuple[Identity, Tokens] | Exception] = []
+        self.refresh_answers: list[Tokens | Exception] = []
+        self.revoked: list[str] = []
+
+    def sign_in(self, http: object, values: Mapping[str, str]) -> tuple[Identity, Tokens]:
+        self.given.append(dict(values))
+        if self.answers:
+            answer = self.answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+        handle, password = values["handle"], values["password"]
+        if handle not in ("demo.test", "studio.test"):
+            raise SignInRefused(f"There is no account {handle}.", status=400, field="handle")
+        if password == MAIN_PASSWORD:
+            raise SignInRefused(
+                "This is the main password.", field="password", remedy="Create an app password in the app."
+            )
+        if password != APP_PASSWORD:
+            raise SignInRefused(f"The network says: “{password}” is wrong.", status=401, field="password")
+        number = len(self.given)
+        identity = Identity(f"did:plc:{handle}", handle, handle.title(), None, {"server": "https://pds.test"})
+        return identity, Tokens(f"access-token-{number}", f"refresh-token-{number}", 7200, 90 * 86400)
+
+    def refresh(self, http: object, account: Account, refresh_token: str) -> Tokens:
+        answer = self.refresh_answers.pop(0) if self.refresh_answers else Tokens("access-token-r", "refresh-token-r")
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def identify(self, http: object, account: Account, access_token: str) -> Identity:
+        return Identity(account.id, account.username, None, None)
+
+    def revoke(self, http: object, account: Account, access_token: str, refresh_token: str | None) -> None:
+        self.revoked.append(access_token)
+
+    def can_publish(self, scopes: frozenset[str]) -> bool:
+        return True
+
+    def _wanted_scopes(self) -> Mapping[str, str]:
+        return {}
 
 
 class ScriptedNetwork:
@@ -131,3 +190,14 @@ class ScriptedNetwork:
     def _next(self, step: str) -> ScriptedResult | None:
         waiting = self.results.get(step)
         return waiting.pop(0) if waiting else None
+
+
+class ScriptedSignInNetwork(ScriptedNetwork):
+    """A simulated Bluesky: a network that signs in with fields."""
+
+    name, label = "bluesky", "Bluesky"
+    option_table: Mapping[str, Any] = {}
+
+    def __init__(self, *steps: tuple[str, Kind]) -> None:
+        super().__init__(*steps)
+        self.auth = ScriptedSignIn()  # type: ignore[assignment]

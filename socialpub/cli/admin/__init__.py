@@ -49,7 +49,7 @@ COMMANDS = {
     "revoke-key": ("socialpub.cli.admin.appliance:revoke_key", "Revoke a key."),
     "connect-profile": (
         "socialpub.cli.admin.profiles:connect_profile",
-        "Connect an account on the network's consent page.",
+        "Connect an account of a network.",
     ),
     "import-profile": ("socialpub.cli.admin.profiles:import_profile", "Connect an account with existing tokens."),
     "list-profiles": ("socialpub.cli.admin.profiles:list_profiles", "List the connected accounts."),

@@ -1,4 +1,4 @@
-"""The commands for profiles, the consent of their accounts, and the boards of Pinterest."""
+"""The commands for profiles, for connecting their accounts, and for the boards of Pinterest."""
 
 import json
 import sys
@@ -14,13 +14,24 @@ from socialpub.accounts.consents import WrongAddress
 from socialpub.accounts.profiles import Connected
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table, spinner
+from socialpub.cli.output import (
+    CommandError,
+    ask,
+    ask_hidden,
+    format_time,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+    spinner,
+)
 from socialpub.core import commands
 from socialpub.db.models import ProfileRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.ops.doctor import addresses, machine
 from socialpub.ops.doctor.addresses import Answering
+from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
@@ -32,7 +43,7 @@ def known_provider(rt: Runtime, name: str) -> Provider:
     return rt.providers[name]
 
 
-# --- consent ----------------------------------------------------------------------------------------------------------
+# --- connecting -------------------------------------------------------------------------------------------------------
 
 POLL_SECONDS = 0.5
 MAX_PASTES = 5
@@ -46,19 +57,45 @@ NOTHING_CONNECTED = "Nothing was connected, and the URL of the consent page is n
     "--profile", "profile_id", type=ID, metavar="ID", help="Reconnect this profile, and do not accept other accounts."
 )
 @click.option("--paste", is_flag=True, help="For a server without a browser: paste your browser's final URL.")
+@click.option("--handle", metavar="NAME", help="For a network with app passwords: the handle of the account.")
+@click.option(
+    "--password-file",
+    type=click.File("r"),
+    metavar="FILE|-",
+    help="Read the app password from a file or from standard input. Default: ask on the terminal.",
+)
 @pass_command_context
 def connect_profile(
-    context: CommandContext, provider_name: str, name: str | None, profile_id: str | None, paste: bool
+    context: CommandContext,
+    provider_name: str,
+    name: str | None,
+    profile_id: str | None,
+    paste: bool,
+    handle: str | None,
+    password_file: TextIO | None,
 ) -> None:
     """Connect an account, and print the profile's id.
 
     The command shows the URL of the network's consent page, and waits until your browser returns from that page.
     This needs a running `socialpub serve` (or `web`). With --paste, you copy the final URL by hand. If the account is
     already connected, its profile gets new tokens.
+
+    A network with app passwords has no consent page. The command asks for the app password, signs in once, and does not
+    store the password.
     """
     with context.open() as rt:
-        known_provider(rt, provider_name)
+        provider = known_provider(rt, provider_name)
         _check_configuration_in_use(rt, provider_name)
+        if isinstance(provider.auth, SignIn):
+            if paste:
+                raise click.UsageError(f"{provider.label} has no consent page, so --paste has no effect.")
+            print_connected(rt, _sign_in(rt, provider, provider.auth, name, profile_id, handle, password_file))
+            return
+        if handle is not None or password_file is not None:
+            option = "--password-file" if handle is None else "--handle"
+            raise click.UsageError(
+                f"{provider.label} asks for your consent on its own page, so {option} has no effect."
+            )
         if not paste:
             _check_redirect(rt, provider_name)
         begun = connect.begin(rt, provider_name, name, profile_id)
@@ -118,6 +155,56 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
             f"{rt.settings.config_file} has changed. The web server still has earlier values of {', '.join(used)}.",
             f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
         )
+
+
+# --- signing in with fields -------------------------------------------------------------------------------------------
+
+MAX_PASSWORD_CHARACTERS = 1000
+"""The characters that are read of a password file. They are more than a password may have."""
+
+
+def _sign_in(
+    rt: Runtime,
+    provider: Provider,
+    auth: SignIn,
+    name: str | None,
+    profile_id: str | None,
+    handle: str | None,
+    password_file: TextIO | None,
+) -> Connected:
+    """Sign in with the options, and ask on the terminal for values that the options do not give."""
+    if handle is None and profile_id is not None:
+        handle = profiles.get(rt.reader, profile_id).username
+    given = {"handle": handle, "password": _read_password(password_file)}
+    values = {field.name: given.get(field.name) or _ask_value(provider, field) for field in auth.fields}
+    with spinner(f"Signing in at {provider.label}"):
+        return connect.sign_in(rt, provider.name, values, name, profile_id)
+
+
+def _read_password(file: TextIO | None) -> str | None:
+    """Return the password in the file, or None if the terminal is to ask."""
+    if file is None or file.isatty():
+        return None
+    try:
+        password = file.read(MAX_PASSWORD_CHARACTERS).strip()
+    except UnicodeDecodeError:
+        password = ""
+    if not password:
+        raise CommandError("The password file does not contain a password.", "Write only the app password into it.")
+    return password
+
+
+def _ask_value(provider: Provider, field: SignInField) -> str:
+    """Ask on the terminal, without echo for a secret."""
+    if not sys.stdin.isatty():
+        option = "--password-file FILE" if field.secret else f"--{field.name} NAME"
+        raise CommandError(f"{provider.label} needs the value “{field.label}”.", f"Add {option}, or use a terminal.")
+    if field.hint:
+        print_note(field.hint)
+    return ask_hidden(field.label) if field.secret else ask(field.label)
+
+
+# --- consent, step by step --------------------------------------------------------------------------------------------
 
 
 def _check_redirect(rt: Runtime, provider_name: str) -> None:

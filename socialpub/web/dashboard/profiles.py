@@ -2,18 +2,20 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 from socialpub.accounts import avatars, boards, connect, consents, profiles, questions, tokens, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
-from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
+from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.db.models import ConsentRow
 from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import access_rows, profile_rows
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.pinterest import Pinterest
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
@@ -198,19 +200,56 @@ async def connect_new(rt: Runtime, visit: Visit) -> Answer:
     provider_name = visit.params["provider"]
     if provider_name not in rt.providers:
         raise NotFound("There is no network with this name.")
-    return await _begin(visit, provider_name)
+    return await _connect(visit, provider_name)
 
 
 @page()
 async def connect_again(rt: Runtime, visit: Visit) -> Answer:
     profile = profiles.get(rt.reader, visit.params["profileId"])
-    return await _begin(visit, profile.provider, profile.id)
+    return await _connect(visit, profile.provider, profile)
 
 
-async def _begin(visit: Visit, provider_name: str, profile_id: str | None = None) -> Answer:
+async def _connect(visit: Visit, provider_name: str, profile: Profile | None = None) -> Answer:
+    """Begin to connect an account, or the account of `profile` again."""
+    auth, profile_id = visit.rt.providers[provider_name].auth, profile.id if profile else None
+    if isinstance(auth, SignIn):
+        return await _sign_in(visit, provider_name, auth.fields, profile)
     begin = partial(connect.begin, profile_id=profile_id, surface=Surface.DASHBOARD)
     begun = await asyncio.to_thread(begin, visit.rt, provider_name)
     return _show_consent(visit, provider_name, begun.id, begun.redirect_uri, consent_url=begun.url)
+
+
+async def _sign_in(visit: Visit, provider_name: str, fields: Sequence[SignInField], profile: Profile | None) -> Answer:
+    """Sign in with the values of the form, or show the form. After an error, only secret values are lost."""
+    rt, problem = visit.rt, None
+    errors: dict[str, str] = {}
+    known = profile.username if profile else None
+    shown = {field.name: known or "" for field in fields[:1] if not field.secret}
+    if any(visit.form.texts(field.name) for field in fields):
+        given = {field.name: visit.form.text(field.name) for field in fields}
+        sign_in = partial(connect.sign_in, profile_id=profile.id if profile else None, surface=Surface.DASHBOARD)
+        try:
+            finished = await asyncio.to_thread(sign_in, rt, provider_name, given)
+        except connect.WrongValue as error:
+            errors[error.field] = error.sentence
+        except OperatorError as error:
+            problem = error.sentence
+        except Unavailable as error:
+            problem = error.detail
+        else:
+            return _connected(rt, visit, finished)
+        shown = {field.name: given[field.name] for field in fields if not field.secret}
+    return visit.show(
+        "connect_profile.html",
+        http_status=400 if errors or problem else 200,
+        problem=problem,
+        label=rt.providers[provider_name].label,
+        profile=profile,
+        fields=fields,
+        shown=shown,
+        errors=errors,
+        path=visit.path,
+    )
 
 
 @page()

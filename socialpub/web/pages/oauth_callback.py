@@ -10,6 +10,7 @@ from socialpub.accounts import connect, profiles
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import NotFound, OperatorError
+from socialpub.providers.oauth import OAuth
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Visit, read_visit
 from socialpub.web.http.answer import Answer, Header
@@ -25,7 +26,7 @@ MAX_PARAMETERS = 50
 async def callback(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
     """Finish the connection for which this browser was sent to the network."""
     provider = rt.providers.get(request.path_params["provider"])
-    if provider is None:
+    if provider is None or not isinstance(provider.auth, OAuth):
         raise NotFound("There is no network with this name.")
     headers = (*PRIVATE, *pages.HEADERS)
     if request.method == "HEAD":

@@ -18,6 +18,7 @@ from socialpub.web.http.app import App, create_app
 from tests.integration.uploads.caller import Caller, Reply
 from tests.support.consent_browser import Browser, query_of
 from tests.support.hand_clock import HandClock
+from tests.support.scripted_network import ScriptedSignInNetwork
 
 
 @pytest.fixture
@@ -189,3 +190,10 @@ def test_the_audit_log_names_who_started_the_connection(rt: Runtime, caller: Cal
     again, first = audit_log.load_page(rt.reader).entries
     assert (first.actor, first.action) == ("command", AuditAction.PROFILE_CONNECTED)
     assert (again.actor, again.action) == ("dashboard", AuditAction.PROFILE_RECONNECTED)
+
+
+def test_a_network_without_a_consent_page_has_no_callback(rt: Runtime, caller: Caller) -> None:
+    rt.providers["bluesky"] = ScriptedSignInNetwork()  # type: ignore[assignment]
+    answered = [visit(caller, f"/oauth/{name}/callback?state=s&code=c") for name in ("bluesky", "unknown")]
+    assert [reply.status for reply in answered] == [404, 404]
+    assert answered[0].body == answered[1].body

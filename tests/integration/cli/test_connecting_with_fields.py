@@ -1,0 +1,152 @@
+"""An account of a network without a consent page is connected from the terminal."""
+
+import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from socialpub.cli.admin import profiles
+from socialpub.providers import registry
+from tests.integration.cli.conftest import Terminal
+from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
+
+CONNECT = ("admin", "connect-profile", "bluesky")
+
+
+@pytest.fixture
+def network(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> ScriptedSignInNetwork:
+    network, build = ScriptedSignInNetwork(), registry.build
+    monkeypatch.setattr(registry, "build", lambda sections: {**build(sections), "bluesky": network})
+    terminal.config.write_text(f"{terminal.config.read_text()}\n[providers.bluesky]\nenabled = true\n")
+    return network
+
+
+@pytest.fixture
+def password_file(tmp_path: Path) -> str:
+    file = tmp_path / "password"
+    file.write_text(f"{APP_PASSWORD}\n")
+    return str(file)
+
+
+class Typed:
+    """A terminal on which somebody types. It shows what it asks, and whether the answer is hidden."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **answers: str) -> None:
+        self.asked: list[tuple[str, bool]] = []
+        self.answers = answers
+        monkeypatch.setattr(profiles, "ask", lambda label: self._answer(label, hidden=False))
+        monkeypatch.setattr(profiles, "ask_hidden", lambda label: self._answer(label, hidden=True))
+        monkeypatch.setattr(profiles, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+
+    def _answer(self, label: str, *, hidden: bool) -> str:
+        self.asked.append((label, hidden))
+        return self.answers[label.split()[-1].lower()]
+
+
+def profiles_of(terminal: Terminal) -> Any:
+    return json.loads(terminal("admin", "list-profiles", "--json").stdout)
+
+
+def test_the_password_is_read_from_a_file(
+    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
+) -> None:
+    how = ("--handle", "demo.test", "--password-file", password_file, "--name", "News")
+    done = terminal.success(*CONNECT, *how)
+    (profile,) = profiles_of(terminal)
+    assert done.stdout == f"{profile['id']}\n"
+    assert (profile["name"], profile["provider"], profile["status"]) == ("News", "bluesky", "active")
+    assert "The Bluesky account @demo.test is connected as “News”." in done.stderr
+    assert APP_PASSWORD not in done.output
+
+
+def test_the_password_is_read_from_a_pipe(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
+    terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin=f"{APP_PASSWORD}\n")
+    assert network.auth.given == [{"handle": "demo.test", "password": APP_PASSWORD}]
+
+
+def test_the_terminal_asks_for_the_missing_values_and_hides_the_password(
+    terminal: Terminal, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    typed = Typed(monkeypatch, handle="demo.test", password=APP_PASSWORD)
+    done = terminal.success(*CONNECT)
+    assert typed.asked == [("Handle", False), ("App password", True)]
+    assert "Not the main password." in done.stderr
+    assert network.auth.given == [{"handle": "demo.test", "password": APP_PASSWORD}]
+
+
+def test_a_profile_is_connected_again_with_its_own_handle(
+    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
+) -> None:
+    terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file)
+    (profile,) = profiles_of(terminal)
+    done = terminal.success(*CONNECT, "--profile", profile["id"], "--password-file", password_file)
+    assert "@demo.test has new tokens and is active" in done.stderr
+    how = ("--profile", profile["id"], "--handle", "studio.test", "--password-file", password_file)
+    assert "@demo.test was to be connected again, but Bluesky returned @studio.test." in terminal.refusal(
+        *CONNECT, *how
+    )
+    assert [one["id"] for one in profiles_of(terminal)] == [profile["id"]]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ((), "Bluesky needs the value “Handle”.\nHint: Add --handle NAME, or use a terminal."),
+        (
+            ("--handle", "demo.test"),
+            "Bluesky needs the value “App password”.\nHint: Add --password-file FILE, or use a terminal.",
+        ),
+        (("--handle", "demo.test", "--password-file", "-"), "The password file does not contain a password."),
+        (("--handle", "other.test", "--password-file", "FILE"), "There is no account other.test."),
+    ],
+)
+def test_a_missing_or_wrong_value_connects_nothing(
+    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str, options: tuple[str, ...], said: str
+) -> None:
+    given = [password_file if one == "FILE" else one for one in options]
+    assert said in terminal.refusal(*CONNECT, *given, stdin="")
+    assert profiles_of(terminal) == []
+
+
+def test_the_main_password_is_refused_with_what_to_do(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
+    how = ("--handle", "demo.test", "--password-file", "-")
+    done = terminal.refusal(*CONNECT, *how, stdin=MAIN_PASSWORD)
+    assert "Error: This is the main password.\nHint: Create an app password in the app." in done
+    assert MAIN_PASSWORD not in done
+
+
+@pytest.mark.parametrize("content", [b"", b"  \n", b"\xff\xfe\x00"])
+def test_a_file_without_a_password_is_refused(
+    terminal: Terminal, network: ScriptedSignInNetwork, tmp_path: Path, content: bytes
+) -> None:
+    file = tmp_path / "password"
+    file.write_bytes(content)
+    done = terminal.refusal(*CONNECT, "--handle", "demo.test", "--password-file", str(file))
+    assert "The password file does not contain a password." in done
+    assert network.auth.given == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "option", "said"),
+    [
+        ("x", ("--handle", "demo"), "X asks for your consent on its own page, so --handle has no effect."),
+        ("x", ("--password-file", "-"), "X asks for your consent on its own page, so --password-file has no effect."),
+        ("bluesky", ("--paste",), "Bluesky has no consent page, so --paste has no effect."),
+    ],
+)
+def test_an_option_of_the_other_kind_of_network_is_a_usage_error(
+    terminal: Terminal, network: ScriptedSignInNetwork, provider: str, option: tuple[str, ...], said: str
+) -> None:
+    done = terminal("admin", "connect-profile", provider, *option)
+    assert done.exit_code == 2
+    assert said in done.stderr
+    assert profiles_of(terminal) == []
+
+
+def test_tokens_cannot_be_imported(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
+    done = terminal.refusal("admin", "import-profile", "bluesky", stdin='{"accessToken": "access-token"}')
+    assert "They sign in with “Handle” and “App password”." in done
+    assert re.search(r"Hint: Run `socialpub \S+ \S+ admin connect-profile bluesky`\.", done)

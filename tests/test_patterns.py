@@ -23,6 +23,8 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import comparison, registry
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, Provider
+from socialpub.providers.bluesky.graphemes import count_graphemes
+from socialpub.providers.bluesky.text import find_marks
 from socialpub.providers.x.text import find_emoji, find_links, weigh
 from socialpub.publishing.delivery import waiting
 from socialpub.web.http import answer, files
@@ -119,6 +121,21 @@ FOREIGN: dict[str, list[Worst]] = {
     "media.decoder.structure:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
     "media.files:_RENDITION_KEY": [("fitted/", "a", "."), ("fitted/a/", "0", "")],
     "media.files:_KEY": [("00/", "0", "."), ("", "0-", "")],
+    "providers.bluesky.graphemes:CLUSTER": [
+        ("", "\u0301", ""),
+        ("", "\u0600", ""),
+        ("", "\u0915\u094d", ""),
+        ("\u0915", "\u0301", "a"),
+        ("", "\u1100", ""),
+        ("", "\u1161", ""),
+        ("", "\U0001f468\u200d", ""),
+        ("\U0001f468", "\u0301", "a"),
+    ],
+    "providers.bluesky.text:_ACCEPTED_LINK": [("https://", "a", " ")],
+    "providers.bluesky.text:_CASHTAG": [("", "$a ", ""), ("", "$a", "x"), ("", "($", "")],
+    "providers.bluesky.text:_LINK": [("", "(a", ""), ("", "https://(", ""), ("a", ".a", "\x00"), ("", "a.a ", "")],
+    "providers.bluesky.text:_MENTION": [("@", "a", "_"), ("@", "-", " "), ("", "(@", ""), ("", "@a.", "_")],
+    "providers.bluesky.text:_TAG": [("", "#", " "), ("", " #", ""), ("#", "1", " ")],
     "providers.comparison:_JOINED_MARKS": [("", "\u034f", ""), ("", "\ufe0f", "")],
     "providers.comparison:normalize_link": [("", "a+", ":")],
     "providers.options:_wrong_color": [("#", "0", "")],
@@ -263,6 +280,11 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
         )
         for name, adapter in registry.build(ProvidersSection()).items()
     },
+    "bluesky.text.find_marks": (
+        find_marks,
+        [("", piece, "") for piece in ("#!", "#! ", "a.com ", "(a.com", "@a.test ", "$A ", "#a", "https://a.b(")],
+    ),
+    "bluesky.graphemes.count": (count_graphemes, FOREIGN["providers.bluesky.graphemes:CLUSTER"]),
     "accept.prefers_page": (
         lambda one: answer.prefers_page(b"text/html," + one.encode()),
         [("", ",", ""), ("", ";", ""), ("", "a/a;q=1,", ""), ("", "q=", ""), ("", ";q=0.1", "")],

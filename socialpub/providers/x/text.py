@@ -18,11 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from socialpub.providers.comparison import normalize_nfc
+from socialpub.providers.domains import TLDS
 from socialpub.providers.preview import utf16_units
-
-_LISTED = (Path(__file__).parent / "tlds.txt").read_text("utf-8").splitlines()
-TLDS = frozenset(tld for line in _LISTED if not line.startswith("#") for tld in line.split())
-"""The top-level domains that X knows, in lower case and in their own script."""
 
 SPACES = r"\t-\r \x85\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 DIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"

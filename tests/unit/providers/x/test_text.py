@@ -13,8 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from socialpub.providers.domains import TLDS
 from socialpub.providers.x import text as x_text
-from socialpub.providers.x.text import TLDS, find_emoji, weigh
+from socialpub.providers.x.text import find_emoji, weigh
 from tests.support.generated import examples
 from tests.support.provider_documents import document
 

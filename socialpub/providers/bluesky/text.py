@@ -1,0 +1,158 @@
+"""The links, mentions and hashtags of a text, found as Bluesky's own app finds them, and their facets.
+
+A facet marks bytes of the text in UTF-8. The server checks neither offsets nor overlaps, and readers see a wrong facet
+as wrong text.
+
+Two differences are intended. A link without a scheme gets one even if its domain begins with `http`, and a link without
+a host is no link, because the server refuses both. Of two marks that overlap, only the first counts.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from socialpub.providers.domains import TLDS as LISTED
+from socialpub.providers.preview import utf16_units
+
+_SPACES = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
+"""White space in JavaScript, whose patterns the official library uses."""
+_UNSEEN = "\xad\u2060\u200b-\u200d\u20e2"
+_BEGINS = rf"(?<![^{_SPACES}(])"
+
+_MENTION = re.compile(rf"{_BEGINS}@([a-zA-Z0-9.-]+)\b", re.ASCII)
+_LINK = re.compile(rf"{_BEGINS}(?:(https?://)|([a-z][a-z0-9]*(?:\.[a-z0-9]+)+))[^{_SPACES}]*", re.IGNORECASE | re.ASCII)
+_TAG = re.compile(rf"(?<![^{_SPACES}])[#＃](?!\ufe0f)([^{_SPACES}{_UNSEEN}]+)")
+_CASHTAG = re.compile(rf"{_BEGINS}\$([A-Za-z][A-Za-z0-9]{{0,4}})(?![^{_SPACES}.,;:!?)\"'\u2019])")
+_ACCEPTED_LINK = re.compile(rf"https?://[^{_SPACES}/][^{_SPACES}]*", re.IGNORECASE)
+"""Part of the lexicon's format `uri`."""
+_MAX_TAG = 64
+_MAX_LINK_BYTES = 8192
+
+_YOUNGER = frozenset({"amazon", "kids", "music", "spa"})
+_RETIRED = frozenset(
+    """
+    abarth active adac afamilycompany aigo alfaromeo an avianca bananarepublic bentley bl blanco bnl boots bq budapest
+    bugatti cancerresearch cartier caseih cbs ceb chloe chrysler cityeats comcast cookingchannel csc dabur dodge doha
+    doosan duck dunlop duns eh epost esurance etisalat everbank fiat flsmidth foodnetwork frontdoor fujixerox glade
+    goodhands guardian hgtv honeywell hoteles htc iinet intel iselect iveco iwc jcp jlc kerrylogistics kinder ladbrokes
+    lancaster lancia lancome liaison linde lipsy lixil loft lupin macys maserati mcd mcdonalds meo metlife mf mobily
+    montblanc mopar movistar mtpc mutual mutuelle nadex nationwide natura newholland northwesternmutual off oldnavy
+    onion onyourside orientexpress pamperedchef panerai passagens piaget pramerica qvc raid redstone rightathome rmit
+    rocher sapo sca scjohnson scor ses shaw showtime shriram spiegel spreadbetting srt starhub statoil swiftcover
+    symantec telecity telefonica tiffany tp travelchannel uconnect um vista vistaprint volkswagen vuelos warman xfinity
+    xperia zippo
+    """.split()  # noqa: SIM905
+)
+TLDS = LISTED - _RETIRED | _YOUNGER
+"""The top-level domains that Bluesky's app knows: those of the package `tlds` 1.261, November 2026."""
+
+
+class MarkKind(StrEnum):
+    LINK = "link"
+    MENTION = "mention"
+    TAG = "tag"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A part of a text: `text[start:end]`. `value` is the complete URL, the handle without @, or the tag without #."""
+
+    kind: MarkKind
+    start: int
+    end: int
+    value: str
+
+
+def find_marks(text: str) -> list[Mark]:
+    """Return the links, mentions and hashtags from left to right, without overlaps."""
+    found = sorted(
+        (*_mentions(text), *_links(text), *_tags(text), *_cashtags(text)), key=lambda mark: (mark.start, -mark.end)
+    )
+    marks: list[Mark] = []
+    for mark in found:
+        if not marks or mark.start >= marks[-1].end:
+            marks.append(mark)
+    return marks
+
+
+def list_handles(text: str) -> list[str]:
+    """Return the handles that a text mentions, in lower case, each once."""
+    found = (mark.value.lower() for mark in find_marks(text) if mark.kind is MarkKind.MENTION)
+    return list(dict.fromkeys(found))
+
+
+def first_link(text: str) -> str | None:
+    """Return the complete URL of the first link."""
+    return next((mark.value for mark in find_marks(text) if mark.kind is MarkKind.LINK), None)
+
+
+def facets(text: str, dids: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the facets of a text.
+
+    `dids` has the account of each handle in lower case. A mention of another handle stays plain text.
+    """
+    marks = [mark for mark in find_marks(text) if mark.kind is not MarkKind.MENTION or mark.value.lower() in dids]
+    found = []
+    for mark, (start, end) in zip(marks, _byte_ranges(text, marks), strict=True):
+        match mark.kind:
+            case MarkKind.LINK:
+                feature = {"$type": "app.bsky.richtext.facet#link", "uri": mark.value}
+            case MarkKind.MENTION:
+                feature = {"$type": "app.bsky.richtext.facet#mention", "did": dids[mark.value.lower()]}
+            case MarkKind.TAG:
+                feature = {"$type": "app.bsky.richtext.facet#tag", "tag": mark.value}
+        found.append({"index": {"byteStart": start, "byteEnd": end}, "features": [feature]})
+    return found
+
+
+def _byte_ranges(text: str, marks: Sequence[Mark]) -> Iterator[tuple[int, int]]:
+    at, reached = 0, 0
+    for mark in marks:
+        start = reached + len(text[at : mark.start].encode())
+        at, reached = mark.end, start + len(text[mark.start : mark.end].encode())
+        yield start, reached
+
+
+def _mentions(text: str) -> Iterator[Mark]:
+    for found in _MENTION.finditer(text):
+        if _is_domain(found[1]) or found[1].endswith(".test"):
+            yield Mark(MarkKind.MENTION, found.start(), found.end(), found[1])
+
+
+def _links(text: str) -> Iterator[Mark]:
+    for found in _LINK.finditer(text):
+        if not (_is_domain(found[2]) if found[2] else found[1].startswith("http")):
+            continue
+        written = found[0][:-1] if found[0][-1] in ".,;:!?" else found[0]
+        if written.endswith(")") and "(" not in written:
+            written = written[:-1]
+        uri = f"https://{written}" if found[2] else written
+        if _ACCEPTED_LINK.fullmatch(uri) and len(uri.encode()) <= _MAX_LINK_BYTES:
+            yield Mark(MarkKind.LINK, found.start(), found.start() + len(written), uri)
+
+
+def _tags(text: str) -> Iterator[Mark]:
+    for found in _TAG.finditer(text):
+        end = len(found[1])
+        while end and _is_punctuation(found[1][end - 1]):
+            end -= 1
+        tag = found[1][:end]
+        named = any(not _is_punctuation(character) and character not in "0123456789" for character in tag)
+        if named and utf16_units(tag) <= _MAX_TAG:
+            yield Mark(MarkKind.TAG, found.start(), found.start() + 1 + len(tag), tag)
+
+
+def _cashtags(text: str) -> Iterator[Mark]:
+    for found in _CASHTAG.finditer(text):
+        yield Mark(MarkKind.TAG, found.start(), found.end(), found[0].upper())
+
+
+def _is_domain(name: str) -> bool:
+    return "." in name and name.rpartition(".")[2] in TLDS
+
+
+def _is_punctuation(character: str) -> bool:
+    return unicodedata.category(character).startswith("P")

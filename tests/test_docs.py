@@ -89,6 +89,12 @@ def test_the_readme_is_short() -> None:
     assert len(README.read_text().splitlines()) <= 200
 
 
+def test_the_readme_names_the_button_of_the_sandboxs_consent_page() -> None:
+    (button,) = re.findall(r"press \*([^*]+)\*", README.read_text())
+    page = ROOT / "socialpub" / "sandbox" / "templates" / "consent.html"
+    assert f">{button}</button>" in page.read_text()
+
+
 def test_every_command_is_in_the_manuals_list_of_commands() -> None:
     named = {path[-1] for path in KNOWN if path} - {"admin"}
     listed = topic("commands").read_text()

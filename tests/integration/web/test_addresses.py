@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys
+from socialpub.core import errors
 from socialpub.core.settings.schema import DashboardSection
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
+from socialpub.web.pages import pages
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import add_profile
 
@@ -41,6 +43,15 @@ def test_the_root_links_to_the_public_pages_for_a_browser(caller: Caller) -> Non
     assert f"{BASE}/readyz" in links
     for link in links:
         assert caller.ask("GET", link.removeprefix(BASE), headers=BROWSER).status in (200, 503), link
+
+
+@pytest.mark.parametrize("path", ["/", "/problems/internal-error", "/manual", "/api/v1/openapi-docs?format=page"])
+def test_every_public_page_marks_its_content(caller: Caller, path: str) -> None:
+    assert caller.ask("GET", path, headers=BROWSER).body.count(b"<main") == 1
+
+
+def test_the_page_of_an_unexpected_error_marks_its_content() -> None:
+    assert pages.render("failure.html", error=errors.InternalError("Unexpected.")).count(b"<main") == 1
 
 
 def test_the_root_links_to_the_public_addresses_for_a_script(caller: Caller) -> None:

@@ -141,7 +141,7 @@ def test_an_approved_post_waits_for_its_time_or_for_the_post_to_which_it_replies
     owner.open(f"/posts/{second}")
     after = "Approved. The post is published after the post to which it replies."
     assert owner.press("Approve").role("status") == after
-    assert f"Waits for The post {first}, to which this post replies." in owner.page.text
+    assert "Waits for The post “First”, to which this post replies." in owner.page.text
 
 
 def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(

@@ -280,8 +280,9 @@ def test_a_thread_is_linked_in_both_directions(owner: Tab, rt: Runtime, clock: H
     first = accept(rt, profile, body="1/2", at=clock.now() + timedelta(hours=1))
     reply = accept(rt, profile, body="2/2", options={"x": {"reply_to_post_id": first}})
     page = owner.open(f"/posts/{reply}")
-    assert page.links()[first].endswith(f"/posts/{first}")
-    assert facts(page)["Waits for"] == f"The post {first}, to which this post replies."
+    assert facts(page)["Reply to"] == "1/2"
+    assert page.links()["1/2"].endswith(f"/posts/{first}")
+    assert facts(page)["Waits for"] == "The post “1/2”, to which this post replies."
     page = owner.open(f"/posts/{first}")
-    assert facts(page)["Replies"] == reply
-    assert page.links()[reply].endswith(f"/posts/{reply}")
+    assert facts(page)["Replies"] == "2/2"
+    assert page.links()["2/2"].endswith(f"/posts/{reply}")

@@ -127,6 +127,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         pasted=_is_pasted(post),
         options_of=lambda one: _options(rt, one),
         waits_for=lambda one: _waits_for(rt, one),
+        title_of=lambda post_id: _title_of(rt, post_id),
         is_all_published=all(one.outcome == "published" for one in details.deliveries),
         names=labels.profile_names(profile_rows.list_all(rt.reader), network_is_shown=True),
         in_app=post_details.IN_APP,
@@ -166,7 +167,7 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
     if details.delivery.waits_for_approval:
         return "Your approval."
     if post_id := details.delivery.waits_for_post:
-        return f"The post {post_id}, to which this post replies."
+        return f"The post “{_title_of(rt, post_id)}”, to which this post replies."
     profile = profile_rows.find(rt.reader, details.delivery.profile_id)
     if profile is None or not details.delivery.waits_for_reconnect:
         return details.waits_for.reason
@@ -180,12 +181,18 @@ def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str, str 
     named = None if (post := find_post_option(table)) is None else spelled(post.name, table, given)
     return [
         (
-            option_fields.OPTION_LABELS.get(key, key),
-            _value(rt, details, key, value),
+            "Reply to" if key == named else option_fields.OPTION_LABELS.get(key, key),
+            _title_of(rt, value) if key == named else _value(rt, details, key, value),
             f"/posts/{value}" if key == named else None,
         )
         for key, value in given.items()
     ]
+
+
+def _title_of(rt: Runtime, post_id: str) -> str:
+    """Return the start of the text of another post, or its id if the post was removed."""
+    found = api_json.post(rt.reader, post_id)
+    return post_id if found is None else labels.title(orjson.loads(found))
 
 
 def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:

@@ -22,6 +22,7 @@ from socialpub.db.connection import Reader, Tx
 from socialpub.db.database import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.locks import ProcessLock
+from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.decoder import client
 from socialpub.media.files import Files
@@ -214,7 +215,8 @@ def build(
         db=db,
         secrets=secrets,
         files=Files(settings.media_dir, int(settings.health.disk_floor_bytes), clock.monotonic),
-        providers=registry.build(settings.providers),
+        # A network that is no longer enabled stays while it has profiles: their posts and their log remain.
+        providers=registry.build(settings.providers, profile_rows.list_providers(db.reader)),
         http=http or Http(lookups=settings.publishing.workers),
         instance_id=database.ensure_instance_id(db),
         process=process,

@@ -1,5 +1,7 @@
 """All networks, in display order."""
 
+from collections.abc import Collection
+
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers.base import Provider
 from socialpub.providers.bluesky import Bluesky
@@ -20,7 +22,7 @@ DRAFT_MODES = {TikTok.name: DRAFT}
 """The `mode` of posts that the owner finishes in the network's own app."""
 
 
-def build(sections: ProvidersSection) -> dict[str, Provider]:
-    """Return the specified networks, and the extension networks that their sections enable."""
-    chosen = (one for one in NETWORKS if not one.is_extension or getattr(sections, one.name).is_set_up)
-    return {network.name: network(getattr(sections, network.name)) for network in chosen}
+def build(sections: ProvidersSection, kept: Collection[str] = ()) -> dict[str, Provider]:
+    """Return the specified networks, the extension networks that their sections enable, and those in `kept`."""
+    wanted = {one.name for one in NETWORKS if not one.is_extension or getattr(sections, one.name).is_set_up}
+    return {one.name: one(getattr(sections, one.name)) for one in NETWORKS if one.name in wanted.union(kept)}

@@ -125,6 +125,11 @@ def disconnected_with_tokens(reader: Reader) -> list[ProfileRow]:
     return reader.rows(ProfileRow.select().where(~_IS_CONNECTED, has_token))
 
 
+def list_providers(reader: Reader) -> set[str]:
+    """Return the networks of all profiles, including disconnected ones."""
+    return {provider for (provider,) in reader.tuples(ProfileRow.select(ProfileRow.provider).distinct())}
+
+
 def count_ending_by_provider(reader: Reader, before: str) -> list[tuple[str, int]]:
     """Return the number of active profiles, by network, that can publish only until this instant."""
     ends = (ProfileRow.status == ProfileStatus.ACTIVE) & (ProfileRow.expires_at < before)

@@ -14,7 +14,7 @@ from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from socialpub.accounts import consents
+from socialpub.accounts import connect, consents
 from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
@@ -224,6 +224,8 @@ def check_networks_offline(settings: Settings) -> list[Finding]:
 
 def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Finding]:
     """Yield the findings. `connected` lists the profiles that are not disconnected. Calls the networks."""
+    for error in connect.find_not_enabled(rt):
+        yield problem("network", error.message, error.hint or "")
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
         missing = section.missing_keys()
@@ -232,7 +234,7 @@ def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Fin
             keys, are = " and ".join(missing), "is" if len(missing) == 1 else "are"
             message = f"{provider.label} has profiles, but {keys} of its app {are} empty: tokens cannot be renewed."
             yield problem("credentials", message, f"Copy {keys} from the app's page into [providers.{name}].")
-        elif missing:
+        elif missing or not (section.is_set_up or profiles):
             continue
         else:
             yield from _check_app(rt.settings, provider, profiles)

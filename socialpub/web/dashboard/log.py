@@ -10,7 +10,6 @@ from socialpub.db.tables import audit_log as audit_log_tables
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.ops import audit_text
-from socialpub.providers.registry import PROVIDERS
 from socialpub.publishing import log_export
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
@@ -73,7 +72,7 @@ async def download(rt: Runtime, visit: Visit) -> Answer | None:
 def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[ListFilter, LogFilter]:
     """Read the filter. With `whole`, no type means every entry."""
     wanted = ListFilter(visit.query, visit.zone)
-    network = wanted.choice("network", PROVIDERS)
+    network = wanted.choice("network", visit.rt.providers)
     profile = wanted.choice("profile", {row.id for row in rows}, "profile")
     kind = wanted.choice("type", (*TYPES, ALL))
     return wanted, LogFilter(

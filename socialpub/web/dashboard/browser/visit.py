@@ -24,7 +24,7 @@ from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.core.clock import parse
 from socialpub.core.errors import NotFound, OperatorError, PayloadTooLarge, SocialpubError, UnsupportedMediaType
 from socialpub.db import appliance_state
-from socialpub.providers.registry import LABELS, PROVIDERS
+from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms, security, times
@@ -153,7 +153,8 @@ class Visit:
         """Render a page. `problem` is the error that the page shows.
 
         Each template also has `visit`, `navigation`, `href(path)`, `asset(name)`, `vendored(package, name)`,
-        `when(stamp)`, `zone_name`, `commands`, `labels` (of networks) and `words` (`labels.py`).
+        `when(stamp)`, `zone_name`, `commands`, `networks` (of this appliance, with their labels), `labels` (of all
+        networks) and `words` (`labels.py`).
         """
         shared = {
             "visit": self,
@@ -163,6 +164,7 @@ class Visit:
             "vendored": lambda package, name: self.root + files.vendored_url(package, name),
             "when": self._when,
             "zone_name": times.zone_name(self.zone),
+            "networks": {name: provider.label for name, provider in self.rt.providers.items()},
             "problem": None,
         }
         body = _environment().get_template(template).render({**shared, **values}).encode()
@@ -353,5 +355,5 @@ def _environment() -> "Environment":
     )
     environment.filters["size"] = units.size
     environment.filters["code"] = _code
-    environment.globals |= {"commands": commands, "labels": LABELS, "networks": PROVIDERS, "words": labels}
+    environment.globals |= {"commands": commands, "labels": LABELS, "words": labels}
     return environment

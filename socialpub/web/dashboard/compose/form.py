@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from socialpub.core.clock import parse, parse_id, stamp
-from socialpub.providers.registry import PROVIDERS
+from socialpub.providers.registry import LABELS
 from socialpub.providers.tiktok import creator
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.browser.forms import Form
@@ -119,7 +119,7 @@ class ComposeForm:
         return body
 
     def sent_options(self, networks: Collection[str], *, only_photos: bool) -> dict[str, dict[str, Any]]:
-        given = {name: dict(self.options.get(name, {})) for name in PROVIDERS if name in networks}
+        given = {name: dict(self.options.get(name, {})) for name in LABELS if name in networks}
         if "tiktok" in given:
             given["tiktok"] = creator.select_used_choices(given["tiktok"], only_photos=only_photos)
         return {name: options for name, options in given.items() if options}
@@ -136,7 +136,7 @@ def read_form(form: Form, zone: tzinfo) -> ComposeForm:
         time=form.text("time").strip(),
         zone=form.text("zone") or times.zone_name(zone),
         which=form.text("which"),
-        options={name: option_fields.read_options(form, name) for name in PROVIDERS},
+        options={name: option_fields.read_options(form, name) for name in LABELS},
         disclosed=form.ticked(DISCLOSED),
         base=FormBase.read(form),
         twice=parse_id(form.text("twice")) or "",

@@ -23,7 +23,7 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.types import ACCEPTED_TYPES
-from socialpub.providers.registry import OPTIONS, PROVIDERS
+from socialpub.providers.registry import LABELS, OPTIONS
 from socialpub.providers.tiktok import creator
 from socialpub.providers.tiktok.options import (
     DIRECT,
@@ -142,7 +142,7 @@ class FormContext:
     @property
     def networks(self) -> list[str]:
         known = {row.provider for row in self.connected}
-        return [name for name in PROVIDERS if name in known]
+        return [name for name in LABELS if name in known]
 
     def chosen_networks(self, profiles: Collection[str]) -> set[str]:
         return {row.provider for row in self.connected if row.id in profiles}
@@ -269,7 +269,7 @@ async def untouched(visit: Visit, form: ComposeForm, context: FormContext) -> Co
         choices |= {key: "true" if chosen.get(key) is True else "false" for key in creator.BRANDS}
         sent += [(f"{option_fields.PREFIX}tiktok.{key}", value) for key, value in choices.items()]
         sent += option_fields.untouched({key: shown["tiktok"][key] for key in TIKTOK_MORE})
-    return replace(form, options={name: option_fields.read_options(Form(sent), name) for name in PROVIDERS})
+    return replace(form, options={name: option_fields.read_options(Form(sent), name) for name in LABELS})
 
 
 async def _fields(
@@ -380,6 +380,6 @@ async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
         scheduled_at=None,
         profiles=form.profiles,
         media=tuple(DraftMedia(item.artifact_id, item.alt.strip() or None) for item in form.media),
-        options=form.sent_options(PROVIDERS, only_photos=media.only_photos(rt, form)),
+        options=form.sent_options(LABELS, only_photos=media.only_photos(rt, form)),
     )
     return await rt.read_in_thread(lambda reader: previews.draft_previews(rt, reader, draft)) if form.profiles else []

@@ -17,7 +17,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.db.connection import Tx
 from socialpub.db.tables import artifact_rows, profile_rows
-from socialpub.providers.registry import LABELS, PROVIDERS
+from socialpub.providers.registry import LABELS
 from socialpub.publishing.posts import idempotency, posts, retries
 from socialpub.publishing.posts.drafts import Change, Draft
 from socialpub.publishing.posts.retries import RetryOutlook
@@ -359,7 +359,7 @@ def _merge(form: ComposeForm, fields: Collection[str], present: ComposeForm) -> 
     )
     if TIME not in fields:
         result = replace(result, when=present.when, time=present.time, zone=present.zone, which=present.which)
-    options = {network: dict(present.options.get(network, {})) for network in PROVIDERS}
+    options = {network: dict(present.options.get(network, {})) for network in LABELS}
     for network, key in map(_option, fields):
         given = form.options.get(network, {})
         if key in given:

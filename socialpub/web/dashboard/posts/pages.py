@@ -20,7 +20,7 @@ from socialpub.db.tables import artifact_rows, audience_rows, delivery_rows, pro
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
 from socialpub.providers.options import find_post_option, spelled
-from socialpub.providers.registry import OPTIONS, PROVIDERS
+from socialpub.providers.registry import OPTIONS
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.delivery import waiting
@@ -73,7 +73,7 @@ def _read_filter(visit: Visit, known_profiles: Collection[str]) -> tuple[ListFil
         status=wanted.choice("status", POST_STATES),
         outcome=wanted.choice("deliveryStatus", DELIVERY_STATES),
         profiles=wanted.choices("profileIds", known_profiles, "profile"),
-        providers=wanted.choices("providers", PROVIDERS, "network"),
+        providers=wanted.choices("providers", visit.rt.providers, "network"),
         scheduled_after=wanted.instant("scheduledAfter"),
         scheduled_before=wanted.instant("scheduledBefore", end=True),
         or_accepted=visit.query.ticked("orAccepted"),

@@ -19,10 +19,13 @@ from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.providers.registry import PROVIDERS
+from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers.registry import SPECIFIED
 from socialpub.runtime import Runtime
 
 SCOPES = ("read", "write")
+ALL = "all"
+"""The provider of a key that covers every network, including later ones (contract 11.2)."""
 ID_LETTERS = 12
 MAX_NAME_LENGTH = 100
 MAX_POSTS_PER_DAY = 10_000
@@ -38,7 +41,11 @@ class KeyRefused(OperatorError):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The key behind a request. `providers` and `profiles` limit its scope; None means no limit; both must hold."""
+    """The key behind a request. `providers` and `profiles` limit its scope; None means no limit; both must hold.
+
+    A key without providers covers the networks of the specification. Its `providers` are None only while the appliance
+    has no other network.
+    """
 
     key_id: str
     scope: str
@@ -58,14 +65,22 @@ class Caller:
     def limited(self) -> bool:
         return self.providers is not None or self.profiles is not None
 
+    def covers(self, provider: str) -> bool:
+        return self.providers is None or provider in self.providers
+
     def sees(self, provider: str, profile_id: str) -> bool:
-        return (self.providers is None or provider in self.providers) and (
-            self.profiles is None or profile_id in self.profiles
-        )
+        return self.covers(provider) and (self.profiles is None or profile_id in self.profiles)
 
 
 OWNER = Caller("owner", "write")
 """The owner at the terminal: no key, and no limits."""
+
+
+def list_extensions(rt: Runtime, caller: Caller | None = None) -> tuple[str, ...]:
+    """Return the networks beyond the specification that the appliance has and the caller sees. None: any caller."""
+    return tuple(
+        name for name, one in rt.providers.items() if one.is_extension and (caller is None or caller.covers(name))
+    )
 
 
 def new_id() -> str:
@@ -90,9 +105,9 @@ def create(
 ) -> str:
     """Create a key and return its only readable copy.
 
-    `providers` and `profiles` limit the key; None or empty means no limit. `posts_per_day` and `approval` limit its
-    posts (contract 10.3). With a `key_id` of `new_id`, a repeated call raises Conflict and creates no second key.
-    Raises KeyRefused.
+    `providers` and `profiles` limit the key; None or empty means no limit, but only `ALL` or its name covers a network
+    beyond the specification. `posts_per_day` and `approval` limit the key's posts (contract 10.3). With a `key_id` of
+    `new_id`, a repeated call raises Conflict and creates no second key. Raises KeyRefused.
     """
     name = name.strip()
     if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
@@ -103,9 +118,11 @@ def create(
         )
     if scope not in SCOPES:
         raise KeyRefused("scope", f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
-    foreign = [provider for provider in providers or () if provider not in rt.providers and provider not in PROVIDERS]
+    extensions = list_extensions(rt)
+    known = (*SPECIFIED, *extensions)
+    foreign = [name for name in providers or () if name not in rt.providers and name not in (*known, ALL)]
     if foreign:
-        raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(PROVIDERS)}.")
+        raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(known)}.")
     if posts_per_day is not None and not 1 <= posts_per_day <= MAX_POSTS_PER_DAY:
         raise KeyRefused(
             "posts_per_day",
@@ -120,6 +137,9 @@ def create(
         )
     if expires_at is not None and expires_at <= tx.now:
         raise KeyRefused("expires_at", "The key would already be expired.", "Give a time in the future.")
+    limited_to = [_known_profile(tx, profile) for profile in profiles or ()]
+    if not providers:
+        _refuse_unseen(rt, limited_to, extensions)
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
     if tx.get(ApiKeyRow, key_id) is not None:
         raise Conflict(
@@ -133,7 +153,7 @@ def create(
         scope=scope,
         secret_hash=crypto.hash_api_secret(secret),
         providers=_limit(providers),
-        profiles=_limit([_known_profile(tx, profile) for profile in profiles or ()]),
+        profiles=_limit([profile.id for profile in limited_to]),
         created_at=tx.stamp,
         expires_at=None if expires_at is None else stamp(expires_at),
         posts_per_day=posts_per_day,
@@ -176,40 +196,63 @@ def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
         audit_log.record(tx, AuditAction.KEY_REVOKED, key_id, row.name)
 
 
-def authenticate(reader: Reader, token: str, now: datetime) -> Caller | None:
+def authenticate(rt: Runtime, token: str) -> Caller | None:
     """Return the caller of this key. None: the key is unknown, expired or revoked."""
     prefix, _, rest = token.partition("_")
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
         return None
-    row = access_rows.find_key(reader, key_id)
+    row = access_rows.find_key(rt.reader, key_id)
     if row is None or not crypto.matches_hash(secret, row[1]):
         return None
-    return _caller(key_id, row, now)
+    return _caller(rt, key_id, row)
 
 
-def find_caller(reader: Reader, key_id: str, now: datetime) -> Caller | None:
+def find_caller(rt: Runtime, key_id: str) -> Caller | None:
     """Return the caller of this key id, as `authenticate` does."""
-    row = access_rows.find_key(reader, key_id)
-    return None if row is None else _caller(key_id, row, now)
+    row = access_rows.find_key(rt.reader, key_id)
+    return None if row is None else _caller(rt, key_id, row)
 
 
 def find_ended(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
     return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 
-def _caller(key_id: str, row: Row, now: datetime) -> Caller | None:
-    if row[5] is not None or (row[4] is not None and row[4] <= stamp(now)):
+def _caller(rt: Runtime, key_id: str, row: Row) -> Caller | None:
+    if row[5] is not None or (row[4] is not None and row[4] <= rt.stamp()):
         return None
-    return Caller(key_id, row[0], _set(row[2]), _set(row[3]), row[6], row[7], bool(row[8]))
+    providers = _covered(rt, _set(row[2]))
+    return Caller(key_id, row[0], providers, _set(row[3]), row[6], row[7], bool(row[8]))
 
 
-def _known_profile(tx: Tx, text: str) -> str:
+def _covered(rt: Runtime, stored: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the networks that a key with these providers covers. None: every network of the appliance."""
+    if stored is not None:
+        return None if ALL in stored else stored
+    extensions = list_extensions(rt)
+    # Lists are faster for a caller without a limit.
+    return frozenset(rt.providers).difference(extensions) if extensions else None
+
+
+def _known_profile(tx: Tx, text: str) -> Profile:
     profile_id = parse_id(text)
-    if profile_id is None or profile_rows.find(tx, profile_id) is None:
+    profile = None if profile_id is None else profile_rows.find(tx, profile_id)
+    if profile is None:
         shown = f"`{commands.line('admin', 'list-profiles')}` shows the ids."
         raise KeyRefused("profiles", f"There is no profile {text}.", shown)
-    return profile_id
+    return profile
+
+
+def _refuse_unseen(rt: Runtime, profiles: Iterable[Profile], extensions: Collection[str]) -> None:
+    """Refuse a profile that a key without providers would not see."""
+    for one in profiles:
+        if one.provider in extensions:
+            label = rt.providers[one.provider].label
+            raise KeyRefused(
+                "profiles",
+                f"A key sees “{one.name}” only if the key names {label}.",
+                f"Add the network {one.provider} to the key.",
+            )
 
 
 def _limit(values: Sequence[str] | None) -> list[str] | None:

@@ -1,9 +1,10 @@
-"""Durations and sizes as texts, and the largest files that the API accepts.
+"""Durations, sizes and lists as texts, and the largest files that the API accepts.
 
 A duration is one whole number and one unit (`90s`, `15m`, `24h`, `90d`), in the configuration and on the command line.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 
 UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -52,6 +53,11 @@ def duration(duration: timedelta) -> str:
 def count(number: int, one: str, more: str) -> str:
     """Return "1 post is" or "3 posts are" for `one` "post is" and `more` "posts are"."""
     return f"1 {one}" if number == 1 else f"{number} {more}"
+
+
+def listed(names: Sequence[str], last: str = "and") -> str:
+    """Return `X, TikTok and Pinterest`."""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 _SIZE_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))

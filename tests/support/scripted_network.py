@@ -122,6 +122,7 @@ class ScriptedNetwork:
     """`results[step]` holds what comes next; when nothing is left, the step goes well."""
 
     name, label = "x", "X"
+    is_extension = False
 
     def __init__(self, *steps: tuple[str, Kind]) -> None:
         self.auth = ScriptedOAuth()

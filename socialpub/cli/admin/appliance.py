@@ -255,14 +255,18 @@ def create_key(
             posts_per_day=posts_per_day,
             approval=approval,
         )
+        unseen = [] if providers else [rt.providers[network] for network in api_keys.list_extensions(rt)]
     print_line(key)
     may = "read and write" if scope == "write" else "only read"
-    limits = [*(f"profiles of {provider}" for provider in providers), *(f"profile {id}" for id in profiles)]
+    networks = ["every network" if provider == api_keys.ALL else provider for provider in providers]
+    limits = [*(f"profiles of {network}" for network in networks), *(f"profile {id}" for id in profiles)]
     within = f", within {', '.join(limits)}" if limits else ""
     until = f", until {format_time(expires_at.isoformat())}" if expires_at else ""
     print_note(f"This key may {may}{within}{until}. Save the key now: it is not shown again.")
     if of_posts := key_limits.describe(posts_per_day, approval=approval):
         print_note(of_posts)
+    for network in unseen:
+        print_note(f"This key does not see {network.label}. A key with --provider {network.name} or all sees it.")
 
 
 @click.command()
@@ -272,7 +276,8 @@ def list_keys(context: CommandContext, as_json: bool) -> None:
     """List the keys without their secrets."""
     with context.open() as rt:
         found = api_keys.list_all(rt.reader)
-        now = rt.stamp()
+        now, extensions = rt.stamp(), api_keys.list_extensions(rt)
+        networks = [name for name in rt.providers if name not in extensions] if extensions else []
     if as_json:
         print_json([_shape(key) for key in found])
         return
@@ -281,7 +286,7 @@ def list_keys(context: CommandContext, as_json: bool) -> None:
             key.id,
             key.name,
             key.scope,
-            ", ".join((*(key.providers or ()), *(key.profiles or ()), *_limits(key))) or "everything",
+            _describe_scope(key, networks),
             _state(key, now),
             format_time(key.created_at),
             format_time(key.last_used_at) or "never",
@@ -309,6 +314,13 @@ def _shape(key: ApiKeyRow) -> dict[str, object]:
     shown = {name: value for name, value in key.__data__.items() if value is not None and name != "secret_hash"}
     words = {tuple(name.split("_")): value for name, value in shown.items()}
     return {first + "".join(map(str.title, more)): value for (first, *more), value in words.items()}
+
+
+def _describe_scope(key: ApiKeyRow, networks: Sequence[str]) -> str:
+    """Return what limits the key. `networks` are those of a key without providers, if they are not every network."""
+    covered = key.providers or (() if key.profiles else networks)
+    shown = () if api_keys.ALL in covered else covered
+    return ", ".join((*shown, *(key.profiles or ()), *_limits(key))) or "everything"
 
 
 def _limits(key: ApiKeyRow) -> list[str]:

@@ -11,13 +11,14 @@ from typing import Annotated, Any, TypeVar
 from pydantic import ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
+from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest, PayloadTooLarge, cut
 from socialpub.core.validation import AlsoCalled, Keys, Path, known_fields
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.providers import registry
-from socialpub.providers.registry import PROVIDERS
+from socialpub.providers.registry import LABELS, SPECIFIED
 from socialpub.publishing.media import arrivals, uploads
 from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts import drafts
@@ -66,7 +67,14 @@ class ProviderOptions(Shape):
     pinterest: Annotated[FreeForm, _known_keys("pinterest")] = optional("Options for Pinterest")
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
-        return {name: getattr(self, name) for name in PROVIDERS if name in self.model_fields_set}
+        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+
+    @classmethod
+    def extended_fields(cls, extensions: tuple[str, ...]) -> dict[str, Any]:
+        return {
+            name: (Annotated[FreeForm, _known_keys(name)], optional(f"Options for {LABELS[name]}"))
+            for name in extensions
+        }
 
 
 URL = (
@@ -231,7 +239,8 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
     options: dict[str, dict[str, Any]] | None = None
     if all_readable and profiles:
         given = _object(body.get("providerOptions"))
-        options = {name: _readable_options(given[name]) for name in PROVIDERS if name in given}
+        seen = (*SPECIFIED, *api_keys.list_extensions(rt, caller))
+        options = {name: _readable_options(given[name]) for name in seen if name in given}
     draft = Draft(
         body=None,
         scheduled_at=_instant(_object(body.get("post")).get("scheduledAt")),

@@ -1,5 +1,6 @@
 """The enumerations of the API, the query of every endpoint, and the bodies that are not posts (spec section 4)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
@@ -12,7 +13,7 @@ from socialpub.core.clock import parse_id
 from socialpub.core.units import MAX_VIDEO_BYTES
 from socialpub.core.validation import AlsoCalled, field_error
 from socialpub.media.types import ACCEPTED_TYPES, canonical_type
-from socialpub.providers.registry import PROVIDERS
+from socialpub.providers.registry import SPECIFIED
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.download import explain_refusal
 from socialpub.web.http.shapes import (
@@ -213,11 +214,14 @@ def _read_id_list(value: Any) -> list[str]:
     return [item for item in known if item is not None]
 
 
-def _read_provider_list(value: Any) -> list[str]:
-    names: list[str] = value.split(",")
-    if not set(names) <= set(PROVIDERS):
-        raise field_error(f"must be a comma-separated list of {', '.join(PROVIDERS)}")
-    return names
+def _provider_list(known: Sequence[str]) -> BeforeValidator:
+    def read(value: Any) -> list[str]:
+        names: list[str] = value.split(",")
+        if not set(names) <= set(known):
+            raise field_error(f"must be a comma-separated list of {', '.join(known)}")
+        return names
+
+    return BeforeValidator(read)
 
 
 def _states(own: TypeAliasType, other: TypeAliasType, advice: str) -> BeforeValidator:
@@ -266,7 +270,7 @@ class PostsQuery(Query):
     )
     providers: Annotated[
         list[Provider],
-        BeforeValidator(_read_provider_list),
+        _provider_list(SPECIFIED),
         Field(min_length=1),
     ] = optional("Only posts to one of these networks, separated by commas")
     scheduled_after: Annotated[datetime, BeforeValidator(_read_instant_in_query), _INSTANT] = optional(
@@ -279,6 +283,14 @@ class PostsQuery(Query):
     per_page: Annotated[int, *_number(1, 100), AlsoCalled(_LENGTH)] = Field(
         20, description="The maximum number of posts on a page"
     )
+
+    @classmethod
+    def extended_fields(cls, extensions: tuple[str, ...]) -> dict[str, Any]:
+        known = _provider_list((*SPECIFIED, *extensions))
+        # The document describes the items with the component `Provider`.
+        items = WithJsonSchema({"type": "array", "items": {"$ref": "#/components/schemas/Provider"}, "minItems": 1})
+        kind = Annotated[list[str], known, Field(min_length=1), items]
+        return {"providers": (kind, optional(cls.model_fields["providers"].description or ""))}
 
 
 class CreateQuery(Query):

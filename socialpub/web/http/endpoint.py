@@ -123,7 +123,8 @@ class Endpoint:
         if self.resource is not None and not self.resource(rt, caller, request.path_params):
             raise NotFound(NO_SUCH_ID)
         if self.query is not None or request.query_string:
-            request.query = read_query(self.query or Query, request.query_string)
+            query = (self.query or Query).for_networks(api_keys.list_extensions(rt, caller))
+            request.query = read_query(query, request.query_string)
         if self.body is None:
             if not self.streams:
                 await request.finish()
@@ -160,6 +161,8 @@ class Endpoint:
         form: Any = None,
     ) -> Answer | None:
         """Return the response of `work`, or the stored response of the same Idempotency-Key (contract 1.11)."""
+        assert request.caller is not None
+        shape = shape.for_networks(api_keys.list_extensions(rt, request.caller))
         is_large = len(body) >= LARGE_BODY_BYTES
         reading = partial(_read, shape, body, None if form is None else PAYLOAD)
         read = await asyncio.to_thread(reading) if is_large else reading()
@@ -173,7 +176,6 @@ class Endpoint:
         parts = () if form is None else form.fingerprints
         hashing = partial(idempotency.fingerprint, request.path, read.value, parts)
         fingerprint = await asyncio.to_thread(hashing) if is_large else hashing()
-        assert request.caller is not None
         request_key = RequestKey(request.caller.key_id, key, fingerprint)
         stored = idempotency.find(rt, rt.reader, request_key, rt.now())
         if stored is None:
@@ -263,14 +265,13 @@ def find_caller(request: Request) -> Caller | None:
     scheme, _, token = request.headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() != b"bearer":
         return None
-    return api_keys.authenticate(request.state.rt.reader, token.strip().decode("latin-1"), request.state.rt.clock.now())
+    return api_keys.authenticate(request.state.rt, token.strip().decode("latin-1"))
 
 
 def authenticate_again(request: Request) -> Caller:
     """Return the caller after a wait during which the key may have ended. Raises Unauthorized."""
-    rt = request.state.rt
     assert request.caller is not None
-    caller = api_keys.find_caller(rt.reader, request.caller.key_id, rt.now())
+    caller = api_keys.find_caller(request.state.rt, request.caller.key_id)
     if caller is None:
         raise unauthorized(UNKNOWN_KEY)
     return caller

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, cast
 from urllib.parse import parse_qsl
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema, create_model
 from pydantic.alias_generators import to_camel
 
 from socialpub.core import validation
@@ -138,6 +138,28 @@ class Shape(BaseModel):
     def check_object(cls, _value: Any) -> Sequence[FieldError]:
         """Return the errors of rules that involve several fields. The fields may be invalid."""
         return ()
+
+    @classmethod
+    def for_networks(cls, extensions: tuple[str, ...]) -> type[Self]:
+        """Return the shape for a caller who also sees these networks beyond the specification."""
+        return cast(type[Self], _extended(cls, extensions)) if extensions else cls
+
+    @classmethod
+    def extended_fields(cls, extensions: tuple[str, ...]) -> dict[str, Any]:
+        """Return the fields that differ for such a caller: by name, the type and the field."""
+        inner = {name: field.annotation for name, field in cls.model_fields.items()}
+        wider = {
+            name: model.for_networks(extensions)
+            for name, model in inner.items()
+            if isinstance(model, type) and issubclass(model, Shape)
+        }
+        return {name: (model, cls.model_fields[name]) for name, model in wider.items() if model is not inner[name]}
+
+
+@cache
+def _extended(shape: type[Shape], extensions: tuple[str, ...]) -> type[Shape]:
+    fields = shape.extended_fields(extensions)
+    return create_model(shape.__name__, __base__=shape, __doc__=shape.__doc__, **fields) if fields else shape
 
 
 # --- values ----------------------------------------------------------------------------------------------------------

@@ -1,17 +1,21 @@
 """The arguments of the tools: the shapes of the API's fields, under the names that agents use (contract 10.4)."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Annotated, Any
 
 from pydantic import Field, WithJsonSchema
 
+from socialpub.core import units
 from socialpub.core.validation import AlsoCalled
+from socialpub.providers.registry import LABELS, OPTIONS, SPECIFIED
 from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.web.api.post_requests import MediaReference, ProviderOptions
 from socialpub.web.api.requests import DeliveryOutcome, PostStatus
 from socialpub.web.http.shapes import MAX_IDS, OMITTED, Id, Instant, InstantOrNull, Shape, Trimmed, optional, required
 from socialpub.web.openapi.document import clean_schema
 
+REPLY = "replyToPostId"
 MAX_WAIT_SECONDS = 50
 """Clients of MCP give up after 60 seconds."""
 DEFAULT_WAIT_SECONDS = 20
@@ -23,6 +27,7 @@ _TEXT = AlsoCalled(("body", "content", "caption", "message"))
 _TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
 _OPTIONS = AlsoCalled(("providerOptions",))
 _PROFILE = "A reference from list_profiles: id, network, @username, label or network:label"
+_REPLY = "The id of our own post to reply to, after it is published ({})"
 _WAIT = f"Seconds to wait for the outcome, up to {MAX_WAIT_SECONDS}"
 
 Reference = Annotated[str, Field(min_length=1, max_length=MAX_REFERENCE)]
@@ -32,6 +37,11 @@ NewTime = Annotated[
 ]
 WaitSeconds = Annotated[int, Field(ge=0, le=MAX_WAIT_SECONDS)]
 Media = list[MediaReference]
+
+
+def labels_with_replies(networks: Sequence[str]) -> list[str]:
+    """Return the labels of the networks that can reply to our own post (contract 10.7)."""
+    return [LABELS[name] for name in networks if any(option.name == REPLY for option in OPTIONS[name])]
 
 
 class NoArguments(Shape):
@@ -49,11 +59,16 @@ class PostArguments(Shape):
     media: Media = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description="In order; give images an alt text")
     scheduled_at: Annotated[Instant, _TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Options by network; get_choices describes them")
-    reply_to: Id = optional("The id of our own post to reply to, after it is published (X)")
+    reply_to: Id = optional(_REPLY.format("X"))
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] = optional(
         "Unique per intended post. A repeated call with the same key publishes nothing new"
     )
     wait_seconds: WaitSeconds = optional(f"{_WAIT}. Default {DEFAULT_WAIT_SECONDS}")
+
+    @classmethod
+    def extended_fields(cls, extensions: tuple[str, ...]) -> dict[str, Any]:
+        reply = _REPLY.format(units.listed(labels_with_replies((*SPECIFIED, *extensions)), "or"))
+        return {**super().extended_fields(extensions), "reply_to": (Id, optional(reply))}
 
 
 class PostId(Shape):

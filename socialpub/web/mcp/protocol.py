@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import version
+from socialpub.core import units, version
 from socialpub.core.errors import InvalidRequest, cut
+from socialpub.providers.registry import LABELS, SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.web.http import shapes
 from socialpub.web.http.answer import Answer
@@ -27,7 +29,7 @@ LIST_TTL_MILLISECONDS = 3_600_000
 """How long a client may keep the list of tools, which changes only with the version of socialpub."""
 
 INSTRUCTIONS = (
-    "Publishes to the owner's accounts on X, TikTok and Pinterest. Publishing is public and cannot be undone here. "
+    "Publishes to the owner's accounts on {networks}. Publishing is public and cannot be undone here. "
     "Call list_profiles first. Times need an offset: 2026-12-24T18:00:00+01:00. Ask the owner for a TikTok privacy "
     "level, and never choose one yourself. Use one idempotencyKey per intended post, and the same key to repeat a "
     "call. Call get_choices for boards and other options, and check_post before create_post. A pending post is not "
@@ -181,20 +183,28 @@ async def _initialize(call: Call) -> dict[str, Any]:
         "protocolVersion": call.params["protocolVersion"],
         "capabilities": {"tools": {}},
         "serverInfo": _server_info(),
-        "instructions": INSTRUCTIONS,
+        "instructions": _instructions(call),
     }
 
 
-async def _discover(_call: Call) -> dict[str, Any]:
+async def _discover(call: Call) -> dict[str, Any]:
     return {
         "supportedVersions": list(REVISIONS),
         "capabilities": {"tools": {}},
-        "instructions": INSTRUCTIONS,
-        **_CACHED,
+        "instructions": _instructions(call),
+        **_cached(call),
     }
 
 
-_CACHED = {"ttlMs": LIST_TTL_MILLISECONDS, "cacheScope": "public"}
+def _instructions(call: Call) -> str:
+    networks = (*SPECIFIED, *api_keys.list_extensions(call.rt, call.caller))
+    return INSTRUCTIONS.format(networks=units.listed([LABELS[name] for name in networks]))
+
+
+def _cached(call: Call) -> dict[str, Any]:
+    """Return how long a client may keep the response. Keys that see different networks get different responses."""
+    scope = "private" if api_keys.list_extensions(call.rt) else "public"
+    return {"ttlMs": LIST_TTL_MILLISECONDS, "cacheScope": scope}
 
 
 async def _ping(_call: Call) -> dict[str, Any]:
@@ -204,7 +214,8 @@ async def _ping(_call: Call) -> dict[str, Any]:
 async def _list_tools(call: Call) -> dict[str, Any]:
     if call.params.get("cursor") is not None:
         raise _bad_params(call, "This list has one page. Call tools/list without a cursor.")
-    return {"tools": tools.describe(), **(_CACHED if call.is_stateless else {})}
+    shown = tools.describe(api_keys.list_extensions(call.rt, call.caller))
+    return {"tools": shown, **(_cached(call) if call.is_stateless else {})}
 
 
 async def _call_tool(call: Call) -> dict[str, Any]:

@@ -5,12 +5,12 @@ from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from socialpub.accounts import key_limits
+from socialpub.accounts import api_keys, key_limits
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import logging
+from socialpub.core import logging, units
 from socialpub.core.errors import InvalidRequest, SocialpubError
 from socialpub.core.post_summary import Result, judge, summarize
-from socialpub.providers.registry import LABELS, OPTIONS, PROVIDERS
+from socialpub.providers.registry import OPTIONS, SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.web.api import posts, profiles, uploads
 from socialpub.web.api.requests import ImportRequest
@@ -28,8 +28,6 @@ Run = Callable[[ToolCall], Awaitable[dict[str, Any]]]
 
 READ = {"readOnlyHint": True}
 DESTRUCTIVE = {"destructiveHint": True}
-
-REPLY = "replyToPostId"
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,8 @@ class Tool:
         try:
             self.operation.check_scope(caller)
             # Many wrong names or references would block the event loop.
-            _, mistakes = await asyncio.to_thread(self.arguments.read, given)
+            arguments = self.arguments.for_networks(api_keys.list_extensions(rt, caller))
+            _, mistakes = await asyncio.to_thread(arguments.read, given)
             if mistakes:
                 raise mistakes.refusal("The arguments")
             structured = await self.run(ToolCall(rt, caller, request, given))
@@ -137,16 +136,19 @@ async def _new_post(call: ToolCall) -> dict[str, Any]:
 
 def _add_reply(call: ToolCall, body: dict[str, Any], networks: Set[str], parent_id: str) -> None:
     """Set the option for a reply to our own post at each network that has this option (contract 10.7)."""
-    able = [name for name in PROVIDERS if any(option.name == REPLY for option in OPTIONS[name])]
+    seen = (*SPECIFIED, *api_keys.list_extensions(call.rt, call.caller))
+    able = [name for name in seen if any(option.name == shapes.REPLY for option in OPTIONS[name])]
     if not networks & set(able):
-        message = f"needs an account of {' or '.join(LABELS[name] for name in able)}"
+        message = f"needs an account of {units.listed(shapes.labels_with_replies(seen), 'or')}"
         raise InvalidRequest.at("replyTo", message=message)
     options = body["providerOptions"] = dict(body.get("providerOptions", {}))
     for name in sorted(networks & set(able)):
-        if REPLY in options.get(name, {}):
-            raise InvalidRequest.at("replyTo", message=f"is also in options.{name}.{REPLY}; use only one of them")
-        options[name] = {**options.get(name, {}), REPLY: parent_id}
-        call.places["providerOptions", name, REPLY] = ("replyTo",)
+        if shapes.REPLY in options.get(name, {}):
+            raise InvalidRequest.at(
+                "replyTo", message=f"is also in options.{name}.{shapes.REPLY}; use only one of them"
+            )
+        options[name] = {**options.get(name, {}), shapes.REPLY: parent_id}
+        call.places["providerOptions", name, shapes.REPLY] = ("replyTo",)
 
 
 async def _wait(call: ToolCall, post_id: str, seconds: int) -> dict[str, Any]:
@@ -261,13 +263,13 @@ TOOLS = {
 }
 
 
-def describe() -> list[dict[str, Any]]:
-    """Return the list of tools, the same for every key."""
+def describe(extensions: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """Return the list of tools, the same for every key that sees these networks beyond the specification."""
     return [
         {
             "name": tool.name,
             "description": tool.description,
-            "inputSchema": shapes.schema_of(tool.arguments),
+            "inputSchema": shapes.schema_of(tool.arguments.for_networks(extensions)),
             "annotations": dict(tool.hints),
         }
         for tool in TOOLS.values()

@@ -8,12 +8,13 @@ import orjson
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 from starlette.routing import Route
 
-from socialpub.core import errors
+from socialpub.accounts import api_keys
+from socialpub.core import errors, units
 from socialpub.providers.options import Option, OptionType, Table
 from socialpub.providers.registry import LABELS, OPTIONS, SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Answer
-from socialpub.web.http.endpoint import Endpoint, Methods, endpoint
+from socialpub.web.http.endpoint import Endpoint, Methods, endpoint, find_caller
 from socialpub.web.http.request import Request
 from socialpub.web.http.shapes import Query, Shape
 from socialpub.web.openapi import operations
@@ -28,13 +29,13 @@ def option_component(provider: str) -> str:
     return f"{LABELS[provider]}Options"
 
 
-def option_schemas() -> dict[str, dict[str, Any]]:
+def option_schemas(networks: Sequence[str] = SPECIFIED) -> dict[str, dict[str, Any]]:
     return {
         option_component(provider): {
             **_option_schema(LABELS[provider], OPTIONS[provider]),
             "examples": [EXAMPLES["options"][provider]],
         }
-        for provider in SPECIFIED
+        for provider in networks
     }
 
 
@@ -123,19 +124,23 @@ def ref(shape: type[Shape]) -> dict[str, str]:
     return {"$ref": PREFIX + _component(shape.__name__)}
 
 
-def named_schemas(described: Iterable[tuple[Endpoint, Operation]]) -> dict[str, Any]:
-    """Return every schema, including the queries, by component name."""
+def named_schemas(described: Iterable[tuple[Endpoint, Operation]], extensions: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return every schema, including the queries, by component name. `extensions` as in `build`."""
     shapes: list[type[Shape]] = [ProblemSchema]
     forms: list[type[Shape]] = []
     for target, operation in described:
         forms += [target.form.shape] if target.form else []
         shapes += [shape for shape in (target.body, target.query, *forms, operation.success.shape) if shape is not None]
     _, schema = models_json_schema(
-        [(shape, "validation") for shape in dict.fromkeys(shapes)],
+        [(shape.for_networks(extensions), "validation") for shape in dict.fromkeys(shapes)],
         ref_template=PREFIX + "{model}",
         schema_generator=_ComponentNames,
     )
-    found: dict[str, Any] = {**clean_schema(schema["$defs"]), **option_schemas(), FORM: _form_schema(forms[0])}
+    networks = (*SPECIFIED, *extensions)
+    found: dict[str, Any] = {**clean_schema(schema["$defs"]), **option_schemas(networks), FORM: _form_schema(forms[0])}
+    if extensions:
+        shown = ", ".join(f"`{name}` is {LABELS[name]}" for name in networks)
+        found["Provider"] |= {"enum": list(networks), "description": f"A network: {shown}."}
     for provider, field in found["ProviderOptions"]["properties"].items():
         found["ProviderOptions"]["properties"][provider] = {
             "$ref": PREFIX + option_component(provider),
@@ -289,6 +294,7 @@ def _headers(*names: str) -> dict[str, Any]:
 # --- document --------------------------------------------------------------------------------------------------------
 
 VERSION = "1.0.0"
+_VARIES = ((b"vary", b"Authorization"),)
 
 
 def endpoint_for(routes: Sequence[Route]) -> Endpoint:
@@ -296,31 +302,37 @@ def endpoint_for(routes: Sequence[Route]) -> Endpoint:
 
     `?format=json` selects the JSON, and `?format=page` a page that works without JavaScript.
     """
-    reference = ReferencePages(lambda base_url: build(routes, base_url))
+    reference = ReferencePages(lambda *about: build(routes, *about))
 
     @cache
-    def as_json(base_url: str) -> bytes:
-        return orjson.dumps(build(routes, base_url))
+    def as_json(base_url: str, extensions: tuple[str, ...]) -> bytes:
+        return orjson.dumps(build(routes, base_url, extensions))
 
     @endpoint(scope=None)
     async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
         base_url = rt.settings.base_url
+        # Without a key, the document describes the specification. With a key, it also describes what that key sees.
+        has_more = bool(api_keys.list_extensions(rt))
+        asking = find_caller(request) if has_more else None
+        extensions = () if asking is None else api_keys.list_extensions(rt, asking)
         wanted = request.query_string.split(b"&")
         if b"format=page" in wanted:
-            return reference.plain(base_url)
+            return reference.plain(base_url, extensions)
         if request.prefers_page() and b"format=json" not in wanted:
-            return reference.viewer(base_url, request.relative_root)
-        return Answer(200, as_json(base_url))
+            return reference.viewer(base_url, extensions, request.relative_root)
+        return Answer(200, as_json(base_url, extensions), _VARIES if has_more else ())
 
     return show
 
 
-def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
+def build(routes: Iterable[Route], base_url: str, extensions: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the document of the specification's networks and of these `extensions`."""
     targets = {f"{method} {path}": target for path, method, target in endpoints(routes)}
-    schemas = named_schemas((targets[name], operation) for name, operation in OPERATIONS.items())
+    schemas = named_schemas(((targets[name], operation) for name, operation in OPERATIONS.items()), extensions)
     asked = {target.query for target in targets.values() if target.query}
     queries = {query: schemas.pop(query.__name__) for query in asked}
     uuid = {"type": "string", "format": "uuid"}
+    networks = units.listed([LABELS[name] for name in (*SPECIFIED, *extensions)])
     paths: dict[str, dict[str, Any]] = {}
     for name, operation in OPERATIONS.items():
         method, _, path = name.partition(" ")
@@ -350,8 +362,8 @@ def build(routes: Iterable[Route], base_url: str) -> dict[str, Any]:
         "info": {
             "title": "Social Publishing Automation API",
             "version": VERSION,
-            "summary": "Publishes to X, TikTok and Pinterest.",
-            "description": operations.introduction(base_url),
+            "summary": f"Publishes to {networks}.",
+            "description": operations.introduction(base_url, networks),
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": base_url, "description": "This appliance"}],

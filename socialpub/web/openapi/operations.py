@@ -33,9 +33,9 @@ TAGS = {
 }
 
 
-def introduction(base_url: str) -> str:
+def introduction(base_url: str, networks: str) -> str:
     api = f"{base_url}/api/v1"
-    return f"""Publishes to X, TikTok and Pinterest. When you create a post, the response only confirms that the post \
+    return f"""Publishes to {networks}. When you create a post, the response only confirms that the post \
 was accepted. Read the post to see the outcome of each delivery.
 
 Every call needs an API key. The owner of the appliance creates keys in the dashboard, under Keys, or with \

@@ -129,16 +129,16 @@ _POLICY = "; ".join((
 class ReferencePages:
     """The two pages of one set of routes, rendered on the first request: rendering takes as long as 100 requests."""
 
-    def __init__(self, build: Callable[[str], dict[str, Any]]) -> None:
-        """`build` returns the OpenAPI document for a base_url."""
+    def __init__(self, build: Callable[[str, tuple[str, ...]], dict[str, Any]]) -> None:
+        """`build` returns the OpenAPI document for a base_url and the networks beyond the specification."""
         self.plain = cache(
-            lambda base_url: Answer(200, render("reference.html", **reference_values(build(base_url))), HEADERS, HTML)
+            lambda *about: Answer(200, render("reference.html", **reference_values(build(*about))), HEADERS, HTML)
         )
-        self._viewer = cache(lambda base_url, root: _render_viewer(build(base_url), root))
+        self._viewer = cache(lambda *about, root: _render_viewer(build(*about), root))
 
-    def viewer(self, base_url: str, relative_root: str) -> Answer:
+    def viewer(self, base_url: str, extensions: tuple[str, ...], relative_root: str) -> Answer:
         nonce = secrets.token_urlsafe(16)
-        page = self._viewer(base_url, relative_root).replace(_NONCE, nonce.encode())
+        page = self._viewer(base_url, extensions, root=relative_root).replace(_NONCE, nonce.encode())
         return Answer(200, page, _viewer_headers(nonce), HTML)
 
 

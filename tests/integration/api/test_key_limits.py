@@ -32,7 +32,7 @@ def post(client: Client, *profiles: str, text: str = "Hello", **headers: str) ->
 
 
 def left(client: Client, rt: Runtime) -> int | None:
-    caller = api_keys.authenticate(rt.reader, client.key, rt.now())
+    caller = api_keys.authenticate(rt, client.key)
     assert caller is not None
     return key_limits.load(rt, rt.reader, caller).left_today
 

@@ -26,7 +26,7 @@ def test_a_key_is_printed_alone_and_works(terminal: Terminal) -> None:
     assert re.fullmatch(r"spk_\w+_[\w-]{43}\n", made.stdout)
     assert "read and write" in made.stderr
     with terminal.open() as rt:
-        caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+        caller = api_keys.authenticate(rt, made.stdout.strip())
     assert caller is not None
     assert caller.scope == "write"
 
@@ -48,11 +48,11 @@ def test_a_key_may_be_limited_in_every_way(terminal: Terminal, rt: Runtime) -> N
     )
     assert "only read" in made.stderr
     assert "2027-01-10" in made.stderr
-    caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    caller = api_keys.authenticate(rt, made.stdout.strip())
     assert caller is not None
     assert (caller.scope, caller.providers, caller.profiles) == ("read", {"x"}, {profile})
     terminal.clock.forward(90 * 86400)
-    assert api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now()) is None
+    assert api_keys.authenticate(rt, made.stdout.strip()) is None
 
 
 def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
@@ -69,23 +69,23 @@ def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
 
 def test_a_revoked_key_is_refused_at_once(terminal: Terminal, rt: Runtime) -> None:
     key = terminal("admin", "create-key", "old").stdout.strip()
-    assert api_keys.authenticate(rt.reader, key, rt.now()) is not None
+    assert api_keys.authenticate(rt, key) is not None
     assert terminal("admin", "revoke-key", key).exit_code == 0, "the whole key is also accepted"
-    assert api_keys.authenticate(rt.reader, key, rt.now()) is None
+    assert api_keys.authenticate(rt, key) is None
     assert "revoked" in terminal("admin", "list-keys").stdout
 
 
 def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal: Terminal, rt: Runtime) -> None:
     made = terminal("admin", "create-key", "agent", "--posts-per-day", "10")
     assert "at most 10 posts in 24 hours" in made.stderr
-    caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    caller = api_keys.authenticate(rt, made.stdout.strip())
     assert caller is not None
     assert caller.posts_per_day == 10
     assert "10 posts a day" in terminal("admin", "list-keys").stdout
     assert terminal("admin", "create-key", "a", "--posts-per-day", "0").exit_code == 2
     made = terminal("admin", "create-key", "asks", "--approval")
     assert "Each of its posts waits until you approve it. It cannot disconnect a profile." in made.stderr
-    caller = api_keys.authenticate(rt.reader, made.stdout.strip(), rt.now())
+    caller = api_keys.authenticate(rt, made.stdout.strip())
     assert caller is not None
     assert caller.approval
     assert "with approval" in terminal("admin", "list-keys").stdout

@@ -21,7 +21,7 @@ def created(terminal: Terminal, name: str, *options: str) -> str:
 
 def works(terminal: Terminal, key: str) -> bool:
     with terminal.open() as rt:
-        return api_keys.authenticate(rt.reader, key, rt.now()) is not None
+        return api_keys.authenticate(rt, key) is not None
 
 
 def used(rt: Runtime, key: str) -> None:

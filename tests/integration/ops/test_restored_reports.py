@@ -157,7 +157,7 @@ def test_keys_of_a_former_version_are_reported_after_its_upgrade(name: str, tmp_
     assert api_keys.list_undecided(rt.reader, rt.stamp()) == list(summary.valid_keys)
     fresh = rt.write(api_keys.create, "fresh")
     rt.write(api_keys.revoke_restored)
-    assert api_keys.authenticate(rt.reader, facts.key, rt.now()) is None
-    assert api_keys.authenticate(rt.reader, fresh, rt.now()) is not None
+    assert api_keys.authenticate(rt, facts.key) is None
+    assert api_keys.authenticate(rt, fresh) is not None
     assert api_keys.list_undecided(rt.reader, rt.stamp()) == []
     rt.close()

@@ -6,6 +6,7 @@ Each problem appears at its field.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.core.validation import Path
@@ -64,7 +65,7 @@ async def check_form(
     files = check_files(refused_files).messages.problems
     networks = context.chosen_networks(form.profiles)
     body = form.request_body(networks, only_photos=media.only_photos(rt, form))
-    shape, mistakes = PostDraft.read(body)
+    shape, mistakes = PostDraft.for_networks(api_keys.list_extensions(rt)).read(body)
     errors = [*mistakes.errors, *_check_time(form)]
     if form.profiles:
         errors += post_requests.check_rows(rt, OWNER, body, mistakes.errors)

@@ -1,4 +1,4 @@
-"""A simulation of the three networks: an HTTP server with memory, for the demo and for every test.
+"""A simulation of the networks: an HTTP server with memory, for the demo and for every test.
 
 The sandbox does not import other packages of socialpub. Two independent implementations of the networks' documentation
 check each other.

@@ -13,6 +13,8 @@ from starlette.routing import BaseRoute, Mount, Route, Router
 from starlette.types import Receive, Scope, Send
 
 from socialpub.sandbox import control, pages
+from socialpub.sandbox.bluesky import repo, sessions
+from socialpub.sandbox.bluesky.pages import BlueskyPages
 from socialpub.sandbox.endpoint import OWN_CONTROL, OWN_FORM, OpenSink, Prepare, SandboxEndpoint
 from socialpub.sandbox.feeds import PinterestPages, TikTokPages, XPages
 from socialpub.sandbox.network import NetworkHandler
@@ -33,15 +35,16 @@ class NetworkRoutes:
 
     def call(
         self,
-        method: str,
+        method: str | None,
         path: str,
         name: str,
         handler: NetworkHandler,
         sink: OpenSink | None = None,
         prepare: Prepare | None = None,
     ) -> Route:
+        """Return the route of an endpoint. None as method: all methods."""
         endpoint = SandboxEndpoint(self._world, self._network, name, handler, sink, prepare)
-        return Route(path, endpoint, methods=[method])
+        return Route(path, endpoint, methods=[method] if method else ["GET", "POST"])
 
     def oauth(self, oauth: NetworkAuthorization[Any], authorize: str, token: str, revoke: str) -> list[Route]:
         page = SandboxEndpoint(self._world, self._network, "authorize", oauth.authorize)
@@ -54,8 +57,8 @@ class NetworkRoutes:
 
 def create_app(world: World) -> Starlette:
     """Create one ASGI application for all networks: X below `/x`, TikTok below `/tiktok`, Pinterest below
-    `/pinterest/v5`."""
-    x, tiktok, pinterest = (NetworkRoutes(world, name) for name in ("x", "tiktok", "pinterest"))
+    `/pinterest/v5`, Bluesky below `/bluesky`."""
+    x, tiktok, pinterest, bluesky = (NetworkRoutes(world, name) for name in ("x", "tiktok", "pinterest", "bluesky"))
     x_routes: list[BaseRoute] = [
         x.call("POST", "/2/tweets", "create_post", x_api.create_post),
         x.call("GET", "/2/users/me", "me", x_api.me),
@@ -99,11 +102,33 @@ def create_app(world: World) -> Starlette:
         pinterest.call("POST", "/upload/", "upload_media", pinterest_api.upload_media, pinterest_api.open_upload_sink),
         *PinterestPages().routes(),
     ]
+    server, repository = "/xrpc/com.atproto.server", "/xrpc/com.atproto.repo"
+    bluesky_routes: list[BaseRoute] = [
+        bluesky.call("POST", f"{server}.createSession", "create_session", sessions.create_session),
+        bluesky.call("POST", f"{server}.refreshSession", "refresh_session", sessions.refresh_session),
+        bluesky.call("GET", f"{server}.getSession", "get_session", sessions.get_session),
+        bluesky.call("POST", f"{server}.deleteSession", "delete_session", sessions.delete_session),
+        bluesky.call("GET", f"{server}.describeServer", "describe_server", sessions.describe_server),
+        bluesky.call("GET", "/xrpc/com.atproto.identity.resolveHandle", "resolve_handle", sessions.resolve_handle),
+        bluesky.call("POST", f"{repository}.putRecord", "put_record", repo.put_record),
+        bluesky.call("POST", f"{repository}.createRecord", "create_record", repo.create_record),
+        bluesky.call("POST", f"{repository}.deleteRecord", "delete_record", repo.delete_record),
+        bluesky.call("POST", f"{repository}.applyWrites", "apply_writes", repo.apply_writes),
+        bluesky.call("GET", f"{repository}.getRecord", "get_record", repo.get_record),
+        bluesky.call("GET", f"{repository}.listRecords", "list_records", repo.list_records),
+        bluesky.call("POST", f"{repository}.uploadBlob", "upload_blob", repo.upload_blob, repo.open_blob_sink),
+        bluesky.call("GET", "/xrpc/com.atproto.sync.getBlob", "get_blob", repo.get_blob),
+        bluesky.call("GET", "/xrpc/com.atproto.sync.getRepoStatus", "repo_status", repo.repo_status),
+        bluesky.call(None, "/xrpc/{method}", "unknown_method", sessions.unknown_method),
+        bluesky.call("GET", "/plc/{did}", "did_document", sessions.did_document),
+        *BlueskyPages().routes(),
+    ]
     app = Starlette(
         routes=[
             Mount("/x", app=_router(x_routes)),
             Mount("/tiktok", app=_router(tiktok_routes)),
             Mount("/pinterest", app=_router(pinterest_routes)),
+            Mount("/bluesky", app=_router(bluesky_routes)),
             Mount("/_control", app=_router([*control.routes()]), middleware=[OWN_CONTROL]),
             *pages.routes(),
         ],

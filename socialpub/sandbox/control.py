@@ -5,7 +5,7 @@ GET    /_control/{network}          posts, calls, in flight, held by a fault
 POST   /_control/{network}/grant    {"username", "scopes"?, "expires_in"?} -> tokens as `import-profile` accepts them
 POST   /_control/{network}/accounts {"username", ...} as `add_account`
 POST   /_control/{network}/users    {"username", ...} changes one: `handle`, `name`, `picture`; `subscription_type` (X),
-                                    `private`, … (TikTok), `account_type` (Pinterest)
+                                    `private`, … (TikTok), `account_type` (Pinterest), `status` (Bluesky)
 POST   /_control/{network}/apps     {"client_id" (TikTok: "client_key"), "client_secret", "redirect_uris"?, ...}
 POST   /_control/{network}/tokens   {"username", "end": "expired" | "removed"}: end its access tokens, or its access
 POST   /_control/{network}/faults   {"endpoint", "fault", "args"?, "times"?, "skipping"?}
@@ -16,6 +16,8 @@ POST   /_control/{network}/fates    {"fate", "times"?}: what happens to the next
 POST   /_control/tiktok/properties  {"prefix", "file_name", "content"}: verify a URL prefix by its file
 POST   /_control/tiktok/drafts      {"publish_id", "posts"?}: the user finishes a draft
 POST   /_control/pinterest/boards   {"account", "name", ...} as `add_board`
+POST   /_control/bluesky/passwords  {"username", "name"?, "revoked"?}: create an app password, or revoke it
+POST   /_control/bluesky/records    {"uri", "end": "deleted" | "taken_down" | "restored"}: by the owner or a moderator
 POST   /_control/reset              forget everything
 """
 
@@ -30,6 +32,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from socialpub.sandbox.bluesky.network import FIRST_APP_PASSWORD
 from socialpub.sandbox.faults import FAULTS
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.world import current_world
@@ -50,10 +53,10 @@ def routes() -> list[Route]:
 
 
 async def overview(request: Request) -> Response:
-    networks = current_world(request).networks
-    for network in networks.values():
+    networks = current_world(request).shown_networks
+    for network in networks:
         await network.before_view()
-    return JSONResponse({name: _counts(network) for name, network in networks.items()})
+    return JSONResponse({network.name: _counts(network) for network in networks})
 
 
 async def show(request: Request) -> Response:
@@ -133,6 +136,24 @@ def change_settings(network: SandboxNetwork[Any], body: ControlBody) -> None:
             setattr(network, name, type(present)(value))
 
 
+def change_app_password(network: Any, body: ControlBody) -> Any:
+    name = body.get("name", FIRST_APP_PASSWORD)
+    if body.get("revoked"):
+        network.revoke_app_password(body["username"], name)
+        return None
+    return {"name": name, "password": network.add_app_password(body["username"], name)}
+
+
+def end_record(network: Any, body: ControlBody) -> None:
+    match body["end"]:
+        case "deleted":
+            network.delete(body["uri"])
+        case "taken_down" | "restored" as end:
+            network.take_down(body["uri"], lifted=end == "restored")
+        case other:
+            raise ValueError(f"records end as deleted, taken_down or restored, not {other!r}")
+
+
 def verify_property(network: Any, body: ControlBody) -> Any:
     """Fetch the file. Not on the event loop."""
     return {"verified": network.verify(**body)}
@@ -151,4 +172,6 @@ ACTIONS: dict[str, ControlAction] = {
     "properties": verify_property,
     "drafts": lambda network, body: {"posts": [post.id for post in network.tasks.finish_draft(**body)]},
     "boards": lambda network, body: {"id": network.add_board(**body).id},
+    "passwords": change_app_password,
+    "records": end_record,
 }

@@ -329,6 +329,10 @@ class TokenStore:
             return None
         return token
 
+    def by_access(self, access: str | None) -> Token | None:
+        """Return the pair, even an expired or dead one."""
+        return self._by_access.get(access or "")
+
     def by_refresh(self, refresh: str) -> Token | None:
         """Return the pair, even a spent or dead one."""
         return self._by_refresh.get(refresh)

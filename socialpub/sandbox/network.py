@@ -25,7 +25,7 @@ from socialpub.sandbox.memory import (
 )
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
-COMMON_FIELDS = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
+COMMON_FIELDS: Mapping[str, str] = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
 """The fields of every account that `change_account` may change, with the form of each value."""
 
 CallerT = TypeVar("CallerT")
@@ -90,6 +90,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     """The separator between the scopes of `grant`."""
     reveals_refresh_expiry: ClassVar[bool] = True
     account_kind: ClassVar[type[Any]]
+    common_fields: ClassVar[Mapping[str, str]] = COMMON_FIELDS
     account_fields: ClassVar[tuple[str, ...]] = ()
     """The other fields that `change_account` may change."""
     name_field: ClassVar[str] = "name"
@@ -237,7 +238,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's
         `private` or Pinterest's `account_type`."""
         account = self.existing_account(username)
-        known = (*COMMON_FIELDS, *self.account_fields)
+        known = (*self.common_fields, *self.account_fields)
         unknown = [name for name in changes if name not in known]
         if unknown:
             raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(known)})")
@@ -245,7 +246,8 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
             choices = self.account_choices.get(name)
             if choices is not None and value not in choices:
                 raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
-            if name in COMMON_FIELDS and (not isinstance(value, str) or not re.fullmatch(COMMON_FIELDS[name], value)):
+            form = self.common_fields.get(name)
+            if form is not None and (not isinstance(value, str) or not re.fullmatch(form, value)):
                 raise ValueError(f"{name} cannot be {value!r}")
         handle = changes.pop("handle", username)
         if handle != username:
@@ -259,8 +261,10 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     # --- tokens --------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str | None]:
-        """Return an access token, and a refresh token if these scopes come with one."""
+    def new_token_pair(
+        self, scopes: tuple[str, ...], account_id: str, expires_at: tuple[float, float]
+    ) -> tuple[str, str | None]:
+        """Return an access token, and a refresh token if these scopes come with one. `expires_at` are their ends."""
 
     def issue(
         self,
@@ -274,8 +278,12 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         family: str | None = None,
     ) -> Token:
         """Issue a pair. `refresh` is a refresh token that continues to work; None makes a new one."""
-        access, new_refresh = self.new_token_pair(scopes)
         now = self.timestamp()
+        expires_at = (
+            now + (self.access_seconds if seconds is None else seconds),
+            now + (self.refresh_seconds if refresh_seconds is None else refresh_seconds),
+        )
+        access, new_refresh = self.new_token_pair(scopes, account_id, expires_at)
         token = Token(
             access,
             refresh or new_refresh,
@@ -283,8 +291,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
             scopes,
             client_id,
             family or secrets.token_hex(8),
-            now + (self.access_seconds if seconds is None else seconds),
-            now + (self.refresh_seconds if refresh_seconds is None else refresh_seconds),
+            *expires_at,
         )
         self.tokens.add(token)
         return token

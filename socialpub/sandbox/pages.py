@@ -79,7 +79,8 @@ def routes() -> list[Route]:
 async def show_front(request: Request) -> Response:
     world = current_world(request)
     posts = {"x_posts": len(world.x.posts), "tiktok_posts": len(world.tiktok.posts)}
-    return page("front.html", **posts, pinterest_pins=len(world.pinterest.pins))
+    bluesky_posts = len(world.bluesky.posts) if world.shows_bluesky else None
+    return page("front.html", **posts, pinterest_pins=len(world.pinterest.pins), bluesky_posts=bluesky_posts)
 
 
 def show_icon(request: Request) -> Response:  # noqa: ARG001
@@ -94,7 +95,12 @@ async def show_styles(request: Request) -> Response:  # noqa: ARG001
 # --- accounts --------------------------------------------------------------------------------------------------------
 
 FIELD_LABELS = {"handle": "Handle", "name": "Name", "picture": "Picture (drawn from this word)"}
-CHOICE_LABELS = {"subscription_type": "Subscription", "account_type": "Account type", "private": "Private account"}
+CHOICE_LABELS = {
+    "subscription_type": "Subscription",
+    "account_type": "Account type",
+    "private": "Private account",
+    "status": "Status",
+}
 FLAGS = {"tiktok": ("private",)}
 """The settings that are on or off, by network."""
 YES, NO = "yes", "no"
@@ -121,7 +127,7 @@ async def show_accounts(request: Request, problem: str = "") -> Response:
 
     After a change, `changed` names the account.
     """
-    networks = current_world(request).networks.values()
+    networks = current_world(request).shown_networks
     forms = [_account_form(network, account) for network in networks for account in network.accounts.values()]
     changed = request.query_params.get("changed", "")
     if changed not in {form["username"] for form in forms}:

@@ -1,4 +1,4 @@
-"""The memory of all three networks.
+"""The memory of all networks.
 
 One event loop changes it, without locks. Tests may read it from other threads.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from starlette.requests import Request
 
+from socialpub.sandbox.bluesky.network import BlueskySandbox
 from socialpub.sandbox.memory import IdSequence, Journal, MachineClock, SandboxClock, SandboxContext
 from socialpub.sandbox.messages import SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
@@ -83,6 +84,8 @@ class World:
         self.clock = clock or MachineClock()
         self.listens_on = ""
         """The host of the sandbox's URL."""
+        self.shows_bluesky = False
+        """Whether pages and overviews name Bluesky."""
         self.instant_faults = False
         """Raise `Hang` and `ConnectionCut` through the ASGI application instead of waiting and cutting."""
         self.record = False
@@ -99,7 +102,15 @@ class World:
     def _begin(self) -> None:
         context = self._context
         self.x, self.tiktok, self.pinterest = XSandbox(context), TikTokSandbox(context), PinterestSandbox(context)
-        self.networks: dict[str, SandboxNetwork[Any]] = {one.name: one for one in (self.x, self.tiktok, self.pinterest)}
+        self.bluesky = BlueskySandbox(context)
+        self.networks: dict[str, SandboxNetwork[Any]] = {
+            one.name: one for one in (self.x, self.tiktok, self.pinterest, self.bluesky)
+        }
+
+    @property
+    def shown_networks(self) -> list[SandboxNetwork[Any]]:
+        """The networks that pages and overviews name. The others work at their addresses."""
+        return [one for one in self.networks.values() if one is not self.bluesky or self.shows_bluesky]
 
     def serve(self) -> None:
         """Record that the world listens on a port."""

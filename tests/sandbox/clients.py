@@ -18,8 +18,9 @@ class SandboxClient:
         self.token = granted["accessToken"]
         self.refresh_token = granted.get("refreshToken")
 
-    def call(self, method: str, path: str, **how: Any) -> Response:
-        return self.web.request(method, self.base + path, headers={"authorization": f"Bearer {self.token}"}, **how)
+    def call(self, method: str, path: str, *, headers: dict[str, str] | None = None, **how: Any) -> Response:
+        sent = {"authorization": f"Bearer {self.token}"} | (headers or {})
+        return self.web.request(method, self.base + path, headers=sent, **how)
 
 
 def redirect_parameters(answer: Response) -> dict[str, str]:
@@ -204,3 +205,55 @@ class PinterestClient(SandboxClient):
 def refusal(answer: Response) -> tuple[int, int]:
     """Status and code."""
     return answer.status_code, answer.json()["code"]
+
+
+POST = "app.bsky.feed.post"
+BLUESKY_CREATED_AT = "2026-11-22T16:50:23.000Z"
+
+
+class BlueskyClient(SandboxClient):
+    """A client with a session of an app password."""
+
+    def __init__(self, web: TestClient, world: World, username: str = "demo") -> None:
+        super().__init__(web, "/bluesky", world.bluesky.grant(username))
+        self.account = world.bluesky.existing_account(username)
+        self._key = 0
+
+    def key(self) -> str:
+        """A record key, greater than the ones before."""
+        self._key += 1
+        digits = "234567abcdefghijklmnopqrstuvwxyz"
+        return "3n2w2w2w2w" + "".join(digits[self._key >> shift & 31] for shift in (10, 5, 0))
+
+    def procedure(self, method: str, body: Any = None, **how: Any) -> Response:
+        return self.call("POST", f"/xrpc/com.atproto.{method}", **({} if body is None else {"json": body}), **how)
+
+    def look(self, method: str, **query: Any) -> Response:
+        """A query without a token."""
+        return self.web.get(f"{self.base}/xrpc/com.atproto.{method}", params=query)
+
+    def record(self, text: str = "Hello", **fields: Any) -> dict[str, Any]:
+        return {"$type": POST, "text": text, "createdAt": BLUESKY_CREATED_AT} | fields
+
+    def put(self, record: dict[str, Any], rkey: str | None = None, **fields: Any) -> Response:
+        """`putRecord` that creates the post or finds it there."""
+        body = {"repo": self.account.did, "collection": POST, "rkey": rkey or self.key(), "swapRecord": None}
+        return self.procedure("repo.putRecord", {**body, "record": record, **fields})
+
+    def post(self, text: str = "Hello", **fields: Any) -> Response:
+        return self.put(self.record(text, **fields))
+
+    def get(self, rkey: str) -> Response:
+        return self.look("repo.getRecord", repo=self.account.did, collection=POST, rkey=rkey)
+
+    def upload(self, data: bytes = PNG, mime_type: str = "image/png") -> dict[str, Any]:
+        """The blob."""
+        answer = self.procedure("repo.uploadBlob", content=data, headers={"content-type": mime_type})
+        assert answer.status_code == 200, answer.text
+        blob: dict[str, Any] = answer.json()["blob"]
+        return blob
+
+
+def xrpc_error(answer: Response) -> tuple[int, str]:
+    """Status and name of an error of Bluesky."""
+    return answer.status_code, str(answer.json()["error"])

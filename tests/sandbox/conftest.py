@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from socialpub.sandbox import World, create_app
 from socialpub.sandbox.app import SandboxServer
-from tests.sandbox.clients import PinterestClient, TikTokClient, XClient
+from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient
 from tests.support.hand_clock import HandClock
 
 
@@ -49,6 +49,12 @@ def tiktok(world: World, web: TestClient) -> TikTokClient:
 def pinterest(world: World, web: TestClient) -> PinterestClient:
     """The account `demo` with every scope but those for secret boards."""
     return PinterestClient(web, world)
+
+
+@pytest.fixture
+def bluesky(world: World, web: TestClient) -> BlueskyClient:
+    """The account `demo.test` with a session of its app password."""
+    return BlueskyClient(web, world)
 
 
 @pytest.fixture

@@ -41,7 +41,7 @@ def test_what_happened_is_shown(
     assert overview["tiktok"]["calls"] == {"video_init": 1, "upload_chunk": 1}
 
 
-@pytest.mark.parametrize("network", ["x", "tiktok", "pinterest"])
+@pytest.mark.parametrize("network", ["x", "tiktok", "pinterest", "bluesky"])
 def test_tokens_are_handed_out(web: TestClient, network: str) -> None:
     granted = web.post(f"/_control/{network}/grant", json={"username": "demo"}).json()
     assert {"accessToken", "refreshToken", "expiresAt"} <= set(granted)
@@ -131,13 +131,15 @@ def test_reset_forgets_everything(world: World, web: TestClient, x: XClient) -> 
     assert x.call("GET", "/2/users/me").status_code == 401
 
 
-@pytest.mark.parametrize("network", ["x", "tiktok", "pinterest"])
+@pytest.mark.parametrize("network", ["x", "tiktok", "pinterest", "bluesky"])
 def test_an_account_is_changed_and_stays_so_over_a_restart(tmp_path: Path, network: str) -> None:
     world = World(journal=tmp_path / "journal.jsonl")
     web = TestClient(create_app(world))
-    change = {"username": "demo", "handle": "renamed", "name": "Renamed", "picture": "Zebra"}
+    below = ".test" if network == "bluesky" else ""
+    change = {"username": "demo", "handle": f"renamed{below}", "name": "Renamed", "picture": "Zebra"}
     assert web.post(f"/_control/{network}/users", json=change).status_code == 200
-    assert web.post(f"/_control/{network}/users", json={"username": "renamed", "handle": "studio"}).status_code == 400
+    taken = {"username": "renamed", "handle": f"studio{below}"}
+    assert web.post(f"/_control/{network}/users", json=taken).status_code == 400
     world.close()
     again: Any = World(journal=tmp_path / "journal.jsonl").networks[network]
     account = again.existing_account("renamed")

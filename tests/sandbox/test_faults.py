@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from socialpub.sandbox import ConnectionCut, Hang, World, create_app
 from socialpub.sandbox.endpoint import SandboxEndpoint
 from socialpub.sandbox.faults import FaultScript
-from tests.sandbox.clients import PinterestClient, TikTokClient, XClient
+from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient
 from tests.support.hand_clock import HandClock
 
 
@@ -140,7 +140,7 @@ def calls(world: World, name: str) -> dict[str, tuple[str, str]]:
     }
 
 
-@pytest.mark.parametrize("name", ["x", "tiktok", "pinterest"])
+@pytest.mark.parametrize("name", ["x", "tiktok", "pinterest", "bluesky"])
 def test_every_endpoint_takes_every_kind_of_fault(world: World, web: TestClient, name: str) -> None:
     network, paths = world.networks[name], calls(world, name)
     assert set(paths) == set(network.endpoints)
@@ -155,7 +155,7 @@ def test_every_endpoint_takes_every_kind_of_fault(world: World, web: TestClient,
         assert network.statuses(endpoint) == [503, 429, 0]
 
 
-@pytest.mark.parametrize("name", ["x", "tiktok", "pinterest"])
+@pytest.mark.parametrize("name", ["x", "tiktok", "pinterest", "bluesky"])
 def test_chaos_repeats_itself_for_a_seed(clock: HandClock, name: str) -> None:
     def run(seed: int) -> list[str]:
         world = World(clock)
@@ -164,6 +164,7 @@ def test_chaos_repeats_itself_for_a_seed(clock: HandClock, name: str) -> None:
         outcomes = []
         with TestClient(create_app(world)) as web:
             x, tiktok, pinterest = XClient(web, world), TikTokClient(web, world), PinterestClient(web, world)
+            bluesky = BlueskyClient(web, world)
             network = world.networks[name]
             network.chaos(seed, 0.5)
             for number in range(40):
@@ -173,6 +174,8 @@ def test_chaos_repeats_itself_for_a_seed(clock: HandClock, name: str) -> None:
                             answer = x.post(f"n{number}")
                         case "tiktok":
                             answer = tiktok.begin()
+                        case "bluesky":
+                            answer = bluesky.post()
                         case _:
                             answer = pinterest.pin()
                     outcomes.append(str(answer.status_code))

@@ -1,4 +1,4 @@
-"""What readers of the three networks see, and what holds for all pages."""
+"""What readers of the networks see, and what holds for all pages."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, publish_id
+from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient, publish_id
 from tests.sandbox.files import MP4, PNG, base64_text, picture
 
 HERE = "https://media.example.net/p/"
@@ -92,13 +92,20 @@ def test_a_form_on_each_feed_scripts_the_next_fault(
 
 
 def test_media_that_made_room_for_others_are_marked(
-    world: World, web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
+    world: World,
+    web: TestClient,
+    x: XClient,
+    tiktok: TikTokClient,
+    pinterest: PinterestClient,
+    bluesky: BlueskyClient,
 ) -> None:
-    image = x.upload()
+    image, blob = x.upload(), bluesky.upload()
     x.post(media={"media_ids": [image]})
     tiktok.post()
     pinterest.pin()
+    bluesky.post(embed={"$type": "app.bsky.embed.images", "images": [{"image": blob, "alt": ""}]})
     world.x.cache.take(image)
+    world.bluesky.cache.take(blob["ref"]["$link"])
     world.tiktok.cache.take(world.tiktok.posts[0].media[0].id)
     world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
     for network in world.networks:

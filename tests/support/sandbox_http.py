@@ -1,5 +1,6 @@
 """The networks of the sandbox, reached without a socket: a world, its transport, and ways to break it."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import httpx2
 from starlette.routing import Match, Mount
 
 from socialpub.core.clock import new_id
-from socialpub.core.settings.networks import NetworkSection, PinterestSection, TikTokSection, XSection
+from socialpub.core.settings.networks import BlueskySection, NetworkSection, PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.connection import Tx
 from socialpub.db.tables import artifact_rows
@@ -76,18 +77,26 @@ def http_over(transport: httpx2.AsyncBaseTransport) -> Http:
     return Http(mounts={HOST: transport})
 
 
-def providers_of_the_sandbox() -> ProvidersSection:
-    """Every network's section pointing at the sandbox."""
+def providers_of_the_sandbox(*, bluesky: bool = False) -> ProvidersSection:
+    """The section of each of the three networks pointing at the sandbox, and Bluesky's if it is asked for."""
 
     def section(kind: type[NetworkSection], path: str, consent: str, **fields: Any) -> Any:
         addresses = {"api_url": f"{HOST}{path}", "authorize_url": f"{HOST}{consent}"}
         return kind.model_validate({**addresses, "client_secret": "secret", **fields})
 
+    extension = {"bluesky": bluesky_section()} if bluesky else {}
     return ProvidersSection(
         x=section(XSection, "/x", "/x/i/oauth2/authorize", client_id="app"),
         tiktok=section(TikTokSection, "/tiktok", "/tiktok/v2/auth/authorize/", client_key="app"),
         pinterest=section(PinterestSection, "/pinterest/v5", "/pinterest/oauth/", client_id="app"),
+        **extension,
     )
+
+
+def bluesky_section() -> BlueskySection:
+    """Bluesky, enabled, with the sandbox as the server of all accounts."""
+    url = f"{HOST}/bluesky"
+    return BlueskySection(enabled=True, service=url, plc_url=f"{url}/plc", site_url=url)
 
 
 def connect_x(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
@@ -108,7 +117,14 @@ def connect_pinterest(rt: Runtime, world: World, username: str = "demo", **grant
     return _connect(rt, "pinterest", account.id, username, world.pinterest.grant(account, **grant))
 
 
-def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens: dict[str, str]) -> str:
+def connect_bluesky(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
+    """The same for Bluesky. `username` is a handle, or the part before `.test`."""
+    account = world.bluesky.account_named(username) or world.bluesky.add_account(username)
+    facts = json.dumps({"server": f"{HOST}/bluesky", "blob_limit": world.bluesky.blob_limit})
+    return _connect(rt, "bluesky", account.did, account.username, world.bluesky.grant(account, **grant), facts=facts)
+
+
+def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens: dict[str, str], **columns: Any) -> str:
     expires = tokens["expiresAt"].replace("+00:00", "Z")
     return add_profile(
         rt,
@@ -118,6 +134,7 @@ def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens:
         tokens=(tokens["accessToken"], tokens.get("refreshToken") or None),
         access_expires_at=expires,
         scopes=" ".join(tokens["scope"].replace(",", " ").split()),
+        **columns,
     )
 
 
@@ -135,8 +152,6 @@ def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = No
         rt.files.path(storage_key).hardlink_to(source)
 
     def insert(tx: Tx) -> None:
-        import json
-
         artifact_rows.insert(
             tx,
             id=artifact_id,

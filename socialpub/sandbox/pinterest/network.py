@@ -126,7 +126,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         first = self.boards[f"{board_prefix}001"]
         first.sections = {f"{int(first.id) + 100}": "Posters"}
 
-    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str]:  # noqa: ARG002
+    def new_token_pair(self, *_: Any) -> tuple[str, str]:
         return f"pina_.{secrets.token_urlsafe(48)}", f"pinr_.{secrets.token_urlsafe(48)}"
 
     def admit(

@@ -122,7 +122,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
         open_id = f"{secrets.token_hex(4)}-{number}"
         return self.store_account(TikTokAccount(open_id, f"u-{number}", username, display_name or username, **facts))
 
-    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str]:  # noqa: ARG002
+    def new_token_pair(self, *_: Any) -> tuple[str, str]:
         return f"act.{secrets.token_urlsafe(48)}", f"rft.{secrets.token_urlsafe(48)}"
 
     def admit(

@@ -60,7 +60,7 @@ class XSandbox(SandboxNetwork[XAccount], XSwitches):
         self.refuse_taken(username)
         return self.store_account(XAccount(self.new_id(), username, name or username, **facts))
 
-    def new_token_pair(self, scopes: tuple[str, ...]) -> tuple[str, str | None]:
+    def new_token_pair(self, scopes: tuple[str, ...], *_: Any) -> tuple[str, str | None]:
         return secrets.token_urlsafe(72), secrets.token_urlsafe(72) if "offline.access" in scopes else None
 
     def admit(

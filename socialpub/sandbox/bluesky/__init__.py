@@ -1,0 +1,1 @@
+"""Bluesky, simulated from the behavior of its own server: sessions, records, blobs, and the directory of accounts."""

@@ -1,0 +1,120 @@
+"""Bluesky's accounts, records and blobs, and the switches for behavior that varies between servers."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+POST = "app.bsky.feed.post"
+THREADGATE = "app.bsky.feed.threadgate"
+POSTGATE = "app.bsky.feed.postgate"
+PROFILE = "app.bsky.actor.profile"
+
+APP_PASSWORD_SCOPE, MAIN_SCOPE = "com.atproto.appPass", "com.atproto.access"
+
+Status = Literal["active", "deactivated", "takendown", "deleted"]
+
+TID = re.compile(r"[234567abcdefghij][234567abcdefghijklmnopqrstuvwxyz]{12}")
+HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+@dataclass
+class BlueskySwitches:
+    """How this server behaves where others may behave in another way. Set them on `world.bluesky` at any time."""
+
+    # sessions
+    code_seconds: int = 0
+    """There is no consent page."""
+    access_seconds: int = 7200
+    refresh_seconds: int = 90 * 86400
+    refresh_grace_seconds: int = 7200
+    """How long a used refresh token still returns the same successor."""
+    sends_did_document: bool = True
+    """A session names the account's server."""
+
+    # the server
+    server_url: str = ""
+    """The server that DID documents name. Empty: the sandbox."""
+    blob_limit: int = 104_857_600
+    reveals_blob_limit: bool = True
+    """Older servers do not say how large a blob may be."""
+    image_limit: int = 2_000_000
+    """Of an image in a post. Older servers accept 1,000,000."""
+    blob_seconds: float = 6 * 3600
+    """How long a blob lives that no record names."""
+    limits: dict[str, int] = field(
+        default_factory=lambda: {"calls": 3000, "sign_ins": 30, "sign_ins_of_day": 300, "hour": 5000, "day": 35_000}
+    )
+    """Calls of an address in 5 minutes. Sign-ins of an account in 5 minutes and in a day. Points for an account's
+    writes in an hour and in a day: create 3, update 2, delete 1."""
+
+
+@dataclass
+class BlueskyAccount:
+    did: str
+    username: str
+    """The handle of the day."""
+    name: str
+    app_passwords: dict[str, str]
+    """By name. Each can be revoked alone."""
+    password: str
+    """The main password, which signs in with all permissions."""
+    status: Status = "active"
+    picture: str = ""
+    email_confirmed: bool = True
+
+    @property
+    def id(self) -> str:
+        return self.did
+
+    @property
+    def app_password(self) -> str:
+        """The first app password that is not revoked."""
+        return next(iter(self.app_passwords.values()))
+
+
+@dataclass(slots=True)
+class BlueskyBlob:
+    cid: str
+    did: str
+    mime_type: str
+    size: int
+    uploaded_at: datetime
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The object that a record contains."""
+        return {"$type": "blob", "ref": {"$link": self.cid}, "mimeType": self.mime_type, "size": self.size}
+
+
+@dataclass(slots=True)
+class BlueskyRecord:
+    did: str
+    collection: str
+    rkey: str
+    value: dict[str, Any]
+    cid: str
+    created_at: datetime
+    """By the world's clock: when the server stored it."""
+    received_monotonic: float = 0.0
+    """When the call's first byte arrived, by the machine's clock."""
+    taken_down: bool = False
+
+    @property
+    def uri(self) -> str:
+        return f"at://{self.did}/{self.collection}/{self.rkey}"
+
+    @property
+    def text(self) -> str:
+        return str(self.value.get("text", ""))
+
+
+def blobs_in(value: Any) -> list[dict[str, Any]]:
+    """Return all blob objects in a record."""
+    if isinstance(value, list):
+        return [blob for item in value for blob in blobs_in(item)]
+    if not isinstance(value, dict):
+        return []
+    if value.get("$type") == "blob":
+        return [value]
+    return [blob for item in value.values() for blob in blobs_in(item)]

@@ -1,0 +1,412 @@
+"""The memory of a Bluesky server: accounts, sessions, records and blobs. And the words of its refusals."""
+
+import base64
+import hashlib
+import json
+import math
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+from socialpub.sandbox.bluesky.cid import cid_of_blob
+from socialpub.sandbox.bluesky.models import (
+    APP_PASSWORD_SCOPE,
+    POST,
+    BlueskyAccount,
+    BlueskyBlob,
+    BlueskyRecord,
+    BlueskySwitches,
+    Status,
+    blobs_in,
+)
+from socialpub.sandbox.media import sniff
+from socialpub.sandbox.memory import FixedWindow, FixedWindows, SandboxContext, Token, from_facts, json_facts
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, StreamedBody, json_reply
+from socialpub.sandbox.network import COMMON_FIELDS, ApiCaller, SandboxNetwork
+
+REFRESH_SCOPE = "com.atproto.refresh"
+FIRST_APP_PASSWORD = "socialpub"
+"""The name of the app password that every account has."""
+WRITE_POINTS = {"create_record": 3, "put_record": 2, "delete_record": 1}
+CALLS_SECONDS, HOUR_SECONDS, DAY_SECONDS = 300, 3600, 86400
+JOURNALED = ("did", "collection", "rkey", "value", "cid", "created_at")
+VIEWED = (*JOURNALED, "uri", "received_monotonic", "taken_down")
+
+EXPIRED, REVOKED = "Token has expired", "Token has been revoked"
+ERRORS: dict[str, tuple[int, str]] = {
+    "AccountDeactivated": (401, "Account is deactivated"),
+    "AccountNotFound": (403, "Could not find account"),
+    "AccountTakedown": (401, "Account has been taken down"),
+    "AuthFactorTokenRequired": (401, "A sign in code has been sent to your email address"),
+    "AuthMissing": (401, "Authentication Required"),
+    "AuthenticationRequired": (401, "Invalid identifier or password"),
+    "BlobNotFound": (400, "Could not find blob"),
+    "ExpiredToken": (400, EXPIRED),
+    "HandleNotFound": (400, "Unable to resolve handle"),
+    "InternalServerError": (500, "Internal Server Error"),
+    "InvalidMimeType": (400, "Referenced Mimetype does not match stored blob"),
+    "InvalidRequest": (400, "Bad Request"),
+    "InvalidSize": (400, "Referenced size does not match stored blob"),
+    "InvalidSwap": (400, "Record was at another version"),
+    "InvalidToken": (400, "Token could not be verified"),
+    "PayloadTooLarge": (413, "request entity too large"),
+    "PayloadTooLargeError": (413, "request entity too large"),
+    "RateLimitExceeded": (429, "Rate Limit Exceeded"),
+    "RecordNotFound": (400, "Could not locate record"),
+}
+HTTP_ERRORS = {
+    400: "InvalidRequest", 401: "AuthenticationRequired", 403: "Forbidden", 404: "XRPCNotSupported",
+    413: "PayloadTooLarge", 429: "RateLimitExceeded", 501: "MethodNotImplemented", 502: "UpstreamFailure",
+    503: "NotEnoughResources", 504: "UpstreamTimeout",
+}  # fmt: skip
+
+
+class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
+    name = "bluesky"
+    label = "Bluesky"
+    endpoints = (
+        "create_session", "refresh_session", "get_session", "delete_session", "describe_server", "resolve_handle",
+        "put_record", "create_record", "delete_record", "apply_writes", "get_record", "list_records", "upload_blob",
+        "get_blob", "repo_status", "unknown_method", "did_document",
+    )  # fmt: skip
+    default_scopes = (APP_PASSWORD_SCOPE,)
+    account_kind = BlueskyAccount
+    common_fields: ClassVar[Mapping[str, str]] = {
+        **COMMON_FIELDS, "handle": r"(?=.{3,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}",
+    }  # fmt: skip
+    account_fields = ("status", "email_confirmed")
+    account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
+    refusals = tuple(ERRORS)
+    methods = (
+        "createSession", "refreshSession", "getSession", "deleteSession", "describeServer", "resolveHandle",
+        "putRecord", "createRecord", "deleteRecord", "applyWrites", "getRecord", "listRecords", "uploadBlob", "getBlob",
+        "getRepoStatus",
+    )  # fmt: skip
+
+    def __init__(self, context: SandboxContext) -> None:
+        SandboxNetwork.__init__(self, context)
+        BlueskySwitches.__init__(self)
+        self.windows = FixedWindows()
+        self.records: dict[str, BlueskyRecord] = {}
+        """By URI, oldest first."""
+        self.created: list[str] = []
+        """The URIs of all posts that were ever created. A post that came back after its deletion is here twice."""
+        self.blobs: dict[tuple[str, str], BlueskyBlob] = {}
+        """By DID and content id."""
+        self._successors: dict[str, str] = {}
+        """The next refresh token, by the one that was used for it."""
+        for username, name in (("demo", "Demo"), ("studio", "Studio")):
+            did = "did:plc:" + (username * 6)[:24]
+            words = (username * 4)[:16]
+            app_password = "-".join(words[index : index + 4] for index in range(0, 16, 4))
+            account = BlueskyAccount(
+                did, f"{username}.test", name, {FIRST_APP_PASSWORD: app_password}, f"the main password of {username}"
+            )
+            self.accounts[did] = account
+
+    # --- accounts ------------------------------------------------------------------------------------------------
+
+    def account_named(self, username: str) -> BlueskyAccount | None:
+        """Return the account of a handle or a DID. A name without a dot means the handle below `.test`."""
+        return self.accounts.get(username) or super().account_named(_handle(username))
+
+    def add_account(self, username: str, *, name: str | None = None, **facts: Any) -> BlueskyAccount:
+        """Create an account with an app password. `facts` are fields of `BlueskyAccount`, such as `status`. Raise
+        ValueError for a handle that exists."""
+        handle = _handle(username)
+        self.refuse_taken(handle)
+        did = "did:plc:" + base64.b32encode(hashlib.sha256(self.new_id().encode()).digest()).decode().lower()[:24]
+        passwords = {"app_passwords": {FIRST_APP_PASSWORD: new_app_password()}, "password": secrets.token_urlsafe(12)}
+        return self.store_account(
+            BlueskyAccount(did, handle, name or username.partition(".")[0].title(), **(passwords | facts))
+        )
+
+    def set_status(self, username: str, status: Status) -> None:
+        """Let the owner deactivate, activate or delete an account, or the server take it down."""
+        self.change_account(username, status=status)
+
+    def add_app_password(self, username: str, name: str) -> str:
+        account = self.existing_account(username)
+        account.app_passwords[name] = new_app_password()
+        self.store_account(account)
+        return account.app_passwords[name]
+
+    def revoke_app_password(self, username: str, name: str = FIRST_APP_PASSWORD) -> None:
+        """End the refresh tokens of its sessions. Their access tokens work until they expire. Raise ValueError."""
+        account = self.existing_account(username)
+        if account.app_passwords.pop(name, None) is None:
+            raise ValueError(f"{account.username} has no app password {name!r}")
+        self.store_account(account)
+        for token in self.tokens.of(account.did):
+            if token.client_id in (None, name) and not token.dead:
+                self.tokens.end_family(token.family)
+
+    # --- sessions ------------------------------------------------------------------------------------------------
+
+    def new_token_pair(
+        self, scopes: tuple[str, ...], account_id: str, expires_at: tuple[float, float]
+    ) -> tuple[str, str | None]:
+        now = int(self.timestamp())
+
+        def jwt(scope: str, ends: float) -> str:
+            facts = {"scope": scope, "sub": account_id, "iat": now, "exp": int(ends), "jti": secrets.token_urlsafe(16)}
+            return ".".join((_base64url({"typ": "at+jwt", "alg": "ES256K"}), _base64url(facts), secrets.token_hex(32)))
+
+        return jwt(scopes[0], expires_at[0]), jwt(REFRESH_SCOPE, expires_at[1])
+
+    def rotate(self, old: Token) -> Token | None:
+        """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
+        ago."""
+        assert old.refresh is not None
+        successor = self.tokens.by_refresh(self._successors.get(old.refresh, ""))
+        if successor is not None:
+            return successor if self.timestamp() - old.spent_at < self.refresh_grace_seconds else None
+        self.tokens.spend(old, access_survives=True)
+        new = self.issue(old.account_id, old.scopes, old.client_id, family=old.family)
+        assert new.refresh is not None
+        self.write("succeeded", refresh=old.refresh, successor=new.refresh)
+        self._successors[old.refresh] = new.refresh
+        return new
+
+    def end_session(self, token: Token) -> None:
+        """End one refresh token, but not its successor."""
+        token.dead = True
+        self.write("session_ended", refresh=token.refresh)
+
+    def admit(
+        self,
+        request: SandboxRequest,
+        label: str,
+        scopes: tuple[str, ...],  # noqa: ARG002  # all app passwords may do the same
+        headers: Headers,
+    ) -> ApiCaller[BlueskyAccount]:
+        """The order is: rate, bearer, account, points. `label` is `read` for calls of accounts in any state."""
+        self.count_call(headers)
+        token = self.tokens.by_access(request.bearer)
+        if token is None:
+            if "authorization" not in request.headers:
+                raise refused("AuthMissing")
+            if label == "upload":
+                raise refused("InternalServerError")
+            raise refused("InvalidToken", "Bad token scope" if self.tokens.by_refresh(request.bearer or "") else "")
+        if self.timestamp() >= token.expires_at:
+            raise refused("ExpiredToken")
+        account = self.accounts[token.account_id]
+        if label != "read":
+            self.require_active(account)
+        if points := _points(label, request):
+            self.count("hour", account.did, self.limits["hour"], HOUR_SECONDS, headers, points)
+            self.count("day", account.did, self.limits["day"], DAY_SECONDS, headers, points)
+        return ApiCaller(token, account)
+
+    def require_active(self, account: BlueskyAccount) -> None:
+        match account.status:
+            case "deleted":
+                raise refused("AccountNotFound")
+            case "takendown":
+                raise refused("AccountTakedown")
+            case "deactivated":
+                raise refused("AccountDeactivated")
+
+    # --- rates ---------------------------------------------------------------------------------------------------
+
+    def count_call(self, headers: Headers) -> None:
+        """Count a call of any kind. Every caller has the same address."""
+        self.count("calls", "", self.limits["calls"], CALLS_SECONDS, headers)
+
+    def count(
+        self, kind: str, subject: str, limit: int, seconds: int, headers: Headers, points: int = 1
+    ) -> FixedWindow:
+        """Count a call, and add the headers of the tightest window. Raise Refusal."""
+        for _ in range(points):
+            window = self.windows.count((kind, subject), limit, seconds, self.timestamp())
+        shown = {name: value for name, value in headers if name.startswith("ratelimit")}
+        if not shown or window.remaining < int(shown["ratelimit-remaining"]):
+            headers[:] = [one for one in headers if not one[0].startswith("ratelimit")]
+            headers += rate_headers(window.limit, window.remaining, window.reset, seconds)
+        if window.over:
+            reply = self.refusal_reply("", "RateLimitExceeded")
+            reply.headers.append(("retry-after", str(math.ceil(window.reset - self.timestamp()))))
+            raise Refusal(reply)
+        return window
+
+    # --- records -------------------------------------------------------------------------------------------------
+
+    @property
+    def posts(self) -> list[BlueskyRecord]:
+        """All posts, oldest first."""
+        return [record for record in list(self.records.values()) if record.collection == POST]
+
+    def posts_of(self, account: BlueskyAccount) -> list[BlueskyRecord]:
+        return [post for post in self.posts if post.did == account.did]
+
+    def find_record(self, uri: str) -> BlueskyRecord | None:
+        """Return a record that readers see."""
+        record = self.records.get(uri)
+        return None if record is None or record.taken_down else record
+
+    def records_of(self, did: str, collection: str) -> list[BlueskyRecord]:
+        """Return what readers see, the highest key first."""
+        found = [one for one in self.records.values() if one.did == did and one.collection == collection]
+        return sorted((one for one in found if not one.taken_down), key=lambda one: one.rkey, reverse=True)
+
+    def commit(self, stored: Iterable[BlueskyRecord], deleted: Iterable[str] = ()) -> None:
+        """Store and delete records in one piece. A blob goes with the last record that contains it."""
+        stored, deleted = list(stored), list(deleted)
+        self._apply(stored, deleted)
+        self.write("commit", stored=[json_facts(record, JOURNALED) for record in stored], deleted=deleted)
+
+    def _apply(self, stored: list[BlueskyRecord], deleted: list[str]) -> None:
+        gone = [self.records.pop(uri) for uri in deleted]
+        for record in stored:
+            replaced = self.records.get(record.uri)
+            if replaced is not None:
+                gone.append(replaced)
+            elif record.collection == POST:
+                self.created.append(record.uri)
+            self.records[record.uri] = record
+        for record in gone:
+            named = {
+                _link(blob) for one in self.records.values() if one.did == record.did for blob in blobs_in(one.value)
+            }
+            for blob in blobs_in(record.value):
+                if _link(blob) not in named:
+                    self.blobs.pop((record.did, _link(blob)), None)
+
+    def delete(self, uri: str) -> None:
+        """Let the owner delete a post, with its gates. Raise ValueError for an unknown URI."""
+        if uri not in self.records:
+            raise ValueError(f"no such record: {uri}")
+        kinds = (POST, "app.bsky.feed.threadgate", "app.bsky.feed.postgate")
+        self.commit([], [one for kind in kinds if (one := uri.replace(POST, kind)) in self.records])
+
+    def take_down(self, uri: str, lifted: bool = False) -> None:
+        """Let the server's moderators hide a record from all readers. Its key stays taken."""
+        if uri not in self.records:
+            raise ValueError(f"no such record: {uri}")
+        self.records[uri].taken_down = not lifted
+
+    # --- blobs ---------------------------------------------------------------------------------------------------
+
+    def add_blob(self, did: str, body: StreamedBody, declared_type: str) -> BlueskyBlob:
+        """Keep a file. The type of known files comes from their first bytes."""
+        cid = cid_of_blob(body.sha256)
+        blob = BlueskyBlob(cid, did, sniff(body.head) or declared_type, body.size, self.now())
+        if (data := body.data) is not None:
+            self.cache.put(cid, data)
+        known = self.blobs.get((did, cid))
+        if known is None or known.mime_type != blob.mime_type:
+            self.write("blob", **asdict(blob) | {"uploaded_at": blob.uploaded_at.isoformat()})
+        self.blobs[did, cid] = blob
+        return blob
+
+    def find_blob(self, did: str, cid: str) -> BlueskyBlob | None:
+        """Return the blob, unless no record has named it for too long."""
+        blob = self.blobs.get((did, cid))
+        if blob is None or self.seconds_since(blob.uploaded_at) < self.blob_seconds:
+            return blob
+        used = any(_link(one) == cid for record in self.records.values() for one in blobs_in(record.value))
+        return blob if used else None
+
+    # --- what tests see ------------------------------------------------------------------------------------------
+
+    def totals(self) -> dict[str, int]:
+        return {"post_count": len(self.posts)}
+
+    def view(self) -> dict[str, Any]:
+        return {
+            "accounts": [asdict(account) for account in self.accounts.values()],
+            "posts": [json_facts(post, VIEWED) for post in self.posts],
+            "created": list(self.created),
+            "records": [json_facts(one, VIEWED) for one in self.records.values() if one.collection != POST],
+        }
+
+    # --- from the journal ----------------------------------------------------------------------------------------
+
+    def replay_commit(self, stored: list[dict[str, Any]], deleted: list[str]) -> None:
+        self._apply([from_facts(BlueskyRecord, facts) for facts in stored], deleted)
+
+    def replay_blob(self, **facts: Any) -> None:
+        blob = from_facts(BlueskyBlob, facts)
+        self.blobs[blob.did, blob.cid] = blob
+
+    def replay_succeeded(self, refresh: str, successor: str) -> None:
+        self._successors[refresh] = successor
+
+    def replay_session_ended(self, refresh: str) -> None:
+        token = self.tokens.by_refresh(refresh)
+        if token is not None:
+            token.dead = True
+
+    # --- scripted errors -----------------------------------------------------------------------------------------
+
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        """Return the error of this name. Raise ValueError for another name."""
+        if code not in ERRORS:
+            raise ValueError(f"bluesky has no refusal named {code!r} (known: {', '.join(ERRORS)})")
+        status, message = ERRORS[code]
+        return json_reply(status, {"error": code, "message": message})
+
+    def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
+        name = HTTP_ERRORS.get(status, "InternalServerError")
+        message = ERRORS.get(name, (0, "Something went wrong"))[1]
+        return json_reply(status, {"error": name, "message": message})
+
+    def unauthorized_reply(self, endpoint: str = "") -> Reply:
+        return self.refusal_reply(endpoint, "ExpiredToken")
+
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+        """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
+        reply = self.refusal_reply(endpoint, "RateLimitExceeded")
+        if told_in in ("window", "day"):
+            reply.headers += rate_headers(100, 0, self.timestamp() + seconds, HOUR_SECONDS)
+        if told_in in ("window", "retry-after"):
+            reply.headers.append(("retry-after", str(math.ceil(seconds))))
+        return reply
+
+
+def _points(label: str, request: SandboxRequest) -> int:
+    if label != "apply_writes":
+        return WRITE_POINTS.get(label, 0)
+    writes = (request.json_object() or {}).get("writes")
+    actions = [str(one.get("$type", "")).rpartition("#")[2] for one in writes or () if isinstance(one, dict)]
+    return sum(WRITE_POINTS.get(f"{action}_record", 2) for action in actions)
+
+
+def _handle(username: str) -> str:
+    return username if "." in username or username.startswith("did:") else f"{username}.test"
+
+
+def _link(blob: dict[str, Any]) -> str:
+    return str(blob["ref"]["$link"])
+
+
+def _base64url(facts: dict[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(facts).encode()).decode().rstrip("=")
+
+
+def new_app_password() -> str:
+    letters = [secrets.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(16)]
+    return "-".join("".join(letters[index : index + 4]) for index in range(0, 16, 4))
+
+
+def rate_headers(limit: int, remaining: int, reset: float, seconds: int) -> Headers:
+    return [
+        ("ratelimit-limit", str(limit)),
+        ("ratelimit-remaining", str(remaining)),
+        ("ratelimit-reset", str(math.ceil(reset))),
+        ("ratelimit-policy", f"{limit};w={seconds}"),
+    ]
+
+
+# --- replies ---------------------------------------------------------------------------------------------------------
+
+
+def refused(name: str, message: str = "") -> Refusal:
+    status, usual = ERRORS[name]
+    return Refusal(json_reply(status, {"error": name, "message": message or usual}))
+
+
+def invalid(message: str) -> Refusal:
+    return refused("InvalidRequest", message)

@@ -1,0 +1,309 @@
+"""Bluesky's API of records and blobs. `put_record` with `swapRecord: null` cannot create a second record."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from socialpub.sandbox.bluesky.cid import cid_of_record
+from socialpub.sandbox.bluesky.lexicon import InvalidRecord, check_record, find_float
+from socialpub.sandbox.bluesky.models import PROFILE, TID, BlueskyAccount, BlueskyRecord, blobs_in
+from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
+from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, open_call, parameter
+from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, StreamedBody, json_reply
+from socialpub.sandbox.network import api_call
+from socialpub.sandbox.pages import avatar
+
+MAX_WRITES = 200
+UNSET = object()
+TID_DIGITS = "234567abcdefghijklmnopqrstuvwxyz"
+
+
+# --- who and what ----------------------------------------------------------------------------------------------------
+
+
+def _require_own_repo(bluesky: BlueskySandbox, repo: Any, caller: BlueskyCaller) -> None:
+    account = _account(bluesky, repo)
+    if account is None:
+        raise refused("AccountNotFound", f"Could not find repo: {repo}")
+    if account.did != caller.account.did:
+        raise refused("AuthenticationRequired", "Invalid repo: not the account of the token")
+
+
+def _account(bluesky: BlueskySandbox, repo: Any) -> BlueskyAccount | None:
+    """Return the account of a DID or a whole handle."""
+    found = bluesky.account_named(repo) if isinstance(repo, str) and ("." in repo or ":" in repo) else None
+    return None if found is None or found.status == "deleted" else found
+
+
+def _uri(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
+    """Return the URI of a record. Raise Refusal."""
+    if not isinstance(collection, str) or collection.count(".") < 2:
+        raise invalid("Input/collection must be a valid nsid")
+    well_formed = isinstance(rkey, str) and (rkey == "self" if collection == PROFILE else TID.fullmatch(rkey))
+    if not well_formed:
+        raise invalid(f"Invalid record key {rkey!r} for collection {collection}")
+    return f"at://{account.did}/{collection}/{rkey}"
+
+
+def _validated(
+    bluesky: BlueskySandbox, collection: str, value: Any, validate: bool | None
+) -> tuple[dict[str, Any], str, str]:
+    """Return the record with its type, its content id, and how it was validated. Raise Refusal."""
+    if not isinstance(value, dict):
+        raise invalid("Input/record must be an object")
+    record = {"$type": collection, **value}
+    if record["$type"] != collection:
+        raise invalid(f"Invalid $type: expected {collection}, got {record['$type']}")
+    if path := find_float(record):
+        raise invalid(f"Invalid {collection} record: not in the data model at {path}")
+    known = False
+    if validate is not False:
+        try:
+            known = check_record(collection, record, bluesky.image_limit)
+        except InvalidRecord as error:
+            raise invalid(f"Invalid {collection} record: {error}") from None
+        if validate and not known:
+            raise invalid(f"Unknown lexicon type: {collection}")
+    try:
+        return record, cid_of_record(record), "valid" if known else "unknown"
+    except ValueError as error:
+        raise invalid(f"Invalid {collection} record: {error}") from None
+
+
+def _require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> None:
+    for named in blobs_in(record):
+        cid = str(named["ref"]["$link"])
+        blob = bluesky.find_blob(did, cid)
+        if blob is None:
+            raise refused("BlobNotFound", f"Could not find blob: {cid}")
+        if named.get("mimeType") != blob.mime_type:
+            raise refused("InvalidMimeType")
+        if named.get("size") != blob.size:
+            raise refused("InvalidSize")
+
+
+def _commit_json(bluesky: BlueskySandbox) -> dict[str, str]:
+    rev = _new_tid(bluesky)
+    return {"cid": cid_of_record({"rev": rev}), "rev": rev}
+
+
+def _new_tid(bluesky: BlueskySandbox) -> str:
+    number = int(bluesky.new_id()) & (2**63 - 1)
+    return "".join(TID_DIGITS[number >> shift & 31] for shift in range(60, -1, -5))
+
+
+# --- writes ----------------------------------------------------------------------------------------------------------
+
+
+@api_call("put_record")
+def put_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    """Store a record under its key. The same record again writes nothing."""
+    body = json_body(request, "repo", "collection", "rkey", "record")
+    _require_own_repo(bluesky, body["repo"], caller)
+    uri = _uri(caller.account, body["collection"], body["rkey"])
+    value, cid, validation = _validated(bluesky, body["collection"], body["record"], body.get("validate"))
+    answer: dict[str, Any] = {"uri": uri, "cid": cid, "validationStatus": validation}
+    present = bluesky.records.get(uri)
+    if present is not None and present.cid == cid:
+        return json_reply(200, answer)
+    swap = body.get("swapRecord", UNSET)
+    if swap is not UNSET and swap != (None if present is None else present.cid):
+        raise refused("InvalidSwap", f"Record was at {'null' if present is None else present.cid}")
+    _require_blobs(bluesky, caller.account.did, value)
+    bluesky.commit([_record(bluesky, request, caller, body["collection"], body["rkey"], value, cid)])
+    return json_reply(200, answer | {"commit": _commit_json(bluesky)})
+
+
+@api_call("create_record")
+def create_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    """Store a new record. A key that is taken is an internal error, as on the real server."""
+    body = json_body(request, "repo", "collection", "record")
+    _require_own_repo(bluesky, body["repo"], caller)
+    rkey = body.get("rkey") or _new_tid(bluesky)
+    uri = _uri(caller.account, body["collection"], rkey)
+    value, cid, validation = _validated(bluesky, body["collection"], body["record"], body.get("validate"))
+    if uri in bluesky.records:
+        raise refused("InternalServerError")
+    _require_blobs(bluesky, caller.account.did, value)
+    bluesky.commit([_record(bluesky, request, caller, body["collection"], rkey, value, cid)])
+    return json_reply(200, {"uri": uri, "cid": cid, "commit": _commit_json(bluesky), "validationStatus": validation})
+
+
+@api_call("delete_record")
+def delete_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    body = json_body(request, "repo", "collection", "rkey")
+    _require_own_repo(bluesky, body["repo"], caller)
+    present = bluesky.records.get(f"at://{caller.account.did}/{body['collection']}/{body['rkey']}")
+    if present is None:
+        return json_reply(200, {})
+    if body.get("swapRecord") not in (None, present.cid):
+        raise refused("InvalidSwap", f"Record was at {present.cid}")
+    bluesky.commit([], [present.uri])
+    return json_reply(200, {"commit": _commit_json(bluesky)})
+
+
+@dataclass(slots=True)
+class Batch:
+    """The writes of one call. All of them happen, or none."""
+
+    stored: dict[str, BlueskyRecord]
+    deleted: list[str]
+    results: list[dict[str, Any]]
+
+
+@api_call("apply_writes")
+def apply_writes(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    body = json_body(request, "repo", "writes")
+    _require_own_repo(bluesky, body["repo"], caller)
+    writes = body["writes"]
+    if not isinstance(writes, list) or not all(isinstance(one, dict) and "$type" in one for one in writes):
+        raise invalid("Input/writes must be an array of objects with the property $type")
+    if len(writes) > MAX_WRITES:
+        raise invalid(f"Too many writes. Max: {MAX_WRITES}")
+    batch = Batch({}, [], [])
+    for one in writes:
+        _add_write(bluesky, request, caller, batch, one, body.get("validate"))
+    for record in batch.stored.values():
+        _require_blobs(bluesky, record.did, record.value)
+    bluesky.commit(batch.stored.values(), batch.deleted)
+    return json_reply(200, {"commit": _commit_json(bluesky), "results": batch.results})
+
+
+def _add_write(
+    bluesky: BlueskySandbox,
+    request: SandboxRequest,
+    caller: BlueskyCaller,
+    batch: Batch,
+    write: dict[str, Any],
+    validate: bool | None,
+) -> None:
+    action = str(write["$type"]).rpartition("#")[2]
+    collection, rkey = write.get("collection"), write.get("rkey")
+    if action == "create" and rkey is None:
+        rkey = _new_tid(bluesky)
+    uri = _uri(caller.account, collection, rkey)
+    assert isinstance(collection, str)
+    taken = uri in batch.stored or (uri in bluesky.records and uri not in batch.deleted)
+    if action not in ("create", "update", "delete"):
+        raise invalid(f"Action not supported: {write['$type']}")
+    value: dict[str, Any] = {}
+    if action != "delete":
+        value, cid, validation = _validated(bluesky, collection, write.get("value"), validate)
+    if taken == (action == "create"):
+        raise refused("InternalServerError")
+    result: dict[str, Any] = {"$type": f"com.atproto.repo.applyWrites#{action}Result"}
+    if action == "delete":
+        batch.deleted.append(uri)
+    else:
+        batch.stored[uri] = _record(bluesky, request, caller, collection, str(rkey), value, cid)
+        result |= {"uri": uri, "cid": cid, "validationStatus": validation}
+    batch.results.append(result)
+
+
+def _record(
+    bluesky: BlueskySandbox,
+    request: SandboxRequest,
+    caller: BlueskyCaller,
+    collection: str,
+    rkey: str,
+    value: dict[str, Any],
+    cid: str,
+) -> BlueskyRecord:
+    did = caller.account.did
+    return BlueskyRecord(did, collection, rkey, value, cid, bluesky.now(), request.received_monotonic)
+
+
+# --- reads -----------------------------------------------------------------------------------------------------------
+
+
+def _served(bluesky: BlueskySandbox, repo: str) -> BlueskyAccount | None:
+    """Return an account whose records this server shows."""
+    account = _account(bluesky, repo)
+    return account if account is not None and account.status == "active" else None
+
+
+def _record_json(record: BlueskyRecord) -> dict[str, Any]:
+    return {"uri": record.uri, "cid": record.cid, "value": record.value}
+
+
+@open_call
+def get_record(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
+    collection, rkey = parameter(request, "collection"), parameter(request, "rkey")
+    account = _served(bluesky, parameter(request, "repo"))
+    if account is None:
+        raise invalid("Could not locate record")
+    uri = f"at://{account.did}/{collection}/{rkey}"
+    record = bluesky.find_record(uri)
+    if record is None and (collection, rkey) == (PROFILE, "self"):
+        record = _profile(bluesky, account)
+    if record is None or request.query().get("cid") not in (None, record.cid):
+        raise refused("RecordNotFound", f"Could not locate record: {uri}")
+    return json_reply(200, _record_json(record))
+
+
+def _profile(bluesky: BlueskySandbox, account: BlueskyAccount) -> BlueskyRecord:
+    """Return the name and the picture of an account that has stored no profile of its own."""
+    body = StreamedBody()
+    body.write(bytes(avatar(account.picture or account.name, 128).body))
+    blob = bluesky.add_blob(account.did, body, "image/png")
+    value = {"$type": PROFILE, "displayName": account.name, "avatar": blob.shown}
+    return BlueskyRecord(account.did, PROFILE, "self", value, cid_of_record(value), bluesky.now())
+
+
+@open_call
+def list_records(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
+    query = request.query()
+    collection, written = parameter(request, "collection"), query.get("limit", "50")
+    account = _served(bluesky, parameter(request, "repo"))
+    if account is None:
+        raise invalid(f"Could not find repo: {query['repo']}")
+    if not written.isdecimal() or not 1 <= int(written) <= 100:
+        raise invalid("Error: limit must be between 1 and 100")
+    found = bluesky.records_of(account.did, collection)
+    backwards = query.get("reverse") == "true"
+    if backwards:
+        found.reverse()
+    if cursor := query.get("cursor"):
+        found = [one for one in found if (one.rkey > cursor if backwards else one.rkey < cursor)]
+    shown = found[: int(written)]
+    answer: dict[str, Any] = {"records": [_record_json(record) for record in shown]}
+    if shown:
+        answer["cursor"] = shown[-1].rkey
+    return json_reply(200, answer)
+
+
+# --- blobs -----------------------------------------------------------------------------------------------------------
+
+
+def open_blob_sink(bluesky: BlueskySandbox, request: SandboxRequest) -> StreamedBody:  # noqa: ARG001
+    return StreamedBody()
+
+
+@api_call("upload")
+def upload_blob(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    body: StreamedBody = request.sink
+    if body.size > bluesky.blob_limit:
+        raise refused("PayloadTooLarge")
+    if request.headers.get("content-encoding"):
+        raise refused("InternalServerError")
+    blob = bluesky.add_blob(caller.account.did, body, request.content_type or "application/octet-stream")
+    return json_reply(200, {"blob": blob.shown})
+
+
+@open_call
+def get_blob(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
+    did, cid = parameter(request, "did"), parameter(request, "cid")
+    blob = bluesky.find_blob(did, cid) if _served(bluesky, did) else None
+    data = None if blob is None else bluesky.cache.get(cid)
+    if blob is None or data is None:
+        raise refused("BlobNotFound" if blob is None else "InternalServerError")
+    headers = [("x-content-type-options", "nosniff"), ("content-security-policy", "default-src 'none'; sandbox")]
+    return Reply(200, data, blob.mime_type, headers)
+
+
+@open_call
+def repo_status(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
+    account = _account(bluesky, parameter(request, "did"))
+    if account is None:
+        raise Refusal(json_reply(400, {"error": "RepoNotFound", "message": "Could not find repo"}))
+    facts: dict[str, Any] = {"did": account.did, "active": account.status == "active"}
+    return json_reply(200, facts if facts["active"] else facts | {"status": account.status})

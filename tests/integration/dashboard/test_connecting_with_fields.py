@@ -1,0 +1,130 @@
+"""Accounts of a network without a consent page are connected with a form."""
+
+import errno
+import logging
+import os
+from typing import Any
+
+import pytest
+
+from socialpub.db.tables import audit_log, profile_rows
+from socialpub.providers.responses import NoAnswer
+from socialpub.runtime import Runtime
+from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
+from tests.support.tab import Page, Tab
+
+DEMO = {"Handle": "demo.test", "App password": APP_PASSWORD}
+
+
+@pytest.fixture
+def network() -> ScriptedSignInNetwork:
+    return ScriptedSignInNetwork()
+
+
+@pytest.fixture
+def appliance_options(sandbox_options: dict[str, Any], network: ScriptedSignInNetwork) -> dict[str, Any]:
+    sandbox_options["networks"].bluesky.__dict__["enabled"] = True
+    return {**sandbox_options, "base_url": "http://testserver", "providers": {"bluesky": network}}
+
+
+def values_of(page: Page) -> tuple[str, str]:
+    """Return the values that the form shows."""
+    handle, password = page.field("Handle"), page.field("App password")
+    assert (handle.attributes["type"], password.attributes["type"]) == ("text", "password")
+    return handle.attributes["value"], password.attributes["value"]
+
+
+def connect(owner: Tab, **values: str) -> Page:
+    owner.press("Connect Bluesky", on="/profiles")
+    return owner.press("Connect", {**DEMO, **values})
+
+
+def test_an_account_is_connected_with_the_fields_of_its_network(rt: Runtime, owner: Tab) -> None:
+    page = owner.press("Connect Bluesky", on="/profiles")
+    assert (page.status, page.heading, values_of(page)) == (200, "Connect Bluesky", ("", ""))
+    assert "Not the main password." in page.text
+    assert "uses the app password once, to sign in. It is not stored." in page.text
+    assert profile_rows.list_all(rt.reader) == []
+    page = owner.press("Connect", DEMO)
+    (row,) = profile_rows.list_all(rt.reader)
+    assert (page.path, page.heading) == (f"/profiles/{row.id}", row.name)
+    assert page.role("status") == "@demo.test on Bluesky is connected."
+    (entry, *_) = audit_log.load_page(rt.reader).entries
+    assert (entry.action, entry.actor) == ("profile.connected", "dashboard")
+
+
+@pytest.mark.parametrize(
+    ("label", "value", "said"),
+    [
+        ("Handle", "", "Handle is empty. The handle of the account."),
+        ("Handle", "other.test", "There is no account other.test."),
+        ("App password", "", "App password is empty. Not the main password."),
+        ("App password", "x", "The network says: “x” is wrong."),
+        ("App password", "wrong-password", "The network says: “****” is wrong."),
+        ("App password", MAIN_PASSWORD, "This is the main password. Create an app password in the app."),
+    ],
+)
+def test_an_error_is_shown_at_its_field_and_only_the_password_is_lost(
+    rt: Runtime, owner: Tab, caplog: pytest.LogCaptureFixture, label: str, value: str, said: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    page = connect(owner, **{label: value})
+    field = page.field(label)
+    assert page.status == 400
+    assert page.by_id(field.attributes["aria-describedby"]).text == said
+    assert field.attributes["aria-invalid"] == "true"
+    assert values_of(page) == ({**DEMO, label: value}["Handle"], "")
+    assert profile_rows.list_all(rt.reader) == []
+    for password in (APP_PASSWORD, MAIN_PASSWORD, "wrong-password"):
+        assert password not in page.html
+        assert password not in caplog.text
+    owner.press("Connect", DEMO)
+    assert len(profile_rows.list_all(rt.reader)) == 1
+
+
+def test_an_error_of_the_network_is_shown_above_the_form(
+    rt: Runtime, owner: Tab, network: ScriptedSignInNetwork
+) -> None:
+    network.auth.answers = [NoAnswer("Bluesky did not respond.")]
+    page = connect(owner)
+    assert page.status == 400
+    assert page.role("alert") == (
+        "Bluesky did not sign in the account: Bluesky did not respond. Nothing was saved. Try again later."
+    )
+    assert values_of(page) == ("demo.test", "")
+
+
+def test_a_full_disk_loses_only_the_password(
+    rt: Runtime, owner: Tab, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    page = connect(owner)
+    assert "Free some disk space." in page.role("alert")
+    assert values_of(page) == ("demo.test", "")
+    assert network.auth.given == []
+
+
+def test_a_profile_is_connected_again_with_its_own_account(
+    rt: Runtime, owner: Tab, network: ScriptedSignInNetwork
+) -> None:
+    place = connect(owner).path
+    rt.write(lambda _, tx: profile_rows.require_reauth(tx, place.rpartition("/")[2], "The session has ended."))
+    page = owner.press("Reconnect", on=place)
+    assert (page.heading, values_of(page)) == ("Reconnect “Demo.Test”", ("demo.test", ""))
+    page = owner.press("Reconnect", {"Handle": "studio.test", "App password": APP_PASSWORD})
+    assert page.role("alert").startswith("@demo.test was to be connected again, but Bluesky returned @studio.test.")
+    assert "press “Connect Bluesky” under Profiles" in page.role("alert")
+    page = owner.press("Reconnect", DEMO)
+    assert page.path == place
+    assert page.role("status") == "@demo.test on Bluesky has new tokens, and its waiting posts continue."
+    assert len(profile_rows.list_all(rt.reader)) == 1
+
+
+def test_the_form_of_another_site_connects_nothing(rt: Runtime, owner: Tab, network: ScriptedSignInNetwork) -> None:
+    owner.press("Connect Bluesky", on="/profiles")
+    page = owner.press("Connect", {**DEMO, "#csrf": "another"})
+    assert page.status == 403
+    assert network.auth.given == []

@@ -10,6 +10,7 @@ from socialpub.db.states import (
     COMMITS,
     READ_BACK,
     REPEATABLE,
+    CommittingAgain,
     Phase,
     Preparing,
     State,
@@ -146,6 +147,11 @@ class Delivery:
     def is_repeatable(self) -> bool:
         """Whether a repetition of the commit cannot create a second post."""
         return any(kind == REPEATABLE for _, kind in self.plan or ())
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the next run repeats a call that cannot create a second post."""
+        return self.is_repeatable and self.commits_next and isinstance(self.phase, CommittingAgain)
 
     @property
     def past_commit(self) -> bool:

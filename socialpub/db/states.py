@@ -218,7 +218,7 @@ class ReadingBack(UnknownOutcome):
 
 @dataclass(frozen=True, slots=True)
 class CommittingAgain(UnknownOutcome):
-    """The account does not show the post. The second call follows a read-back that is at most one minute old."""
+    """The call is sent again: after a read-back that is at most one minute old, or at once if it is repeatable."""
 
     name = PhaseName.COMMITTING_AGAIN
 

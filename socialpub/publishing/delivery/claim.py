@@ -15,7 +15,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
-from socialpub.db.states import ProfileStatus, State
+from socialpub.db.states import CommittingAgain, PreparingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, holds, log_entries, post_rows, profile_rows
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
@@ -302,15 +302,19 @@ def _take_over(settlement: Settlement) -> bool:
         delivery.progress.deaths += 1
     committing = delivery.commits_next
     if committing:
-        waiting.begin_gap(rt, tx, delivery)
-        read_back.begin(rt, delivery, "the worker ended during the call")
-        outcome = AttemptOutcome.UNKNOWN
-        message = "The worker ended during the call. The account is read back."
+        waiting.begin_gap(rt, tx, delivery, is_unknown=True)
+        outcome, why = AttemptOutcome.UNKNOWN, "the worker ended during the call"
+        if delivery.is_repeatable:
+            read_back.repeat(delivery, why)
+            message = f"The worker ended during the call. {read_back.CALL_REPEATED}"
+        else:
+            read_back.begin(rt, delivery, why)
+            message = "The worker ended during the call. The account is read back."
     else:
         outcome, message = AttemptOutcome.RETRYING, "The worker ended during this step. The step runs again."
     log_entries.record_attempt(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
     delivery.state, delivery.held_by, delivery.run_at = State.QUEUED, None, tx.stamp
-    if delivery.progress.deaths >= MAX_DEATHS and not committing:
+    if delivery.progress.deaths >= MAX_DEATHS and (not committing or delivery.is_repeatable):
         _end_deadly(settlement, step)
         return False
     delivery_rows.store(tx, delivery)
@@ -321,7 +325,9 @@ def _end_deadly(settlement: Settlement, step: str) -> None:
     """End a delivery that kills each worker."""
     delivery = settlement.delivery
     died = f"the worker died {delivery.progress.deaths} times in a row during the step {step} (see its log)"
-    if delivery.phase.may_be_public:
+    if delivery.is_repeatable and isinstance(delivery.phase, CommittingAgain | PreparingAgain):
+        settlement.close(f"Not sent again: {died}. The account does not show the post.")
+    elif delivery.phase.may_be_public:
         hint = f"{died[0].upper()}{died[1:]}. Look at the account."
         settlement.fail_unconfirmed(hint)
     else:

@@ -24,10 +24,13 @@ LATER_SECONDS = 90.0
 """The pause before each further read-back."""
 WITHOUT_RESENDING_SECONDS = 600.0
 """The length of a round if nothing is ever sent a second time."""
+LATE_EFFECT_SECONDS = 120.0
+"""The length of the last round after a repeatable call: a delayed request can still take effect in this time."""
 FRESH_SECONDS = 60.0
 """The maximum age of a read-back that allows a second call."""
 MAX_COMMITS = 2
-"""The maximum number of commits: a second call is made only if the account definitely does not show the post."""
+"""The maximum number of commits that are not repeatable: a second call is made only if the account definitely does not
+show the post."""
 
 STOPPED = "Stopped by the owner."
 CHECK_ACCOUNT = "Look at the account before you post it again."
@@ -38,6 +41,7 @@ NOT_SENT_AFTER_RESTORE = (
 )
 NOT_SENT_ELSEWHERE = "The account does not show the post: no other installation sent it."
 NOT_KNOWN_ELSEWHERE = "The account cannot show whether another installation sent the post. The post is sent."
+CALL_REPEATED = "The outcome is unknown. The same call is repeated; it cannot create a second post."
 SOMETHING_SIMILAR = (
     "The account has a post of the same kind from that time with different words. That may be this post. "
     f"{CHECK_ACCOUNT}"
@@ -65,6 +69,12 @@ def begin(rt: Runtime, delivery: Delivery, why: str) -> None:
     commits, since = delivery.unknown_calls + 1, delivery.unknown_since
     move(delivery, PhaseEvent.UNKNOWN, commits=commits, why=why, since=since)
     _begin_round(rt, delivery)
+
+
+def repeat(delivery: Delivery, why: str) -> None:
+    """Repeat the call without a read-back: its repetition cannot create a second post."""
+    commits, since = delivery.unknown_calls + 1, delivery.unknown_since
+    move(delivery, PhaseEvent.REPEATED, commits=commits, why=why, since=since)
 
 
 def begin_closing(rt: Runtime, delivery: Delivery, now: str, message: str) -> None:
@@ -132,8 +142,11 @@ def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
 
 
 def is_due(rt: Runtime, delivery: Delivery) -> bool:
-    """Return whether a second call comes next and the last read-back is older than a minute."""
-    if not isinstance(delivery.phase, states.CommittingAgain):
+    """Return whether a second call comes next and the last read-back is older than a minute.
+
+    A repeatable call needs no read-back.
+    """
+    if not isinstance(delivery.phase, states.CommittingAgain) or delivery.is_repeatable:
         return False
     last = rt.engine.read_back_at.get(delivery.id)
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
@@ -162,6 +175,8 @@ def seconds_until_next(rt: Runtime, delivery: Delivery) -> float | None:
     if not isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
         return None
     whole_round = WITHOUT_RESENDING_SECONDS if resend_after is None else resend_after.total_seconds()
+    if delivery.is_repeatable and isinstance(phase, states.Closing):
+        whole_round = LATE_EFFECT_SECONDS
     left = whole_round - phase.read_back_seconds
     if left <= 0:
         return None

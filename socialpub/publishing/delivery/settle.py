@@ -97,7 +97,7 @@ def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace)
     settlement = Settlement(rt, tx, _as_stored(ran, row), trace)
     waiting.record_long_step(tx, ran, row.run_at)
     if ran.commits_next and isinstance(result, Done | Published | Unknown):
-        waiting.begin_gap(rt, tx, ran)
+        waiting.begin_gap(rt, tx, ran, is_unknown=isinstance(result, Unknown))
     settlement.store(result)
     settlement.update_holds(ran, result)
     return settlement.run_next_step() if isinstance(result, Done) else None
@@ -165,9 +165,12 @@ class Settlement:
                 self._require_reauth(message, code)
             case Unknown(message, code, kept):
                 delivery.memo = kept or delivery.memo
-                self.record_attempt(AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code)
-                read_back.begin(self.rt, delivery, message)
-                self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
+                if delivery.is_repeatable:
+                    self._repeat(message, code)
+                else:
+                    self.record_attempt(AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code)
+                    read_back.begin(self.rt, delivery, message)
+                    self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
             case NotFoundOnAccount():
                 self._conclude(result)
             case Undecidable(hint):
@@ -279,6 +282,12 @@ class Settlement:
             delivery.committed_at = None
         if not self.ended_by_stop():
             self.requeue(again.seconds)
+
+    def _repeat(self, message: str, code: str | None) -> None:
+        """Repeat a repeatable call, at once after the first call and then with backoff."""
+        seconds = self._backoff() if self.delivery.unknown_calls else 0.0
+        read_back.repeat(self.delivery, message)
+        self.ask_later(seconds, AttemptOutcome.UNKNOWN, f"{message} {read_back.CALL_REPEATED}", code)
 
     def _conclude(self, found: NotFoundOnAccount) -> None:
         """Read back again later, or conclude the round."""

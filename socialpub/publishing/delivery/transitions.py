@@ -21,6 +21,7 @@ class PhaseEvent(Enum):
     ACCEPTED = "The network has the whole post and processes it."
     VOIDED = "The network discards the accepted content and asks for an earlier step again."
     UNKNOWN = "The call did not return a readable response, or the worker died during the call."
+    REPEATED = "The same happened, but the call is repeatable: its repetition cannot create a second post."
     CHECK_DUE = "The next call needs a read-back first."
     ABSENT = "The account does not show the post."
     CLOSED = "A stop, a deadline or a refusal prevents further calls."
@@ -54,6 +55,7 @@ ROWS: tuple[tuple[PhaseEvent, tuple[PhaseName, ...], PhaseName | State | None], 
     (PhaseEvent.ACCEPTED, (P.CONFIRMING_INHERITED, P.READING_BACK_INHERITED), P.PROCESSING_INHERITED),
     (PhaseEvent.VOIDED, (P.PROCESSING,), P.PREPARING),
     (PhaseEvent.UNKNOWN, (P.COMMITTING, P.COMMITTING_AGAIN), P.READING_BACK),
+    (PhaseEvent.REPEATED, (P.COMMITTING, P.COMMITTING_AGAIN), P.COMMITTING_AGAIN),
     (PhaseEvent.CHECK_DUE, (P.COMMITTING_AGAIN,), P.CONFIRMING),
     (PhaseEvent.CHECK_DUE, (P.INHERITED,), P.CONFIRMING_INHERITED),
     (PhaseEvent.ABSENT, (P.READING_BACK, P.CONFIRMING), P.COMMITTING_AGAIN),

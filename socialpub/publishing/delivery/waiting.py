@@ -30,7 +30,8 @@ COMMITS = "commit"
 def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     """Return the end of the time that the next step must wait for the network, and the reason."""
     # A delivery that has not started also waits, so that its upload does not expire before the commit.
-    commits = COMMITS if delivery.commits_next or delivery.started_at is None else waits.ANY_ENDPOINT
+    first_call = delivery.commits_next and not delivery.repeats
+    commits = COMMITS if first_call or delivery.started_at is None else waits.ANY_ENDPOINT
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
 
 
@@ -85,10 +86,13 @@ def format_hours(span: timedelta) -> str:
     return f"{hours:g} hours" if hours != 1 else "1 hour"
 
 
-def begin_gap(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
-    """Make the profile's next post wait for `min_gap`, because this post is or may be public."""
+def begin_gap(rt: Runtime, tx: Tx, delivery: Delivery, *, is_unknown: bool) -> None:
+    """Make the profile's next post wait for `min_gap`, because this post is or may be public.
+
+    The gap begins with the first call of unknown outcome: repetitions would extend the gap and so the deadline forever.
+    """
     gap = rt.settings.publishing.min_gap
-    if gap:
+    if gap and not (is_unknown and delivery.repeats):
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
         until = after(tx.stamp, gap.total_seconds())
         waits.begin_cooldown(tx, delivery.profile_id, COMMITS, until, reason)
@@ -122,7 +126,10 @@ def must_wait_for_equal(tx: Tx, delivery: Delivery) -> bool:
     """Return whether a delivery of equal content to the same profile must be resolved first.
 
     No equal content is sent while one is past its commit. Of several unknown outcomes, the oldest is read back first.
+    The repetition of a call cannot create a second post, so it does not wait.
     """
+    if delivery.repeats:
+        return False
     others = delivery_rows.equal_past_commit(tx, delivery)
     if delivery.phase.reads_back or delivery.unknown_calls:
         return any(other < (delivery.committed_at or "", delivery.id) for other in others)

@@ -8,7 +8,6 @@ import contextlib
 import json
 import re
 import secrets
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +16,7 @@ from socialpub.accounts import consents, grants, hints, profiles, tokens
 from socialpub.accounts.grants import Credentials
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
-from socialpub.core import actor, logging, units
+from socialpub.core import actor, logging
 from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets import redaction
@@ -140,19 +139,6 @@ def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
         f"Register {app} with {provider.label}{'' if wrong else address} and copy its credentials into the "
         f"configuration.{wrong}",
     )
-
-
-def find_not_enabled(rt: Runtime) -> list[OperatorError]:
-    """Return an error for each network that is not enabled and still has connected profiles."""
-    connected = Counter(row.provider for row in profile_rows.list_all(rt.reader) if row.is_connected)
-    found = []
-    for name, provider in rt.providers.items():
-        if provider.is_extension and connected[name] and not getattr(rt.settings.providers, name).is_set_up:
-            are = units.count(connected[name], "profile of it is", "profiles of it are")
-            message = f"{provider.label} is not enabled, but {are} connected."
-            remedy = f"Set enabled = true in [providers.{name}], or disconnect all profiles of {provider.label}."
-            found.append(OperatorError(message, remedy))
-    return found
 
 
 def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surface) -> Profile:

@@ -6,14 +6,16 @@ An account has at most one connected profile. Nothing is saved before the networ
 
 import contextlib
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from socialpub.accounts import grants
 from socialpub.accounts.grants import Credentials
+from socialpub.core import units
 from socialpub.core.clock import new_id
-from socialpub.core.errors import FieldError, InvalidRequest, NotFound, Unavailable
+from socialpub.core.errors import FieldError, InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.db.connection import Reader, Tx, Value
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
@@ -39,6 +41,19 @@ class Connected:
     """The limits of this grant, as sentences."""
     revived: bool
     """Whether an existing profile has new tokens."""
+
+
+def find_not_enabled(rt: Runtime) -> list[OperatorError]:
+    """Return an error for each network that is not enabled and still has connected profiles."""
+    connected = Counter(row.provider for row in profile_rows.list_all(rt.reader) if row.is_connected)
+    found = []
+    for name, provider in rt.providers.items():
+        if provider.is_extension and connected[name] and not getattr(rt.settings.providers, name).is_set_up:
+            are = units.count(connected[name], "profile of it is", "profiles of it are")
+            message = f"{provider.label} is not enabled, but {are} connected."
+            remedy = f"Set enabled = true in [providers.{name}], or disconnect all profiles of {provider.label}."
+            found.append(OperatorError(message, remedy))
+    return found
 
 
 def handle(profile: Profile) -> str:

@@ -7,7 +7,7 @@ from types import FrameType
 
 from huey.consumer import Consumer, Scheduler, Worker
 
-from socialpub.accounts import connect, usage
+from socialpub.accounts import profiles, usage
 from socialpub.core import logging, machine
 from socialpub.core.errors import SocialpubError
 from socialpub.db.tables import delivery_rows, holds
@@ -85,7 +85,7 @@ def run(rt: Runtime) -> int:
     background, reconciler, notifier = Background(rt), Reconciler(rt), Notifier(rt)
     rt.write(messages.record_start)
     rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been corrected
-    for error in connect.find_not_enabled(rt):
+    for error in profiles.find_not_enabled(rt):
         log.warning("a network is not enabled", reason=error.message, remedy=error.hint)
     networks = {name: NetworkQueue(rt, name) for name in rt.providers}
 

@@ -14,7 +14,8 @@ from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from socialpub.accounts import connect, consents
+from socialpub.accounts import consents
+from socialpub.accounts import profiles as accounts
 from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
@@ -224,7 +225,7 @@ def check_networks_offline(settings: Settings) -> list[Finding]:
 
 def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Finding]:
     """Yield the findings. `connected` lists the profiles that are not disconnected. Calls the networks."""
-    for error in connect.find_not_enabled(rt):
+    for error in accounts.find_not_enabled(rt):
         yield problem("network", error.message, error.hint or "")
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)

@@ -54,10 +54,14 @@ class AllowedHosts:
 
     def allow(self, host: str, address: str) -> bool:
         """Return whether a connection to this IP address of the host is allowed. A name allows only its own URLs."""
+        return self.lists(host, address) or is_public(ip_address(address))
+
+    def lists(self, host: str, address: str) -> bool:
+        """Return whether an entry names the host or this IP address."""
         found = ip_address(address)
         forms = {found, _embedded_ipv4(found) or found}
-        is_listed = host.lower().rstrip(".") in self.names
-        return is_listed or is_public(found) or any(form in network for form in forms for network in self.networks)
+        is_named = host.lower().rstrip(".") in self.names
+        return is_named or any(form in network for form in forms for network in self.networks)
 
 
 def look_up(host: str, port: int) -> list[str]:

@@ -4,13 +4,14 @@ The record's key is chosen before the first call, so the call is repeatable: the
 second post.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers.auth import Account
-from socialpub.providers.base import CannotTell, Content, Job, Outcome, Provider, Readback, Step
-from socialpub.providers.bluesky import options
+from socialpub.providers.auth import SERVER, Account
+from socialpub.providers.base import CannotTell, Content, Job, Kind, Outcome, Provider, Readback, Step
+from socialpub.providers.bluesky import options, publish, read_back, servers, upload
 from socialpub.providers.bluesky.auth import BlueskySignIn
 from socialpub.providers.bluesky.check import list_notes, list_problems
 from socialpub.providers.bluesky.preview import preview_post
@@ -31,13 +32,27 @@ class Bluesky(Provider):
 
     def account_url(self, account: Account | None) -> str:
         site = self.section.site_url
-        return f"{site}/profile/{account.id}" if account and account.id else site
+        return f"{site}/profile/{account.username or account.id}" if account and account.id else site
 
-    def plan(self, content: Content, options: Any) -> Sequence[Step]:
-        raise NotImplementedError
+    def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+        limit = facts.get(servers.BLOB_LIMIT)
+        return [
+            ("Server", urlsplit(facts.get(SERVER) or self.section.service).netloc),
+            ("Largest file", f"{limit / 1_000_000:,.0f} MB" if limit else "not known"),
+        ]
+
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
+        return [*upload.plan(content), Step(publish.RECORD, Kind.PREPARE), Step(publish.PUBLISH, Kind.REPEATABLE)]
 
     def run(self, step: str, job: Job) -> Outcome:
-        raise NotImplementedError
+        name, _, index = step.partition(":")
+        match name:
+            case upload.UPLOAD:
+                return upload.upload_item(job, self.section, int(index))
+            case publish.RECORD:
+                return publish.build_record(job, self.section)
+            case _:
+                return publish.publish(job, self.section)
 
     def recover(self, job: Job) -> Readback | CannotTell:
-        raise NotImplementedError
+        return read_back.check_account(job, self.section)

@@ -1,0 +1,198 @@
+"""The record of a post: built once, written with a repeatable call, and found again by its key.
+
+The server accepts the same key and record again without effect. It answers the repetition of a call that writes two
+records with 500, so a failed call is followed by a query for the record.
+"""
+
+from typing import Any
+
+from socialpub.core.settings.networks import BlueskySection
+from socialpub.providers.base import Again, Done, Job, Memo, Outcome, Published, Refused, Unknown
+from socialpub.providers.bluesky import client, servers, text, upload
+from socialpub.providers.bluesky.client import POST
+from socialpub.providers.bluesky.record import (
+    GATE,
+    build_gate,
+    build_post,
+    cid_of,
+    key_of,
+    new_key,
+    permalink,
+    uri_of,
+    written_text,
+)
+from socialpub.providers.error_table import as_outcome
+from socialpub.providers.responses import (
+    HttpResponse,
+    NoAnswer,
+    ProviderError,
+    Reason,
+    Rejected,
+    json_object,
+    object_at,
+    text_at,
+)
+
+CARD, RECORD, PUBLISH = "card", "record", "publish"
+
+FRESH_SECONDS = 120
+"""A record that was built earlier and not sent is built again: readers see its time."""
+TOO_OLD = "The post gets its key and its time again, because the attempt was delayed."
+UNTIL_DEADLINE = 1000
+BLOBS_GONE = "The account's server no longer has the media. socialpub uploads them again."
+BLOB_UPLOADS = 3
+KEY_TAKEN = "Another record has the key of this post. socialpub chooses another key."
+
+GET_RECORD = "com.atproto.repo.getRecord"
+
+
+# --- the record ------------------------------------------------------------------------------------------------------
+
+
+def build_record(job: Job, section: BlueskySection) -> Outcome:
+    """Choose the key and build the record. Both stay the same in every later call."""
+    reply, missing = _find_thread(job, section)
+    if missing is not None:
+        return missing
+    written = written_text(job.content.text)
+    facets = text.facets(written, _find_mentioned(job, section, text.list_handles(written)))
+    key = new_key(job.now)
+    post = build_post(job.content, job.options, job.memo, job.now, facets, reply)
+    gate = None if reply else build_gate(uri_of(job.account.id, key), job.options, job.now)
+    built = {"key": key, "post": post, "gate": gate, "cid": cid_of(post), "built_at": job.now.timestamp()}
+    return Done({**job.memo, "record": built})
+
+
+def _find_mentioned(job: Job, section: BlueskySection, handles: list[str]) -> dict[str, str]:
+    """Return the accounts that the text mentions. An unknown handle stays plain text."""
+    found = {}
+    for handle in handles:
+        params = {"handle": handle}
+        response = client.call(
+            job, section, "GET", "com.atproto.identity.resolveHandle", authorized=False, params=params
+        )
+        did = text_at(json_object(response), "did") if response.ok else None
+        if did is not None and servers.is_did(did):
+            found[handle] = did
+        elif not 400 <= response.status < 500 or response.status == client.TOO_MANY:
+            raise client.classify(response, now=job.now)
+    job.trace.code = None
+    return found
+
+
+def _find_thread(job: Job, section: BlueskySection) -> tuple[dict[str, Any] | None, Refused | None]:
+    """Return the references of a reply to its thread and its parent, or the refusal of a reply without a parent."""
+    uri = job.options.get("replyTo")
+    if uri is None:
+        return None, None
+    response = get_record(job, section, key_of(uri))
+    if not response.ok:
+        rejection = client.classify(response, now=job.now)
+        if rejection.reason is not Reason.GONE:
+            raise NoAnswer(rejection.message, code=rejection.code)
+        message = "The post to reply to is not on the account. Choose another post."
+        return None, Refused(message, rejection.code, content=True, parent_missing=True)
+    found = json_object(response)
+    cid, value = text_at(found, "cid"), object_at(found, "value")
+    if cid is None:
+        raise NoAnswer("The account's server did not describe the post to reply to.")
+    parent = {"uri": uri, "cid": cid}
+    root = object_at(object_at(value, "reply"), "root")
+    known = text_at(root, "uri") is not None and text_at(root, "cid") is not None
+    return {"root": {"uri": root["uri"], "cid": root["cid"]} if known else parent, "parent": parent}, None
+
+
+# --- the commit ------------------------------------------------------------------------------------------------------
+
+
+def publish(job: Job, section: BlueskySection) -> Outcome:
+    built = job.memo["record"]
+    if not job.unknown_before and not 0 <= job.now.timestamp() - built["built_at"] <= FRESH_SECONDS:
+        return Again(RECORD, _without(job.memo, "record"), TOO_OLD, UNTIL_DEADLINE)
+    response = _write(job, section)
+    if response.ok:
+        return _published(job, section)
+    if response.status >= 500:
+        code = client.read_error(response).code or str(response.status)
+        message = f"The account's server sent no usable response (HTTP {response.status})."
+        return find_own(job, section) or Unknown(message, code)
+    rejection = client.classify(response, now=job.now)
+    if job.unknown_before or rejection.reason is Reason.DUPLICATE:
+        found = find_own(job, section)
+        if found is not None:
+            return found
+    return _send_again(job, section, rejection) or as_outcome(rejection)
+
+
+def _write(job: Job, section: BlueskySection) -> HttpResponse:
+    built = job.memo["record"]
+    post = {"collection": POST, "rkey": built["key"]}
+    if not built["gate"]:
+        body = {"repo": job.account.id, **post, "record": built["post"], "swapRecord": None, "validate": True}
+        return client.call(job, section, "POST", "com.atproto.repo.putRecord", json=body)
+    create = {"$type": "com.atproto.repo.applyWrites#create"}
+    writes = [
+        {**create, **post, "value": built["post"]},
+        {**create, "collection": GATE, "rkey": built["key"], "value": built["gate"]},
+    ]
+    body = {"repo": job.account.id, "writes": writes, "validate": True}
+    return client.call(job, section, "POST", "com.atproto.repo.applyWrites", json=body)
+
+
+def _send_again(job: Job, section: BlueskySection, rejection: Rejected) -> Outcome | None:
+    """Return the way to another call after a refusal that may pass. None: the refusal is final."""
+    if rejection.reason is Reason.MEDIA_INVALID and job.unknown_before:
+        return _upload_and_write(job, section)
+    if job.unknown_before:
+        return None
+    otherwise = as_outcome(rejection)
+    if rejection.reason is Reason.MEDIA_INVALID:
+        first = f"{upload.UPLOAD}:0" if job.content.media else CARD if job.memo.get("card") else RECORD
+        memo = _without(job.memo, "record", "blobs", "card")
+        return Again(first, memo, BLOBS_GONE, BLOB_UPLOADS - 1, otherwise=otherwise)
+    if rejection.reason is Reason.TOO_LARGE and job.content.media:
+        return upload.shrink_images(job)
+    if rejection.reason is Reason.DUPLICATE:
+        return Again(RECORD, _without(job.memo, "record"), KEY_TAKEN, otherwise=otherwise)
+    return None
+
+
+def _upload_and_write(job: Job, section: BlueskySection) -> Outcome | None:
+    """Upload the same bytes again and repeat the call: key and record must not change after an unknown outcome."""
+    for index in range(len(job.content.media)):
+        response = upload.send(job, section, upload.fitted(job, index))
+        if not response.ok:
+            return as_outcome(client.classify(response, now=job.now, sent_bytes=True))
+        if upload.read_blob(response) != job.memo["blobs"][str(index)]["blob"]:
+            return None
+    if not job.content.media:
+        return None
+    return _published(job, section) if _write(job, section).ok else None
+
+
+def _without(memo: Memo, *names: str) -> Memo:
+    return {name: value for name, value in memo.items() if name not in names}
+
+
+def _published(job: Job, section: BlueskySection) -> Published:
+    key = job.memo["record"]["key"]
+    return Published(uri_of(job.account.id, key), permalink(section, job.account.id, key))
+
+
+# --- finding the record ----------------------------------------------------------------------------------------------
+
+
+def find_own(job: Job, section: BlueskySection) -> Published | None:
+    """Return the post if the account has it under its key. None: it is unknown whether the account will have it."""
+    try:
+        response = get_record(job, section, job.memo["record"]["key"])
+    except ProviderError:
+        return None
+    if not response.ok or text_at(json_object(response), "cid") != job.memo["record"]["cid"]:
+        return None
+    return _published(job, section)
+
+
+def get_record(job: Job, section: BlueskySection, key: str) -> HttpResponse:
+    params = {"repo": job.account.id, "collection": POST, "rkey": key}
+    return client.call(job, section, "GET", GET_RECORD, authorized=False, params=params)

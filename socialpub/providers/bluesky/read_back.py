@@ -1,0 +1,112 @@
+"""Finds a post with an unknown outcome: by its own key, or by its content.
+
+The key and the CID recognize our own record without doubt. A restored backup may not know the key of the call, so the
+account's newer posts are then compared with the sent post.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from socialpub.core.settings.networks import BlueskySection
+from socialpub.providers.base import CannotTell, Job, Published, Readback
+from socialpub.providers.bluesky import client
+from socialpub.providers.bluesky.client import POST
+from socialpub.providers.bluesky.publish import FRESH_SECONDS, get_record
+from socialpub.providers.bluesky.record import key_of, permalink, uri_of, written_text
+from socialpub.providers.comparison import same_text
+from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object, object_at, text_at
+
+PAGE_SIZE = 100
+MAX_PAGES = 10
+EMBEDS = {"app.bsky.embed.images": "image", "app.bsky.embed.gallery": "image", "app.bsky.embed.video": "video"}
+
+
+def check_account(job: Job, section: BlueskySection) -> Readback | CannotTell:
+    """Read the account once. Raises when the account's server did not answer for this account."""
+    own = _find_by_key(job, section)
+    return Readback((own,)) if own is not None else _search(job, section)
+
+
+def _find_by_key(job: Job, section: BlueskySection) -> Published | None:
+    built = job.memo.get("record")
+    if not built:
+        return None
+    response = get_record(job, section, built["key"])
+    if response.ok:
+        is_own = text_at(_read(response), "cid") == built["cid"]
+        return _post(job, section, built["key"]) if is_own else None
+    _refuse_other_than_absent(job, response)
+    return None
+
+
+def _refuse_other_than_absent(job: Job, response: HttpResponse) -> None:
+    """Raise unless the server says that the record is absent. A server without the account says nothing about it."""
+    rejection = client.classify(response, now=job.now)
+    if rejection.reason is not Reason.GONE:
+        raise NoAnswer(rejection.message, code=rejection.code)
+
+
+def _search(job: Job, section: BlueskySection) -> Readback | CannotTell:
+    """Compare the account's posts since the commit. The server lists the newest keys first."""
+    found, cursor = [], ""
+    for _ in range(MAX_PAGES):
+        params = {"repo": job.account.id, "collection": POST, "limit": str(PAGE_SIZE)}
+        params |= {"cursor": cursor} if cursor else {}
+        response = client.call(job, section, "GET", "com.atproto.repo.listRecords", authorized=False, params=params)
+        if not response.ok:
+            rejection = client.classify(response, now=job.now)
+            raise NoAnswer(rejection.message, code=rejection.code)
+        body = _read(response)
+        records = body.get("records")
+        if not isinstance(records, list):
+            raise NoAnswer("The account's server did not list the posts.")
+        # The record is built before the commit.
+        since = job.since() - timedelta(seconds=FRESH_SECONDS)
+        newer = [one for one in records if isinstance(one, dict) and not _is_older(one, since)]
+        found += [text_at(one, "uri") or "" for one in newer if _could_be(job, object_at(one, "value"))]
+        cursor = text_at(body, "cursor") or ""
+        if not cursor or not newer:
+            break
+    else:
+        page = f"{section.site_url}/profile/{job.account.id}"
+        return CannotTell(f"The account has too many newer posts to find this post. Check {page}.")
+    return Readback(tuple(_post(job, section, key_of(uri)) for uri in sorted(found) if uri))
+
+
+def _could_be(job: Job, value: Mapping[str, Any]) -> bool:
+    """Return whether nothing in this record contradicts the sent post."""
+    kinds = [media.kind for media in job.content.media]
+    is_reply = bool(job.options.get("replyTo") or job.options.get("replyToPostId"))
+    if bool(value.get("reply")) != is_reply or list(_kinds(object_at(value, "embed"))) != kinds:
+        return False
+    parent = text_at(object_at(object_at(value, "reply"), "parent"), "uri")
+    if job.options.get("replyTo") not in (None, parent):
+        return False
+    return same_text(written_text(job.content.text), str(value.get("text") or ""))
+
+
+def _kinds(embed: Mapping[str, Any]) -> Iterator[str]:
+    kind = EMBEDS.get(text_at(embed, "$type") or "")
+    if kind is not None:
+        listed = embed.get("images") or embed.get("items")
+        yield from [kind] * (len(listed) if isinstance(listed, list) else 1)
+
+
+def _is_older(record: Mapping[str, Any], since: datetime) -> bool:
+    try:
+        created = datetime.fromisoformat(object_at(record, "value")["createdAt"])
+    except (KeyError, TypeError, ValueError):
+        return False
+    return (created if created.tzinfo else created.replace(tzinfo=UTC)) < since
+
+
+def _read(response: HttpResponse) -> dict[str, Any]:
+    found = json_object(response)
+    if not found:
+        raise NoAnswer("The account's server sent no usable response.")
+    return found
+
+
+def _post(job: Job, section: BlueskySection, key: str) -> Published:
+    return Published(uri_of(job.account.id, key), permalink(section, job.account.id, key))

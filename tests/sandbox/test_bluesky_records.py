@@ -351,7 +351,8 @@ def test_a_blob_that_no_record_names_is_removed_later(world: World, bluesky: Blu
     assert bluesky.post(embed=images(kept)).status_code == 200
     clock.forward(world.bluesky.blob_seconds)
     bluesky = BlueskyClient(bluesky.web, world)
-    assert xrpc_error(bluesky.post(embed=images(lost))) == (400, "BlobNotFound")
+    late = bluesky.put(bluesky.record(embed=images(lost)), "3n3w2w2w2w2w2")
+    assert xrpc_error(late) == (400, "BlobNotFound")
     assert bluesky.look("sync.getBlob", did=bluesky.account.did, cid=kept["ref"]["$link"]).status_code == 200
 
 

@@ -306,7 +306,8 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         blob = self.blobs.get((did, cid))
         if blob is None or self.seconds_since(blob.uploaded_at) < self.blob_seconds:
             return blob
-        used = any(_link(one) == cid for record in self.records.values() for one in blobs_in(record.value))
+        named = blobs_in([one.value for one in self.records.values() if one.did == did])
+        used = any(_link(one) == cid for one in named)
         return blob if used else None
 
     # --- what tests see ------------------------------------------------------------------------------------------

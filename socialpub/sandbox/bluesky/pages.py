@@ -141,5 +141,5 @@ def _labels(bluesky: BlueskySandbox, post: BlueskyRecord) -> list[str]:
     gate = bluesky.find_record(post.uri.replace(POST, THREADGATE))
     if gate is not None and "allow" in gate.value:
         rules = [RULES.get(str(one["$type"]).rpartition("#")[2], "a list") for one in gate.value["allow"]]
-        shown.append(f"Only {' and '.join(rules)} can reply" if rules else "Nobody can reply")
+        shown.append(f"Only {' and '.join(rules)} can reply" if rules else "Replies are off")
     return [*shown, *post.value.get("langs", ())]

@@ -22,7 +22,8 @@ from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content, Refused
 from socialpub.publishing.delivery import approvals, read_back, replies, reply_waits, transitions, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
-from socialpub.publishing.delivery.settle import NeedsReauth, Settlement, Undecidable
+from socialpub.publishing.delivery.results import NeedsReauth, Undecidable
+from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime

@@ -48,7 +48,7 @@ from socialpub.providers.responses import (
 from socialpub.publishing.delivery import claim, read_back, replies, settle
 from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
 from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
-from socialpub.publishing.delivery.settle import Limited, NeedsReauth, Result, Retry, Undecidable
+from socialpub.publishing.delivery.results import Limited, NeedsReauth, Result, Retry, Undecidable
 from socialpub.publishing.media import renditions
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime

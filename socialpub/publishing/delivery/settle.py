@@ -7,7 +7,6 @@ outcome is stored, or read back from the account. It is never guessed, and never
 
 import random
 import sqlite3
-from collections.abc import Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -27,7 +26,6 @@ from socialpub.providers.base import (
     Held,
     Memo,
     More,
-    Outcome,
     Published,
     Refused,
     Unknown,
@@ -36,51 +34,11 @@ from socialpub.providers.base import (
 from socialpub.providers.responses import MAX_WAIT_SECONDS, plausible_wait
 from socialpub.publishing.delivery import read_back, replies, transitions, waiting
 from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, STOPPED, NotFoundOnAccount
+from socialpub.publishing.delivery.results import Limited, NeedsReauth, Result, Retry, Undecidable
 from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.runtime import Runtime
 
 log = logging.get_logger("socialpub.settlement")
-
-# --- results of the engine -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """A temporary failure that made nothing public: retry in `seconds`, or with backoff."""
-
-    message: str
-    code: str | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Limited:
-    """A rate limit of this profile and these endpoints: call again in `seconds` (None: no time reported)."""
-
-    seconds: float | None
-    endpoints: Set[str]
-    message: str
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class NeedsReauth:
-    """The account must be connected again before the next call. `message` describes how."""
-
-    message: str
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Undecidable:
-    """The network cannot report the outcome of the commit. `hint` describes where the owner can look."""
-
-    hint: str
-
-
-Result = Outcome | Retry | Limited | NotFoundOnAccount | NeedsReauth | Undecidable
-
-# --- the settlement --------------------------------------------------------------------------------------------------
 
 
 def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace) -> Delivery | None:

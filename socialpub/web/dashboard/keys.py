@@ -120,6 +120,8 @@ def _page(
         names=labels.profile_names(rows, network_is_shown=True),
         form=form,
         key_id=key_id,
+        covered=_covered_networks(rt),
+        every_network=api_keys.ALL,
         errors=errors or {},
         problem=" ".join(errors.values()) if errors else None,
     )
@@ -127,17 +129,31 @@ def _page(
 
 def _describe(rt: Runtime, keys: Iterable[ApiKeyRow]) -> list[ShownKey]:
     names = labels.profile_names(profile_rows.list_all(rt.reader))
+    covered = _covered_networks(rt)
     requests_today = counters.usage_by_day(rt.reader, rt.now())[0].requests
     return [
         ShownKey(
             key,
             key.state(rt.stamp()),
-            tuple(LABELS.get(name, name) for name in key.providers or ()),
+            _list_networks(key, covered),
             tuple(names.get(profile_id, profile_id) for profile_id in key.profiles or ()),
             requests_today.get(key.id, 0),
         )
         for key in keys
     ]
+
+
+def _covered_networks(rt: Runtime) -> tuple[str, ...]:
+    """Return the labels of the networks of a key that names none, or nothing if these are all networks."""
+    extensions = api_keys.list_extensions(rt)
+    return tuple(one.label for name, one in rt.providers.items() if name not in extensions) if extensions else ()
+
+
+def _list_networks(key: ApiKeyRow, covered: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the labels of the networks that limit the key."""
+    if not key.providers:
+        return () if key.profiles else covered
+    return () if api_keys.ALL in key.providers else tuple(LABELS.get(name, name) for name in key.providers)
 
 
 def _posts_per_day(form: Form) -> int | None:

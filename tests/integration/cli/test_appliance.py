@@ -236,3 +236,32 @@ def test_addresses_of_one_host_are_reported_apart_in_every_list(terminal: Termin
 def findings_of(terminal: Terminal) -> dict[str, str]:
     found = json.loads(terminal("doctor", "--json").stdout)
     return {one["message"].split()[0]: one["level"] for one in found if one["subject"] == "notify"}
+
+
+# --- a network beyond the specification ------------------------------------------------------------------------------
+
+
+def test_a_network_that_is_not_enabled_is_an_unknown_name(terminal: Terminal) -> None:
+    for arguments in (("create-key", "sky", "--provider", "bluesky"), ("connect-profile", "bluesky")):
+        refused = terminal("admin", *arguments)
+        assert refused.exit_code != 0
+        assert "x, tiktok, pinterest" in refused.stderr
+        assert "enabled" not in refused.stderr
+
+
+def test_a_new_key_says_which_networks_it_does_not_see(terminal: Terminal) -> None:
+    terminal.success("admin", "create-key", "old")
+    assert "everything" in terminal("admin", "list-keys").stdout
+    with terminal.config.open("a") as config:
+        config.write("\n[providers.bluesky]\nenabled = true\n")
+    made = terminal.success("admin", "create-key", "three")
+    assert "This key does not see Bluesky. A key with --provider bluesky or all sees it." in made.stderr
+    made = terminal.success("admin", "create-key", "every", "--provider", "all")
+    assert "within profiles of every network" in made.stderr
+    assert "does not see" not in made.stderr
+    assert "does not see" not in terminal.success("admin", "create-key", "sky", "--provider", "bluesky").stderr
+    *_, old, three, every, sky = terminal("admin", "list-keys").stdout.splitlines()
+    assert "x, tiktok, pinterest" in old
+    assert "x, tiktok, pinterest" in three
+    assert "everything" in every
+    assert "bluesky" in sky

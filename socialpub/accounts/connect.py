@@ -1,7 +1,7 @@
-"""Connecting an account: through the network's own consent page, by signing in, or with tokens from elsewhere.
+"""Connecting an account: through the network's own consent page, or with tokens from elsewhere.
 
-Nothing is saved before the network has identified the account of the tokens. The end of an attempt with a consent page
-is stored (`consents.py`), because the owner waits for it in another process.
+Nothing is saved before the network has identified the account of the tokens. The end of an attempt is stored
+(`consents.py`), because the owner waits for it in another process. Other networks have fields (`account_sign_in.py`).
 """
 
 import contextlib
@@ -28,7 +28,7 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.auth import Account, Identity, SignIn, SignInRefused
+from socialpub.providers.auth import Account, Identity, SignIn
 from socialpub.providers.base import Provider
 from socialpub.providers.oauth import OAuth
 from socialpub.providers.responses import AuthExpired, ProviderError, shortened
@@ -39,20 +39,8 @@ _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 log = logging.get_logger("socialpub.consents")
 
 
-MAX_VALUE_LENGTH = 500
-"""The maximum length of a value to sign in with. A longer text is a pasted file."""
-
-
 class UnknownState(OperatorError):
     """The response does not belong to a known attempt."""
-
-
-class WrongValue(OperatorError):
-    """The value of one field must be corrected. `field` is the name of the field."""
-
-    def __init__(self, field: str, message: str, hint: str | None = None) -> None:
-        super().__init__(message, hint)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +83,7 @@ def begin(
     if name is not None:
         name = profiles.check_name(name)
     if profile_id is not None:
-        _must_fit(rt.reader, provider, profile_id, surface)
+        must_fit(rt.reader, provider, profile_id, surface)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     redirect_uri = rt.settings.redirect_url(provider_name)
     consent_id, expires_at = new_id(rt.now()), rt.now() + consents.LIFETIME
@@ -141,7 +129,7 @@ def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
     )
 
 
-def _must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surface) -> Profile:
+def must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surface) -> Profile:
     """Return the profile to connect again. Raises NotFound and OperatorError."""
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
@@ -189,7 +177,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
         try:
             finished = rt.write(_connect, provider, row.id, identity, credentials)
         except OperatorError:
-            _take_back(rt, provider, identity, credentials)
+            take_back(rt, provider, identity, credentials)
             raise
     except OperatorError as error:
         rt.db.write(access_rows.fail_consent, row.id, error.message, error.hint)
@@ -268,7 +256,7 @@ def _connect(
     if row.finished_at is not None:  # the owner no longer waits for it
         raise OperatorError("This attempt was canceled.", hints.begin_again(row.provider, surface))
     if row.expected_profile_id is not None:
-        _must_be_account(tx, provider, row.expected_profile_id, identity, surface)
+        must_be_account(tx, provider, row.expected_profile_id, identity, surface)
     connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
     tx.change(
         ConsentRow,
@@ -281,13 +269,13 @@ def _connect(
     action = AuditAction.PROFILE_RECONNECTED if connected.revived else AuditAction.PROFILE_CONNECTED
     # The browser that returns from the network does not identify the actor.
     by = actor.DASHBOARD if surface is Surface.DASHBOARD else actor.COMMAND
-    _record(tx, action, provider, connected, by=by)
+    record(tx, action, provider, connected, by=by)
     return connected
 
 
-def _must_be_account(tx: Tx, provider: Provider, profile_id: str, identity: Identity, surface: Surface) -> None:
+def must_be_account(tx: Tx, provider: Provider, profile_id: str, identity: Identity, surface: Surface) -> None:
     """Raise OperatorError if the profile to connect again has another account."""
-    expected = _must_fit(tx, provider, profile_id, surface)
+    expected = must_fit(tx, provider, profile_id, surface)
     if expected.account_id == identity.account_id:
         return
     came = f"@{identity.username}" if identity.username else f"“{identity.name or identity.account_id}”"
@@ -302,12 +290,12 @@ def _must_be_account(tx: Tx, provider: Provider, profile_id: str, identity: Iden
     )
 
 
-def _record(tx: Tx, action: AuditAction, provider: Provider, connected: Connected, by: str | None = None) -> None:
+def record(tx: Tx, action: AuditAction, provider: Provider, connected: Connected, by: str | None = None) -> None:
     name = profiles.get(tx, connected.profile_id).name
     audit_log.record(tx, action, connected.profile_id, name, by=by, provider=provider.name)
 
 
-def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
+def take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: Credentials) -> None:
     """Revoke tokens that are not stored.
 
     A connected account keeps its tokens: some networks revoke the whole grant with one token. A paused installation
@@ -321,89 +309,6 @@ def _take_back(rt: Runtime, provider: Provider, identity: Identity, credentials:
         provider.auth.revoke(http, account, credentials.access_token, credentials.refresh_token)
     except ProviderError as error:
         log.info("unused tokens could not be revoked and stay valid", provider=provider.name, why=error.message)
-
-
-# --- signing in with fields ------------------------------------------------------------------------------------------
-
-
-def sign_in(
-    rt: Runtime,
-    provider_name: str,
-    values: Mapping[str, str],
-    name: str | None = None,
-    profile_id: str | None = None,
-    surface: Surface = Surface.SHELL,
-) -> Connected:
-    """Connect the account to which these values of the network's fields sign in. No secret value is stored.
-
-    With `profile_id`, only the account of that profile is accepted. Asks the network, so do not call on the event loop.
-    Raises as `begin` does, OperatorError (`WrongValue` for a field), and Unavailable when the disk could not store the
-    tokens. Then nothing is saved.
-    """
-    provider = rt.providers[provider_name]
-    if (obstacle := find_missing_app(rt, provider_name)) is not None:
-        raise obstacle
-    if name is not None:
-        name = profiles.check_name(name)
-    if profile_id is not None:
-        _must_fit(rt.reader, provider, profile_id, surface)
-    try:
-        with tokens.reserve_disk(rt):
-            identity, credentials = _ask_sign_in(rt, provider, values, surface)
-        try:
-            connected = rt.write(_save_sign_in, provider, identity, credentials, name, profile_id, surface)
-        except OperatorError:
-            _take_back(rt, provider, identity, credentials)
-            raise
-    except OperatorError as error:
-        log.warning("an account could not be connected", provider=provider_name, why=error.message)
-        raise
-    log.info("an account was connected", provider=provider_name, profile=connected.profile_id)
-    return connected
-
-
-def _ask_sign_in(
-    rt: Runtime, provider: Provider, given: Mapping[str, str], surface: Surface
-) -> tuple[Identity, Credentials]:
-    """Sign in, and return the account and its tokens. Raises OperatorError."""
-    auth = provider.auth
-    assert isinstance(auth, SignIn), f"{provider.label} has no fields"
-    values = {one.name: given.get(one.name, "").strip() for one in auth.fields}
-    redaction.add_secrets(*(values[one.name] for one in auth.fields if one.secret))
-    for one in auth.fields:
-        if not values[one.name]:
-            raise WrongValue(one.name, f"{one.label} is empty.", one.hint or None)
-        if len(values[one.name]) > MAX_VALUE_LENGTH:
-            raise WrongValue(one.name, f"{one.label} has more than {MAX_VALUE_LENGTH} characters.", one.hint or None)
-    asked_at = rt.now()
-    try:
-        identity, answer = auth.sign_in(rt.http_for(provider.name), values)
-    except SignInRefused as refused:
-        raise WrongValue(refused.field, refused.message, refused.remedy or None) from refused
-    except ProviderError as error:
-        message = f"{provider.label} did not sign in the account: {error.message}"
-        raise OperatorError(message, hints.after_failure(provider, error, surface)) from error
-    credentials = grants.from_answer(answer, asked_at)
-    check_grant(provider, credentials, surface)
-    return redaction.mask_value(identity), credentials
-
-
-def _save_sign_in(
-    rt: Runtime,
-    tx: Tx,
-    provider: Provider,
-    identity: Identity,
-    credentials: Credentials,
-    name: str | None,
-    profile_id: str | None,
-    surface: Surface,
-) -> Connected:
-    if profile_id is not None:
-        _must_be_account(tx, provider, profile_id, identity, surface)
-    connected = profiles.save(rt, tx, provider, identity, credentials, name)
-    action = AuditAction.PROFILE_RECONNECTED if connected.revived else AuditAction.PROFILE_CONNECTED
-    _record(tx, action, provider, connected)
-    return connected
 
 
 # --- tokens from elsewhere -------------------------------------------------------------------------------------------
@@ -434,7 +339,7 @@ def _import(
     rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
     connected = profiles.save(rt, tx, provider, identity, credentials, name)
-    _record(tx, AuditAction.PROFILE_IMPORTED, provider, connected)
+    record(tx, AuditAction.PROFILE_IMPORTED, provider, connected)
     return connected
 
 

@@ -6,7 +6,7 @@ from typing import TextIO
 
 import click
 
-from socialpub.accounts import boards, connect, consents, grants, hints, profiles, tokens, upkeep
+from socialpub.accounts import account_sign_in, boards, connect, consents, grants, hints, profiles, tokens, upkeep
 from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.boards import BoardWithSections
 from socialpub.accounts.connect import StartedConnection
@@ -178,7 +178,7 @@ def _sign_in(
     given = {"handle": handle, "password": _read_password(password_file)}
     values = {field.name: given.get(field.name) or _ask_value(provider, field) for field in auth.fields}
     with spinner(f"Signing in at {provider.label}"):
-        return connect.sign_in(rt, provider.name, values, name, profile_id)
+        return account_sign_in.sign_in(rt, provider.name, values, name, profile_id)
 
 
 def _read_password(file: TextIO | None) -> str | None:

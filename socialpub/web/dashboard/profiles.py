@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from socialpub.accounts import avatars, boards, connect, consents, profiles, questions, tokens, upkeep
+from socialpub.accounts import account_sign_in, avatars, boards, connect, consents, profiles, questions, tokens, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
@@ -227,10 +227,12 @@ async def _sign_in(visit: Visit, provider_name: str, fields: Sequence[SignInFiel
     shown = {field.name: known or "" for field in fields[:1] if not field.secret}
     if any(visit.form.texts(field.name) for field in fields):
         given = {field.name: visit.form.text(field.name) for field in fields}
-        sign_in = partial(connect.sign_in, profile_id=profile.id if profile else None, surface=Surface.DASHBOARD)
+        sign_in = partial(
+            account_sign_in.sign_in, profile_id=profile.id if profile else None, surface=Surface.DASHBOARD
+        )
         try:
             finished = await asyncio.to_thread(sign_in, rt, provider_name, given)
-        except connect.WrongValue as error:
+        except account_sign_in.WrongValue as error:
             errors[error.field] = error.sentence
         except OperatorError as error:
             problem = error.sentence

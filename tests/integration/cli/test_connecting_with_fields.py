@@ -19,7 +19,7 @@ CONNECT = ("admin", "connect-profile", "bluesky")
 @pytest.fixture
 def network(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> ScriptedSignInNetwork:
     network, build = ScriptedSignInNetwork(), registry.build
-    monkeypatch.setattr(registry, "build", lambda sections: {**build(sections), "bluesky": network})
+    monkeypatch.setattr(registry, "build", lambda *given: {**build(*given), "bluesky": network})
     terminal.config.write_text(f"{terminal.config.read_text()}\n[providers.bluesky]\nenabled = true\n")
     return network
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import connect, grants, profiles, tokens, upkeep
-from socialpub.accounts.connect import WrongValue
+from socialpub.accounts.account_sign_in import WrongValue, sign_in
 from socialpub.accounts.grants import Credentials
 from socialpub.accounts.hints import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
@@ -50,7 +50,7 @@ def actions(rt: Runtime) -> list[str]:
 
 
 def test_an_account_is_connected_with_its_fields(rt, network):
-    connected = connect.sign_in(rt, "bluesky", {"handle": " demo.test ", "password": f"{APP_PASSWORD}\n"}, "News")
+    connected = sign_in(rt, "bluesky", {"handle": " demo.test ", "password": f"{APP_PASSWORD}\n"}, "News")
     profile = profile_rows.find(rt.reader, connected.profile_id)
     assert (profile.name, profile.username, profile.status) == ("News", "demo.test", ProfileStatus.ACTIVE)
     assert (profile.account_id, grants.to_account(profile).server) == ("did:plc:demo.test", "https://pds.test")
@@ -63,10 +63,10 @@ def test_an_account_is_connected_with_its_fields(rt, network):
 
 
 def test_the_same_account_gives_its_profile_new_tokens(rt, network, clock):
-    first = connect.sign_in(rt, "bluesky", DEMO, "News")
+    first = sign_in(rt, "bluesky", DEMO, "News")
     post = accept(rt, first.profile_id, body="Good evening", at=clock.now().replace(hour=18))
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "The session has ended."))
-    again = connect.sign_in(rt, "bluesky", DEMO, profile_id=first.profile_id)
+    again = sign_in(rt, "bluesky", DEMO, profile_id=first.profile_id)
     assert (again.profile_id, again.revived) == (first.profile_id, True)
     assert actions(rt)[-1] == "profile.reconnected"
     assert [row["name"] for row in rows(rt)] == ["News"]
@@ -75,10 +75,10 @@ def test_the_same_account_gives_its_profile_new_tokens(rt, network, clock):
 
 
 def test_another_account_is_refused_and_its_session_ends(rt, network):
-    first = connect.sign_in(rt, "bluesky", DEMO)
+    first = sign_in(rt, "bluesky", DEMO)
     before = [dict(row) for row in rows(rt)]
     with pytest.raises(OperatorError) as refused:
-        connect.sign_in(rt, "bluesky", STUDIO, profile_id=first.profile_id)
+        sign_in(rt, "bluesky", STUDIO, profile_id=first.profile_id)
     assert refused.value.message == "@demo.test was to be connected again, but Bluesky returned @studio.test."
     assert refused.value.hint == (
         "Sign in as @demo.test. To connect @studio.test as well, run `socialpub admin connect-profile bluesky`."
@@ -88,30 +88,30 @@ def test_another_account_is_refused_and_its_session_ends(rt, network):
 
 
 def test_a_disconnected_or_unknown_profile_is_refused_before_the_network_is_asked(rt, network):
-    first = connect.sign_in(rt, "bluesky", DEMO)
+    first = sign_in(rt, "bluesky", DEMO)
     rt.write(profiles.disconnect, first.profile_id)
     with pytest.raises(OperatorError, match="cannot be restored"):
-        connect.sign_in(rt, "bluesky", DEMO, profile_id=first.profile_id)
+        sign_in(rt, "bluesky", DEMO, profile_id=first.profile_id)
     with pytest.raises(NotFound):
-        connect.sign_in(rt, "bluesky", DEMO, profile_id=NOBODY)
+        sign_in(rt, "bluesky", DEMO, profile_id=NOBODY)
     with pytest.raises(InvalidRequest):
-        connect.sign_in(rt, "bluesky", DEMO, name=" ")
+        sign_in(rt, "bluesky", DEMO, name=" ")
     assert len(network.auth.given) == 1
 
 
 def test_a_network_that_is_not_enabled_connects_nothing(rt, network):
     rt.settings.providers.bluesky.__dict__["enabled"] = False
     with pytest.raises(OperatorError) as refused:
-        connect.sign_in(rt, "bluesky", DEMO)
+        sign_in(rt, "bluesky", DEMO)
     assert refused.value.sentence == "Bluesky is not enabled. Set enabled = true in [providers.bluesky]."
     assert network.auth.given == []
 
 
 def test_a_paused_installation_connects_an_account_and_revokes_nothing(rt, network):
     rt.write(resume.pause)
-    first = connect.sign_in(rt, "bluesky", DEMO)
+    first = sign_in(rt, "bluesky", DEMO)
     with pytest.raises(OperatorError):
-        connect.sign_in(rt, "bluesky", STUDIO, profile_id=first.profile_id)
+        sign_in(rt, "bluesky", STUDIO, profile_id=first.profile_id)
     assert len(rows(rt)) == 1
     assert network.auth.revoked == []
 
@@ -136,7 +136,7 @@ def test_a_paused_installation_connects_an_account_and_revokes_nothing(rt, netwo
 )
 def test_a_wrong_value_is_reported_at_its_field(rt, values, field, sentence):
     with pytest.raises(WrongValue) as refused:
-        connect.sign_in(rt, "bluesky", values)
+        sign_in(rt, "bluesky", values)
     assert refused.value.field == field
     assert refused.value.sentence.startswith(sentence)
     assert rows(rt) == []
@@ -155,7 +155,7 @@ def test_a_wrong_value_is_reported_at_its_field(rt, values, field, sentence):
 def test_a_failed_sign_in_saves_nothing_and_has_a_remedy(rt, network, error: ProviderError, hint):
     network.auth.answers = [error]
     with pytest.raises(OperatorError) as refused:
-        connect.sign_in(rt, "bluesky", DEMO, surface=Surface.DASHBOARD)
+        sign_in(rt, "bluesky", DEMO, surface=Surface.DASHBOARD)
     assert refused.value.message == f"Bluesky did not sign in the account: {error.message}"
     assert refused.value.hint.startswith(hint)
     assert rows(rt) == []
@@ -167,10 +167,10 @@ def test_the_password_is_neither_stored_nor_logged(rt, network, password, caplog
     if password == APP_PASSWORD:
         network.auth.answers = [Rejected(f"The server quotes {password}.")]
     with pytest.raises(OperatorError) as refused:
-        connect.sign_in(rt, "bluesky", {**DEMO, "password": password})
+        sign_in(rt, "bluesky", {**DEMO, "password": password})
     assert "****" in refused.value.sentence
     network.auth.answers = [(Identity("did:plc:1", "demo.test", f"Demo {password}", None), Tokens("access-1"))]
-    connect.sign_in(rt, "bluesky", {**DEMO, "password": password})
+    sign_in(rt, "bluesky", {**DEMO, "password": password})
     dump = "\n".join(rt.db._connection.iterdump())
     assert "Demo ****" in dump
     for text in (refused.value.sentence, caplog.text, dump):
@@ -183,7 +183,7 @@ def test_without_room_for_the_tokens_the_network_is_not_asked(rt, network, monke
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
     with pytest.raises(Unavailable, match="Free some disk space"):
-        connect.sign_in(rt, "bluesky", DEMO)
+        sign_in(rt, "bluesky", DEMO)
     assert network.auth.given == []
 
 
@@ -201,7 +201,7 @@ def test_tokens_from_elsewhere_are_refused_with_the_way_to_connect(rt, network):
 
 def refreshed(rt: Runtime, network: ScriptedSignInNetwork, identity: Identity) -> Any:
     """Return the profile after a refresh that reports this account."""
-    connected = connect.sign_in(rt, "bluesky", DEMO)
+    connected = sign_in(rt, "bluesky", DEMO)
     network.auth.refresh_answers = [Tokens("access-token-9", "refresh-token-9", 7200, identity=identity)]
     tokens.renew(rt, connected.profile_id)
     return profile_rows.find(rt.reader, connected.profile_id)
@@ -222,7 +222,7 @@ def test_a_refresh_that_reports_only_the_server_keeps_the_handle(rt, network):
 
 
 def test_a_refresh_does_not_postpone_the_weekly_fetch_of_the_account_data(rt, network, clock):
-    connected = connect.sign_in(rt, "bluesky", DEMO)
+    connected = sign_in(rt, "bluesky", DEMO)
     for _ in range(8):
         clock.forward(86_400)
         identity = Identity("did:plc:demo.test", "demo.test", None, None)
@@ -238,5 +238,5 @@ def test_the_tokens_of_another_account_are_refused(rt, network):
     (profile,) = (profile_rows.find(rt.reader, row["id"]) for row in rows(rt))
     assert (profile.username, profile.status) == ("demo.test", ProfileStatus.REAUTH_REQUIRED)
     assert grants.open_access_token(rt.secrets, profile) == "access-token-1"
-    connect.sign_in(rt, "bluesky", DEMO)
+    sign_in(rt, "bluesky", DEMO)
     assert profile_rows.find(rt.reader, profile.id).status is ProfileStatus.ACTIVE

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 
 from socialpub.core.settings.loader import KEYS
 from socialpub.db import states
@@ -140,6 +141,52 @@ def _prose(text: str) -> str:
     return re.sub(r"(?<![`\w/])(\{base_url\}/[^\s,;)]*[^\s,;).:])", r"`\1`", " ".join(text.split()))
 
 
+# --- networks --------------------------------------------------------------------------------------------------------
+
+PACKAGE = ROOT / "socialpub"
+ADDED_LAST = "bluesky"
+"""The network whose places are the example for the next network."""
+LEAST_CHANGE = 0.1
+"""A smaller change of a number of lines does not change the table, so that few commits touch it."""
+
+
+def network_sizes() -> str:
+    """Return a table with the files and lines of each network. The lines are rounded to hundreds."""
+    present = {
+        label: [int(number.replace(",", "")) for number in numbers.split(" | ")]
+        for label, numbers in re.findall(
+            r"^\| (\w+) \| ([0-9, |]+) \|$", (MANUAL / "development.md").read_text(), re.MULTILINE
+        )
+    }
+    rows = []
+    for name, label in LABELS.items():
+        counted = [*_count(PACKAGE / "providers" / name), *_count(PACKAGE / "sandbox" / name)]
+        shown = present.get(label, [])
+        stays = len(shown) == len(counted) and all(
+            abs(one - other) <= max(1, LEAST_CHANGE * other) for one, other in zip(shown, counted, strict=True)
+        )
+        rows.append((label, *(f"{number:,}" for number in (shown if stays else _rounded(counted)))))
+    return _table(("Network", "Files in `providers/`", "Lines", "Files in `sandbox/`", "Lines"), rows)
+
+
+def _count(folder: Path) -> tuple[int, int]:
+    texts = [path.read_text() for path in folder.glob("*.py")]
+    return len(texts), sum(text.count("\n") for text in texts)
+
+
+def _rounded(counted: Sequence[int]) -> list[int]:
+    return [number if number < 100 else round(number, -2) for number in counted]
+
+
+def network_places() -> str:
+    """Return a list of the files that name the newest network outside of its own folders and the manual."""
+    own = re.compile(rf"(providers|sandbox)/{ADDED_LAST}/|_?{ADDED_LAST}[a-z_]*\.html$")
+    texts = (path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".html", ".css", ".js", ".json", ".md"))
+    places = (path for path in texts if "manual" not in path.parts and not own.search(path.as_posix()))
+    named = sorted(path.relative_to(PACKAGE) for path in places if ADDED_LAST in path.read_text().lower())
+    return "".join(f"- `{path.as_posix()}`\n" for path in named)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "options": options,
     "profile-states": profile_states,
@@ -147,6 +194,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "delivery-states": delivery_states,
     "phases": transitions.markdown,
     "settings": settings,
+    "network-sizes": network_sizes,
+    "network-places": network_places,
 }
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from socialpub.providers.bluesky import Bluesky
 from socialpub.providers.bluesky.record import cid_of
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse
-from tests.support.scripted_calls import NOW, ScriptedCalls, SentCall, answer, counted, scripted_job
+from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, counted, scripted_job
 
 SERVICE = "https://service.test"
 PLC = "https://directory.test"
@@ -95,6 +95,3 @@ def job(
 
 def run(step: str, script: Script, text: str = "Hello", *media: MediaFile, **more: Any) -> Outcome:
     return counted(ADAPTER.run(step, job(script, text, *media, **more)), more.get("back"))
-
-
-__all__ = ["NOW", "answer", "job", "run"]

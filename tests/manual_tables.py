@@ -66,6 +66,8 @@ def _value(option: Option) -> str:
             return "one of the values"
         case OptionType.CHOICES:
             return "list of the values"
+        case OptionType.LANGUAGES:
+            return f"list of at most {most} language tags"
         case OptionType.ARTIFACT:
             return "id of an artifact"
         case OptionType.POST:

@@ -121,6 +121,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "media.decoder.structure:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
     "media.files:_RENDITION_KEY": [("fitted/", "a", "."), ("fitted/a/", "0", "")],
     "media.files:_KEY": [("00/", "0", "."), ("", "0-", "")],
+    "providers.bluesky.check:_CONTROLS": [("", "a", "")],
     "providers.bluesky.graphemes:CLUSTER": [
         ("", "\u0301", ""),
         ("", "\u0600", ""),
@@ -145,6 +146,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.comparison:normalize_link": [("", "a+", ":")],
     "providers.options:_wrong_color": [("#", "0", "")],
     "providers.options:_wrong_digits": [("", "0", "x")],
+    "providers.options:_wrong_languages": [("de-", "a", ""), ("de", "-1", "")],
     "providers.options:_wrong_link": [("", "a", " ")],
     "providers.pinterest.client:read_id": [("", "0", "x")],
     "providers.pinterest.client:_is_name": [("", "AA_", "!"), ("A", "A", "!")],

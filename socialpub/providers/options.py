@@ -37,6 +37,8 @@ class OptionType(StrEnum):
     CHOICE = "choice"
     CHOICES = "choices"
     """A list of one or more of `Option.values` without repetition."""
+    LANGUAGES = "languages"
+    """A list of one to `Option.maximum` language tags without repetition: `de`, `pt-BR`, `zh-Hant-TW`."""
     ARTIFACT = "artifact"
     """The id of an artifact. `Content.option_files` has its file."""
     POST = "post"
@@ -48,7 +50,7 @@ class OptionType(StrEnum):
         match self:
             case OptionType.BOOLEAN | OptionType.INTEGER:
                 return self.value
-            case OptionType.CHOICES:
+            case OptionType.CHOICES | OptionType.LANGUAGES:
                 return "array"
             case _:
                 return "string"
@@ -144,7 +146,7 @@ def read_value(table: Table, key: str, text: str) -> Any:
     option = _find(table, key)
     if option is None:
         return value if isinstance(value, bool | list) else text
-    if isinstance(value, str) and option.type is OptionType.CHOICES:
+    if isinstance(value, str) and option.type.json_type == "array":
         return [part.strip() for part in value.split(",")]
     return text if value is not None and _wrong(option, value) and not _wrong(option, text) else value
 
@@ -255,6 +257,8 @@ def _wrong(option: Option, value: Any) -> str | None:
             fault = None if value in option.values else _not_among(option.values, value)
         case OptionType.CHOICES:
             fault = _wrong_choices(option, value)
+        case OptionType.LANGUAGES:
+            fault = _wrong_languages(option, value)
     return fault
 
 
@@ -310,6 +314,23 @@ def _wrong_choices(option: Option, value: Any) -> str | None:
     if unknown:
         return _not_among(option.values, unknown[0], "must contain only")
     return None if len(set(value)) == len(value) else "must not contain a value twice"
+
+
+LANGUAGE_TAG = "[A-Za-z]{2,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?"
+"""The language, script and region of BCP 47. Networks show posts by these parts."""
+
+
+def _wrong_languages(option: Option, value: Any) -> str | None:
+    if not isinstance(value, list):
+        return f"must be a list of language tags, not {_show(value)}"
+    if not value:
+        return 'must not be empty: use at least one language tag, such as "en"'
+    if option.maximum is not None and len(value) > option.maximum:
+        return f"may have at most {option.maximum} language tags, but has {len(value)}"
+    for one in value:
+        if not isinstance(one, str) or not re.fullmatch(LANGUAGE_TAG, one):
+            return f'must contain only language tags such as "en" or "pt-BR", not {_show(one)}'
+    return None if len({one.lower() for one in value}) == len(value) else "must not contain a value twice"
 
 
 def _not_among(values: tuple[str, ...], value: Any, rule: str = "must be one of") -> str:

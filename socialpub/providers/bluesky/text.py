@@ -66,6 +66,11 @@ class Mark:
     value: str
 
 
+def sent_text(text: str) -> str:
+    """Return the text of the record. Like Bluesky's app, it has no white space at its end. Line breaks are \\n."""
+    return text.replace("\r\n", "\n").rstrip()
+
+
 def find_marks(text: str) -> list[Mark]:
     """Return the links, mentions and hashtags from left to right, without overlaps."""
     found = sorted(

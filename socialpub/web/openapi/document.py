@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from socialpub.accounts import api_keys
 from socialpub.core import errors, units
-from socialpub.providers.options import Option, OptionType, Table
+from socialpub.providers.options import LANGUAGE_TAG, Option, OptionType, Table
 from socialpub.providers.registry import LABELS, OPTIONS, SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import Answer
@@ -81,6 +81,10 @@ def _value(option: Option) -> dict[str, Any]:
         case OptionType.CHOICES:
             items = {"type": "string", "enum": list(option.values)}
             return {"type": "array", "items": items, "minItems": 1, "uniqueItems": True}
+        case OptionType.LANGUAGES:
+            items = {"type": "string", "pattern": f"^{LANGUAGE_TAG}$"}
+            most = {} if option.maximum is None else {"maxItems": option.maximum}
+            return {"type": "array", "items": items, "minItems": 1, **most, "uniqueItems": True}
         case OptionType.ARTIFACT | OptionType.POST:
             return {"type": "string", "format": "uuid"}
 

@@ -18,6 +18,7 @@ from socialpub.providers.options import (
     list_artifacts,
     merge_options,
     read_options,
+    read_value,
 )
 
 TABLE = (
@@ -27,6 +28,7 @@ TABLE = (
     Option("title", OptionType.TEXT, maximum=5),
     Option("placeId", OptionType.DIGITS, aliases=("venue",), hint="A name is not an id."),
     Option("coverId", OptionType.ARTIFACT),
+    Option("languages", OptionType.LANGUAGES, maximum=2),
     Option("labels", OptionType.CHOICES, values=("MADE_BY_AI", "SPONSORED")),
 )
 
@@ -46,6 +48,7 @@ def test_both_spellings_are_read_into_one_name() -> None:
         "audience": "ONLY_ME",
         "title": "Hi",
         "labels": ["SPONSORED"],
+        "languages": ["de", "zh-Hant-TW"],
     }
     options, problems = read_options("demo", TABLE, given)
     assert problems == []
@@ -56,6 +59,7 @@ def test_both_spellings_are_read_into_one_name() -> None:
         "audience": "ONLY_ME",
         "title": "Hi",
         "labels": ["SPONSORED"],
+        "languages": ["de", "zh-Hant-TW"],
     }
 
 
@@ -66,7 +70,10 @@ def test_the_error_of_a_misspelled_key_names_the_nearest_key() -> None:
 
 
 def test_the_error_of_an_unknown_key_names_all_keys() -> None:
-    assert "audience, isLabelled, coverAtMs, title, placeId, coverId, labels" in only_problem({"zzzzzzzz": 1}).message
+    assert (
+        "audience, isLabelled, coverAtMs, title, placeId, coverId, languages, labels"
+        in only_problem({"zzzzzzzz": 1}).message
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,6 +101,13 @@ def test_the_error_of_an_unknown_key_names_all_keys() -> None:
         ({"labels": ["SPONSORED", "SPONSERED"]}, "did you mean SPONSORED?"),
         ({"labels": [["SPONSORED"]]}, "must contain only MADE_BY_AI, SPONSORED, not a list"),
         ({"labels": ["SPONSORED", "SPONSORED"]}, "must not contain a value twice"),
+        ({"languages": "de"}, 'must be a list of language tags, not "de"'),
+        ({"languages": []}, "must not be empty"),
+        ({"languages": ["de", "en", "fr"]}, "at most 2 language tags, but has 3"),
+        ({"languages": ["english language"]}, 'such as "en" or "pt-BR", not "english language"'),
+        ({"languages": ["de_DE"]}, 'not "de_DE"'),
+        ({"languages": [5]}, "not 5"),
+        ({"languages": ["pt-BR", "PT-br"]}, "must not contain a value twice"),
     ],
 )
 def test_the_error_of_a_wrong_value_names_the_rule_and_the_value(given: dict[str, Any], says: str) -> None:
@@ -121,6 +135,11 @@ def test_null_cancels_a_stored_default() -> None:
 def test_a_posts_own_key_wins_in_any_spelling() -> None:
     merged = merge_options(TABLE, {"place_id": "1", "isLabelled": True, "unknown": 1}, {"placeId": "2"})
     assert merged == {"placeId": "2", "isLabelled": True, "unknown": 1}
+
+
+@pytest.mark.parametrize("typed", ["de, pt-BR", '["de", "pt-BR"]'])
+def test_languages_are_typed_with_commas_or_as_json(typed: str) -> None:
+    assert read_value(TABLE, "languages", typed) == ["de", "pt-BR"]
 
 
 def test_a_hundred_thousand_keys_are_one_problem() -> None:

@@ -92,6 +92,19 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
     assert option_fields.read_options(form("pinterest", aiDisclosures=[""]), "pinterest") == {}
 
 
+def test_languages_are_one_field_with_commas() -> None:
+    assert option_fields.read_options(form("bluesky", languages=" de, pt-BR ,"), "bluesky") == {
+        "languages": ["de", "pt-BR"]
+    }
+    assert option_fields.read_options(form("bluesky", languages=" "), "bluesky") == {}
+    field = option_fields.build_fields("bluesky", {"languages": ["de", "pt-BR"]})["languages"]
+    assert (field.control, field.value) == ("text", "de, pt-BR")
+    untouched = sent_back("bluesky", {"languages": ["de", "pt-BR"]}, NetworkChoices())
+    assert option_fields.read_options(form("bluesky", **untouched), "bluesky") == {"languages": ["de", "pt-BR"]}
+    stored = option_fields.build_fields("bluesky", {}, stored={"languages": ["de"]})
+    assert stored["languages"].placeholder == "de"
+
+
 @pytest.mark.parametrize(
     ("network", "key", "typed", "said"),
     [

@@ -51,7 +51,11 @@ T = TypeVar("T")
 
 CHOICES_TIMEOUT_SECONDS, CREATOR_TIMEOUT_SECONDS = choices.TIMEOUT_SECONDS, 5.0
 UNTIL_THEN = "Until TikTok reports what this account can do, you can only send drafts to it."
-FIRST = {"x": ("replySettings",), "pinterest": ("boardId", "boardSectionId", "title", "link")}
+FIRST = {
+    "x": ("replySettings",),
+    "pinterest": ("boardId", "boardSectionId", "title", "link"),
+    "bluesky": ("replyControl", "contentLabels"),
+}
 """The options above “More options”."""
 TIKTOK_MORE = ("title", "videoCoverTimestampMs", "photoCoverIndex", "autoAddMusic", "isAigc")
 """The options that TikTok's guidelines do not mention."""

@@ -47,6 +47,10 @@ OPTION_LABELS = {
     "coverImageKeyFrameTime": "Cover frame (seconds)",
     "coverArtifactId": "Cover image",
     "aiDisclosures": "AI disclosure",
+    "languages": "Languages of the text",
+    "contentLabels": "Content warnings",
+    "replyControl": "Who may reply",
+    "linkCard": "Link card",
 }
 
 UNAUDITED = {"mode": "Send to the TikTok app in Compose, publish directly through the API"}
@@ -71,6 +75,9 @@ HINTS = {
     "coverImageKeyFrameTime": "The video frame that becomes the cover. It excludes a cover image.",
     "coverArtifactId": "The cover of a video, instead of one of its frames.",
     "aiDisclosures": "",
+    "languages": "Language tags, separated by commas, such as en, pt-BR. At most three.",
+    "contentLabels": "",
+    "replyControl": "",
 }
 """The hints that differ from the option table."""
 
@@ -172,7 +179,8 @@ def build_fields(
         if option.closed and not value:
             continue
         applies, offered = stored.get(key, option.default), known.choices.get(key)
-        control, choices = _control(option, offered, _text(value))
+        written = _shown(option, value) if option.type is OptionType.LANGUAGES and value else _text(value)
+        control, choices = _control(option, offered, written)
         if control == "select":
             source = blank if key in stored else "Default"
             held = defaults.get(key) if key not in stored else None
@@ -187,7 +195,7 @@ def build_fields(
             key=key,
             label=OPTION_LABELS[key],
             control=control,
-            value=_text(value),
+            value=written,
             ticked=tuple(map(str, value)) if isinstance(value, list) else (),
             choices=choices,
             hint=field_hint(option, listed=key in known.choices),
@@ -208,6 +216,8 @@ def read_options(form: Form, network: str) -> dict[str, Any]:
         texts = [text.strip() for text in form.texts(f"{PREFIX}{network}.{option.name}")]
         if option.type is OptionType.CHOICES:
             found[option.name] = [text for text in texts if text] or None
+        elif option.type is OptionType.LANGUAGES:
+            found[option.name] = [one.strip() for one in "".join(texts[-1:]).split(",") if one.strip()] or None
         elif texts:
             found[option.name] = _value(option, texts[-1])
     return _without_foreign_section({key: value for key, value in found.items() if value is not None})
@@ -309,4 +319,6 @@ def _text(value: Any) -> str:
 def _shown(option: Option, value: Any) -> str:
     if isinstance(value, bool):
         return value_text(option.name, value)
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
     return value_label(str(value)) if option.type is OptionType.CHOICE else str(value)

@@ -260,8 +260,8 @@ def test_a_new_key_says_which_networks_it_does_not_see(terminal: Terminal) -> No
     assert "within profiles of every network" in made.stderr
     assert "does not see" not in made.stderr
     assert "does not see" not in terminal.success("admin", "create-key", "sky", "--provider", "bluesky").stderr
-    *_, old, three, every, sky = terminal("admin", "list-keys").stdout.splitlines()
-    assert "x, tiktok, pinterest" in old
-    assert "x, tiktok, pinterest" in three
-    assert "everything" in every
-    assert "bluesky" in sky
+    listed = {line.split()[1]: line for line in terminal("admin", "list-keys").stdout.splitlines()[2:]}
+    assert "x, tiktok, pinterest" in listed["old"]
+    assert "x, tiktok, pinterest" in listed["three"]
+    assert "everything" in listed["every"]
+    assert "bluesky" in listed["sky"]

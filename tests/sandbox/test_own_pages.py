@@ -16,6 +16,7 @@ STEERING = [
     ("POST", "/tiktok/feed/faults"),
     ("POST", "/tiktok/feed/drafts"),
     ("POST", "/pinterest/feed/faults"),
+    ("POST", "/bluesky/feed/faults"),
     ("POST", "/accounts"),
     ("POST", "/x/i/oauth2/authorize"),
     ("POST", "/tiktok/v2/auth/authorize/"),

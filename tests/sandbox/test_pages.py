@@ -1,12 +1,20 @@
 """What readers of the networks see, and what holds for all pages."""
 
 import re
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient, publish_id
+from tests.sandbox.clients import (
+    BLUESKY_CREATED_AT,
+    BlueskyClient,
+    PinterestClient,
+    TikTokClient,
+    XClient,
+    publish_id,
+)
 from tests.sandbox.files import MP4, PNG, base64_text, picture
 
 HERE = "https://media.example.net/p/"
@@ -226,3 +234,95 @@ def test_an_account_leads_to_the_boards(web: TestClient, pinterest: PinterestCli
     pinterest.pin(title="Poster")
     assert "Poster" in web.get("/pinterest/demo/", follow_redirects=True).text
     assert web.get("/pinterest/stranger/").status_code == 404
+
+
+# --- Bluesky ----------------------------------------------------------------------------------------------------------
+
+
+def marked(text: str, part: str, feature: dict[str, Any]) -> dict[str, Any]:
+    """A facet for this part of the text."""
+    begin = len(text.partition(part)[0].encode())
+    kind = {"$type": f"app.bsky.richtext.facet#{feature.pop('kind')}", **feature}
+    return {"index": {"byteStart": begin, "byteEnd": begin + len(part.encode())}, "features": [kind]}
+
+
+def test_readers_see_what_facets_mark(web: TestClient, world: World, bluesky: BlueskyClient) -> None:
+    studio = world.bluesky.existing_account("studio")
+    text = "👨‍👩‍👧 <b> https://example.com/ü #täg @studio.test."
+    facets = [
+        marked(text, "https://example.com/ü", {"kind": "link", "uri": "https://example.com/ü"}),
+        marked(text, "#täg", {"kind": "tag", "tag": "täg"}),
+        marked(text, "@studio.test", {"kind": "mention", "did": studio.did}),
+    ]
+    bluesky.post(text, facets=facets)
+    wrong = marked("No", "No", {"kind": "link", "uri": "javascript:alert(1)"})
+    bluesky.post("No", facets=[wrong])
+    bluesky.post("ü broken", facets=[{**wrong, "index": {"byteStart": 1, "byteEnd": 4}}])
+    page = web.get("/bluesky/feed").text
+    assert (
+        '<p class="text">👨‍👩‍👧 &lt;b&gt; <a href="https://example.com/ü" rel="nofollow noreferrer">'
+        'https://example.com/ü</a> <span class="tag">#täg</span> '
+        f'<a href="profile/{studio.did}">@studio.test</a>.</p>'
+    ) in page
+    assert '<p class="text">No</p>' in page
+    assert '<p class="text">ü broken</p>' in page
+    assert "javascript" not in page
+
+
+def test_readers_see_images_videos_cards_labels_and_gates(
+    web: TestClient, world: World, bluesky: BlueskyClient
+) -> None:
+    image, film = bluesky.upload(), bluesky.upload(MP4, "video/mp4")
+    shown = {"image": image, "alt": 'A "red" roof', "aspectRatio": {"width": 4, "height": 3}}
+    labels = {"$type": "com.atproto.label.defs#selfLabels", "values": [{"val": "graphic-media"}]}
+    key = bluesky.key()
+    bluesky.put(
+        bluesky.record(embed={"$type": "app.bsky.embed.images", "images": [shown]}, labels=labels, langs=["de"]), key
+    )
+    gate = {"$type": "app.bsky.feed.threadgate", "post": "at://a", "allow": [], "createdAt": BLUESKY_CREATED_AT}
+    bluesky.put(gate, key, collection="app.bsky.feed.threadgate")
+    bluesky.post(embed={"$type": "app.bsky.embed.video", "video": film, "alt": "A film"})
+    card = {"uri": "https://www.studio.test/4", "title": "Poster <4>", "description": "Two colors", "thumb": image}
+    bluesky.post(embed={"$type": "app.bsky.embed.external", "external": card})
+    page = web.get("/bluesky/feed").text
+    cid, film_cid = image["ref"]["$link"], film["ref"]["$link"]
+    assert f'<img src="media/{cid}" alt="A &#34;red&#34; roof"' in page
+    assert f'<video controls preload="metadata" src="media/{film_cid}"' in page
+    assert '<a href="https://www.studio.test/4" rel="nofollow noreferrer">Poster &lt;4&gt;</a>' in page
+    for words in ("Two colors", "studio.test</p>", "Graphic media", "Replies are off", ">de<"):
+        assert words in page
+    assert web.get(f"/bluesky/media/{cid}").content == PNG
+    assert web.get("/bluesky/avatars/Demo.png").status_code == 200
+
+
+def test_a_post_on_bluesky_has_a_page_by_did_and_by_handle(
+    web: TestClient, world: World, bluesky: BlueskyClient
+) -> None:
+    key = bluesky.key()
+    made = bluesky.put(bluesky.record("alone"), key).json()
+    parent = {"uri": made["uri"], "cid": made["cid"]}
+    answer = bluesky.post("an answer", reply={"root": parent, "parent": parent}).json()["uri"].rpartition("/")[2]
+    for actor in (bluesky.account.did, "demo.test"):
+        page = web.get(f"/bluesky/profile/{actor}/post/{key}").text
+        assert "alone" in page and "an answer" in page
+    assert "a post of @demo.test" in web.get(f"/bluesky/profile/demo.test/post/{answer}").text
+    assert "alone" in web.get("/bluesky/profile/demo.test").text
+    assert "alone" not in web.get("/bluesky/profile/studio.test").text
+    assert web.get("/bluesky/profile/unknown.test").status_code == 404
+    assert web.get(f"/bluesky/profile/studio.test/post/{key}").status_code == 404
+    assert web.post("/_control/bluesky/records", json={"uri": made["uri"], "end": "taken_down"}).status_code == 200
+    assert web.get(f"/bluesky/profile/demo.test/post/{key}").status_code == 404
+    assert "alone" not in web.get("/bluesky/feed").text
+    web.post("/_control/bluesky/records", json={"uri": made["uri"], "end": "restored"})
+    assert web.get(f"/bluesky/profile/demo.test/post/{key}").status_code == 200
+    web.post("/_control/bluesky/records", json={"uri": made["uri"], "end": "deleted"})
+    assert web.get(f"/bluesky/profile/demo.test/post/{key}").status_code == 404
+
+
+def test_pages_name_bluesky_only_when_it_is_shown(web: TestClient, world: World) -> None:
+    for path in ("/", "/accounts", "/_control/"):
+        assert "bluesky" not in web.get(path).text.lower()
+    world.shows_bluesky = True
+    for path in ("/", "/accounts", "/_control/"):
+        assert "bluesky" in web.get(path).text.lower()
+    assert "Four simulated networks" in web.get("/").text

@@ -29,10 +29,16 @@ JOURNAL = "sandbox.jsonl"
     help=f"Store accounts, tokens and posts in FILE for the next start. Default: {JOURNAL} in this folder.",
 )
 @click.option("--no-journal", is_flag=True, help="Store nothing for the next start.")
+@click.option("--all-networks", is_flag=True, help="Also show the networks beyond the specification.")
 @click.option("--print-config", is_flag=True, help="Only print the lines for config.toml that use the sandbox.")
 @end_with_parent_option
 def sandbox(
-    listen: str, journal: Path | None, no_journal: bool, print_config: bool, stop_seconds: float | None
+    listen: str,
+    journal: Path | None,
+    no_journal: bool,
+    all_networks: bool,
+    print_config: bool,
+    stop_seconds: float | None,
 ) -> None:
     """Run simulated networks, so that you can try socialpub without credentials."""
     host, _, port = listen.rpartition(":")
@@ -44,7 +50,7 @@ def sandbox(
     if print_config:
         if not int(port):
             raise click.UsageError("--print-config needs the port of the sandbox: --listen HOST:PORT")
-        for line in provider_lines(_url(host, int(port))).splitlines():
+        for line in provider_lines(_url(host, int(port)), all_networks=all_networks).splitlines():
             print_line(line)
         return
     end_with_parent(stop_seconds)
@@ -60,9 +66,10 @@ def sandbox(
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     url = _url(host, sock.getsockname()[1])
     print_line(f"{url}/")
-    _explain(url, lock)
     with suppress(KeyboardInterrupt):
         world = World(journal=lock.path if lock else None)
+        world.shows_bluesky = all_networks
+        _explain(url, lock, world)
         world.listens_on = host
         # The real TikTok pulls photos only from public https URLs, which a test installation does not have.
         world.tiktok.public_urls_only = False
@@ -92,10 +99,12 @@ def _hold_journal(chosen: Path | None) -> FileLock:
         path = Path(f"sandbox-{number}.jsonl")
 
 
-def _explain(url: str, journal: FileLock | None) -> None:
-    print_note("The sandbox simulates X, TikTok and Pinterest. It shows published posts at:")
-    for name in ("x", "tiktok", "pinterest"):
-        print_note(f"  {url}/{name}/feed")
+def _explain(url: str, journal: FileLock | None, world: World) -> None:
+    print_note(
+        f"The sandbox simulates {network_labels(all_networks=world.shows_bluesky)}. It shows published posts at:"
+    )
+    for network in world.shown_networks:
+        print_note(f"  {url}/{network.name}/feed")
     print_note()
     if journal:
         print_note(f"Accounts, tokens and posts are stored for the next start in {journal.path}")
@@ -104,18 +113,35 @@ def _explain(url: str, journal: FileLock | None) -> None:
     print_note()
     print_note("To use the sandbox, put these lines into config.toml and start socialpub:")
     print_note()
-    for line in provider_lines(url).splitlines():
+    for line in provider_lines(url, all_networks=world.shows_bluesky).splitlines():
         print_note(line)
     print_note()
     print_note("Then connect accounts on the sandbox's consent pages, as on the real pages:")
     print_note(f"  {commands.line('admin', 'connect-profile', 'x')}")
+    if world.shows_bluesky:
+        print_note("Bluesky has no consent page. Enter one of these app passwords:")
+        for account in world.bluesky.accounts.values():
+            if account.app_passwords:
+                line = commands.line("admin", "connect-profile", "bluesky", "--handle", account.username)
+                print_note(f"  {line}   # {account.app_password}")
     print_note("TikTok fetches photos only from verified URLs. To treat all URLs as verified:")
     print_note(f"  curl -d '{{\"all_urls_verified\": true}}' {url}/_control/tiktok/settings")
     print_note("Press Ctrl-C to stop the sandbox.")
 
 
-def provider_lines(url: str, tiktok: str = "") -> str:
+def network_labels(*, all_networks: bool) -> str:
+    return "X, TikTok, Pinterest and Bluesky" if all_networks else "X, TikTok and Pinterest"
+
+
+def provider_lines(url: str, tiktok: str = "", *, all_networks: bool = False) -> str:
     """Return the lines of a configuration for the sandbox at `url`. `tiktok` contains more lines for that network."""
+    bluesky = f"""
+[providers.bluesky]
+enabled = true
+service = "{url}/bluesky"
+plc_url = "{url}/bluesky/plc"
+site_url = "{url}/bluesky"
+"""
     return f"""\
 [providers.x]
 client_id = "sandbox"
@@ -134,4 +160,4 @@ client_id = "sandbox"
 client_secret = "sandbox"
 api_url = "{url}/pinterest/v5"
 authorize_url = "{url}/pinterest/oauth/"
-"""
+{bluesky if all_networks else ""}"""

@@ -24,9 +24,18 @@ def test_the_demo_publishes_prints_addresses_and_stays_up(tmp_path: Path, runs_b
     stay_and_sign_in(folder)
 
 
-def run_once(folder: Path) -> None:
+def test_the_demo_of_all_networks_publishes_to_bluesky_as_well(tmp_path: Path) -> None:
+    printed = run_once(tmp_path / "demo", "--all-networks")
+    assert "simulates X, TikTok, Pinterest and Bluesky." in printed
+    for kind in ("image", "video"):
+        url = r"http://127\.0\.0\.1:\d+/bluesky/profile/did:plc:\w+/post/\w+"
+        assert re.search(rf"✓ {kind} +Bluesky +published +{url}", printed), printed
+    assert "/bluesky/feed" in printed
+
+
+def run_once(folder: Path, *options: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "socialpub", "demo", "--once", "--folder", str(folder)],
+        [sys.executable, "-m", "socialpub", "demo", "--once", "--folder", str(folder), *options],
         env=os.environ | ASTRAY,
         capture_output=True,
         text=True,
@@ -36,6 +45,7 @@ def run_once(folder: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     check(done.stdout, folder)
+    return done.stdout
 
 
 def stay_and_sign_in(folder: Path) -> None:
@@ -67,7 +77,9 @@ def check(printed: str, folder: Path) -> None:
         assert f"/{network}/feed" in printed
         assert f"connect-profile {network}" in printed
     assert re.search(r"spk_\w+", printed)
-    # The folder's own length is not the demo's doing.
-    wide = [line for line in printed.replace(str(folder), "~").splitlines() if len(line) > 100]
+    # The folder's own length is not the demo's doing, and Bluesky's addresses contain two long ids.
+    lines = [line.partition("/bluesky/profile/")[0] for line in printed.replace(str(folder), "~").splitlines()]
+    wide = [line for line in lines if len(line) > 100]
     assert wide == []
     assert not re.search(r"signature=|state=|code=|client_secret", printed)
+    assert ("luesky" in printed) == ("--provider all" in printed)

@@ -102,3 +102,23 @@ def test_its_configuration_is_printed_alone(start: StartSandbox) -> None:
         "pinterest": True,
     }
     assert "Press Ctrl-C" in start("--listen", listen).output, "nothing runs there yet"
+
+
+def test_bluesky_is_shown_when_all_networks_are_wanted(start: StartSandbox) -> None:
+    plain = start("--listen", "127.0.0.1:0", "--no-journal")
+    assert "luesky" not in plain.output
+    process = start("--listen", "127.0.0.1:0", "--no-journal", "--all-networks")
+    url = url_of(process)
+    assert f"  {url}/bluesky/feed\n" in process.output
+    assert "connect-profile bluesky --handle demo.test   # demo-demo-demo-demo" in process.output
+    lines = process.output.partition("[providers.x]")
+    section = tomllib.loads("".join(lines[1:]).partition("\nThen connect")[0])["providers"]["bluesky"]
+    assert section == {
+        "enabled": True,
+        "service": f"{url}/bluesky",
+        "plc_url": f"{url}/bluesky/plc",
+        "site_url": f"{url}/bluesky",
+    }
+    with httpx2.Client(trust_env=False) as client:
+        assert "bluesky/feed" in client.get(f"{url}/").text
+        assert "luesky" not in client.get(f"{url_of(plain)}/").text

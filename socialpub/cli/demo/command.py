@@ -17,11 +17,11 @@ from socialpub.cli.demo import walkthrough
 from socialpub.cli.demo.walkthrough import ApiClient, Posts
 from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.cli.run import ChildProcess
-from socialpub.cli.sandbox import provider_lines
+from socialpub.cli.sandbox import network_labels, provider_lines
 from socialpub.core import commands
 from socialpub.core.locks import FileLock
 from socialpub.core.settings import template
-from socialpub.providers.registry import LABELS, PROVIDERS
+from socialpub.providers.registry import LABELS, SPECIFIED
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
@@ -37,7 +37,8 @@ START_POLL_SECONDS = 0.1
 class DemoProcesses:
     """The processes of the appliance (`url`) and the sandbox (`sandbox_url`). The context manager ends both."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, all_networks: bool = False) -> None:
+        self.all_networks = all_networks
         self.folder = folder.absolute()
         self.config = self.folder / "config.toml"
         self.logs = {name: self.folder / f"{name}.log" for name in USUAL_PORTS}
@@ -55,14 +56,15 @@ class DemoProcesses:
         self.config.write_text(
             "# The demo writes this file at every run.\n"
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
-            f"{provider_lines(self.sandbox_url, VERIFICATION_LINES)}"
+            f"{provider_lines(self.sandbox_url, VERIFICATION_LINES, all_networks=all_networks)}"
         )
 
     def __enter__(self) -> "DemoProcesses":
         journal = str(self.folder / "sandbox.jsonl")
         listen = self.sandbox_url.removeprefix("http://")
         try:
-            self._start("sandbox", "sandbox", "--listen", listen, "--journal", journal)
+            chosen = ["--all-networks"] if self.all_networks else []
+            self._start("sandbox", "sandbox", "--listen", listen, "--journal", journal, *chosen)
             self._start("appliance", "serve", config=self.config, seconds=15.0)
             self._wait_for("sandbox", f"{self.sandbox_url}/_control/")
             self._wait_for("appliance", f"{self.url}/readyz")
@@ -178,7 +180,8 @@ POLL_SECONDS = 1.0
     metavar="DIR",
     help="The folder for the demo's data. Default: socialpub-demo in your cache folder.",
 )
-def demo(once: bool, folder: Path | None) -> None:
+@click.option("--all-networks", is_flag=True, help="Also use the networks beyond the specification.")
+def demo(once: bool, folder: Path | None, all_networks: bool) -> None:
     """Run a demo: the appliance, simulated networks, and first posts. No account is needed."""
     # A variable of another appliance must not send the demo's posts to a real network.
     for name in [name for name in os.environ if name.startswith("SOCIALPUB_")]:
@@ -186,7 +189,7 @@ def demo(once: bool, folder: Path | None) -> None:
     # SIGTERM cleans up like Ctrl-C.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    processes = DemoProcesses(folder or Path(cache, "socialpub-demo"))
+    processes = DemoProcesses(folder or Path(cache, "socialpub-demo"), all_networks=all_networks)
     # The printed commands use this variable, as `use_config` explains.
     os.environ[commands.CONFIG_VARIABLE] = str(processes.config)
     commands.detect(None)
@@ -197,7 +200,8 @@ def demo(once: bool, folder: Path | None) -> None:
             with spinner("Starting the appliance and the sandbox"):
                 ending.enter_context(processes)
             print_styled(("socialpub", "bold"), f" is running at {processes.url}")
-            print_line(f"The sandbox at {processes.sandbox_url} simulates X, TikTok and Pinterest.")
+            simulated = network_labels(all_networks=all_networks)
+            print_line(f"The sandbox at {processes.sandbox_url} simulates {simulated}.")
             print_line("Nothing leaves this machine.")
             client = ApiClient(processes.url)
             ending.callback(client.close)
@@ -216,8 +220,9 @@ def demo(once: bool, folder: Path | None) -> None:
 
 
 def _show_addresses(processes: DemoProcesses, posts: Posts) -> None:
+    shown = tuple(LABELS) if processes.all_networks else SPECIFIED
     rows = [
-        *((f"Posts on {LABELS[name]}", f"{processes.sandbox_url}/{name}/feed") for name in PROVIDERS),
+        *((f"Posts on {LABELS[name]}", f"{processes.sandbox_url}/{name}/feed") for name in shown),
         ("API reference", f"{processes.url}/api/v1/openapi-docs"),
         ("Health", f"{processes.url}/readyz"),
     ]

@@ -15,12 +15,13 @@ from urllib.parse import urljoin
 import httpx2
 from PIL import Image, ImageDraw, ImageFont
 
-from socialpub.accounts import api_keys, boards, connect, consents, sign_in
+from socialpub.accounts import account_sign_in, api_keys, boards, connect, consents, sign_in
 from socialpub.accounts.profiles import Connected
 from socialpub.accounts.sign_in import Purpose
 from socialpub.cli.context import CommandContext
 from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.core import commands
+from socialpub.providers.auth import SignIn
 from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 
@@ -190,6 +191,8 @@ Posts = dict[str, dict[str, Any]]
 """The posts with their outcomes, by "image" and "video"."""
 
 ACCOUNT = "demo"
+HANDLE, APP_PASSWORD = "demo.test", "demo-demo-demo-demo"
+"""An account of the sandbox's Bluesky."""
 IMAGE, VIDEO = "evening.png", "sunset.mp4"
 ALTS = {"image": "An evening sky over violet hills", "video": "The sun goes down behind violet hills"}
 CONSENT_SECONDS = 30
@@ -202,8 +205,11 @@ def run(config: Path, client: ApiClient, encode_video: Callable[[], bytes]) -> P
         profiles = _connect_accounts(rt, config, transcript)
         board_id = _choose_board(rt, profiles["pinterest"], transcript)
         transcript.step("Create an API key")
-        transcript.command(commands.line("admin", "create-key", "demo"))
-        client.use_key(rt.write(api_keys.create, "demo"), folder)
+        extended = any(provider.is_extension for provider in rt.providers.values())
+        covered = [api_keys.ALL] if extended else []
+        options = [word for name in covered for word in ("--provider", name)]
+        transcript.command(commands.line("admin", "create-key", "demo", *options))
+        client.use_key(rt.write(api_keys.create, "demo", providers=covered), folder)
 
     now = datetime.now(UTC)
     image = paint_image(f"hello from your own machine, {now:%d %B %Y}")
@@ -216,7 +222,7 @@ def run(config: Path, client: ApiClient, encode_video: Callable[[], bytes]) -> P
 
     transcript.step("Upload an image")
     artifact_id = client.upload(image, IMAGE, "image/png")
-    transcript.step("Post the image to all three networks")
+    transcript.step(f"Post the image to all {'four' if len(profiles) == 4 else 'three'} networks")
     ids = {"image": publish("image", artifact_id)}
     transcript.step("Upload and post a video with the same four calls")
     transcript.shows_commands = False
@@ -239,14 +245,28 @@ def use_config(config: Path) -> str:
 
 def _connect_accounts(rt: Runtime, config: Path, transcript: Transcript) -> dict[str, str]:
     """Connect an account of each network. Return the profiles' ids by network."""
-    transcript.step("Connect an account of each network on its consent page")
+    has_fields = any(isinstance(provider.auth, SignIn) for provider in rt.providers.values())
+    transcript.step(f"Connect an account of each network{'' if has_fields else ' on its consent page'}")
     transcript.command(use_config(config))
     profiles = {}
     for name, provider in rt.providers.items():
+        if isinstance(provider.auth, SignIn):
+            profiles[name] = _sign_in(rt, name, transcript)
+            continue
         transcript.command(commands.line("admin", "connect-profile", name))
         profiles[name] = _connect(rt, name)
         transcript.result(f"@{ACCOUNT} gave consent on {provider.label}: profile {profiles[name]}")
     return profiles
+
+
+def _sign_in(rt: Runtime, provider: str, transcript: Transcript) -> str:
+    """Connect an account of a network without a consent page. Return the profile's id."""
+    line = commands.line("admin", "connect-profile", provider, "--handle", HANDLE)
+    transcript.command(f"echo {APP_PASSWORD} | \\\n  {line} --password-file -")
+    connected = account_sign_in.sign_in(rt, provider, {"handle": HANDLE, "password": APP_PASSWORD})
+    label = rt.providers[provider].label
+    transcript.result(f"@{HANDLE} signed in to {label} with an app password: profile {connected.profile_id}")
+    return connected.profile_id
 
 
 def _connect(rt: Runtime, provider: str) -> str:

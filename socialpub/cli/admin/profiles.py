@@ -376,9 +376,11 @@ def disconnect_profile(context: CommandContext, profile_id: str) -> None:
     """End the connection to an account. Its scheduled posts then fail, and the error message gives the reason."""
     with context.open() as rt:
         rt.write(profiles.disconnect, profile_id)
+        auth = rt.providers[profiles.get(rt.reader, profile_id).provider].auth
+    entry = "the app password" if isinstance(auth, SignIn) else "the app"
     print_note("The profile is disconnected. Nothing more is sent with its tokens.")
     print_note("The worker revokes the tokens if the network allows it, and erases them within an hour.")
-    print_note("The account's settings on the network may still list the app. You can remove the app there.")
+    print_note(f"The account's settings on the network may still list {entry}. You can remove {entry} there.")
 
 
 @click.command()

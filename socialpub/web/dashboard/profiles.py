@@ -40,6 +40,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
         avatars=avatars.list_versions(rt),
         attempts=access_rows.waiting_consents(rt.reader, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.find_missing_app(rt, name) for name in rt.providers},
+        fields={one.label: one.auth.fields for one in rt.providers.values() if isinstance(one.auth, SignIn)},
     )
 
 
@@ -245,6 +246,7 @@ async def _sign_in(visit: Visit, provider_name: str, fields: Sequence[SignInFiel
         "connect_profile.html",
         http_status=400 if errors or problem else 200,
         problem=problem,
+        provider=provider_name,
         label=rt.providers[provider_name].label,
         profile=profile,
         fields=fields,

@@ -10,7 +10,7 @@ import pytest
 
 from socialpub.cli.admin import profiles
 from socialpub.providers import registry
-from tests.integration.cli.conftest import Terminal
+from tests.integration.cli.conftest import SANDBOX, Terminal
 from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
 
 CONNECT = ("admin", "connect-profile", "bluesky")
@@ -150,3 +150,41 @@ def test_tokens_cannot_be_imported(terminal: Terminal, network: ScriptedSignInNe
     done = terminal.refusal("admin", "import-profile", "bluesky", stdin='{"accessToken": "access-token"}')
     assert "They sign in with “Handle” and “App password”." in done
     assert re.search(r"Hint: Run `socialpub \S+ \S+ admin connect-profile bluesky`\.", done)
+
+
+def test_disconnecting_names_the_app_password(
+    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
+) -> None:
+    done = terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file)
+    ended = terminal.success("admin", "disconnect-profile", done.stdout.strip())
+    assert "may still list the app password. You can remove the app password there." in ended.stderr
+
+
+# --- the sandbox's Bluesky -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def bluesky(terminal: Terminal) -> Terminal:
+    url = f"{SANDBOX}/bluesky"
+    section = f'[providers.bluesky]\nenabled = true\nservice = "{url}"\nplc_url = "{url}/plc"\n'
+    terminal.config.write_text(f"{terminal.config.read_text()}\n{section}")
+    return terminal
+
+
+def test_a_bluesky_account_is_connected_with_an_app_password(bluesky: Terminal) -> None:
+    account = bluesky.world.bluesky.existing_account("demo")
+    how = ("--handle", "@Demo.Test ", "--password-file", "-")
+    done = bluesky.success(*CONNECT, *how, stdin=account.app_password)
+    assert "The Bluesky account @demo.test is connected as “Demo”." in done.stderr
+
+
+def test_the_main_password_of_a_bluesky_account_is_refused_with_where_to_create_another(bluesky: Terminal) -> None:
+    done = bluesky.refusal(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin="the main password of demo")
+    assert "This is the account's main password." in done
+    assert "Hint: In the Bluesky app, open Settings, Privacy and security, App passwords." in done
+
+
+def test_without_its_section_the_command_does_not_know_bluesky(terminal: Terminal) -> None:
+    done = terminal(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin=APP_PASSWORD)
+    assert done.exit_code == 2
+    assert "'bluesky' is not one of x, tiktok, pinterest." in done.stderr

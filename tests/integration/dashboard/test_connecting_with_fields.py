@@ -40,7 +40,9 @@ def connect(owner: Tab, **values: str) -> Page:
 
 
 def test_an_account_is_connected_with_the_fields_of_its_network(rt: Runtime, owner: Tab) -> None:
-    page = owner.press("Connect Bluesky", on="/profiles")
+    assert "returns you here. Bluesky asks for “Handle” and “App password” instead." in owner.open("/profiles").text
+    page = owner.press("Connect Bluesky")
+    assert page.links()["How to connect Bluesky"].endswith("/manual/networks#bluesky")
     assert (page.status, page.heading, values_of(page)) == (200, "Connect Bluesky", ("", ""))
     assert "Not the main password." in page.text
     assert "uses the app password once, to sign in. It is not stored." in page.text

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
 
-from socialpub.core.settings.networks import NetworkSection
+from socialpub.core.settings.networks import BlueskySection, NetworkSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
 from socialpub.providers.base import Content
+from socialpub.providers.bluesky import Bluesky
+from socialpub.providers.bluesky.record import build_gate
 from socialpub.providers.options import Option
 from socialpub.providers.pinterest import upload
 from socialpub.providers.registry import OPTIONS
@@ -92,6 +95,7 @@ def test_every_row_names_its_source_and_a_remedy_is_always_accepted(network: str
 
 EVERY_OPTION = [pytest.param(name, option, id=option.name) for name, table in OPTIONS.items() for option in table]
 WITH_DEFAULT = [param for param in EVERY_OPTION if param.values[1].default is not None]
+NOW = datetime(2026, 11, 23, tzinfo=UTC)
 NEEDED = {"tiktok": {"privacyLevel": "SELF_ONLY"}}
 
 
@@ -101,6 +105,9 @@ def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
         return [x_options.body_fields(chosen)]
     if network == "tiktok":
         return [upload_tiktok.post_info(job), upload_tiktok.request_body(job, [])]
+    if network == "bluesky":
+        steps = Bluesky(BlueskySection()).plan(Content("See https://example.com", ()), chosen)
+        return [build_gate("at://post", chosen, NOW), *steps]
     return [upload.video_source(job)]
 
 

@@ -28,6 +28,7 @@ from socialpub.providers.responses import (
     ProviderError,
     Reason,
     Rejected,
+    as_object,
     json_object,
     object_at,
     text_at,
@@ -110,9 +111,9 @@ def publish(job: Job, section: BlueskySection) -> Outcome:
     if not job.unknown_before and not 0 <= job.now.timestamp() - built["built_at"] <= FRESH_SECONDS:
         return Again(RECORD, _without(job.memo, "record"), TOO_OLD, UNTIL_DEADLINE)
     response = _write(job, section)
-    if response.ok:
+    if _is_written(response, built["cid"]):
         return _published(job, section)
-    if response.status >= 500:
+    if response.ok or response.status >= 500:
         code = client.read_error(response).code or str(response.status)
         message = f"The account's server sent no usable response (HTTP {response.status})."
         return find_own(job, section) or Unknown(message, code)
@@ -137,6 +138,14 @@ def _write(job: Job, section: BlueskySection) -> HttpResponse:
     ]
     body = {"repo": job.account.id, "writes": writes, "validate": True}
     return client.call(job, section, "POST", "com.atproto.repo.applyWrites", json=body)
+
+
+def _is_written(response: HttpResponse, cid: str) -> bool:
+    """Return whether the server confirms the record. The page of a proxy confirms nothing."""
+    found = json_object(response) if response.ok else {}
+    results = found.get("results")
+    confirmed = [found, *map(as_object, results if isinstance(results, list) else [])]
+    return any(one.get("cid") == cid for one in confirmed)
 
 
 def _send_again(job: Job, section: BlueskySection, rejection: Rejected) -> Outcome | None:

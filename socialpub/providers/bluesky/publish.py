@@ -4,6 +4,7 @@ The server accepts the same key and record again without effect. It answers the 
 records with 500, so a failed call is followed by a query for the record.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
@@ -111,7 +112,7 @@ def publish(job: Job, section: BlueskySection) -> Outcome:
     if not job.unknown_before and not 0 <= job.now.timestamp() - built["built_at"] <= FRESH_SECONDS:
         return Again(RECORD, _without(job.memo, "record"), TOO_OLD, UNTIL_DEADLINE)
     response = _write(job, section)
-    if _is_written(response, built["cid"]):
+    if _is_written(job, response):
         return _published(job, section)
     if response.ok or response.status >= 500:
         code = client.read_error(response).code or str(response.status)
@@ -140,12 +141,12 @@ def _write(job: Job, section: BlueskySection) -> HttpResponse:
     return client.call(job, section, "POST", "com.atproto.repo.applyWrites", json=body)
 
 
-def _is_written(response: HttpResponse, cid: str) -> bool:
-    """Return whether the server confirms the record. The page of a proxy confirms nothing."""
+def _is_written(job: Job, response: HttpResponse) -> bool:
+    """Return whether the server names the record that it wrote. The page of a proxy names none."""
     found = json_object(response) if response.ok else {}
     results = found.get("results")
-    confirmed = [found, *map(as_object, results if isinstance(results, list) else [])]
-    return any(one.get("cid") == cid for one in confirmed)
+    named = [found, *map(as_object, results if isinstance(results, list) else [])]
+    return uri_of(job.account.id, job.memo["record"]["key"]) in [one.get("uri") for one in named]
 
 
 def _send_again(job: Job, section: BlueskySection, rejection: Rejected) -> Outcome | None:
@@ -176,7 +177,7 @@ def _upload_and_write(job: Job, section: BlueskySection) -> Outcome | None:
             return None
     if not job.content.media:
         return None
-    return _published(job, section) if _write(job, section).ok else None
+    return _published(job, section) if _is_written(job, _write(job, section)) else None
 
 
 def _without(memo: Memo, *names: str) -> Memo:
@@ -197,9 +198,17 @@ def find_own(job: Job, section: BlueskySection) -> Published | None:
         response = get_record(job, section, job.memo["record"]["key"])
     except ProviderError:
         return None
-    if not response.ok or text_at(json_object(response), "cid") != job.memo["record"]["cid"]:
-        return None
-    return _published(job, section)
+    return _published(job, section) if response.ok and is_own(json_object(response), job.memo["record"]) else None
+
+
+def is_own(found: Mapping[str, Any], built: Mapping[str, Any]) -> bool:
+    """Return whether the record under our key is ours: by its CID, or by its text and time.
+
+    A server may store the record in another form, which has another CID.
+    """
+    value, sent = object_at(found, "value"), built["post"]
+    is_same = all(value.get(name) == sent[name] for name in ("text", "createdAt"))
+    return found.get("cid") == built["cid"] or is_same
 
 
 def get_record(job: Job, section: BlueskySection, key: str) -> HttpResponse:

@@ -12,7 +12,7 @@ from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers.base import CannotTell, Job, Published, Readback
 from socialpub.providers.bluesky import client
 from socialpub.providers.bluesky.client import POST
-from socialpub.providers.bluesky.publish import FRESH_SECONDS, get_record
+from socialpub.providers.bluesky.publish import FRESH_SECONDS, get_record, is_own
 from socialpub.providers.bluesky.record import key_of, permalink, uri_of, written_text
 from socialpub.providers.comparison import same_text
 from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object, object_at, text_at
@@ -34,8 +34,7 @@ def _find_by_key(job: Job, section: BlueskySection) -> Published | None:
         return None
     response = get_record(job, section, built["key"])
     if response.ok:
-        is_own = text_at(_read(response), "cid") == built["cid"]
-        return _post(job, section, built["key"]) if is_own else None
+        return _post(job, section, built["key"]) if is_own(_read(response), built) else None
     _refuse_other_than_absent(job, response)
     return None
 

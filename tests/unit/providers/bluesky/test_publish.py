@@ -20,13 +20,13 @@ from socialpub.providers.base import (
     Unknown,
 )
 from socialpub.providers.bluesky.record import cid_of, new_key
-from socialpub.providers.responses import AuthExpired, NoAnswer, Throttled
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Throttled
 from tests.support.scripted_calls import NOW, answer
 from tests.unit.providers.bluesky.script import ADAPTER, DID, Script, blob, image, job, refusal, run, stored, video
 
 PUT, APPLY = "POST com.atproto.repo.putRecord", "POST com.atproto.repo.applyWrites"
 GET, UPLOAD = "GET com.atproto.repo.getRecord", "POST com.atproto.repo.uploadBlob"
-WRITTEN = answer(200, {"uri": "at://", "cid": "bafy", "validationStatus": "valid"})
+OTHERS = {"cid": "another", "value": {"text": "Other"}}
 ABSENT = refusal(400, "RecordNotFound")
 CRASHED = refusal(500, "InternalServerError")
 BLOB_GONE = refusal(400, "BlobNotFound", "Could not find blob: bafkrei")
@@ -43,6 +43,13 @@ def built(text: str = "Hello", *media: MediaFile, script: Script | None = None, 
 def post_in(memo: Memo) -> dict[str, Any]:
     found: dict[str, Any] = memo["record"]["post"]
     return found
+
+
+def written(memo: Memo) -> HttpResponse:
+    uri = f"at://{DID}/app.bsky.feed.post/{memo['record']['key']}"
+    if memo["record"]["gate"]:
+        return answer(200, {"commit": {}, "results": [{"uri": uri, "cid": "bafy"}, {"uri": "at://gate"}]})
+    return answer(200, {"uri": uri, "cid": memo["record"]["cid"], "validationStatus": "valid"})
 
 
 def is_ours(outcome: Outcome, memo: Memo) -> bool:
@@ -229,7 +236,7 @@ def test_an_upload_without_a_blob_is_no_answer(reply: Any) -> None:
 
 def test_one_record_is_put_only_where_nothing_is() -> None:
     memo = built()
-    script = Script(WRITTEN)
+    script = Script(written(memo))
     assert is_ours(run("publish", script, memo=memo), memo)
     assert script.asked == [PUT]
     assert script.calls[0].json == {
@@ -248,7 +255,7 @@ def test_one_record_is_put_only_where_nothing_is() -> None:
 )
 def test_reply_control_is_a_second_record_with_the_same_key(control: str, rules: list[str]) -> None:
     memo = built(options={"replyControl": control})
-    script = Script(WRITTEN)
+    script = Script(written(memo))
     assert is_ours(run("publish", script, memo=memo), memo)
     assert script.asked == [APPLY]
     post, gate = script.calls[0].json["writes"]
@@ -306,6 +313,18 @@ def test_a_call_that_says_nothing_about_the_post_is_raised(reply: Any, kind: typ
             run("publish", Script(reply), memo=built(), unknown_before=before)
 
 
+@pytest.mark.parametrize("page", [answer(200, b"<html>"), answer(204), answer(200, {}), answer(200, {"uri": "at://x"})])
+def test_a_success_that_does_not_name_the_record_is_checked(page: Any) -> None:
+    memo = built()
+    assert isinstance(run("publish", Script(page, ABSENT), memo=memo), Unknown)
+    assert is_ours(run("publish", Script(page, stored(memo)), memo=memo), memo)
+
+
+def test_a_record_that_the_server_stores_in_another_form_is_ours() -> None:
+    memo = built()
+    assert is_ours(run("publish", Script(CRASHED, stored(memo, cid="another")), memo=memo), memo)
+
+
 def test_a_rate_limit_waits_for_the_reset_on_the_clock_of_the_server() -> None:
     limited = refusal(
         429, "RateLimitExceeded", date="Sat, 21 Nov 2026 13:00:00 GMT", ratelimit_reset="1795266090", retry_after="5"
@@ -317,7 +336,7 @@ def test_a_rate_limit_waits_for_the_reset_on_the_clock_of_the_server() -> None:
 
 def test_a_record_that_was_never_sent_is_built_again_when_it_is_old() -> None:
     memo = built()
-    assert is_ours(run("publish", Script(WRITTEN), memo=memo, seconds=120), memo)
+    assert is_ours(run("publish", Script(written(memo)), memo=memo, seconds=120), memo)
     outcome = run("publish", Script(), memo=memo, seconds=121)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.memo) == ("record", {"blobs": {}})
@@ -329,7 +348,7 @@ def test_a_record_that_was_never_sent_is_built_again_when_it_is_old() -> None:
 
 def test_a_record_that_may_have_been_sent_never_changes() -> None:
     memo = built()
-    script = Script(WRITTEN)
+    script = Script(written(memo))
     assert is_ours(run("publish", script, memo=memo, seconds=86_400, unknown_before=True), memo)
     assert script.calls[0].json["record"] == memo["record"]["post"]
 
@@ -345,10 +364,10 @@ def test_a_refusal_of_a_repeated_call_is_checked_with_the_record() -> None:
 def test_a_taken_key_is_ours_or_leads_to_another_key() -> None:
     memo, taken = built(), refusal(400, "InvalidSwap", "Record was at bafy")
     assert is_ours(run("publish", Script(taken, stored(memo)), memo=memo), memo)
-    outcome = run("publish", Script(taken, stored(memo, cid="another")), memo=memo)
+    outcome = run("publish", Script(taken, stored(memo, **OTHERS)), memo=memo)
     assert isinstance(outcome, Again)
     assert outcome.step == "record"
-    again = run("publish", Script(taken, stored(memo, cid="another")), memo=memo, unknown_before=True)
+    again = run("publish", Script(taken, stored(memo, **OTHERS)), memo=memo, unknown_before=True)
     assert isinstance(again, Refused)
 
 
@@ -363,7 +382,7 @@ def test_media_that_the_server_removed_are_uploaded_again_with_a_new_record() ->
 
 def test_media_removed_after_an_unknown_outcome_are_uploaded_again_with_the_same_record() -> None:
     memo = built("Hi", image())
-    script = Script(BLOB_GONE, ABSENT, answer(200, {"blob": blob()}), WRITTEN)
+    script = Script(BLOB_GONE, ABSENT, answer(200, {"blob": blob()}), written(memo))
     assert is_ours(run("publish", script, "Hi", image(), memo=memo, unknown_before=True), memo)
     assert script.asked == [PUT, GET, UPLOAD, PUT]
     assert script.calls[0].json == script.calls[3].json

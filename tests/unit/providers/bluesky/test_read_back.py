@@ -46,7 +46,7 @@ def test_the_own_key_and_cid_are_certain() -> None:
 
 def test_the_content_is_compared_when_the_key_has_nothing_of_ours() -> None:
     memo = built()
-    for reply in (ABSENT, stored(memo, cid="another")):
+    for reply in (ABSENT, stored(memo, cid="another", value={"text": "Other"})):
         assert found(Script(reply, listed(record("a"))), memo=memo) == ["a"]
         assert found(Script(reply, NOTHING), memo=memo) == []
 

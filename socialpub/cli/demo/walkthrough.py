@@ -265,7 +265,7 @@ def _sign_in(rt: Runtime, provider: str, transcript: Transcript) -> str:
     transcript.command(f"echo {APP_PASSWORD} | \\\n  {line} --password-file -")
     connected = account_sign_in.sign_in(rt, provider, {"handle": HANDLE, "password": APP_PASSWORD})
     label = rt.providers[provider].label
-    transcript.result(f"@{HANDLE} signed in to {label} with an app password: profile {connected.profile_id}")
+    transcript.result(f"@{HANDLE} signed in to {label}: profile {connected.profile_id}")
     return connected.profile_id
 
 

@@ -22,9 +22,15 @@ PICTOGRAPHS = (
 HANGUL_L, HANGUL_V, HANGUL_T = ("\u1100", "\u115f"), ("\u1160", "\u11a7"), ("\u11a8", "\u11ff")
 HANGUL_SYLLABLES = ("\uac00", "\ud7a3")
 PREPENDED = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd")
-CONJUNCT_LINKERS = frozenset("\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d")
-"""The viramas between two consonants that form one grapheme."""
-INDIC_LETTERS = ("\u0904", "\u0d3a")
+CONJUNCT_LINKERS = frozenset("\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d\u1039\u17d2")
+"""The signs between two consonants that form one grapheme."""
+CONSONANTS = (
+    ("\u0915", "\u0939"), ("\u0958", "\u095f"), ("\u0978", "\u097f"), ("\u0995", "\u09b9"), ("\u09dc", "\u09df"),
+    ("\u09f0", "\u09f1"), ("\u0a95", "\u0ab9"), ("\u0b15", "\u0b39"), ("\u0b5c", "\u0b5f"), ("\u0c15", "\u0c39"),
+    ("\u0d15", "\u0d3a"), ("\u1000", "\u102a"), ("\u1780", "\u17b3"),
+)  # fmt: skip
+SPACING_LETTERS = frozenset("\u0e33\u0eb3")
+"""Vowels that belong to the letter before them although they are letters."""
 NOT_SPACING = frozenset("\u102b\u102c\u1038\u1062\u1063\u1064\u1067\u1068\u1069\u106a\u106b\u106c\u106d\u1083")
 """The spacing marks that begin a grapheme."""
 
@@ -38,7 +44,7 @@ def _extends(char: str) -> bool:
     if char == ZERO_WIDTH_JOINER or char == "\u200c" or _is_in(char, SKIN_TONES, TAGS):
         return True
     kind = unicodedata.category(char)
-    return kind in ("Mn", "Me") or (kind == "Mc" and char not in NOT_SPACING)
+    return char in SPACING_LETTERS or kind in ("Mn", "Me") or (kind == "Mc" and char not in NOT_SPACING)
 
 
 def _is_control(char: str) -> bool:
@@ -80,7 +86,7 @@ def _grapheme_starts(text: str) -> Iterator[int]:
         flags = flags + 1 if _is_in(char, FLAGS) else 0
         if char in CONJUNCT_LINKERS:
             linked = True
-        elif not _extends(char):
+        elif char == "\u200c" or unicodedata.category(char) in ("Mc", "Lo") or not _extends(char):
             base, linked = char, False
 
 
@@ -97,8 +103,7 @@ def _continues(char: str, before: str, base: str, flags: int, linked: bool) -> b
         return True
     if before == ZERO_WIDTH_JOINER and _is_in(char, *PICTOGRAPHS) and _is_in(base, *PICTOGRAPHS):
         return True
-    consonant = _is_in(char, INDIC_LETTERS) and unicodedata.category(char) == "Lo"
-    return linked and consonant and _is_in(base, INDIC_LETTERS)
+    return linked and _is_in(char, *CONSONANTS) and _is_in(base, *CONSONANTS)
 
 
 # --- facets ----------------------------------------------------------------------------------------------------------

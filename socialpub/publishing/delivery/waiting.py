@@ -126,10 +126,7 @@ def must_wait_for_equal(tx: Tx, delivery: Delivery) -> bool:
     """Return whether a delivery of equal content to the same profile must be resolved first.
 
     No equal content is sent while one is past its commit. Of several unknown outcomes, the oldest is read back first.
-    The repetition of a call cannot create a second post, so it does not wait.
     """
-    if delivery.repeats:
-        return False
     others = delivery_rows.equal_past_commit(tx, delivery)
     if delivery.phase.reads_back or delivery.unknown_calls:
         return any(other < (delivery.committed_at or "", delivery.id) for other in others)

@@ -313,12 +313,17 @@ REFUSALS = {"refused": Refused(REFUSED), "rejected": Rejected(REFUSED, status=40
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_a_refused_repetition_fails_only_after_two_minutes_of_read_backs(rt, network, profile, clock, refusal):
+@pytest.mark.parametrize("resend_after", ["1m", "10m", "never"])
+def test_a_refused_repetition_fails_after_two_minutes_of_read_backs(tmp_path, clock, resend_after, refusal):
+    network = KeyedNetwork(clock)
     network.results["publish"] = [no_answer, REFUSALS[refusal]]
-    post = accept(rt, profile)
-    drain(rt, clock)
-    assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, REFUSED)
-    assert (len(network.called_at), closing_round(network) >= 120) == (2, True)
+    section = PublishingSection.model_validate({"resend_after": resend_after})
+    with closing(open_appliance(tmp_path, clock, providers={"x": network}, publishing=section)) as rt:
+        post = accept(rt, add_profile(rt))
+        drain(rt, clock)
+        assert (state_of(rt, post), message_of(rt, post)) == (State.FAILED, REFUSED)
+        assert len(network.called_at) == 2
+        assert 120 <= closing_round(network) <= 130
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)

@@ -17,6 +17,7 @@ from socialpub.core.errors import Conflict
 from socialpub.core.settings.schema import RateLimitSection
 from socialpub.db import appliance_state
 from socialpub.providers.auth import Identity
+from socialpub.providers.base import Kind
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
@@ -32,7 +33,8 @@ from tests.support.hand_clock import HandClock
 from tests.support.oracle import find_row_contradictions
 from tests.support.sandbox_http import ProcessKilled
 
-NETWORKS = ("x", "pinterest")
+NETWORKS = {"x": Kind.COMMIT, "pinterest": Kind.REPEATABLE}
+"""The kinds of their calls that publish."""
 SPANS = (0.0, 40.0, 90.0, 700.0, 4 * 3600.0)
 """Seconds: around the looks at an account, and the waits that networks name."""
 MOST_DEATHS = 200
@@ -66,7 +68,7 @@ class StateMachine(RuleBasedStateMachine):
         super().__init__()
         self.folder = Path(tempfile.mkdtemp(prefix="socialpub-states-"))
         self.clock = HandClock()
-        self.networks = {name: RememberingNetwork(name, self._check_approval) for name in NETWORKS}
+        self.networks = {name: RememberingNetwork(name, self._check_approval, kind) for name, kind in NETWORKS.items()}
         self.known: dict[str, ModelPost] = {}
         self.families: list[set[str]] = []
         """By number: every text that its posts ever had."""
@@ -282,7 +284,7 @@ class StateMachine(RuleBasedStateMachine):
 
     def meet(self) -> None:
         """What becomes of the next calls to this network."""
-        network = self.networks[self.draw(st.sampled_from(NETWORKS))]
+        network = self.networks[self.draw(st.sampled_from([*NETWORKS]))]
         network.fates.extend(self.draw(st.lists(st.sampled_from(Fate), min_size=1, max_size=4)))
 
     def work(self) -> None:

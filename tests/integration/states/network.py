@@ -26,10 +26,19 @@ class Fate(Enum):
 
 
 class RememberingNetwork(ScriptedNetwork):
-    """An upload that prepares, then the call that publishes. Without a fate all goes well."""
+    """An upload that prepares, then the call that publishes. Without a fate all goes well.
 
-    def __init__(self, name: str, before_call: Callable[[str, str], None] = lambda _account, _text: None) -> None:
-        super().__init__(("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
+    A repeatable call has a key, which the upload chooses. The same call again changes nothing.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        before_call: Callable[[str, str], None] = lambda _account, _text: None,
+        commit: Kind = Kind.COMMIT,
+    ) -> None:
+        super().__init__(("upload", Kind.PREPARE), ("create_post", commit))
+        self.is_repeatable, self.keys = commit is Kind.REPEATABLE, 0
         self.before_call = before_call
         self.name, self.label = name, name.title()
         self.fates: deque[Fate] = deque()
@@ -65,13 +74,19 @@ class RememberingNetwork(ScriptedNetwork):
                 raise NoAnswer("The connection was cut.")
             case Fate.KILLED_AFTER:
                 raise ProcessKilled
-        return published or Done({**job.memo, step: True})
+        self.keys += 1
+        return published or Done({**job.memo, step: True, "key": f"{self.name}-key-{self.keys}"})
 
     def recover(self, job: Job) -> Readback | CannotTell:
+        if self.is_repeatable:
+            key = job.memo.get("key")
+            return Readback(tuple(Published(id, None) for *_, id in self.posts if id == key))
         own = (job.account.id, job.content.text)
         return Readback(tuple(Published(id, None) for *made, id in self.posts if tuple(made) == own))
 
     def _make(self, job: Job) -> Published:
-        number = f"{self.name}-{len(self.posts) + 1}"
+        number = job.memo["key"] if self.is_repeatable else f"{self.name}-{len(self.posts) + 1}"
+        if any(id == number for *_, id in self.posts):
+            return Published(number, f"https://x.example/{number}")
         self.posts.append((job.account.id, job.content.text, number))
         return Published(number, f"https://x.example/{number}")

@@ -57,7 +57,7 @@ def hours_or_a_day(request: pytest.FixtureRequest) -> timedelta:
 
 def grid_appliance(folder: Path, clock: HandClock, http: Http, give_up_after: timedelta = PATIENCE) -> Runtime:
     publishing = PublishingSection(give_up_after=give_up_after)
-    networks = providers_of_the_sandbox()
+    networks = providers_of_the_sandbox(bluesky=True)
     return open_appliance(folder, clock, http=http, networks=networks, base_url=BASE_URL, publishing=publishing)
 
 
@@ -222,6 +222,13 @@ COMES_TO: Mapping[tuple[Means, Place], State] = {
 }
 """The default outcomes. A story names the exceptions of its network."""
 
+COMES_TO_REPEATED: Mapping[tuple[Means, Place], State] = {
+    (Means.OPEN_THRICE, Place.COMMIT): State.PUBLISHED,
+    # The server answers the read-backs after the deadline.
+    (Means.NEVER_ANSWERED, Place.COMMIT): State.FAILED,
+}
+"""The other outcomes of a repeatable commit."""
+
 
 @dataclass(frozen=True)
 class Story:
@@ -265,6 +272,11 @@ class Network:
     """The network's own faults."""
     options: Callable[[World, str], Mapping[str, Any]] = lambda _world, _username: {}
     """The options of every post of this account."""
+    token_call: str = "token"
+    """The call that renews tokens."""
+    has_request_ids: bool = True
+    is_repeatable: bool = False
+    """Whether the repetition of a commit cannot create a second post."""
 
     def fault(self, name: str) -> Fault:
         return self.faults.get(name) or FAULTS[name]
@@ -326,6 +338,8 @@ def play(env: Environment, network: Network, title: str, call: str, fault: str) 
     assert_the_outcome_is_true(env.rt, env.world, network, post)
     place = story.place_of(call)
     due = COMES_TO[fault_met.means, place]
+    if network.is_repeatable:
+        due = COMES_TO_REPEATED.get((fault_met.means, place), due)
     if place is Place.COMMIT and fault_met.means is Means.OPEN and story.read_back_by is None:
         due = State.UNCONFIRMED
     due = story.otherwise.get(call, {}).get(fault, due)

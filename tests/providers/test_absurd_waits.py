@@ -16,6 +16,7 @@ LIMITED: dict[str, tuple[str, str, Any]] = {
     "x": ("text", "create_post", {"title": "Too Many Requests", "detail": "Too Many Requests", "type": "about:blank"}),
     "tiktok": ("video", "video_init", {"error": {"code": "rate_limit_exceeded", "message": "", "log_id": "2026"}}),
     "pinterest": ("image", "create_pin", {"code": 8, "message": "You have exceeded your rate limit."}),
+    "bluesky": ("text", "put_record", {"error": "RateLimitExceeded", "message": "Rate Limit Exceeded"}),
 }
 """The story, the call that is refused with 429, and the body of the refusal."""
 
@@ -42,6 +43,8 @@ def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[st
         ("tiktok", "retry-after", "Thu, 01 Jan 1970 00:00:00 GMT"),
         ("pinterest", "x-ratelimit-reset", "999999999"),
         ("pinterest", "retry-after", "0"),
+        ("bluesky", "ratelimit-reset", "1791800000000"),
+        ("bluesky", "retry-after", "-5"),
     ],
 )
 def test_an_implausible_wait_is_ignored(env: Environment, network: str, name: str, value: str) -> None:

@@ -23,7 +23,7 @@ from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import ProcessKilled
 
-SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "image"}
+SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "image", "bluesky": "text"}
 FAULTS = (
     "never left", "never leaves", "429 with a time", "429 without a time", "400", "401 for ever", "403", "500 before",
     "503 after", "503 three times", "503 for ever", "HTML after", "unreadable 2xx before", "unreadable 2xx after",
@@ -36,7 +36,7 @@ PASS = (
 """The old refresh token is still valid, and the next try succeeds."""
 
 ONE_FOR_EACH = ("429 with a time", "400", "401 for ever", "503 after", "503 three times", "time-out for ever")
-"""For TikTok and Pinterest in every run."""
+"""For the networks other than X in every run."""
 
 CELLS = [(network, fault) for network in NETWORKS for fault in FAULTS]
 
@@ -58,7 +58,7 @@ def test_a_fault_during_the_refresh(env: Environment, network: str, fault: str) 
     played, chosen = story_of(network, SIMPLE[network])
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
-    played.fault(fault).apply(env, network, Call("token"))
+    played.fault(fault).apply(env, network, Call(NETWORKS[network].token_call))
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)
     if fault in PASS:
@@ -85,7 +85,7 @@ def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
     posts = [begin(env, played, chosen, profile, body=f"Number {number}") for number in range(10)]
     drain(env.rt, env.clock, within=1800)
     assert {state_of(env.rt, post) for post in posts} == {State.PUBLISHED}
-    assert env.world.networks[network].statuses("token") == [200]
+    assert env.world.networks[network].statuses(played.token_call) == [200]
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -108,7 +108,7 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
         drain(env.rt, env.clock)
         assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
         assert_the_outcome_is_true(env.rt, env.world, played, post)
-        assert env.world.networks[network].statuses("token") == [200]
+        assert env.world.networks[network].statuses(played.token_call) == [200]
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -118,7 +118,7 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
 
-    let_worker_die(env, Call("token"), moment)
+    let_worker_die(env, Call(NETWORKS[network].token_call), moment)
     with pytest.raises(ProcessKilled):
         drain(env.rt, env.clock)
     env.rt.process.close()
@@ -135,7 +135,7 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(env: Environment, network: str) -> None:
-    title = {"x": "text", "tiktok": "video", "pinterest": "image"}[network]
+    title = {"x": "text", "tiktok": "video", "pinterest": "image", "bluesky": "text"}[network]
     played, chosen = story_of(network, title)
     profile = played.connect(env.rt, env.world)
     post = begin(env, played, chosen, profile)

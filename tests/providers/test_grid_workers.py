@@ -196,13 +196,14 @@ EFFECTS: dict[str, Callable[[World], list[str | None]]] = {
     "x": lambda world: [post.text for post in world.x.posts],
     "tiktok": lambda world: [task.publish_id for task in world.tiktok.tasks.all.values()],
     "pinterest": lambda world: [pin.description for pin in world.pinterest.pins],
+    "bluesky": lambda world: [post.value["text"] for post in world.bluesky.posts],
 }
 
 
 @pytest.mark.parametrize("network", NETWORKS)
 def test_two_processes_side_by_side_post_each_once(env: Environment, network: str) -> None:
     played = NETWORKS[network]
-    title = {"x": "text", "tiktok": "draft", "pinterest": "image"}[network]
+    title = {"x": "text", "tiktok": "draft", "pinterest": "image", "bluesky": "text"}[network]
     chosen = played.stories[title]
     people = [f"user{number}" for number in range(3)]
     profiles = {name: played.connect(env.rt, env.world, name) for name in people}

@@ -16,7 +16,7 @@ from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import artifact
 
-OPTIONS = {"x": {}, "tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {}}
+OPTIONS = {"x": {}, "tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {}, "bluesky": {}}
 
 
 def arrived(world: World, network: str) -> list[str]:
@@ -25,6 +25,9 @@ def arrived(world: World, network: str) -> list[str]:
             images = list(world.x.media.all.values())
         case "tiktok":
             images = [image for post in world.tiktok.catch_up() for image in post.media]
+        case "bluesky":
+            files = [world.bluesky.cache.get(blob.cid) or b"" for blob in world.bluesky.blobs.values()]
+            return [hashlib.sha256(file).hexdigest() for file in files]
         case _:
             images = [image for pin in world.pinterest.pins for image in pin.pictures]
     return [image.sha256 for image in images]

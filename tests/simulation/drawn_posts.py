@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.errors import SocialpubError
+from socialpub.providers.registry import SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import Story
@@ -65,7 +66,8 @@ class DrawnPosts:
     """How many posts to X reply to an earlier post of the account."""
 
     def connect(self, rt: Runtime) -> None:
-        for network, played in NETWORKS.items():
+        for network in SPECIFIED:
+            played = NETWORKS[network]
             for username in ("demo", "second", "third")[: self.dice.choice([1, 2, 2, 3])]:
                 profile_id = played.connect(rt, self.world, username)
                 account = rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile_id,))

@@ -15,6 +15,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
 from socialpub.db.connection import Tx
 from socialpub.db.tables.audit_log import AuditAction
+from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import Identity, SignIn, SignInRefused
 from socialpub.providers.base import Provider
 from socialpub.providers.responses import ProviderError
@@ -34,6 +35,13 @@ class WrongValue(OperatorError):
         self.field = field
 
 
+def check(rt: Runtime, provider: Provider, profile_id: str | None, surface: Surface) -> Profile | None:
+    """Return the profile to connect again. Raises NotFound, and OperatorError if no value can connect the account."""
+    if (obstacle := connect.find_missing_app(rt, provider.name)) is not None:
+        raise obstacle
+    return None if profile_id is None else connect.must_fit(rt.reader, provider, profile_id, surface)
+
+
 def sign_in(
     rt: Runtime,
     provider_name: str,
@@ -49,12 +57,9 @@ def sign_in(
     tokens. Then nothing is saved.
     """
     provider = rt.providers[provider_name]
-    if (obstacle := connect.find_missing_app(rt, provider_name)) is not None:
-        raise obstacle
+    check(rt, provider, profile_id, surface)
     if name is not None:
         name = profiles.check_name(name)
-    if profile_id is not None:
-        connect.must_fit(rt.reader, provider, profile_id, surface)
     try:
         with tokens.reserve_disk(rt):
             identity, credentials = _ask_sign_in(rt, provider, values, surface)
@@ -64,7 +69,7 @@ def sign_in(
             connect.take_back(rt, provider, identity, credentials)
             raise
     except OperatorError as error:
-        log.warning("an account could not be connected", provider=provider_name, why=error.message)
+        log.info("an account could not be connected", provider=provider_name, why=error.message)
         raise
     log.info("an account was connected", provider=provider_name, profile=connected.profile_id)
     return connected

@@ -11,6 +11,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.boards import BoardWithSections
 from socialpub.accounts.connect import StartedConnection
 from socialpub.accounts.consents import WrongAddress
+from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
@@ -173,8 +174,9 @@ def _sign_in(
     password_file: TextIO | None,
 ) -> Connected:
     """Sign in with the options, and ask on the terminal for values that the options do not give."""
-    if handle is None and profile_id is not None:
-        handle = profiles.get(rt.reader, profile_id).username
+    profile = account_sign_in.check(rt, provider, profile_id, Surface.SHELL)
+    if handle is None and profile is not None:
+        handle = profile.username
     given = {"handle": handle, "password": _read_password(password_file)}
     values = {field.name: given.get(field.name) or _ask_value(provider, field) for field in auth.fields}
     with spinner(f"Signing in at {provider.label}"):

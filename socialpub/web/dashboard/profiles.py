@@ -214,6 +214,7 @@ async def _connect(visit: Visit, provider_name: str, profile: Profile | None = N
     """Begin to connect an account, or the account of `profile` again."""
     auth, profile_id = visit.rt.providers[provider_name].auth, profile.id if profile else None
     if isinstance(auth, SignIn):
+        account_sign_in.check(visit.rt, visit.rt.providers[provider_name], profile_id, Surface.DASHBOARD)
         return await _sign_in(visit, provider_name, auth.fields, profile)
     begin = partial(connect.begin, profile_id=profile_id, surface=Surface.DASHBOARD)
     begun = await asyncio.to_thread(begin, visit.rt, provider_name)

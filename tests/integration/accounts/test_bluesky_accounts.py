@@ -1,5 +1,6 @@
 """Bluesky accounts are connected with an app password, and stay connected when their handle changes."""
 
+import logging
 from typing import Any
 
 import pytest
@@ -54,11 +55,13 @@ def test_an_account_is_connected_however_its_handle_is_written(rt, world, demo, 
         ({"handle": "not a handle"}, "handle", "This is not a handle."),
     ],
 )
-def test_what_the_owner_can_correct_is_reported_at_its_field(rt, demo, given, field, said):
+def test_what_the_owner_can_correct_is_reported_at_its_field(rt, demo, given, field, said, caplog):
+    caplog.set_level(logging.DEBUG)
     with pytest.raises(WrongValue) as refused:
         sign_in(rt, "bluesky", demo | given)
     assert refused.value.field == field
     assert said in refused.value.sentence
+    assert (demo | given)["password"] not in refused.value.sentence + caplog.text
     assert profile_rows.list_all(rt.reader) == []
 
 

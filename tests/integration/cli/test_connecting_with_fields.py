@@ -91,6 +91,16 @@ def test_a_profile_is_connected_again_with_its_own_handle(
     assert [one["id"] for one in profiles_of(terminal)] == [profile["id"]]
 
 
+def test_a_profile_that_cannot_be_connected_again_is_refused_before_the_terminal_asks(
+    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file).stdout.strip()
+    terminal.success("admin", "disconnect-profile", profile)
+    typed = Typed(monkeypatch, password=APP_PASSWORD)
+    assert "Its connection cannot be restored." in terminal.refusal(*CONNECT, "--profile", profile)
+    assert typed.asked == []
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

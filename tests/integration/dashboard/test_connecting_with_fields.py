@@ -125,6 +125,16 @@ def test_a_profile_is_connected_again_with_its_own_account(
     assert len(profile_rows.list_all(rt.reader)) == 1
 
 
+def test_a_network_that_is_not_enabled_any_more_shows_no_form(rt: Runtime, owner: Tab) -> None:
+    place = connect(owner).path
+    rt.settings.providers.bluesky.__dict__["enabled"] = False
+    assert "Bluesky is not enabled. Set enabled = true in [providers.bluesky]." in owner.open("/profiles").text
+    assert not owner.page.has_button("Connect Bluesky")
+    page = owner.press("Reconnect", on=place)
+    assert page.status == 409
+    assert "Bluesky is not enabled." in page.text
+
+
 def test_the_form_of_another_site_connects_nothing(rt: Runtime, owner: Tab, network: ScriptedSignInNetwork) -> None:
     owner.press("Connect Bluesky", on="/profiles")
     page = owner.press("Connect", {**DEMO, "#csrf": "another"})

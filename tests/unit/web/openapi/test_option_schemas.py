@@ -12,8 +12,7 @@ from socialpub.providers.registry import OPTIONS
 from socialpub.web.openapi.document import option_component, option_schemas
 
 ADAPTERS = registry.build(ProvidersSection(), OPTIONS)
-NETWORKS = [name for name, table in OPTIONS.items() if table]
-SCHEMAS = option_schemas(NETWORKS)
+SCHEMAS = option_schemas(tuple(OPTIONS))
 EVERY_OPTION = [pytest.param(name, option, id=option.name) for name, table in OPTIONS.items() for option in table]
 ARTIFACT = "01a12f57-1a80-7074-9d08-074dfc0027ba"
 PROBES: list[Any] = [
@@ -21,13 +20,15 @@ PROBES: list[Any] = [
     "x" * 91, "x" * 100, "x" * 101, "a name", "http://example.com", "HTTPS://example.com/a?b#c", "ftp://example.com",
     "example.com", "http://exa mple.com", "http://example.com/" + "x" * 2029, "http://example.com/" + "x" * 2030,
     "#6E7874", "#6e787", "6E7874", [], {}, [1], ["AI_MODIFIED"], ["AI_MODIFIED", "AI_MODIFIED"], ["ai_modified"],
-    ["AI_MODIFIED", "SYNTHETIC_PERFORMER"], ARTIFACT,
+    ["AI_MODIFIED", "SYNTHETIC_PERFORMER"], ARTIFACT, ["en"], ["en", "pt-BR"], ["en", "en"], ["en", "de", "fr"],
+    ["en", "de", "fr", "nl"], ["not a tag"], [""],
 ]  # fmt: skip
 
 
 def probes(option: Option) -> list[Any]:
     limits = [] if option.maximum is None else [option.maximum, option.maximum + 1]
-    return [*PROBES, *option.values, *(value.upper() + "_" for value in option.values), *limits]
+    lists = [[value] for value in option.values]
+    return [*PROBES, *option.values, *lists, *(value.upper() + "_" for value in option.values), *limits]
 
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
@@ -45,7 +46,7 @@ def test_what_the_document_describes_is_what_the_adapter_takes(network: str, opt
     assert taken
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", OPTIONS)
 def test_every_option_of_the_adapter_is_described_and_no_other(network: str) -> None:
     schema = SCHEMAS[option_component(network)]
     assert list(schema["properties"]) == [option.name for option in OPTIONS[network]]
@@ -55,7 +56,7 @@ def test_every_option_of_the_adapter_is_described_and_no_other(network: str) -> 
     assert "`null`" in schema["description"]
 
 
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", OPTIONS)
 def test_the_example_is_taken_by_the_adapter(network: str) -> None:
     schema = SCHEMAS[option_component(network)]
     (example,) = schema["examples"]

@@ -101,8 +101,12 @@ class Held:
         answer = exchange.forward() if self._when == "after" else None
         self._arrived.set()
         self._released.wait(60)
-        exchange.send(answer or exchange.forward())
-        self._done.set()
+        try:
+            exchange.send(answer or exchange.forward())
+        except OSError:
+            """The caller has gone."""
+        finally:
+            self._done.set()
 
     def wait_until_arrived(self) -> None:
         assert self._arrived.wait(60), "no request arrived"
@@ -231,7 +235,8 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60
 
     def answer(self, answer: Answer) -> None:
-        self.send_response(answer.status)
+        # Without the date of this machine: the clocks of the servers are others.
+        self.send_response_only(answer.status)
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(answer.body)))

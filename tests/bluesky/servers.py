@@ -5,8 +5,10 @@ import json
 import os
 import secrets
 import shutil
+import socket
 import subprocess
 import tempfile
+import threading
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +16,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
+from socialpub.sandbox import World
+from socialpub.sandbox.app import SandboxServer
 from tests.bluesky.front import Answer, Call, Front
+from tests.support.hand_clock import HandClock
 from tests.support.ports import free_port
 
 PACKAGES = Path(__file__).parents[2] / ".venv" / "bluesky"
@@ -243,3 +248,50 @@ class RealServer(BlueskyServer):
         assert line, f"the server ended:\n{Path(self._log.name).read_text()}"
         found: dict[str, Any] = json.loads(line)
         return found
+
+
+class StandIn(BlueskyServer):
+    """The sandbox, on a port of this machine. Its clock is the test's own."""
+
+    name = "stand-in"
+    path = "/bluesky"
+
+    def __init__(self, clock: HandClock) -> None:
+        self.world = World(clock)
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self._server = SandboxServer(self.world)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
+        self._thread.start()
+        self.front = Front(free_port(), {"": f"http://127.0.0.1:{self._socket.getsockname()[1]}"})
+
+    def set_clock(self, now: datetime) -> None:
+        """It reads the clock itself."""
+
+    def add_account(self, name: str) -> Account:
+        made = self.world.bluesky.add_account(self._unused_handle(name))
+        return Account(made.username, made.did, made.password, made.app_password)
+
+    def change_handle(self, account: Account, name: str) -> None:
+        before, account.handle = account.handle, self._unused_handle(name)
+        self.world.bluesky.change_account(before, handle=account.handle)
+
+    def revoke_app_password(self, account: Account) -> None:
+        self.world.bluesky.revoke_app_password(account.handle)
+
+    def deactivate(self, account: Account) -> None:
+        self.world.bluesky.set_status(account.handle, "deactivated")
+
+    def activate(self, account: Account) -> None:
+        self.world.bluesky.set_status(account.handle, "active")
+
+    def take_down(self, account: Account, record: Record | None = None) -> None:
+        if record is None:
+            self.world.bluesky.set_status(account.handle, "takendown")
+        else:
+            self.world.bluesky.take_down(record.uri)
+
+    def close(self) -> None:
+        super().close()
+        self._server.stop()
+        self._thread.join()
+        self._socket.close()

@@ -224,7 +224,8 @@ def test_a_handle_of_another_form_is_an_invalid_request(web: TestClient, handle:
 
 def test_the_state_of_an_account_is_public(world: World, web: TestClient) -> None:
     did = world.bluesky.existing_account("demo").did
-    assert web.get(f"{XRPC}sync.getRepoStatus?did={did}").json() == {"did": did, "active": True}
+    shown = web.get(f"{XRPC}sync.getRepoStatus?did={did}").json()
+    assert shown == {"did": did, "active": True, "rev": shown["rev"]}
     world.bluesky.set_status("demo", "takendown")
     assert web.get(f"{XRPC}sync.getRepoStatus?did={did}").json()["status"] == "takendown"
 

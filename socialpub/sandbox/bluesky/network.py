@@ -187,13 +187,14 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         if token is None:
             if "authorization" not in request.headers:
                 raise refused("AuthMissing")
-            if label == "upload":
+            is_refresh_token = self.tokens.by_refresh(request.bearer or "") is not None
+            if label == "upload" and not is_refresh_token:
                 raise refused("InternalServerError")
-            raise refused("InvalidToken", "Bad token scope" if self.tokens.by_refresh(request.bearer or "") else "")
+            raise refused("InvalidToken", "Bad token scope" if is_refresh_token else "")
         if self.timestamp() >= token.expires_at:
             raise refused("ExpiredToken")
         account = self.accounts[token.account_id]
-        if label != "read":
+        if label != "read" and not (label == "upload" and account.status == "deactivated"):
             self.require_active(account)
         if points := _points(label, request):
             self.count("hour", account.did, self.limits["hour"], HOUR_SECONDS, headers, points)
@@ -306,9 +307,12 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         blob = self.blobs.get((did, cid))
         if blob is None or self.seconds_since(blob.uploaded_at) < self.blob_seconds:
             return blob
-        named = blobs_in([one.value for one in self.records.values() if one.did == did])
-        used = any(_link(one) == cid for one in named)
-        return blob if used else None
+        return blob if self.is_blob_used(did, cid) else None
+
+    def is_blob_used(self, did: str, cid: str) -> bool:
+        """Return whether a record of the account names the blob."""
+        records = (record for record in self.records.values() if record.did == did)
+        return any(_link(one) == cid for record in records for one in blobs_in(record.value))
 
     # --- what tests see ------------------------------------------------------------------------------------------
 

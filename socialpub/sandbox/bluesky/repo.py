@@ -75,6 +75,8 @@ def _require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) ->
         blob = bluesky.find_blob(did, cid)
         if blob is None:
             raise refused("BlobNotFound", f"Could not find blob: {cid}")
+        if bluesky.is_blob_used(did, cid):
+            continue  # the server compares only the first use
         if named.get("mimeType") != blob.mime_type:
             raise refused("InvalidMimeType")
         if named.get("size") != blob.size:
@@ -283,6 +285,8 @@ def upload_blob(bluesky: BlueskySandbox, request: SandboxRequest, caller: Bluesk
     body: StreamedBody = request.sink
     if body.size > bluesky.blob_limit:
         raise refused("PayloadTooLarge")
+    if not body.size:
+        raise invalid("A request body was expected but none was provided")
     if request.headers.get("content-encoding"):
         raise refused("InternalServerError")
     blob = bluesky.add_blob(caller.account.did, body, request.content_type or "application/octet-stream")
@@ -305,5 +309,6 @@ def repo_status(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     account = _account(bluesky, parameter(request, "did"))
     if account is None:
         raise Refusal(json_reply(400, {"error": "RepoNotFound", "message": "Could not find repo"}))
-    facts: dict[str, Any] = {"did": account.did, "active": account.status == "active"}
-    return json_reply(200, facts if facts["active"] else facts | {"status": account.status})
+    if account.status == "active":
+        return json_reply(200, {"did": account.did, "active": True, "rev": _new_tid(bluesky)})
+    return json_reply(200, {"did": account.did, "active": False, "status": account.status})

@@ -1,6 +1,7 @@
 """Bluesky's API of sessions, the server, handles, and the directory of DIDs."""
 
 import functools
+import json
 from typing import Any
 
 from socialpub.sandbox.bluesky.models import APP_PASSWORD_SCOPE, HANDLE, MAIN_SCOPE, BlueskyAccount
@@ -46,12 +47,22 @@ def json_body(request: SandboxRequest, *required: str) -> dict[str, Any]:
     if request.content_type != "application/json":
         raise invalid(f"Wrong request encoding (Content-Type): {request.content_type or 'none'}")
     body = request.json_object()
+    if body is None and not _is_json(request.body):
+        raise Refusal(json_reply(400, {"error": "SyntaxError", "message": "The body is not JSON"}))
     if body is None:
         raise invalid("Input is not a JSON object")
     for name in required:
         if name not in body:
             raise invalid(f'Input must have the property "{name}"')
     return body
+
+
+def _is_json(body: bytes) -> bool:
+    try:
+        json.loads(body)
+    except ValueError:
+        return False
+    return True
 
 
 def parameter(request: SandboxRequest, name: str) -> str:
@@ -68,7 +79,9 @@ def parameter(request: SandboxRequest, name: str) -> str:
 @open_call
 def create_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     body = json_body(request, "identifier", "password")
-    identifier, password = str(body["identifier"]).lower(), str(body["password"])
+    if not isinstance(body["identifier"], str) or not isinstance(body["password"], str):
+        raise invalid("Input/identifier and Input/password must be strings")
+    identifier, password = body["identifier"].lower(), body["password"]
     headers: Headers = []
     try:
         bluesky.count("sign_ins", identifier, bluesky.limits["sign_ins"], CALLS_SECONDS, headers)
@@ -147,7 +160,6 @@ def _session(
         "handle": account.username,
         "email": f"{account.username.replace('.', '-')}@example.com",
         "emailConfirmed": account.email_confirmed,
-        "emailAuthFactor": False,
         "active": account.status == "active",
     }
     if account.status != "active":

@@ -1,0 +1,169 @@
+"""Servers that are down, slow, limited or hostile."""
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from socialpub.core.errors import OperatorError
+from socialpub.db.states import State
+from socialpub.providers import http
+from tests.bluesky.front import Answer, answering, changing
+from tests.bluesky.servers import BlueskyServer, RealServer, StandIn
+from tests.bluesky.stories import CREATE_SESSION, HOUR, PUT, UPLOAD, FollowedClock, Story
+from tests.samples import media
+
+
+def test_a_post_waits_for_a_server_that_is_down(story: Story) -> None:
+    assert story.profile
+    with story.front.stopped():
+        post = story.accept("Hello")
+        story.drain(120)
+        assert story.outcome(post)[0] is State.QUEUED
+    story.drain(HOUR)
+    story.assert_published_once(post)
+
+
+def test_a_slow_server_gets_each_post_once(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = story.media(media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
+    assert story.profile
+    monkeypatch.setattr(http, "MAX_DEADLINE_SECONDS", 0.7)
+    upload, commit = story.front.hold(UPLOAD, "after"), story.front.hold(PUT, "after")
+    post = story.accept("Hello", media=[image])
+    story.drain(HOUR)
+    upload.release()
+    commit.release()
+    story.assert_published_once(post)
+
+
+def test_a_rate_limit_is_waited_for(story: Story) -> None:
+    assert story.profile
+    reset = int(story.clock.now().timestamp()) + 900
+    headers = {
+        "content-type": "application/json",
+        "ratelimit-limit": "5000",
+        "ratelimit-remaining": "0",
+        "ratelimit-reset": str(reset),
+        "ratelimit-policy": "5000;w=3600",
+    }
+    body = b'{"error":"RateLimitExceeded","message":"Rate Limit Exceeded"}'
+    story.front.next(PUT, answering(429, body, headers))
+    post = story.accept("Hello")
+    story.drain(800)
+    assert story.outcome(post)[0] is State.QUEUED
+    assert len(story.front.calls_of(PUT)) == 1
+    story.drain(HOUR)
+    story.assert_published_once(post)
+    assert story.clock.now().timestamp() >= reset
+
+
+def test_wrong_sign_ins_are_limited_by_the_server_and_writes_go_on(story: Story) -> None:
+    assert story.profile
+    sign_in = {"identifier": story.account.handle, "password": "aaaa-bbbb-cccc-dddd"}
+    statuses = [story.server.call(CREATE_SESSION, sign_in).status for _ in range(30)]
+    assert statuses[0] == 401
+    assert statuses[-1] == 429
+    with pytest.raises(OperatorError):
+        story.connect(story.account)
+    story.assert_published_once(story.publish("Hello"))
+
+
+@pytest.fixture
+def second_server(server: BlueskyServer, clock: FollowedClock) -> Iterator[BlueskyServer]:
+    """Another server of the same kind."""
+    other = StandIn(clock) if isinstance(server, StandIn) else RealServer(clock.now())
+    yield other
+    other.close()
+
+
+def test_each_account_is_served_by_its_own_server_and_no_token_reaches_the_other(
+    tmp_path: Path, server: BlueskyServer, second_server: BlueskyServer, clock: FollowedClock
+) -> None:
+    story = Story(tmp_path, clock, server, private_servers=["localhost", "127.0.0.1"])
+    try:
+        second_server.add_account("first")  # the stand-ins number their accounts alike
+        moved = second_server.add_account("bob")
+        session = json.dumps(second_server.session(moved)).encode()
+        assert story.profile
+        # The service accepts the password and names the account's own server, as Bluesky's entryway does.
+        story.front.next(CREATE_SESSION, answering(200, session, {"content-type": "application/json"}))
+        profile = story.connect(moved)
+        ours, theirs = story.accept("Ours"), story.accept("Theirs", profile=profile)
+        story.drain(HOUR)
+        assert story.texts() == ["Ours"], story.attempts(ours)
+        assert [one.value["text"] for one in second_server.records(moved)] == ["Theirs"]
+        assert {story.outcome(post)[0] for post in (ours, theirs)} == {State.PUBLISHED}
+    finally:
+        story.close()
+    first, second = ({call.token for call in one.front.calls} - {""} for one in (server, second_server))
+    assert first
+    assert second
+    assert not first & second
+
+
+class Trap(HTTPServer):
+    """A private server that notes every request."""
+
+    def __init__(self) -> None:
+        self.paths: list[str] = []
+        super().__init__(("127.0.0.1", 0), _Noting)
+
+
+class _Noting(BaseHTTPRequestHandler):
+    server: Trap
+
+    def do_GET(self) -> None:
+        self.server.paths.append(self.path)
+        self.send_response(200)
+        self.end_headers()
+
+    do_POST = do_GET
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture
+def trap() -> Iterator[Trap]:
+    trap = Trap()
+    thread = threading.Thread(target=trap.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield trap
+    trap.shutdown()
+    thread.join()
+    trap.server_close()
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:{}", "https://127.0.0.1:{}", "http://[::ffff:127.0.0.1]:{}"])
+def test_a_session_that_names_a_private_server_is_refused_without_a_request_there(
+    story: Story, trap: Trap, address: str
+) -> None:
+    def lie(answer: Answer) -> Answer:
+        session = json.loads(answer.body)
+        session["didDoc"]["service"][0]["serviceEndpoint"] = address.format(trap.server_port)
+        return Answer(200, json.dumps(session).encode(), {"content-type": "application/json"})
+
+    story.front.next(CREATE_SESSION, changing(lie))
+    with pytest.raises(OperatorError):
+        story.connect(story.account)
+    assert trap.paths == []
+    assert story.profile_row() is None
+
+
+def test_a_redirect_is_not_followed(story: Story, trap: Trap) -> None:
+    target = f"http://127.0.0.1:{trap.server_port}/xrpc/{CREATE_SESSION}"
+    story.front.next(CREATE_SESSION, answering(307, b"", {"location": target}))
+    with pytest.raises(OperatorError):
+        story.connect(story.account)
+    assert trap.paths == []
+
+
+def test_a_response_without_end_is_cut_off(story: Story) -> None:
+    story.front.next(CREATE_SESSION, answering(200, b" " * 100_000_000, {"content-type": "application/json"}))
+    with pytest.raises(OperatorError):
+        story.connect(story.account)
+    assert story.profile_row() is None

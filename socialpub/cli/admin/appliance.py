@@ -221,7 +221,9 @@ def compact(context: CommandContext) -> None:
 @click.option(
     "--scope", type=click.Choice(["read", "write"]), default="write", help="Default: write, which includes read."
 )
-@click.option("--provider", "providers", metavar="P", multiple=True, help="Only profiles of this network. Repeatable.")
+@click.option(
+    "--provider", "providers", metavar="P", multiple=True, help="Only profiles of this network, or all. Repeatable."
+)
 @click.option("--profile", "profiles", type=ID, metavar="ID", multiple=True, help="Only this profile. Repeatable.")
 @click.option("--expires-in", type=DURATION, metavar="90d", help="Default: no expiry.")
 @click.option(

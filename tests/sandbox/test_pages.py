@@ -281,7 +281,7 @@ def test_readers_see_images_videos_cards_labels_and_gates(
     )
     gate = {"$type": "app.bsky.feed.threadgate", "post": "at://a", "allow": [], "createdAt": BLUESKY_CREATED_AT}
     bluesky.put(gate, key, collection="app.bsky.feed.threadgate")
-    bluesky.post(embed={"$type": "app.bsky.embed.video", "video": film, "alt": "A film"})
+    bluesky.post(embed={"$type": "app.bsky.embed.video", "video": film, "alt": "Evening"})
     card = {"uri": "https://www.studio.test/4", "title": "Poster <4>", "description": "Two colors", "thumb": image}
     bluesky.post(embed={"$type": "app.bsky.embed.external", "external": card})
     page = web.get("/bluesky/feed").text

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from socialpub.sandbox import World
-from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, publish_id
+from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient, publish_id
 from tests.sandbox.files import MP4, base64_text, picture
 from tests.support.chromium import chromium
 
@@ -48,6 +48,7 @@ def world() -> World:
     world = World()
     world.x.processing_ticks = world.tiktok.processing_ticks = world.pinterest.processing_ticks = 0
     world.tiktok.probes_video = world.pinterest.probes_video = False
+    world.shows_bluesky = True
     return world
 
 
@@ -66,12 +67,21 @@ def paths(world: World, server: str) -> list[str]:
             tiktok.status(one)
         pinterest.pin(title=LONG[:100], description=LONG, link=f"https://{'l' * 60}.example.com/{LONG}")
         pin = pinterest.pin({"source_type": "multiple_image_base64", "items": [image, image]}).json()["id"]
+        bluesky = BlueskyClient(web, world)
+        blob = bluesky.upload(picture(), "image/jpeg")
+        card = {"uri": f"https://{'l' * 60}.example.com/{LONG}", "title": LONG, "description": LONG, "thumb": blob}
+        images = [{"image": blob, "alt": LONG, "aspectRatio": {"width": 4000, "height": 3000}}] * 3
+        bluesky.post(LONG, embed={"$type": "app.bsky.embed.images", "images": images}, langs=["de", "en"])
+        key = bluesky.key()
+        bluesky.put(bluesky.record(embed={"$type": "app.bsky.embed.external", "external": card}), key)
     (shown,) = world.tiktok.posts
     return [
         "/", "/accounts", "/_control/", "/x/feed?scripted=no_credits", f"/x/demo/status/{post}",
         "/tiktok/feed?scripted=chunk_cut",
         "/tiktok/@demo", f"/tiktok/@demo/video/{shown.id}", "/pinterest/feed?scripted=trial", f"/pinterest/pin/{pin}/",
-        "/x/demo/status/1", "/tiktok/@demo/video/1", "/pinterest/pin/1", *CONSENTS.values(),
+        "/x/demo/status/1", "/tiktok/@demo/video/1", "/pinterest/pin/1", "/bluesky/feed?scripted=limited",
+        "/bluesky/profile/demo.test", f"/bluesky/profile/{bluesky.account.did}/post/{key}",
+        "/bluesky/profile/demo.test/post/1", *CONSENTS.values(),
         *(consent.partition("?")[0] for consent in CONSENTS.values()),
     ]  # fmt: skip
 

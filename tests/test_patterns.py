@@ -23,6 +23,7 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import comparison, registry
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, Provider
+from socialpub.providers.bluesky.card import read_page
 from socialpub.providers.bluesky.graphemes import count_graphemes
 from socialpub.providers.bluesky.text import find_marks
 from socialpub.providers.x.text import find_emoji, find_links, weigh
@@ -121,6 +122,24 @@ FOREIGN: dict[str, list[Worst]] = {
     "media.decoder.structure:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
     "media.files:_RENDITION_KEY": [("fitted/", "a", "."), ("fitted/a/", "0", "")],
     "media.files:_KEY": [("00/", "0", "."), ("", "0-", "")],
+    "providers.bluesky.card:_ATTRIBUTE": [
+        ("", 'a="', ""),
+        ("", "a =", ""),
+        ("a", " ", ""),
+        ("", "a", ""),
+        ("", "a='", '"'),
+    ],
+    "providers.bluesky.card:_CHARSET": [("", "charset", ""), ("charset", " ", ""), ("charset=", "a", " ")],
+    "providers.bluesky.card:_CHARSETS": [("iso-8859-", "1", "")],
+    "providers.bluesky.card:_TOKEN": [
+        *(
+            ("", piece, "")
+            for piece in ("<!--", "<script", "<meta ", '<meta "', "<meta '\"", "<title", "<title>", "<meta a='")
+        ),
+        ("<meta ", '"a"', ""),
+        ("<script", "</scrip", ""),
+    ],
+    "providers.bluesky.card:_UNSHOWN": [("", "\u200b ", ""), ("", " ", "")],
     "providers.bluesky.check:_CONTROLS": [("", "a", "")],
     "providers.bluesky.graphemes:CLUSTER": [
         ("", "\u0301", ""),
@@ -146,7 +165,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.comparison:normalize_link": [("", "a+", ":")],
     "providers.options:_wrong_color": [("#", "0", "")],
     "providers.options:_wrong_digits": [("", "0", "x")],
-    "providers.options:_wrong_languages": [("de-", "a", ""), ("de", "-1", "")],
+    "providers.options:LANGUAGE_TAG": [("de-", "a", ""), ("de", "-1", "")],
     "providers.options:_wrong_link": [("", "a", " ")],
     "providers.pinterest.client:read_id": [("", "0", "x")],
     "providers.pinterest.client:_is_name": [("", "AA_", "!"), ("A", "A", "!")],
@@ -290,6 +309,10 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
     "bluesky.text.find_marks": (
         find_marks,
         [("", piece, "") for piece in ("#!", "#! ", "a.com ", "(a.com", "@a.test ", "$A ", "#a", "https://a.b(")],
+    ),
+    "bluesky.card.read_page": (
+        lambda one: read_page(one.encode(errors="replace"), None, "https://a.test"),
+        [("", piece, "") for piece in ("<meta property=og:title content=a>", "<meta ", "&amp;", "<!--", "<script>")],
     ),
     "bluesky.graphemes.count": (count_graphemes, FOREIGN["providers.bluesky.graphemes:CLUSTER"]),
     "accept.prefers_page": (

@@ -268,7 +268,7 @@ class CallTrace:
     """When the run began. The engine sets this."""
 
 
-def _not_given(_: object) -> str:
+def _not_given(*_: object) -> Any:
     raise ValueError("this job was not given this function")
 
 
@@ -303,6 +303,11 @@ class Job:
     public_url: Callable[[MediaFile], str] = field(default=_not_given, repr=False)
     """Returns a signed URL from which the network can fetch this original or fitted file. The URL is a secret: it is
     created for each call and never stored."""
+    fetch: Callable[[str, int], "Fetched"] = field(default=_not_given, repr=False)
+    """Returns at most this number of bytes of a page that the post links to. Only public hosts are fetched. Raises
+    `NotFetched`."""
+    fetch_image: Callable[[str, ImageLimits], MediaFile] = field(default=_not_given, repr=False)
+    """Returns an image of such a page within the limits. It is removed with the delivery. Raises `NotFetched`."""
     seal: Callable[[str], str] = field(default=_not_given, repr=False)
     """Encrypts a secret for the memo (a signed upload URL)."""
     open: Callable[[str], str] = field(default=_not_given, repr=False)
@@ -317,6 +322,21 @@ class Job:
 
 class Withdrawn(Exception):
     """The call was not sent, because the profile was disconnected or the post stopped."""
+
+
+class NotFetched(Exception):
+    """A page or an image of a link could not be fetched. The message is a sentence for the owner."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The beginning of a page behind a link."""
+
+    url: str
+    """The URL after the redirects."""
+    content_type: str
+    charset: str | None
+    body: bytes
 
 
 class Unfit(Exception):

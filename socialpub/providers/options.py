@@ -316,7 +316,7 @@ def _wrong_choices(option: Option, value: Any) -> str | None:
     return None if len(set(value)) == len(value) else "must not contain a value twice"
 
 
-LANGUAGE_TAG = "[A-Za-z]{2,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?"
+LANGUAGE_TAG = re.compile("[A-Za-z]{2,3}(?:-[A-Za-z]{4})?(?:-(?:[A-Za-z]{2}|[0-9]{3}))?")
 """The language, script and region of BCP 47. Networks show posts by these parts."""
 
 
@@ -328,7 +328,7 @@ def _wrong_languages(option: Option, value: Any) -> str | None:
     if option.maximum is not None and len(value) > option.maximum:
         return f"may have at most {option.maximum} language tags, but has {len(value)}"
     for one in value:
-        if not isinstance(one, str) or not re.fullmatch(LANGUAGE_TAG, one):
+        if not isinstance(one, str) or not LANGUAGE_TAG.fullmatch(one):
             return f'must contain only language tags such as "en" or "pt-BR", not {_show(one)}'
     return None if len({one.lower() for one in value}) == len(value) else "must not contain a value twice"
 

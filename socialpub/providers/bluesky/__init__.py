@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers.auth import SERVER, Account
 from socialpub.providers.base import CannotTell, Content, Job, Kind, Outcome, Provider, Readback, Step
-from socialpub.providers.bluesky import options, publish, read_back, servers, upload
+from socialpub.providers.bluesky import card, options, publish, read_back, servers, upload
 from socialpub.providers.bluesky.auth import BlueskySignIn
 from socialpub.providers.bluesky.check import list_notes, list_problems
 from socialpub.providers.bluesky.preview import preview_post
@@ -41,14 +41,22 @@ class Bluesky(Provider):
             ("Largest file", f"{limit / 1_000_000:,.0f} MB" if limit else "not known"),
         ]
 
-    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
-        return [*upload.plan(content), Step(publish.RECORD, Kind.PREPARE), Step(publish.PUBLISH, Kind.REPEATABLE)]
+    def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
+        has_card = card.card_link(content, options) is not None
+        return [
+            *upload.plan(content),
+            *([Step(publish.CARD, Kind.PREPARE)] if has_card else ()),
+            Step(publish.RECORD, Kind.PREPARE),
+            Step(publish.PUBLISH, Kind.REPEATABLE),
+        ]
 
     def run(self, step: str, job: Job) -> Outcome:
         name, _, index = step.partition(":")
         match name:
             case upload.UPLOAD:
                 return upload.upload_item(job, self.section, int(index))
+            case publish.CARD:
+                return card.attach_card(job, self.section)
             case publish.RECORD:
                 return publish.build_record(job, self.section)
             case _:

@@ -20,11 +20,11 @@ ALT_GRAPHEMES = 2000
 
 IMAGES = 4
 IMAGE_BYTES = 2_000_000
-"""1,000,000 until April 2026."""
-OLD_IMAGE_BYTES = 1_000_000
-"""Of servers that were installed before."""
+"""Since April 2026."""
+FORMER_IMAGE_BYTES = 1_000_000
+"""Servers of that time refuse the record of a larger image."""
 IMAGE_SIDE = 4000
-"""Of the app."""
+"""Of the app. Servers have no limit."""
 IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp")
 
 VIDEO_TYPES = ("video/mp4",)
@@ -42,16 +42,6 @@ THUMB = ImageLimits(types=("image/jpeg", "image/png"), max_bytes=1_000_000, max_
 CARD_TITLE_GRAPHEMES = 300
 CARD_DESCRIPTION_GRAPHEMES = 1000
 """Ours: the lexicon has no limits."""
-
-
-def image(facts: Mapping[str, Any], max_bytes: int = IMAGE_BYTES) -> ImageLimits:
-    """Return the limits of an image for the account's server."""
-    return ImageLimits(
-        types=IMAGE_TYPES,
-        max_bytes=min(max_bytes, blob_limit(facts) or max_bytes),
-        max_width=IMAGE_SIDE,
-        max_height=IMAGE_SIDE,
-    )
 
 
 def video_bytes(facts: Mapping[str, Any]) -> int:

@@ -9,8 +9,9 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import Content
 from socialpub.providers.bluesky import limits
 from socialpub.providers.bluesky import options as own_options
+from socialpub.providers.bluesky.card import card_link
 from socialpub.providers.bluesky.graphemes import count_graphemes, split_graphemes
-from socialpub.providers.bluesky.text import MarkKind, find_marks, first_link, sent_text
+from socialpub.providers.bluesky.text import MarkKind, find_marks, sent_text
 from socialpub.providers.preview import Preview, TextMark, TextMeasure, TextPart
 
 _REPLIES = {
@@ -46,13 +47,6 @@ def preview_post(content: Content, options: Mapping[str, Any], account: Account)
         remarks=tuple(remarks),
         measures=(TextMeasure("Text", length, limits.TEXT_GRAPHEMES),),
     )
-
-
-def card_link(content: Content, options: Mapping[str, Any]) -> str | None:
-    """Return the link that becomes a card. None: the post has no card."""
-    if content.media or not options.get("linkCard", True):
-        return None
-    return first_link(sent_text(content.text))
 
 
 def _parts(text: str) -> tuple[TextPart, ...]:

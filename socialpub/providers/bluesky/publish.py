@@ -20,7 +20,6 @@ from socialpub.providers.bluesky.record import (
     new_key,
     permalink,
     uri_of,
-    written_text,
 )
 from socialpub.providers.error_table import as_outcome
 from socialpub.providers.responses import (
@@ -56,7 +55,7 @@ def build_record(job: Job, section: BlueskySection) -> Outcome:
     reply, missing = _find_thread(job, section)
     if missing is not None:
         return missing
-    written = written_text(job.content.text)
+    written = text.sent_text(job.content.text)
     facets = text.facets(written, _find_mentioned(job, section, text.list_handles(written)))
     key = new_key(job.now)
     post = build_post(job.content, job.options, job.memo, job.now, facets, reply)

@@ -13,7 +13,8 @@ from socialpub.providers.base import CannotTell, Job, Published, Readback
 from socialpub.providers.bluesky import client
 from socialpub.providers.bluesky.client import POST
 from socialpub.providers.bluesky.publish import FRESH_SECONDS, get_record, is_own
-from socialpub.providers.bluesky.record import key_of, permalink, uri_of, written_text
+from socialpub.providers.bluesky.record import key_of, permalink, uri_of
+from socialpub.providers.bluesky.text import sent_text
 from socialpub.providers.comparison import same_text
 from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object, object_at, text_at
 
@@ -82,7 +83,7 @@ def _could_be(job: Job, value: Mapping[str, Any]) -> bool:
     parent = text_at(object_at(object_at(value, "reply"), "parent"), "uri")
     if job.options.get("replyTo") not in (None, parent):
         return False
-    return same_text(written_text(job.content.text), str(value.get("text") or ""))
+    return same_text(sent_text(job.content.text), str(value.get("text") or ""))
 
 
 def _kinds(embed: Mapping[str, Any]) -> Iterator[str]:

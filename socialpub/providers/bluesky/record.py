@@ -14,6 +14,7 @@ from typing import Any
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers.base import Content, MediaFile, Memo
 from socialpub.providers.bluesky.client import POST
+from socialpub.providers.bluesky.text import sent_text
 
 GATE = "app.bsky.feed.threadgate"
 GATE_RULES = {
@@ -53,11 +54,6 @@ def new_key(now: datetime) -> str:
 # --- the content -----------------------------------------------------------------------------------------------------
 
 
-def written_text(text: str) -> str:
-    """Return the text as it is sent."""
-    return text.rstrip()
-
-
 def build_post(
     content: Content,
     options: Mapping[str, Any],
@@ -69,7 +65,7 @@ def build_post(
     """Return the record. The server refuses null, so empty fields are absent."""
     labels = [{"val": value} for value in options.get("contentLabels") or ()]
     fields = {
-        "text": written_text(content.text),
+        "text": sent_text(content.text),
         "createdAt": timestamp(now),
         "langs": list(options.get("languages") or ()),
         "facets": facets,

@@ -8,21 +8,13 @@ from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers.base import Again, Content, Done, ImageLimits, Job, Kind, MediaFile, Memo, Outcome, Step
-from socialpub.providers.bluesky import client
+from socialpub.providers.bluesky import client, limits
 from socialpub.providers.bodies import FileBody
 from socialpub.providers.error_table import as_outcome
 from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, as_object, json_object, object_at, text_at
 
 UPLOAD = "upload"
 """In a step's name, `:` and the index of the media item follow."""
-
-IMAGE_BYTES = 2_000_000
-"""The lexicon since April 2026."""
-FORMER_IMAGE_BYTES = 1_000_000
-"""The lexicon before. Servers of that time refuse the record of a larger image."""
-IMAGE_SIDE = 4000
-"""The limit of Bluesky's own app. Servers have none."""
-IMAGE_TYPES = ("image/jpeg", "image/png", "image/webp")
 
 TOO_LARGE = "The account's server finds the images too large. socialpub makes them smaller and uploads them again."
 
@@ -56,9 +48,9 @@ def fitted(job: Job, index: int) -> MediaFile:
     if media.kind != "image":
         return media
     # Drawings stay sharp as PNG. Other images keep their own type if possible.
-    types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else IMAGE_TYPES
-    max_bytes = job.memo.get("max_bytes", IMAGE_BYTES)
-    return job.fit(media, ImageLimits(types, max_bytes, max_width=IMAGE_SIDE, max_height=IMAGE_SIDE))
+    types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
+    max_bytes = job.memo.get("max_bytes", limits.IMAGE_BYTES)
+    return job.fit(media, ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE))
 
 
 def send(job: Job, section: BlueskySection, media: MediaFile) -> HttpResponse:
@@ -83,6 +75,6 @@ def read_blob(response: HttpResponse) -> dict[str, Any]:
 
 def shrink_images(job: Job) -> Again | None:
     """Return to the first upload with the former limit. None: the images are that small already."""
-    if job.memo.get("max_bytes", IMAGE_BYTES) <= FORMER_IMAGE_BYTES or job.content.has_video:
+    if job.memo.get("max_bytes", limits.IMAGE_BYTES) <= limits.FORMER_IMAGE_BYTES or job.content.has_video:
         return None
-    return Again(f"{UPLOAD}:0", {"max_bytes": FORMER_IMAGE_BYTES}, TOO_LARGE)
+    return Again(f"{UPLOAD}:0", {"max_bytes": limits.FORMER_IMAGE_BYTES}, TOO_LARGE)

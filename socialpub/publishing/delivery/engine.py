@@ -50,6 +50,7 @@ from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
 from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.results import Limited, NeedsReauth, Result, Retry, Undecidable
 from socialpub.publishing.media import renditions
+from socialpub.publishing.media.link_pages import LinkFetcher
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
@@ -321,6 +322,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
         key, lifetime = renditions.storage_key(rt, media), public_url_lifetime(rt.settings)
         return signed_urls.media_url(rt.settings, rt.secrets, key, rt.now(), lifetime)
 
+    links = LinkFetcher(rt, delivery.id)
     return Job(
         content=post_content.load_content(rt, rt.reader, delivery.post_id),
         options=replies.fill_in_parent(
@@ -337,6 +339,8 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
         since=lambda: read_back.search_from(rt, delivery),
         unknown_before=delivery.unknown_calls > 0,
         public_url=public_url,
+        fetch=links.fetch,
+        fetch_image=links.fetch_image,
         seal=lambda text: rt.secrets.seal(text, *place).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode(), *place),
         times_back=delivery.progress.again,

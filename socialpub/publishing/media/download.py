@@ -43,7 +43,10 @@ class DownloadFailed(Exception):
 class Download:
     """A response whose body arrives in pieces. Reading the pieces may raise DownloadFailed."""
 
+    url: str
+    """The URL after the redirects."""
     content_type: str
+    charset: str | None
     length_bytes: int | None
     """The announced length. None: unknown."""
     pieces: AsyncIterator[bytes]
@@ -57,24 +60,27 @@ async def download(url: str, allowed: AllowedHosts) -> AsyncIterator[Download]:
     options = [(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)]
     async with httpx2.AsyncHTTPTransport(certificates, trust_env=False, socket_options=options) as transport:
         with _failures():
-            response = await _follow(transport, httpx2.URL(url), allowed)
+            response, final = await _follow(transport, httpx2.URL(url), allowed)
         try:
             content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+            length = _check_response(response)
             async with aclosing(_read(response)) as pieces:
-                yield Download(content_type, _check_response(response), pieces)
+                yield Download(str(final), content_type, response.charset_encoding, length, pieces)
         finally:
             await response.aclose()
 
 
-async def _follow(transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts) -> httpx2.Response:
-    """Return the response after the redirects, whose bodies are not read."""
+async def _follow(
+    transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts
+) -> tuple[httpx2.Response, httpx2.URL]:
+    """Return the response after the redirects, whose bodies are not read, and its URL."""
     for hop in range(MAX_REDIRECTS + 1):
         if fault := explain_refusal(url):
             raise DownloadFailed(f"leads to a URL that {fault}" if hop else fault)
         response = await _open(transport, url, allowed)
         location = response.headers.get("location")
         if response.status_code not in _REDIRECTS or not location:
-            return response
+            return response, url
         await response.aclose()
         url = url.join(location)
     raise DownloadFailed(f"leads over more than {MAX_REDIRECTS} redirects")

@@ -44,6 +44,22 @@ def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimi
     return replace(media, path=version, mime_type=verdict["mime_type"], size_bytes=verdict["size_bytes"], facts=facts)
 
 
+def keep_source(rt: Runtime, delivery_id: str, name: str, body: bytes) -> Path:
+    """Store a file of this delivery only, and return its path. Raises OSError."""
+    path = rt.files.path(files.rendition_key(delivery_id, sha256(f"source {name}".encode()).hexdigest()[:24]))
+    (rt.files.root / files.RENDITIONS).mkdir(exist_ok=True, mode=0o700)
+    path.parent.mkdir(exist_ok=True, mode=0o700)
+    part = path.with_suffix(f".{token_hex(8)}.part")
+    try:
+        with durable_files.create(part) as file:
+            file.write(body)
+            durable_files.flush(file)
+        _name(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
 def storage_key(rt: Runtime, media: MediaFile) -> str:
     """Return the storage key of an original or a rendition."""
     return media.path.relative_to(rt.files.root).as_posix()

@@ -82,7 +82,7 @@ def _value(option: Option) -> dict[str, Any]:
             items = {"type": "string", "enum": list(option.values)}
             return {"type": "array", "items": items, "minItems": 1, "uniqueItems": True}
         case OptionType.LANGUAGES:
-            items = {"type": "string", "pattern": f"^{LANGUAGE_TAG}$"}
+            items = {"type": "string", "pattern": f"^{LANGUAGE_TAG.pattern}$"}
             most = {} if option.maximum is None else {"maxItems": option.maximum}
             return {"type": "array", "items": items, "minItems": 1, **most, "uniqueItems": True}
         case OptionType.ARTIFACT | OptionType.POST:

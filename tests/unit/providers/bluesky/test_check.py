@@ -7,7 +7,6 @@ import pytest
 
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile
-from socialpub.providers.bluesky import limits
 from socialpub.providers.bluesky.check import list_notes, list_problems
 from socialpub.providers.bluesky.options import TABLE, reply_rules
 from socialpub.providers.bluesky.preview import preview_post
@@ -83,12 +82,6 @@ def test_a_video_is_mp4_of_ten_minutes_within_the_limit_of_the_accounts_server()
     assert "only MP4 videos, not video/quicktime" in problems("", video(mime_type="video/quicktime"))[0]
     assert problems("", video(facts={"duration_seconds": 600.9})) == []
     assert "at most 10 minutes" in problems("", video(facts={"duration_seconds": 601.0}))[0]
-
-
-def test_images_are_fitted_to_the_smaller_limit() -> None:
-    assert limits.image({}).max_bytes == 2_000_000
-    assert limits.image({"blob_limit": 500_000}).max_bytes == 500_000
-    assert limits.image({"blob_limit": 9_000_000}, limits.OLD_IMAGE_BYTES).max_bytes == 1_000_000
 
 
 def test_notes_warn_about_what_bluesky_changes_without_a_refusal() -> None:

@@ -1,0 +1,150 @@
+"""Link cards: the first link of a post without media, with the title, the description and the image of its page.
+
+No server makes cards, so the adapter reads the page. A page that cannot be read never fails the post: the post then has
+no card, and a note says why. The page is foreign text of up to a megabyte, so each pattern reads it once.
+"""
+
+import html
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urljoin
+
+from socialpub.core.settings.networks import BlueskySection
+from socialpub.providers.base import Content, Done, Job, NotFetched, Outcome
+from socialpub.providers.bluesky import limits, upload
+from socialpub.providers.bluesky.graphemes import cut_graphemes
+from socialpub.providers.bluesky.text import first_link, sent_text
+from socialpub.providers.preview import read_host
+
+PAGE_BYTES = 1_000_000
+PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_VALUE_CHARACTERS = 10_000
+_TITLES = ("og:title", "twitter:title", "<title>")
+_DESCRIPTIONS = ("og:description", "twitter:description", "description")
+_IMAGES = ("og:image:secure_url", "og:image", "og:image:url", "twitter:image", "twitter:image:src")
+
+_TOKEN = re.compile(
+    r"<!--.*?(?:-->|\Z)"
+    r"|<(script|style|noscript|template|svg|textarea)\b.*?(?:</\1|\Z)"
+    r"|<title\b[^<>]*+>(?P<title>[^<]*+)"
+    r"|<meta\b(?P<meta>(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""The parts of a page that matter, and those in which the others do not count."""
+_ATTRIBUTE = re.compile(
+    r"(?<![^\s/\"'])([a-zA-Z:-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>=`]++))", re.DOTALL
+)
+_CHARSET = re.compile(rb"charset\s*+=\s*+[\"']?([A-Za-z0-9_.:-]++)", re.IGNORECASE)
+_CHARSETS = re.compile(
+    r"utf-?(?:8|16(?:[lb]e)?)|us-ascii|latin-?1|iso-?8859-\d{1,2}|windows-\d{3,4}|cp\d{3,4}|koi8-[ru]|big5(?:-hkscs)?"
+    r"|shift[_-]jis|euc-(?:jp|kr)|iso-2022-jp|gb(?:2312|k|18030)|tis-620|mac-?roman",
+    re.IGNORECASE,
+)
+_UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ufeff]++")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    title: str = ""
+    description: str = ""
+    image: str | None = None
+    """The absolute URL."""
+
+
+def card_link(content: Content, options: Mapping[str, Any]) -> str | None:
+    """Return the link that becomes a card. None: the post has no card."""
+    if content.media or not options.get("linkCard", True):
+        return None
+    return first_link(sent_text(content.text))
+
+
+def attach_card(job: Job, section: BlueskySection) -> Outcome:
+    """Put the card into the memo, or a note about why there is none."""
+    link = card_link(job.content, job.options)
+    if link is None or job.memo.get("card"):
+        return Done(job.memo)
+    try:
+        fetched = job.fetch(link, PAGE_BYTES)
+        if fetched.content_type not in PAGE_TYPES:
+            raise NotFetched("The link does not lead to an HTML page.")
+        page = read_page(fetched.body, fetched.charset, fetched.url)
+    except NotFetched as failure:
+        return Done(_note(job, f"The post has no link card. {failure}"))
+    card: dict[str, Any] = {
+        "uri": link,
+        "title": page.title or read_host(link),
+        "description": page.description,
+    }
+    if page.image is None:
+        return Done({**job.memo, "card": card})
+    try:
+        image = job.fetch_image(page.image, limits.THUMB)
+    except NotFetched as failure:
+        return Done({**_note(job, f"The link card has no image. {failure}"), "card": card})
+    response = upload.send(job, section, image)
+    if not response.ok:
+        return Done({**_note(job, "The link card has no image. The account's server refused it."), "card": card})
+    return Done({**job.memo, "card": {**card, "thumb": upload.read_blob(response)}})
+
+
+def _note(job: Job, sentence: str) -> dict[str, Any]:
+    notes = [note for note in job.memo.get("notes", ()) if note != sentence]
+    return {**job.memo, "notes": [*notes, sentence]}
+
+
+def read_page(body: bytes, charset: str | None, url: str) -> Page:
+    """Return what the head of a page says about the page. `charset` is that of the response."""
+    found: dict[str, str] = {}
+    for token in _TOKEN.finditer(_decode(body, charset)):
+        if token["title"] is not None:
+            found.setdefault("<title>", token["title"])
+        elif token["meta"]:
+            attributes = _read_attributes(token["meta"])
+            name = attributes.get("property") or attributes.get("name")
+            if name and attributes.get("content", "").strip():
+                found.setdefault(name.strip().lower(), attributes["content"])
+    return Page(
+        cut_graphemes(_first(found, _TITLES), limits.CARD_TITLE_GRAPHEMES),
+        cut_graphemes(_first(found, _DESCRIPTIONS), limits.CARD_DESCRIPTION_GRAPHEMES),
+        _absolute(_first(found, _IMAGES), url),
+    )
+
+
+def _decode(body: bytes, charset: str | None) -> str:
+    """Return the text of a page. Its first bytes count, then the response, then the page itself."""
+    for mark, name in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+        if body.startswith(mark):
+            return body.decode(name, errors="replace")
+    stated = _CHARSET.search(body, 0, 2048)
+    for known in (charset, stated[1].decode("ascii") if stated else None):
+        if known and _CHARSETS.fullmatch(known):
+            try:
+                return body.decode(known, errors="replace")
+            except LookupError:
+                continue
+    return body.decode(errors="replace")
+
+
+def _read_attributes(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, *values in _ATTRIBUTE.findall(text):
+        found.setdefault(name.lower(), "".join(values)[:_VALUE_CHARACTERS])
+    return found
+
+
+def _first(found: Mapping[str, str], names: tuple[str, ...]) -> str:
+    for name in names:
+        text = _UNSHOWN.sub(" ", html.unescape(found.get(name, "")[:_VALUE_CHARACTERS])).strip()
+        if text:
+            return text
+    return ""
+
+
+def _absolute(image: str, url: str) -> str | None:
+    try:
+        found = urljoin(url, image)
+    except ValueError:
+        return None
+    return found if image and found.lower().startswith(("http://", "https://")) else None

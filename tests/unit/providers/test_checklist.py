@@ -1,0 +1,55 @@
+"""The checklist for a new network in the manual's page Development."""
+
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+
+from socialpub.core.settings.schema import ProvidersSection
+from socialpub.providers import registry
+from socialpub.sandbox import World
+from socialpub.web.api.post_requests import ProviderOptions
+from socialpub.web.api.requests import Provider
+from tests.providers import networks as grid
+from tests.support.readme import ROOT, topic
+
+FILES = ("limits", "options", "check", "auth", "client", "upload", "read_back", "preview")
+
+
+def missing_parts(network: Any) -> list[str]:
+    """Return the parts that a network does not have, in the order of the checklist."""
+    name, package = network.name, ROOT / "socialpub"
+    has = {f"providers/{name}/{file}.py": (package / "providers" / name / f"{file}.py").is_file() for file in FILES}
+    has |= {
+        "the class in the registry": name in registry.LABELS,
+        "the section in ProvidersSection": name in ProvidersSection.model_fields,
+        "the section in config.example.toml": f"\n[providers.{name}]\n" in (ROOT / "config.example.toml").read_text(),
+        f"sandbox/{name}/": (package / "sandbox" / name / "__init__.py").is_file(),
+        "the simulation in sandbox/world.py": name in World().networks,
+        f"tests/unit/providers/{name}/": any((ROOT / "tests" / "unit" / "providers" / name).glob("test_*.py")),
+        "scenarios for the grid": name in grid.NETWORKS,
+        "a section in the manual": f"## {network.label}\n" in topic("networks").read_text(),
+    }
+    if not network.is_extension:
+        has |= {
+            "the name in ProviderOptions": name in ProviderOptions.model_fields,
+            "the name in Provider": name in get_args(get_args(Provider.__value__)[0]),
+        }
+    return [part for part, is_there in has.items() if not is_there]
+
+
+@pytest.mark.parametrize("network", registry.NETWORKS, ids=registry.LABELS)
+def test_every_network_has_all_parts_of_the_checklist(network: Any) -> None:
+    assert missing_parts(network) == []
+
+
+@pytest.mark.parametrize(("is_extension", "count"), [(True, 16), (False, 18)])
+def test_a_new_network_has_none_of_the_parts(is_extension: bool, count: int) -> None:
+    """Each part is really looked for."""
+    assert len(missing_parts(SimpleNamespace(name="new", label="New network", is_extension=is_extension))) == count
+
+
+def test_the_manual_lists_the_files_and_parts() -> None:
+    _, _, section = topic("development").read_text().partition("\n## Add a network\n")
+    assert [file for file in FILES if f"| `{file}` |" not in section] == []
+    assert "`tests/unit/providers/test_checklist.py` fails until" in section

@@ -46,7 +46,7 @@ _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\uf
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageSummary:
     title: str = ""
     description: str = ""
     image: str | None = None
@@ -94,7 +94,7 @@ def _note(job: Job, sentence: str) -> dict[str, Any]:
     return {**job.memo, "notes": [*notes, sentence]}
 
 
-def read_page(body: bytes, charset: str | None, url: str) -> Page:
+def read_page(body: bytes, charset: str | None, url: str) -> PageSummary:
     """Return what the head of a page says about the page. `charset` is that of the response."""
     found: dict[str, str] = {}
     for token in _TOKEN.finditer(_decode(body, charset)):
@@ -105,7 +105,7 @@ def read_page(body: bytes, charset: str | None, url: str) -> Page:
             name = attributes.get("property") or attributes.get("name")
             if name and attributes.get("content", "").strip():
                 found.setdefault(name.strip().lower(), attributes["content"])
-    return Page(
+    return PageSummary(
         cut_graphemes(_first(found, _TITLES), limits.CARD_TITLE_GRAPHEMES),
         cut_graphemes(_first(found, _DESCRIPTIONS), limits.CARD_DESCRIPTION_GRAPHEMES),
         _absolute(_first(found, _IMAGES), url),

@@ -23,6 +23,7 @@ from socialpub.cli.main import main
 from socialpub.core import logging
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
+from socialpub.core.settings.networks import AppSection
 from socialpub.core.settings.schema import LoggingSection
 from socialpub.providers.responses import ProviderError
 from socialpub.publishing.posts.drafts import DraftMedia
@@ -104,7 +105,8 @@ def echo() -> EchoTransport:
 def appliance_options(echo: EchoTransport) -> dict[str, Any]:
     networks = providers_of_the_sandbox()
     for _, section in networks:
-        section.__dict__["client_secret"] = type(section.client_secret)(SECRET)
+        if isinstance(section, AppSection):
+            section.__dict__["client_secret"] = type(section.client_secret)(SECRET)
     return {"http": http_over(echo), "networks": networks, "metrics": {"token": METRICS}}
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from socialpub.sandbox import World
 from socialpub.sandbox.faults import FaultScript
 
-MAKE_PUBLIC = frozenset({"create_post", "create_pin", "content_init"})
+MAKE_PUBLIC = frozenset({"create_post", "create_pin", "content_init", "put_record", "apply_writes"})
 PAGES = (200, 400, 401, 402, 403, 404, 407, 408, 409, 413, 418, 422, 425, 429, 451, 500, 502, 503, 504, 520, 530)
 REFUSALS = (400, 403, 404, 409, 422)
 TROUBLES = (500, 502, 503, 504)
@@ -98,6 +98,15 @@ OF_NETWORK: dict[str, dict[str, tuple[float, Play]]] = {
         ),
         "2787": (2, lambda up, site: up.refuses("2787", after_effect=site.after)),
     },
+    "bluesky": {
+        "refusal by name": (
+            3,
+            lambda up, site: up.refuses(site.dice.choice((
+                "InvalidRequest", "RecordNotFound", "BlobNotFound", "InvalidToken", "ExpiredToken", "AccountTakedown",
+                "RateLimitExceeded", "InternalServerError",
+            ))),
+        ),
+    },
 }  # fmt: skip
 """What only one network says. Of its tokens it speaks in other words."""
 
@@ -106,7 +115,7 @@ LOST = ("5xx after", "time-out after", "cut after", "garbage", "page", "empty bo
 AFTERWARDS_REFUSED = 0.15
 """How often a call that makes something public is refused once one before it was not answered."""
 TAKE_TIME = ("time-out before", "time-out after", "trickle")
-APP_WIDE = {"x": ("402", "usage cap"), "tiktok": ("refusal by name",), "pinterest": ("refusal by name",)}
+APP_WIDE = {"x": ("402", "usage cap"), "tiktok": ("refusal by name",), "pinterest": ("refusal by name",), "bluesky": ()}
 
 
 class DrawnFaults:
@@ -149,7 +158,7 @@ class DrawnFaults:
         return kind
 
     def _kind(self, network: str, endpoint: str, now: float) -> str | None:
-        known = {} if endpoint in ("token", "revoke") else OF_NETWORK[network]
+        known = {} if endpoint in ("token", "revoke", "refresh_session") else OF_NETWORK[network]
         if self._spell is not None:
             where, which, kind, until = self._spell
             if now >= until:

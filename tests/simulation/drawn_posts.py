@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.errors import SocialpubError
-from socialpub.providers.registry import SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import Story
@@ -66,8 +65,7 @@ class DrawnPosts:
     """How many posts to X reply to an earlier post of the account."""
 
     def connect(self, rt: Runtime) -> None:
-        for network in SPECIFIED:
-            played = NETWORKS[network]
+        for network, played in NETWORKS.items():
             for username in ("demo", "second", "third")[: self.dice.choice([1, 2, 2, 3])]:
                 profile_id = played.connect(rt, self.world, username)
                 account = rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile_id,))

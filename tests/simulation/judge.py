@@ -290,12 +290,20 @@ def _on_tiktok(world: World, account_id: str, marker: str) -> dict[str, str]:
     return made
 
 
+def _on_bluesky(world: World, account_id: str, marker: str) -> dict[str, str]:
+    return {
+        post.uri: _version(post.value["text"])
+        for post in world.bluesky.posts
+        if post.did == account_id and marker in post.value["text"]
+    }
+
+
 def _version(words: str) -> str:
     found = VERSION.search(words)
     return found[0] if found else ""
 
 
-MADE = {"x": _on_x, "tiktok": _on_tiktok, "pinterest": _on_pinterest}
+MADE = {"x": _on_x, "tiktok": _on_tiktok, "pinterest": _on_pinterest, "bluesky": _on_bluesky}
 
 
 # --- at every quiet moment -------------------------------------------------------------------------------------------

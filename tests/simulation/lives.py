@@ -28,7 +28,7 @@ class Lives:
         self._door: tuple[Runtime, Callable[[str], bytes]] | None = None
 
     def _begin(self) -> Runtime:
-        networks = providers_of_the_sandbox()
+        networks = providers_of_the_sandbox(bluesky=True)
         rt = open_appliance(
             self.folder,
             self._clock,

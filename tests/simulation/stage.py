@@ -111,7 +111,8 @@ class Stage:
 
     def public(self) -> frozenset[str]:
         """The ids of what everybody can see and any list shows."""
-        return frozenset(post.id for post in (*self.world.x.posts, *self.world.pinterest.pins))
+        ids = [post.id for post in (*self.world.x.posts, *self.world.pinterest.pins)]
+        return frozenset([*ids, *(post.uri for post in self.world.bluesky.posts)])
 
     @property
     def longest_lag(self) -> float:

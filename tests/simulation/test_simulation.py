@@ -31,7 +31,7 @@ MUST_MEET = {
 }
 OUTCOMES = {
     f"{network} {end}" for network in ("x", "tiktok", "pinterest") for end in ("published", "failed", "unconfirmed")
-}
+} | {"bluesky published", "bluesky failed"}
 ACTS = {"killed in a call", "killed between steps", "machine restarted", "clock set", "changed", "retried"}
 RESTORES = {
     "backup in a call",

@@ -1,4 +1,4 @@
-"""A network that is not enabled any more, and the profiles and posts that it leaves (contract 11.1)."""
+"""A network that is no longer enabled, and the profiles and posts that it leaves (contract 11.1)."""
 
 from pathlib import Path
 from typing import Any

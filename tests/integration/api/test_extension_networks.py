@@ -220,7 +220,7 @@ def test_the_document_of_a_key_describes_the_networks_of_that_key(client: Client
 
 
 def test_the_documents_differ_only_in_the_network(client: Client, rt: Runtime) -> None:
-    """Whoever has a client for the specification can also read the larger document."""
+    """A client that was generated from one document can read the other."""
     plain, whole = document_for(client, None).json(), document_for(client, key_for(rt, ["all"])).json()
     schemas = whole["components"]["schemas"]
     del schemas["BlueskyOptions"], schemas["ProviderOptions"]["properties"]["bluesky"]
@@ -278,11 +278,10 @@ def test_an_agent_publishes_to_the_networks_of_its_key(
     assert {"path": ["options", "bluesky"], "message": REFUSED_OPTIONS} in errors
 
 
-# --- a network that is not enabled any more --------------------------------------------------------------------------
+# --- without the network ----------------------------------------------------------------------------------------------
 
 
-def test_a_forgotten_app_keeps_the_old_answers(rt: Runtime) -> None:
-    """The routes are built once: what a request sees depends only on the runtime and its key."""
+def test_without_the_network_the_document_is_the_same_for_every_caller(rt: Runtime) -> None:
     del rt.providers["bluesky"]
     with Client(create_app(rt), key_for(rt, None)) as client:
         assert "vary" not in document_for(client, client.key).headers

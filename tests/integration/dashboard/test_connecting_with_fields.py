@@ -125,7 +125,7 @@ def test_a_profile_is_connected_again_with_its_own_account(
     assert len(profile_rows.list_all(rt.reader)) == 1
 
 
-def test_a_network_that_is_not_enabled_any_more_shows_no_form(rt: Runtime, owner: Tab) -> None:
+def test_a_network_that_is_no_longer_enabled_shows_no_form(rt: Runtime, owner: Tab) -> None:
     place = connect(owner).path
     rt.settings.providers.bluesky.__dict__["enabled"] = False
     assert "Bluesky is not enabled. Set enabled = true in [providers.bluesky]." in owner.open("/profiles").text

@@ -7,16 +7,18 @@ no card, and a note says why. The page is foreign text of up to a megabyte, so e
 import html
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers.base import Content, Done, Job, NotFetched, Outcome
-from socialpub.providers.bluesky import limits, upload
+from socialpub.providers.bluesky import client, limits, upload
 from socialpub.providers.bluesky.graphemes import cut_graphemes
 from socialpub.providers.bluesky.text import first_link, sent_text
 from socialpub.providers.preview import read_host
+from socialpub.providers.responses import NoAnswer
 
 PAGE_BYTES = 1_000_000
 PAGE_TYPES = ("text/html", "application/xhtml+xml")
@@ -85,6 +87,8 @@ def attach_card(job: Job, section: BlueskySection) -> Outcome:
         return Done({**_note(job, f"The link card has no image. {failure}"), "card": card})
     response = upload.send(job, section, image)
     if not response.ok:
+        with suppress(NoAnswer):  # after a rate limit or an expired token, the step runs again
+            client.classify(response, now=job.now, sent_bytes=True)
         return Done({**_note(job, "The link card has no image. The account's server refused it."), "card": card})
     return Done({**job.memo, "card": {**card, "thumb": upload.read_blob(response)}})
 

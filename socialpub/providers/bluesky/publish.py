@@ -59,7 +59,7 @@ def build_record(job: Job, section: BlueskySection) -> Outcome:
     facets = text.facets(written, _find_mentioned(job, section, text.list_handles(written)))
     key = new_key(job.now)
     post = build_post(job.content, job.options, job.memo, job.now, facets, reply)
-    gate = None if reply else build_gate(uri_of(job.account.id, key), job.options, job.now)
+    gate = build_gate(uri_of(job.account.id, key), job.options, job.now)
     built = {"key": key, "post": post, "gate": gate, "cid": cid_of(post), "built_at": job.now.timestamp()}
     return Done({**job.memo, "record": built})
 

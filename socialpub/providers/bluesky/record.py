@@ -14,16 +14,10 @@ from typing import Any
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers.base import Content, MediaFile, Memo
 from socialpub.providers.bluesky.client import POST
+from socialpub.providers.bluesky.options import reply_rules
 from socialpub.providers.bluesky.text import sent_text
 
 GATE = "app.bsky.feed.threadgate"
-GATE_RULES = {
-    "followers": (f"{GATE}#followerRule",),
-    "following": (f"{GATE}#followingRule",),
-    "mentioned": (f"{GATE}#mentionRule",),
-    "nobody": (),
-}
-"""The rules of the record beside a post, by `replyControl`. Without the record, all accounts may reply."""
 
 
 def uri_of(did: str, key: str) -> str:
@@ -78,10 +72,8 @@ def build_post(
 
 def build_gate(uri: str, options: Mapping[str, Any], now: datetime) -> dict[str, Any] | None:
     """Return the record that limits who may reply. None: all accounts may reply."""
-    rules = GATE_RULES.get(options.get("replyControl") or "")
-    if rules is None:
-        return None
-    return {"$type": GATE, "post": uri, "allow": [{"$type": rule} for rule in rules], "createdAt": timestamp(now)}
+    rules = reply_rules(options)
+    return None if rules is None else {"$type": GATE, "post": uri, "allow": rules, "createdAt": timestamp(now)}
 
 
 def timestamp(moment: datetime) -> str:

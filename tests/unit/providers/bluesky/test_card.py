@@ -8,7 +8,7 @@ import pytest
 from socialpub.providers.base import Content, Done, Fetched, ImageLimits, MediaFile, NotFetched
 from socialpub.providers.bluesky.card import read_page
 from socialpub.providers.bluesky.graphemes import count_graphemes
-from socialpub.providers.responses import HttpResponse
+from socialpub.providers.responses import AuthExpired, HttpResponse, Throttled
 from tests.support.scripted_calls import answer
 from tests.unit.providers.bluesky import script
 from tests.unit.providers.bluesky.script import ADAPTER, Script, blob, image
@@ -137,6 +137,16 @@ def test_an_image_that_cannot_be_used_leaves_a_card_without_an_image() -> None:
     refused = script.refusal(413, "PayloadTooLarge")
     memo = run_card(refused, fetch=lambda *_: page(), fetch_image=lambda *_: image())
     assert "thumb" not in memo["card"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "error"), [((429, "RateLimitExceeded"), Throttled), ((400, "ExpiredToken"), AuthExpired)]
+)
+def test_an_image_that_the_server_does_not_accept_now_is_sent_again(
+    refused: tuple[int, str], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        run_card(script.refusal(*refused), fetch=lambda *_: page(), fetch_image=lambda *_: image())
 
 
 def test_a_page_without_a_title_is_named_by_its_host() -> None:

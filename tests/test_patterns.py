@@ -137,7 +137,7 @@ FOREIGN: dict[str, list[Worst]] = {
             for piece in ("<!--", "<script", "<meta ", '<meta "', "<meta '\"", "<title", "<title>", "<meta a='")
         ),
         ("<meta ", '"a"', ""),
-        ("<script", "</scrip", ""),
+        ("<script", "</scr", ""),
     ],
     "providers.bluesky.card:_UNSHOWN": [("", "\u200b ", ""), ("", " ", "")],
     "providers.bluesky.check:_CONTROLS": [("", "a", "")],

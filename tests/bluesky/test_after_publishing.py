@@ -1,4 +1,4 @@
-"""A post that was published stays published, whatever happens to its record, and threads are whole."""
+"""A post that was published stays published after any change to its record, and threads are whole."""
 
 import itertools
 

@@ -29,7 +29,7 @@ def test_a_text_of_the_greatest_length_is_published(story: Story, text: str) -> 
 
 def test_facets_mark_exactly_their_words_behind_emoji(story: Story) -> None:
     bob = story.server.add_account("bob")
-    text = f"{FAMILY} https://example.com #täg @nobody.test @{bob.handle}."
+    text = f"{FAMILY} https://example.com #täg @missing.test @{bob.handle}."
     story.assert_published_once(story.publish(text, options={"linkCard": False}))
     (record,) = story.records()
     assert record.value["text"] == text

@@ -1,4 +1,4 @@
-"""A post is published once, whatever happens to the call that makes it public."""
+"""A post is published once, although the call that makes it public fails in every way."""
 
 from typing import Any
 

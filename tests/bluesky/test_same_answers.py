@@ -442,7 +442,7 @@ def calls_to(server: BlueskyServer) -> Calls:
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
-def test_the_stand_in_responds_as_the_real_server_does(
+def test_the_sandbox_responds_as_the_real_server_does(
     real_server: RealServer, stand_in: StandIn, script: Callable[[Calls], None]
 ) -> None:
     real, simulated = calls_to(real_server), calls_to(stand_in)

@@ -391,4 +391,4 @@ def test_a_reply_names_a_post_to_the_same_profile(owner: Tab, rt: Runtime, x: st
     assert page.status == 400
     assert f"{label} : Has no delivery to the profile" in page.role("alert")
     page = owner.press("Publish", {label: first})
-    assert page.links()[first].endswith(f"/posts/{first}")
+    assert any(url.endswith(f"/posts/{first}") for url in page.links().values())

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from socialpub.core.settings.networks import BlueskySection
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.providers.responses import NoAnswer
 from socialpub.runtime import Runtime
@@ -23,8 +24,10 @@ def network() -> ScriptedSignInNetwork:
 
 @pytest.fixture
 def appliance_options(sandbox_options: dict[str, Any], network: ScriptedSignInNetwork) -> dict[str, Any]:
-    sandbox_options["networks"].bluesky.__dict__["enabled"] = True
-    return {**sandbox_options, "base_url": "http://testserver", "providers": {"bluesky": network}}
+    # Sections without changes are shared by all settings, so the test has a section of its own.
+    networks = sandbox_options["networks"].model_copy(update={"bluesky": BlueskySection(enabled=True)})
+    own = {"networks": networks, "base_url": "http://testserver", "providers": {"bluesky": network}}
+    return {**sandbox_options, **own}
 
 
 def values_of(page: Page) -> tuple[str, str]:

@@ -28,6 +28,7 @@ def main() -> None:
         try:
             installation.prepare()
             installation.sandbox()
+            installation.add_bluesky()
             run = ChaosRun(installation, seed, asked.deliveries, say=lambda line: print(f"  {line}", flush=True))
             verdict = run.play()
         finally:

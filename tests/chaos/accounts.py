@@ -10,7 +10,9 @@ USERNAMES = {
     "x": ("ada", "ben", "cleo", "dan", "eve", "finn"),
     "tiktok": ("ada", "ben", "cleo", "dan"),
     "pinterest": ("ada", "ben", "cleo", "dan"),
+    "bluesky": ("ada", "ben", "cleo", "dan"),
 }
+"""Bluesky only on an installation that has it."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +43,15 @@ class ChaosAccounts:
         """Those that the installation has; with `more`, all of `USERNAMES`. The sandbox runs, the appliance not yet."""
         known = {("x", name): profile for name, profile in zip(PEOPLE, self._installation.profiles, strict=True)}
         known |= {(network, PEOPLE[0]): profile for network, profile in self._installation.profile_on.items()}
-        for network, usernames in USERNAMES.items():
-            for username in usernames:
+        for network in self._installation.networks:
+            for username in USERNAMES[network]:
                 if more or (network, username) in known:
                     profile_id = known.get((network, username)) or self._import(network, username)
                     self._all.append(ChaosAccount(profile_id, network, username, self._board(network, username)))
 
     def _import(self, network: str, username: str) -> str:
+        if network == "bluesky":
+            return self._installation.sign_in_at_bluesky(username)
         granted = self._installation.control(network).grant(username)
         return self._installation.admin("import-profile", network, stdin=granted)
 

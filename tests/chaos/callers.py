@@ -38,6 +38,8 @@ KINDS = {
     "equal": 4,
     "retry": 3,
 }
+ON_BLUESKY = {"short": 24, "picture on bluesky": 10, "video on bluesky": 5, "everywhere": 6, "equal on bluesky": 4}
+"""More kinds on an installation that has Bluesky."""
 
 
 class ChaosCaller(threading.Thread):
@@ -57,13 +59,14 @@ class ChaosCaller(threading.Thread):
         self._promises, self._number, self._more = promises, number, more
         self._dice = random.Random(f"{seed} {number}")
         self._api = installation.fresh_caller()
+        self._kinds = KINDS | (ON_BLUESKY if accounts.on("bluesky") else {})
         self._made = 0
         self._recent: list[str] = []
 
     def run(self) -> None:
         try:
             while self._more():
-                kind = self._dice.choices(list(KINDS), list(KINDS.values()))[0]
+                kind = self._dice.choices(list(self._kinds), list(self._kinds.values()))[0]
                 self._made += 1
                 self._act(kind, f"c{self._number}n{self._made:05}e")
         except BaseException as error:
@@ -101,8 +104,18 @@ class ChaosCaller(threading.Thread):
                 self._create(kind, marker, [self._one("tiktok")], media=[artifact], options=draft, sha256=sha256)
             case "scheduled":
                 self._schedule(marker)
-            case "equal":
-                to = [self._one("x")]
+            case "short":
+                self._create(kind, marker, [self._one("bluesky")])
+            case "picture on bluesky":
+                self._create(kind, marker, [self._one("bluesky")], media=[self._samples.picture])
+            case "video on bluesky":
+                video = self._samples.video
+                self._create(kind, marker, [self._one("bluesky")], media=[video], sha256=self._samples.video_sha256)
+            case "everywhere":
+                to = [self._one(network) for network in ("x", "pinterest", "bluesky")]
+                self._create(kind, marker, to, media=[self._samples.picture])
+            case "equal" | "equal on bluesky":
+                to = [self._one("bluesky" if "bluesky" in kind else "x")]
                 self._create(kind, marker, to, key="first")
                 self._create(kind, marker, to, key="second")
             case "retry":
@@ -116,7 +129,8 @@ class ChaosCaller(threading.Thread):
     def _schedule(self, marker: str) -> None:
         """Its time comes within seconds of the run. Some are changed before, some canceled, some sent at once."""
         at = self._installation.now() + timedelta(seconds=self._dice.uniform(60, 400))
-        post = self._create("scheduled", marker, [self._one("x")], at=at.isoformat())
+        to = [self._one(network) for network in ("x", "bluesky") if self._accounts.on(network)]
+        post = self._create("scheduled", marker, [self._dice.choice(to)], at=at.isoformat())
         if post is None:
             return
         match self._dice.choices(("left", "edited", "canceled", "moved", "now"), (3, 4, 3, 1, 1))[0]:
@@ -169,7 +183,7 @@ class ChaosCaller(threading.Thread):
                 self._insist("GET", f"/api/v1/posts/{self._dice.choice(self._recent)}", (200,), params={"wait": 2})
                 self._promises.count("waits")
             case 1:
-                params = {"perPage": 20, "providers": self._dice.choice(("x", "tiktok", "pinterest"))}
+                params = {"perPage": 20, "providers": self._dice.choice(self._installation.networks)}
                 self._insist("GET", "/api/v1/posts", (200,), params=params)
                 self._promises.count("lists")
             case 2 if self._recent:

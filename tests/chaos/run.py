@@ -71,7 +71,7 @@ class ChaosRun:
         return verdict
 
     def begin_faults(self, rate: float) -> None:
-        for network in ("x", "tiktok", "pinterest"):
+        for network in self.installation.networks:
             self.installation.control(network).tell("chaos", seed=self.seed, rate=rate)
         self.installation.x.tell("settings", list_lag_seconds=LAG_SECONDS)
         self.installation.pinterest.tell("settings", list_lag_seconds=LAG_SECONDS)
@@ -122,7 +122,7 @@ class ChaosRun:
         """Stop the faults and the kills, and wait until every delivery has ended."""
         self.say(f"{self.promises.deliveries()} deliveries accepted; no more faults, no more kills")
         interruptions.end()
-        for network in ("x", "tiktok", "pinterest"):
+        for network in self.installation.networks:
             self.installation.control(network).calm()
         self.wait_until_settled(accounts)
 

@@ -4,6 +4,7 @@ Every contradiction becomes an account to be read: the post as the API shows it,
 sandbox's own journal about it.
 """
 
+import base64
 import json
 import sqlite3
 from collections import Counter, defaultdict
@@ -45,7 +46,7 @@ class Verdict:
     def reach(self) -> None:
         self.violations += self.promises.violations
         posts = {post["id"]: post for post in self.caller.posts()}
-        effects = [effect for network in ("x", "tiktok", "pinterest") for effect in self._effects(network)]
+        effects = [effect for network in self.installation.networks for effect in self._effects(network)]
         self._nothing_is_lost(posts)
         self._outcomes_are_true(posts, effects)
         self._changes_were_kept(posts, effects)
@@ -95,6 +96,8 @@ class Verdict:
         for promised, delivery in asked:
             if promised.sha256 and any(effect.sha256 not in (None, promised.sha256) for effect in made):
                 what = what or "OTHER BYTES"
+            if delivery["provider"] == "bluesky" and Stated.from_api(delivery).outcome == "unknown":
+                what = what or "UNKNOWN, although a repeated call would have shown the outcome"
             if promised.canceled and (delivery["status"] != "canceled" or made):
                 what = what or "CANCELED, and sent or not shown so"
         if what:
@@ -156,6 +159,19 @@ class Verdict:
                     )
                     for pin in shown["pins"]
                 ]
+            case "bluesky":
+                handles = {account["did"]: account["username"] for account in shown["accounts"]}
+                return [
+                    ChaosEffect(
+                        network,
+                        handles[post["did"]].removesuffix(".test"),
+                        post["value"]["text"],
+                        post["created_at"],
+                        post["uri"],
+                        _hash_of_blob(post["value"].get("embed", {}).get("video")),
+                    )
+                    for post in shown["posts"]
+                ]
         return [
             ChaosEffect(
                 network,
@@ -200,6 +216,14 @@ def _hash(shown: dict[str, Any]) -> str | None:
     return videos[0] if videos else None
 
 
+def _hash_of_blob(blob: dict[str, Any] | None) -> str | None:
+    """Return the hash in a blob's content id, which ends with it."""
+    if blob is None:
+        return None
+    digits = blob["ref"]["$link"].removeprefix("b").upper()
+    return base64.b32decode(digits + "=" * (-len(digits) % 8))[-32:].hex()
+
+
 def _instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
@@ -216,6 +240,7 @@ TOTALS = {
     "status=pending": "status = 'pending'",
     "providers=x": _with_delivery("1", "x"),
     "providers=tiktok": _with_delivery("1", "tiktok"),
+    "providers=bluesky": _with_delivery("1", "bluesky"),
     "providers=pinterest&status=settled": f"{_with_delivery('1', 'pinterest')} AND status = 'settled'",
     "deliveryStatus=published": _with_delivery("state = 'published'"),
     "deliveryStatus=failed": _with_delivery("state = 'failed'"),

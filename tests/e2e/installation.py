@@ -34,7 +34,7 @@ START_SECONDS = 120.0
 
 
 class Installation:
-    """`url` is the appliance's address; `x`, `tiktok`, `pinterest` are what the sandbox saw. `profiles` are those of
+    """`url` is the appliance's address; `x`, `tiktok`, … are what the sandbox saw. `profiles` are those of
     `PEOPLE` on X, in their order; `profile_on` has one on each network, of the first of them.
 
     The hours of all its processes pass `pace` times as fast, and a call to a network is given up after
@@ -57,9 +57,11 @@ class Installation:
         self.data = folder / "data"
         self.url = f"http://127.0.0.1:{free_port()}"
         self.sandbox_url = f"http://127.0.0.1:{free_port()}"
-        self.x, self.tiktok, self.pinterest = (
-            SandboxControl(self.sandbox_url, name) for name in ("x", "tiktok", "pinterest")
+        self.x, self.tiktok, self.pinterest, self.bluesky = (
+            SandboxControl(self.sandbox_url, name) for name in ("x", "tiktok", "pinterest", "bluesky")
         )
+        self.networks: tuple[str, ...] = ("x", "tiktok", "pinterest")
+        """Those with accounts. `add_bluesky` adds one."""
         self.within: Sequence[str] = ()
         """A command that becomes each of its processes, such as one that enters a namespace."""
         self.key = ""
@@ -128,6 +130,28 @@ class Installation:
         shutil.copy(other.journal, self.journal)
         self.key, self.profiles, self.profile_on = other.key, other.profiles, other.profile_on
 
+    def add_bluesky(self) -> None:
+        """Enable Bluesky, connect the first of the people there, and take a key that covers all networks. The sandbox
+        runs, the appliance not yet."""
+        three, all_networks = (provider_lines(self.sandbox_url, all_networks=more) for more in (False, True))
+        with self.config.open("a") as config:
+            config.write(all_networks.removeprefix(three))
+        self.bluesky.tell("settings", limits=dict.fromkeys(("calls", "hour", "day"), PLENTY))
+        self.bluesky.tell("settings", limits=dict.fromkeys(("sign_ins", "sign_ins_of_day"), PLENTY))
+        self.networks = (*self.networks, "bluesky")
+        self.key = self.admin("create-key", "all networks", "--provider", "all")
+        self.profile_on["bluesky"] = self.sign_in_at_bluesky(PEOPLE[0])
+
+    def sign_in_at_bluesky(self, username: str) -> str:
+        """Connect an account with its app password, as its owner does. It is created if it does not exist."""
+        handle = f"{username}.test"
+        accounts = {account["username"]: account for account in self.bluesky.show()["accounts"]}
+        account = accounts.get(handle) or self.bluesky.tell("accounts", username=username)
+        (password,) = account["app_passwords"].values()
+        return self.admin(
+            "connect-profile", "bluesky", "--handle", handle, "--password-file", "-", stdin=f"{password}\n"
+        )
+
     @property
     def board_id(self) -> str:
         """A board of the first of the people, on Pinterest."""
@@ -137,7 +161,8 @@ class Installation:
         return str(next(boards)["id"])
 
     def control(self, network: str) -> SandboxControl:
-        return {"x": self.x, "tiktok": self.tiktok, "pinterest": self.pinterest}[network]
+        controls = (self.x, self.tiktok, self.pinterest, self.bluesky)
+        return next(control for control in controls if control.network == network)
 
     def share_clock(self, other: "Installation") -> None:
         """The processes of both agree about the time."""
@@ -234,7 +259,7 @@ class Installation:
             process.end()
         for caller in self._callers:
             caller.close()
-        for control in (self.x, self.tiktok, self.pinterest):
+        for control in (self.x, self.tiktok, self.pinterest, self.bluesky):
             control.close()
 
     def _begin(self, name: str, *arguments: str, **how: Any) -> Process:

@@ -17,6 +17,7 @@ def killed_and_lost(run: ChaosRun) -> bool:
 def test_every_outcome_is_true_after_chaos(make_installation: MakeInstallation) -> None:
     installation = make_installation(deadline_seconds=3.0)
     installation.sandbox()
+    installation.add_bluesky()
     run = ChaosRun(
         installation,
         SEED,
@@ -31,3 +32,4 @@ def test_every_outcome_is_true_after_chaos(make_installation: MakeInstallation) 
     assert killed_and_lost(run)
     published = sum(count for what, count in verdict.outcomes.items() if what.endswith("published"))
     assert published > run.promises.deliveries() / 2, verdict.outcomes
+    assert verdict.outcomes["bluesky published"] > 0, verdict.outcomes

@@ -212,7 +212,7 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
     """
     profile = get(tx, profile_id)
     provider = rt.providers[profile.provider]
-    stored: Options = profile.options
+    stored: Options = dict(profile.options)
     problems: list[FieldError] = []
     for key, text in given.items():
         value, wrong = _read_option(provider, key, text)

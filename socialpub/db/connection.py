@@ -144,6 +144,10 @@ class Tx(Reader):
     def insert(self, table: str, **values: Value) -> None:
         self.connection.execute(_insert_sql(table, tuple(values)), tuple(values.values()))
 
+    def insert_many(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Insert rows with the same columns."""
+        self.many(_insert_sql(table, tuple(rows[0])), [tuple(row.values()) for row in rows])
+
     def update(self, table: str, row_id: str, **values: Value) -> None:
         """Set columns of the row with this `id`."""
         columns = ", ".join(f"{name} = ?" for name in values)

@@ -4,15 +4,20 @@ A write returns its result after the commit, so a response never contains data t
 """
 
 import asyncio
+import contextlib
+import math
 import os
 import queue
 import secrets
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,7 +41,10 @@ _PRAGMAS = {
     "synchronous": "full",
     "foreign_keys": 0,
     "cache_size": -4000,
+    "wal_autocheckpoint": 4000,
 }
+"""A checkpoint writes a page once, even if many commits changed the page: so every 4,000 pages (16 MB) instead of
+SQLite's 1,000. With more pages, a checkpoint on a slow disk takes longer than another process waits for the lock."""
 _NEW_FILE_PRAGMAS = {"auto_vacuum": "incremental"}
 """Settings that SQLite accepts only before the first write."""
 REPLICATED_LOG_PAGES = 100_000
@@ -216,6 +224,10 @@ def compact_file(connection: sqlite3.Connection, folder: Path) -> None:
 log = logging.get_logger("socialpub.store")
 
 _MAX_PER_COMMIT = 200
+_SLICE_SECONDS = 0.005
+"""The approximate time for which writes may occupy the event loop without a pause."""
+_LOOP_SECONDS = 0.1
+"""An event loop that is stopped or busy for this time leaves its writes to the writer's thread."""
 
 
 @dataclass(slots=True, eq=False)
@@ -233,10 +245,16 @@ class _Call:
     tx: Tx | None = None
 
 
+class _FailedAfterWriting(Exception):
+    """A write failed and has changed rows, so the whole transaction must be rolled back."""
+
+
 class Writer:
     """The writing connection of a process. Functions that wait together share one commit, which waits for the disk.
 
-    Each function has its own savepoint.
+    If one of them fails after it changed rows, the transaction is rolled back, and all of them run again, each with a
+    savepoint. So a function may run twice and must not have an effect outside of its transaction. Savepoints for every
+    function would cost a third of the time, because SQLite copies each page that changes after a savepoint.
     """
 
     def __init__(
@@ -264,7 +282,7 @@ class Writer:
         return result
 
     def write_soon(self, fn: Callable[..., T], *args: Any) -> Awaitable[T]:
-        """Do the same for the event loop."""
+        """Do the same for the event loop, which runs `fn` itself. `fn` must be short."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._put(_Call(fn, args, future, loop))
@@ -309,15 +327,13 @@ class Writer:
                 _fail(calls, Unavailable("Another process uses the database. Try again in a moment."))
                 return
             try:
-                self._connection.execute("BEGIN IMMEDIATE")
-                clock_tx = Tx(self._connection, self._clock.now())
-                self.watch.follow(clock_tx)
-                for call in calls:
-                    self._run(call)
-                self._connection.execute("COMMIT")
+                try:
+                    clock_tx = self._transact(calls, self._run)
+                except _FailedAfterWriting:
+                    if len(calls) == 1:
+                        return
+                    clock_tx = self._transact(calls, self._run_with_savepoint)
             finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
                 self._queue_lock.release()
         except BaseException as error:  # a write must never end the writer's thread
             _fail(calls, errors.as_unavailable(error) if isinstance(error, sqlite3.Error) else error)
@@ -330,18 +346,88 @@ class Writer:
                     # A callback cannot undo the commit and must not delay other callers.
                     log.error("a callback after a commit failed", exc_info=True)
 
+    def _transact(self, calls: list[_Call], run: Callable[[_Call], None]) -> Tx:
+        """Run the calls and commit them. Return the transaction that followed the clock."""
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            clock_tx = Tx(self._connection, self._clock.now())
+            self.watch.follow(clock_tx)
+            for loop, some in groupby(calls, key=lambda call: call.loop):
+                if loop is None:
+                    for call in some:
+                        run(call)
+                else:
+                    _LoopRun(loop, some, run).finish()
+            self._connection.execute("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+        return clock_tx
+
     def _run(self, call: _Call) -> None:
-        tx = call.tx = Tx(self._connection, self._clock.now(), call.actor)
+        before = self._connection.total_changes
+        self._try(call)
+        if call.error is not None and self._connection.total_changes != before:
+            raise _FailedAfterWriting
+
+    def _run_with_savepoint(self, call: _Call) -> None:
         self._connection.execute("SAVEPOINT one")
+        self._try(call)
+        if call.error is not None:
+            self._connection.execute("ROLLBACK TO one")
+        self._connection.execute("RELEASE one")
+
+    def _try(self, call: _Call) -> None:
+        tx = call.tx = Tx(self._connection, self._clock.now(), call.actor)
+        call.error = None
         try:
             call.result = call.fn(tx, *call.args)
         except Exception as error:
             if not self._connection.in_transaction or errors.is_trouble(error):
                 # SQLite ended the transaction or cannot continue: all writes of this commit are lost.
                 raise sqlite3.OperationalError(str(error)) from error
-            self._connection.execute("ROLLBACK TO one")
             call.error = error
-        self._connection.execute("RELEASE one")
+
+
+class _LoopRun:
+    """Calls of an event loop inside a transaction of the writer's thread, which waits for them.
+
+    On the loop, the calls do not compete with the requests for the interpreter lock at each statement. They run in
+    slices, so that requests are answered between two slices.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, calls: Iterable[_Call], run: Callable[[_Call], None]) -> None:
+        self._loop = loop
+        self._waiting = deque(calls)
+        self._run = run
+        self._running = threading.Lock()
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+
+    def finish(self) -> None:
+        """Wait until the loop has run the calls, or run them here. Raise the error that ends the transaction."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._run_slice)
+        while not self._ended.wait(0 if self._loop.is_closed() else _LOOP_SECONDS):
+            self._run_until(math.inf)
+        if self._error is not None:
+            raise self._error
+
+    def _run_slice(self) -> None:
+        self._run_until(time.perf_counter() + _SLICE_SECONDS)
+        if not self._ended.is_set():
+            self._loop.call_soon(self._run_slice)
+
+    def _run_until(self, deadline: float) -> None:
+        with self._running:
+            try:
+                while self._waiting and time.perf_counter() < deadline:
+                    self._run(self._waiting.popleft())
+            except BaseException as error:
+                self._waiting.clear()
+                self._error = error
+            if not self._waiting:
+                self._ended.set()
 
 
 def _fail(calls: list[_Call], error: BaseException) -> None:

@@ -400,7 +400,7 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
         if given:
             stored = rt.write(profiles.set_options, profile_id, given)
         else:
-            stored = profiles.get(rt.reader, profile_id).options
+            stored = dict(profiles.get(rt.reader, profile_id).options)
     print_json(stored, indent=None)
 
 

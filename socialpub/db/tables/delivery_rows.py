@@ -1,7 +1,7 @@
 """Statements about the table `delivery`. `queries/api_json.py` has the API's view of the table."""
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from socialpub.db.connection import Reader, Row, Tx, Value, placeholders, shift_by
 from socialpub.db.delivery import Delivery
@@ -60,8 +60,9 @@ def is_open(reader: Reader, delivery_id: str) -> bool:
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def insert(tx: Tx, **columns: Value) -> None:
-    tx.insert("delivery", **columns)
+def insert_many(tx: Tx, rows: Sequence[Mapping[str, Value]]) -> None:
+    """Insert rows with the same columns."""
+    tx.insert_many("delivery", rows)
 
 
 def update(tx: Tx, delivery_id: str, **columns: Value) -> None:

@@ -24,12 +24,12 @@ FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.
 
 
 @prepared("each final outcome")
-def record(tx: Tx, delivery_id: str, type: str) -> None:
-    """Record that a delivery reached this state, with the current data of the delivery, its post and its profile.
+def record(tx: Tx, type: str, *delivery_ids: str) -> None:
+    """Record that deliveries reached this state, with the current data of each delivery, its post and its profile.
 
     The entry of the last open delivery ends the post.
     """
-    tx.execute(_RECORD, (new_id(tx.now), type, tx.stamp, delivery_id))
+    tx.many(_RECORD, [(new_id(tx.now), type, tx.stamp, delivery_id) for delivery_id in delivery_ids])
 
 
 def newest_number(reader: Reader) -> int:

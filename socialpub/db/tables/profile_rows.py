@@ -3,17 +3,20 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from peewee import fn
 
-from socialpub.db.connection import Reader, Row, Tx, Value, prepared
+from socialpub.db.connection import Reader, Tx, Value, prepared
 from socialpub.db.models import ChoiceLabelRow, ProfileRow
 from socialpub.db.states import ProfileStatus
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Profile:
+    """An account. All readers of an unchanged row share one object."""
+
     id: str
     provider: str
     account_id: str
@@ -21,8 +24,8 @@ class Profile:
     status: ProfileStatus
     username: str | None
     scopes: frozenset[str]
-    facts: dict[str, Any]
-    options: dict[str, Any]
+    facts: Mapping[str, Any]
+    options: Mapping[str, Any]
     access_token: bytes | None = field(repr=False)
     refresh_token: bytes | None = field(repr=False)
     access_expires_at: str | None = None
@@ -37,19 +40,24 @@ class Profile:
         "access_expires_at, refresh_expires_at, reason, account_name, account_read_at"
     )
 
-    @classmethod
-    def from_row(cls, row: Row) -> "Profile":
-        profile: Profile = cls(*row)
-        profile.status = ProfileStatus(row.status)
-        profile.scopes = frozenset(row.scopes.split())
-        profile.facts, profile.options = json.loads(row.facts), json.loads(row.options)
-        return profile
+
+@lru_cache(maxsize=256)
+def _parse(*columns: Any) -> Profile:
+    """Parse the columns of a row once, until one of them changes."""
+    named = dict(zip(Profile.COLUMNS.split(", "), columns, strict=True))
+    parsed = {
+        "status": ProfileStatus(named["status"]),
+        "scopes": frozenset(named["scopes"].split()),
+        "facts": json.loads(named["facts"]),
+        "options": json.loads(named["options"]),
+    }
+    return Profile(**named | parsed)
 
 
 @prepared("each step")
 def find(store: Reader, profile_id: str) -> Profile | None:
     row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
-    return None if row is None else Profile.from_row(row)
+    return None if row is None else _parse(*row)
 
 
 def connected(reader: Reader, provider: str, account_id: str) -> str | None:

@@ -291,7 +291,7 @@ class Settlement:
         self.record_attempt(AttemptOutcome.PUBLISHED, " ".join(delivery.memo.get("notes", ())) or None)
         profile_rows.count_post(tx, delivery.profile_id)
         counters.count_sending_delay(tx, delivery)
-        log_entries.record(tx, delivery.id, "published")
+        log_entries.record(tx, "published", delivery.id)
         post_rows.settle_if_resolved(tx, delivery.post_id)
         replies.wake(self.rt, tx, delivery.id)
 
@@ -370,7 +370,7 @@ class Settlement:
             progress=delivery_rows.as_json(delivery.progress.as_dict()),
         )
         self.record_attempt(outcome, message, code)
-        log_entries.record(tx, delivery.id, "failed")
+        log_entries.record(tx, "failed", delivery.id)
         post_rows.begin(tx, delivery.post_id)
         post_rows.settle_if_resolved(tx, delivery.post_id)
         replies.wake(self.rt, tx, delivery.id)

@@ -72,28 +72,31 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
     _insert_media(tx, post_id, draft.media)
     content = _content(rt, tx, post_id, body, bool(draft.media))
     content_key = waiting.content_key(body, len(draft.media))
-    for position, target in enumerate(targets):
-        profile, delivery_id = target.profile, new_id(tx.now)
-        delivery_rows.insert(
-            tx,
-            id=delivery_id,
-            post_id=post_id,
-            position=position,
-            profile_id=profile.id,
-            provider=profile.provider,
-            profile_name=profile.name,
-            account_id=profile.account_id,
-            state=State.QUEUED,
-            options=delivery_rows.as_json(target.options),
-            scheduled_at=at,
-            due_at=at or tx.stamp,
-            run_at=at or tx.stamp,
-            content_key=content_key,
-            first_endpoint=waiting.first_endpoint(rt, profile.provider, content, target.options),
-            retry_of=target.retry_of,
-            reply_to=target.reply_to,
-        )
-        log_entries.record(tx, delivery_id, "pending")
+    rows = [
+        {
+            "id": new_id(tx.now),
+            "post_id": post_id,
+            "position": position,
+            "profile_id": target.profile.id,
+            "provider": target.profile.provider,
+            "profile_name": target.profile.name,
+            "account_id": target.profile.account_id,
+            "state": State.QUEUED,
+            "options": delivery_rows.as_json(target.options),
+            "scheduled_at": at,
+            "due_at": at or tx.stamp,
+            "run_at": at or tx.stamp,
+            "content_key": content_key,
+            "first_endpoint": waiting.first_endpoint(rt, target.profile.provider, content, target.options),
+            "retry_of": target.retry_of,
+            "reply_to": target.reply_to,
+        }
+        for position, target in enumerate(targets)
+    ]
+    delivery_rows.insert_many(tx, rows)
+    delivery_ids = [str(row["id"]) for row in rows]
+    log_entries.record(tx, "pending", *delivery_ids)
+    for delivery_id, target in zip(delivery_ids, targets, strict=True):
         waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
         if not (at or waits or caller.approval):
             tx.after_commit(rt.wakeup.notify, delivery_id)
@@ -301,7 +304,7 @@ def _store_earlier_content(tx: Tx, post: Row) -> None:
 def _cancel(rt: Runtime, tx: Tx, post_id: str) -> None:
     for row in delivery_rows.list_of_post(tx, post_id):
         delivery_rows.update(tx, row.id, state=State.CANCELED)
-        log_entries.record(tx, row.id, "canceled")
+        log_entries.record(tx, "canceled", row.id)
         replies.wake(rt, tx, row.id)
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
     post_rows.set_status(tx, post_id, PostStatus.CANCELED)

@@ -128,7 +128,7 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
         delivery.started_at = tx.stamp
         post_rows.begin(tx, delivery.post_id)
     delivery.state, delivery.held_by, delivery.run_at = State.RUNNING, rt.process.name, tx.stamp
-    read_back.announce(rt, delivery, tx.stamp)
+    read_back.announce(rt, tx, delivery)
     delivery_rows.store(tx, delivery)
     return delivery
 
@@ -309,7 +309,7 @@ def _take_over(settlement: Settlement) -> bool:
             read_back.repeat(delivery, why)
             message = f"The worker ended during the call. {read_back.CALL_REPEATED}"
         else:
-            read_back.begin(rt, delivery, why)
+            read_back.begin(rt, tx, delivery, why)
             message = "The worker ended during the call. The account is read back."
     else:
         outcome, message = AttemptOutcome.RETRYING, "The worker ended during this step. The step runs again."

@@ -64,11 +64,11 @@ class NotFoundOnAccount:
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 
-def begin(rt: Runtime, delivery: Delivery, why: str) -> None:
+def begin(rt: Runtime, tx: Tx, delivery: Delivery, why: str) -> None:
     """Read back from now on: a commit may have arrived."""
     commits, since = delivery.unknown_calls + 1, delivery.unknown_since
     move(delivery, PhaseEvent.UNKNOWN, commits=commits, why=why, since=since)
-    _begin_round(rt, delivery)
+    _begin_round(rt, tx, delivery)
 
 
 def repeat(delivery: Delivery, why: str) -> None:
@@ -77,26 +77,26 @@ def repeat(delivery: Delivery, why: str) -> None:
     move(delivery, PhaseEvent.REPEATED, commits=commits, why=why, since=since)
 
 
-def begin_closing(rt: Runtime, delivery: Delivery, now: str, message: str) -> None:
+def begin_closing(rt: Runtime, tx: Tx, delivery: Delivery, message: str) -> None:
     """Stop calling the network. If one more round does not find the post, the delivery fails with this message."""
     if isinstance(delivery.phase, states.Inherited):
-        begin_inherited(rt, delivery, now, delivery.phase.since, PhaseEvent.CLOSED, message)
+        begin_inherited(rt, tx, delivery, delivery.phase.since, PhaseEvent.CLOSED, message)
         return
-    delivery.started_at = now  # this round has a deadline of its own
+    delivery.started_at = tx.stamp  # this round has a deadline of its own
     move(delivery, PhaseEvent.CLOSED, message=message)
-    _begin_round(rt, delivery)
+    _begin_round(rt, tx, delivery)
 
 
 def begin_inherited(
     rt: Runtime,
+    tx: Tx,
     delivery: Delivery,
-    now: str,
     since: str,
     event: PhaseEvent = PhaseEvent.RESTORED_DUE,
     message: str | None = None,
 ) -> None:
     """Read back and never send: another installation may have published the post since `since`."""
-    delivery.started_at = now  # this round has a deadline of its own
+    delivery.started_at = tx.stamp  # this round has a deadline of its own
     phase, announced_at = delivery.phase, delivery.committed_at or since
     if isinstance(phase, states.Processing | states.ProcessingInherited):
         move(delivery, event)  # the plan continues with a query, which does not publish
@@ -106,7 +106,7 @@ def begin_inherited(
     move(delivery, event, since=since, why=phase.why or MAYBE_SENT, **values)
     delivery.committed_at = announced_at
     delivery.step = max(delivery.step, delivery.commit_step)
-    _begin_round(rt, delivery)
+    _begin_round(rt, tx, delivery)
 
 
 def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapping[str, Any]] = ()) -> None:
@@ -123,9 +123,9 @@ def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapp
     delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
-def _begin_round(rt: Runtime, delivery: Delivery) -> None:
+def _begin_round(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     delivery.progress.tries = 0
-    rt.engine.read_back_at[delivery.id] = rt.clock.monotonic()
+    tx.after_commit(rt.engine.read_back_at.__setitem__, delivery.id, rt.clock.monotonic())
 
 
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
@@ -152,13 +152,13 @@ def is_due(rt: Runtime, delivery: Delivery) -> bool:
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
 
 
-def count_readback(rt: Runtime, delivery: Delivery, at: float) -> None:
+def count_readback(rt: Runtime, tx: Tx, delivery: Delivery, at: float) -> None:
     """Count an answered, readable read-back at this instant of the monotonic clock, and the time since the last one.
 
     A single read-back before a call belongs to no round.
     """
     last = rt.engine.read_back_at.get(delivery.id)
-    rt.engine.read_back_at[delivery.id] = at
+    tx.after_commit(rt.engine.read_back_at.__setitem__, delivery.id, at)
     phase = delivery.phase
     if isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
         # The time before a process died is unknown and does not count.
@@ -240,14 +240,14 @@ def network_now(rt: Runtime, provider: str) -> datetime | None:
     return None if offset is None else datetime.fromtimestamp(rt.clock.monotonic() + offset, UTC)
 
 
-def announce(rt: Runtime, delivery: Delivery, now: str) -> None:
+def announce(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
     """Announce a commit before it is sent. A search of the account starts at the first commit."""
     if delivery.commits_next and not delivery.unknown_calls:
-        delivery.committed_at = now
+        delivery.committed_at = tx.stamp
     if delivery.commits_next and isinstance(delivery.phase, states.Committing):
         at = network_now(rt, delivery.provider)
         delivery.progress.phase = states.Committing(None if at is None else stamp(at))
-        rt.engine.announced_at[delivery.id] = rt.clock.monotonic()
+        tx.after_commit(rt.engine.announced_at.__setitem__, delivery.id, rt.clock.monotonic())
 
 
 def search_from(rt: Runtime, delivery: Delivery) -> datetime:

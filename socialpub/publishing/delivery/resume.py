@@ -111,7 +111,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
 def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> None:
     delivery.state, delivery.held_by = State.QUEUED, None  # a process of the original installation held it
     delivery.run_at = tx.stamp
-    read_back.begin_inherited(rt, delivery, tx.stamp, since)
+    read_back.begin_inherited(rt, tx, delivery, since)
     if delivery.phase.reads_back:
         delivery.run_at = after(tx.stamp, read_back.READ_BACK_AFTER_SECONDS[0])
         why = f"{read_back.MAYBE_SENT[0].upper()}{read_back.MAYBE_SENT[1:]}: the account is read back."

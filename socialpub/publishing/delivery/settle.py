@@ -127,7 +127,7 @@ class Settlement:
                     self._repeat(message, code)
                 else:
                     self.record_attempt(AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code)
-                    read_back.begin(self.rt, delivery, message)
+                    read_back.begin(self.rt, self.tx, delivery, message)
                     self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
             case NotFoundOnAccount():
                 self._conclude(result)
@@ -150,7 +150,7 @@ class Settlement:
             return None
         delivery.run_at = tx.stamp
         read_back.confirm_first(rt, delivery)
-        read_back.announce(rt, delivery, tx.stamp)
+        read_back.announce(rt, tx, delivery)
         delivery_rows.store(tx, delivery)
         return delivery
 
@@ -250,7 +250,7 @@ class Settlement:
     def _conclude(self, found: NotFoundOnAccount) -> None:
         """Read back again later, or conclude the round."""
         rt, delivery = self.rt, self.delivery
-        read_back.count_readback(rt, delivery, found.seen_at)
+        read_back.count_readback(rt, self.tx, delivery, found.seen_at)
         seconds = read_back.seconds_until_next(rt, delivery)
         if seconds is not None:
             self.ask_later(seconds, AttemptOutcome.WAITING, "The account does not show the post yet.")
@@ -343,7 +343,7 @@ class Settlement:
         self.record_attempt(outcome, f"{message} The account is read back before the delivery fails.", code)
         if isinstance(delivery.phase, states.Inherited):
             post_rows.begin(self.tx, delivery.post_id)
-        read_back.begin_closing(self.rt, delivery, self.tx.stamp, message)
+        read_back.begin_closing(self.rt, self.tx, delivery, message)
         self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
 
     def fail(

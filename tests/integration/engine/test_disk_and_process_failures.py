@@ -49,6 +49,7 @@ def disk(monkeypatch):
     return FullDisk(monkeypatch)
 
 
+@pytest.mark.writes_once
 def test_an_outcome_that_could_not_be_stored_is_stored_later_without_another_call(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 3
@@ -60,6 +61,7 @@ def test_an_outcome_that_could_not_be_stored_is_stored_later_without_another_cal
     assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
 
 
+@pytest.mark.writes_once
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_a_step_whose_result_could_not_be_stored_is_neither_skipped_nor_repeated(
     rt, network, profile, clock, disk, times
@@ -73,6 +75,7 @@ def test_a_step_whose_result_could_not_be_stored_is_neither_skipped_nor_repeated
     assert attempts_of(rt, post)[-1] == ("create_post", "published")
 
 
+@pytest.mark.writes_once
 def test_an_unstored_outcome_of_a_dead_process_is_read_back(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 1
@@ -146,6 +149,7 @@ def test_a_row_of_another_thread_of_this_process_is_not_claimed(rt, network, pro
     assert not rt.process.works_on(rt.process.name, delivery)
 
 
+@pytest.mark.writes_once
 def test_a_repeated_settlement_counts_a_refused_post_once(rt, network, profile, disk):
     network.results["create_post"] = [Refused("no")]
     post = accept(rt, profile)

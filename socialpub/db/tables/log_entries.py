@@ -64,6 +64,14 @@ def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int,
     return None if last is None else (last, oldest)
 
 
+def share_texts(tx: Tx, beyond: int, last: int) -> None:
+    """Remove the texts from the entries of this batch that a former version wrote, if their posts have these texts."""
+    entry, post = LogEntryRow, PostRow
+    in_batch = (entry.n > beyond) & (entry.n <= last) & entry.text_version.is_null()
+    shared = entry.update(text_version=post.text_version, post_body=None).from_(post)
+    tx.run(shared.where(in_batch & (post.id == entry.post_id) & (post.body == entry.post_body)))
+
+
 def delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:
     """Delete the old entries of this batch that do not belong to an open post. Return their number.
 

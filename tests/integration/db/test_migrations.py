@@ -19,7 +19,7 @@ from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.db.states import Phase, WaitingForReconnect
 from socialpub.db.tables import audit_log, counters, delivery_rows, log_entries
-from socialpub.ops import audit_text
+from socialpub.ops import audit_text, storage
 from socialpub.ops.backup import restore
 from socialpub.runtime import Runtime
 from tests.support.appliance import open_appliance
@@ -162,7 +162,9 @@ LOGGED = {
 """The text in the log entry of a former version, and the text of the post."""
 
 
-def test_former_log_entries_keep_their_texts(tmp_path: Path, clock: HandClock) -> None:
+def test_former_log_entries_keep_their_texts_and_compacting_removes_the_repeated_ones(
+    tmp_path: Path, clock: HandClock
+) -> None:
     with former_version(tmp_path, clock, "00[0-2]*_*.py", "003[01]_*.py") as before:
         database = before.settings.database_file
     with sqlite3.connect(database) as rows:
@@ -196,6 +198,10 @@ def test_former_log_entries_keep_their_texts(tmp_path: Path, clock: HandClock) -
         rt.db.write(log_entries.record, post, "published")
     expected = [*former, "a text", "after the edit", "added"]
     assert texts() == expected
+    storage.compact(rt)
+    assert texts() == expected
+    kept = rt.reader.all("SELECT post_body FROM log_entry WHERE post_body IS NOT NULL ORDER BY n")
+    assert [row[0] for row in kept] == ["before the edit", "of a removed post"]
     rt.close()
 
 

@@ -135,6 +135,7 @@ HOMES = {
     "delivery": "db.tables.delivery_rows",
     "delivery_count": "db.tables.counters",
     "event_count": "db.tables.counters",
+    "former_text": "db.tables.post_rows",
     "hold": "db.tables.holds",
     "idempotency": "db.tables.post_rows",
     "log_entry": "db.tables.log_entries",

@@ -87,6 +87,8 @@ class PostRow(TableRow):
     """A letter for each delivery (`states.OUTCOME_LETTERS`)."""
     restore_count = IntegerField(constraints=_ZERO)
     """The number of restores of the database when the post was accepted or last confirmed."""
+    text_version = IntegerField(constraints=_ZERO)
+    """The version of `body`. An edit begins a new version if log entries show the former text."""
 
     class Meta:
         indexes = _indexes(
@@ -96,6 +98,17 @@ class PostRow(TableRow):
             "INDEX post_scheduled ON post (scheduled_at) WHERE scheduled_at IS NOT NULL",
             "INDEX post_by_outcomes ON post (audience_id, status, outcomes, created_at, id)",
         )
+
+
+class FormerTextRow(KeyedRow):
+    """A former text of a post, for the log entries of that version."""
+
+    post_id = TextField()
+    version = IntegerField()
+    body = TextField(null=True)
+
+    class Meta:
+        primary_key = CompositeKey("post_id", "version")
 
 
 class MediaRow(TableRow):
@@ -252,6 +265,7 @@ class LogEntryRow(TableRow):
     type = TextField()
     occurred_at = TextField()
     post_body = TextField(null=True)
+    """The text of an entry without `text_version`."""
     post_scheduled_at = TextField(null=True)
     profile_name = TextField(null=True)
     release_url = TextField(null=True)
@@ -259,6 +273,8 @@ class LogEntryRow(TableRow):
     error_message = TextField(null=True)
     ends_post = IntegerField(constraints=_ZERO)
     """1: this entry settled or canceled its post."""
+    text_version = IntegerField(null=True)
+    """The post's `text_version` at that time. None: a former version of socialpub wrote the entry."""
 
     class Meta:
         indexes = _indexes(

@@ -17,7 +17,8 @@ from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
 from socialpub.db import database, upgrade
 from socialpub.db.locks import living_processes
-from socialpub.db.tables import artifact_rows
+from socialpub.db.models import LogEntryRow
+from socialpub.db.tables import artifact_rows, log_entries
 from socialpub.media import files
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.runtime import Runtime
@@ -203,7 +204,10 @@ def release_free_pages(rt: Runtime) -> int:
 
 
 def compact(rt: Runtime) -> CompactedFile:
-    """Write the database file again. Raises OperatorError while another process is running, or without disk space."""
+    """Write the database file again, without the texts that former versions repeated in log entries.
+
+    Raises OperatorError while another process is running, or without disk space.
+    """
     others = [name for name in living_processes(rt.process.folder) if name != rt.process.name]
     if others:
         raise OperatorError(
@@ -219,6 +223,10 @@ def compact(rt: Runtime) -> CompactedFile:
             f"{units.size(max(free, 0))} are free.",
             "Free disk space. Compacting is optional: the database uses the free space in its file again.",
         )
+    beyond = 0
+    while (batch := log_entries.next_batch(rt.reader, LogEntryRow.occurred_at, beyond)) is not None:
+        rt.db.write(log_entries.share_texts, beyond, batch[0])
+        beyond = batch[0]
     rt.db.compact()
     return CompactedFile(before, database.read_pages(rt.reader).size_bytes)
 

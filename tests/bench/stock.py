@@ -90,8 +90,8 @@ _INSERTS = {
         VALUES (?, ?, ?, ?, 'x', 'A profile', ?, ?, '{"replySettings":"everyone"}', ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
     "attempt": """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, ended_at, outcome)
         VALUES (?, ?, 'x', 'create_post', ?, ?, 'published')""",
-    "log_entry": """INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, post_body,
-        profile_name) VALUES (?, ?, ?, ?, 'x', ?, ?, ?, 'A profile')""",
+    "log_entry": """INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at,
+        text_version, profile_name) VALUES (?, ?, ?, ?, 'x', ?, ?, 0, 'A profile')""",
 }
 
 
@@ -121,7 +121,7 @@ def _rows(
                 *(due_at, due_at, published_at, '[["create_post","commit"]]', f"{number:032x}"),
             ),
         )
-        yield "log_entry", (new_id(at), delivery_id, post_id, profile, "pending", when, body)
+        yield "log_entry", (new_id(at), delivery_id, post_id, profile, "pending", when)
         if published_at:
             yield "attempt", (delivery_id, profile, when, when)
-            yield "log_entry", (new_id(at), delivery_id, post_id, profile, "published", when, body)
+            yield "log_entry", (new_id(at), delivery_id, post_id, profile, "published", when)

@@ -126,6 +126,11 @@ ROWS = {
         " (SELECT delivery_id, type FROM log_entry ORDER BY delivery_id, n) GROUP BY 1",
         f"SELECT id, 'pending' || {_LOG} FROM delivery",
     ),
+    "former texts": (
+        "SELECT post_id, version FROM former_text",
+        "SELECT post_id, e.text_version FROM log_entry e JOIN post p ON p.id = post_id"
+        " WHERE e.text_version < p.text_version",
+    ),
     "the entry that ends a post": (
         "SELECT post_id, n FROM log_entry WHERE ends_post AND post_id IN (SELECT id FROM post)",
         "SELECT post_id, max(n) FROM log_entry WHERE post_id IN"

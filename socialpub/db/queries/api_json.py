@@ -11,6 +11,7 @@ from socialpub.db.connection import Reader, Value, placeholders
 from socialpub.db.queries.profile_queue import WAIT_APPLIES
 from socialpub.db.states import READ_BACK, READING_BACK, State
 from socialpub.db.tables.audience_rows import Scope
+from socialpub.db.tables.log_entries import ENTRIES, TEXT
 
 
 def _text(name: str, column: str) -> tuple[str, str]:
@@ -29,9 +30,12 @@ def _raw(name: str, column: str) -> tuple[str, str]:
 
 
 def _maybe(name: str, column: str, plain: bool = False) -> tuple[str, str]:
-    """Do the same for a column that may be null. Null gives an empty text, without a comma."""
-    value = f"""'"' || {column} || '"'""" if plain else f"json_quote({column})"
-    return "%s", f"""iif({column} IS NULL, '', ',"{name}":' || {value})"""
+    """Do the same for a column that may be null. Null gives an empty text, without a comma.
+
+    SQLite computes the column once.
+    """
+    value = f"""'"' || {column} || '"'""" if plain else f"nullif(json_quote({column}), 'null')"
+    return "%s", f"""ifnull(',"{name}":' || {value}, '')"""
 
 
 def _object(*fields: tuple[str, str]) -> str:
@@ -183,13 +187,13 @@ def profiles(reader: Reader, scope: Scope) -> bytes:
 # --- publishing logs -------------------------------------------------------------------------------------------------
 
 _LOG_FIELDS = (
-    _plain("id", "id"),
+    _plain("id", "log_entry.id"),
     _plain("deliveryId", "delivery_id"),
     _plain("postId", "post_id"),
     _plain("provider", "provider"),
     _plain("type", "type"),
     _plain("occurredAt", "occurred_at"),
-    _maybe("postBody", "post_body"),
+    _maybe("postBody", TEXT),
     _maybe("postScheduledAt", "post_scheduled_at", plain=True),
     _maybe("profileName", "profile_name"),
     _maybe("releaseUrl", "release_url"),
@@ -210,7 +214,7 @@ _EVENT = _object(
 
 def event(reader: Reader, number: int) -> tuple[str, bytes] | None:
     """Return the id of the log entry with this number, and the body of its webhook event (contract 10.6.3)."""
-    row = reader.one(f"SELECT id, CAST({_EVENT} AS BLOB) FROM log_entry WHERE n = ?", (number,))
+    row = reader.one(f"SELECT log_entry.id, CAST({_EVENT} AS BLOB) FROM {ENTRIES} WHERE n = ?", (number,))
     return None if row is None else (row[0], row[1])
 
 
@@ -240,7 +244,9 @@ def _log_page(reader: Reader, scope: Scope, beyond: int, order: str, limit: int,
     bounds = (beyond, reader.value("SELECT ifnull(max(n), 0) FROM log_entry"))
     within, page = "n > ? AND n <= ?", f"ORDER BY n {order} LIMIT ? OFFSET ?"
     if not scope.limited:
-        numbers, params = f"SELECT n FROM log_entry WHERE {within} {page}", [*bounds, limit, offset]
+        # Only a page that begins with the newest entry has an offset. SQLite skips entries without a join.
+        first = "SELECT n FROM log_entry WHERE n <= ? ORDER BY n DESC LIMIT 1 OFFSET ?"
+        found, params = f"WHERE n > ? AND n <= ({first}) ORDER BY n {order} LIMIT ?", [*bounds, offset, limit]
     else:
         seen = [row.id for row in reader.all("SELECT id, provider FROM profile") if scope.sees(row[1], row[0])]
         if not seen:
@@ -254,8 +260,8 @@ def _log_page(reader: Reader, scope: Scope, beyond: int, order: str, limit: int,
             )
             numbers = f"SELECT n FROM ({' UNION ALL '.join([each] * len(seen))}) {page}"
             params = [value for profile_id in seen for value in (profile_id, *bounds, offset + limit)] + [limit, offset]
-    entries = f"SELECT {_LOG_ENTRY} AS j FROM log_entry WHERE n IN ({numbers}) ORDER BY n {order}"
-    return _array(reader, entries, params)
+        found = f"WHERE n IN ({numbers}) ORDER BY n {order}"
+    return _array(reader, f"SELECT {_LOG_ENTRY} AS j FROM {ENTRIES} {found}", params)
 
 
 def _array(reader: Reader, objects: str, params: Sequence[Value]) -> bytes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from socialpub.db.connection import Reader, Value
 from socialpub.db.queries import post_list
 from socialpub.db.states import State
+from socialpub.db.tables.log_entries import ENTRIES, TEXT
 
 MAX_TEXT = 100
 TYPES = ("pending", "published", "failed", "canceled")
@@ -78,7 +79,7 @@ _SHORT = 100
 """For a longer page, such as a part of an export, a scan of all entries is faster."""
 
 _COLUMNS = f"""n, occurred_at, type, provider, profile_id, profile_name, post_id, delivery_id,
-    substr(post_body, 1, {MAX_TEXT}), post_scheduled_at, release_url, provider_post_id, error_message,
+    substr({TEXT}, 1, {MAX_TEXT}), post_scheduled_at, release_url, provider_post_id, error_message,
     (SELECT json_extract(options, '$.mode') FROM delivery WHERE delivery.id = delivery_id)"""
 
 
@@ -115,7 +116,7 @@ def load_page(reader: Reader, query: LogFilter) -> LogPage:
         params = [*params, query.per_page + 1, query.provider]
     where = " AND ".join(conditions)
     rows = reader.all(
-        f"SELECT {_COLUMNS} FROM log_entry WHERE {where} ORDER BY n DESC LIMIT ?", [*params, query.per_page + 1]
+        f"SELECT {_COLUMNS} FROM {ENTRIES} WHERE {where} ORDER BY n DESC LIMIT ?", [*params, query.per_page + 1]
     )
     entries = [LogEntry(*row) for row in rows[: query.per_page]]
     return LogPage(entries, entries[-1].number if len(rows) > query.per_page else None)
@@ -137,7 +138,7 @@ def published(
         conditions += " AND occurred_at >= ?"
         params.append(since)
     rows = reader.all(
-        f"""SELECT {_COLUMNS} FROM log_entry WHERE n > (SELECT max(n) FROM log_entry) - {_NEWEST_READ}
+        f"""SELECT {_COLUMNS} FROM {ENTRIES} WHERE n > (SELECT max(n) FROM log_entry) - {_NEWEST_READ}
             AND {conditions} ORDER BY n DESC LIMIT ?""",
         [*params, limit],
     )

@@ -14,11 +14,19 @@ from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import counters
 from socialpub.db.tables.counters import Event
 
+ENTRIES = "log_entry LEFT JOIN post p ON p.id = log_entry.post_id"
+TEXT = """CASE p.text_version WHEN log_entry.text_version THEN p.body ELSE ifnull(log_entry.post_body, (
+    SELECT f.body FROM former_text f WHERE f.post_id = p.id AND f.version = log_entry.text_version)) END"""
+"""SQL over `ENTRIES`: the text of the post when the entry was written.
+
+Null: the post had no text, or the post was removed since. A join is faster than a subquery for each entry.
+"""
+
 _RECORD = """
-INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, post_body,
+INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, text_version,
     post_scheduled_at, profile_name, release_url, provider_post_id, error_message, ends_post)
-SELECT ?, d.id, d.post_id, d.profile_id, d.provider, ?, ?, p.body, d.scheduled_at, ifnull(a.name, d.profile_name),
-    d.url, d.provider_post_id, d.error_message,
+SELECT ?, d.id, d.post_id, d.profile_id, d.provider, ?, ?, p.text_version, d.scheduled_at,
+    ifnull(a.name, d.profile_name), d.url, d.provider_post_id, d.error_message,
     NOT EXISTS (SELECT 1 FROM delivery o WHERE o.post_id = d.post_id AND o.state IN ('queued', 'running'))
 FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.profile_id WHERE d.id = ?"""
 
@@ -54,6 +62,14 @@ def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int,
     found = batch.alias("batch")
     ((last, oldest),) = reader.tuples(Select([found], [fn.MAX(found.c.n), fn.MIN(found.c.at)]))
     return None if last is None else (last, oldest)
+
+
+def share_texts(tx: Tx, beyond: int, last: int) -> None:
+    """Remove the texts from the entries of this batch that a former version wrote, if their posts have these texts."""
+    entry, post = LogEntryRow, PostRow
+    in_batch = (entry.n > beyond) & (entry.n <= last) & entry.text_version.is_null()
+    shared = entry.update(text_version=post.text_version, post_body=None).from_(post)
+    tx.run(shared.where(in_batch & (post.id == entry.post_id) & (post.body == entry.post_body)))
 
 
 def delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:

@@ -1,4 +1,4 @@
-"""Statements about the tables `post`, `media` and `idempotency`.
+"""Statements about the tables `post`, `former_text`, `media` and `idempotency`.
 
 A post's status follows from the states of its deliveries, and the counters change in the same write.
 """
@@ -41,6 +41,19 @@ def insert(tx: Tx, **columns: Value) -> None:
 
 def update(tx: Tx, post_id: str, **columns: Value) -> None:
     tx.update("post", post_id, **columns)
+
+
+def change_text(tx: Tx, post: Row, body: str | None) -> None:
+    """Store a new text. The log entries written so far keep the former text."""
+    if body == post.body:
+        return
+    version = post.text_version
+    # The entries of the acceptance have version 0. Later versions have no entry before a delivery ends.
+    if version == 0 or set(post.outcomes) != {State.QUEUED.letter}:
+        former = (post.id, version, post.body)
+        tx.execute("INSERT INTO former_text (post_id, version, body) VALUES (?, ?, ?)", former)
+        version += 1
+    update(tx, post.id, body=body, text_version=version)
 
 
 def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
@@ -87,8 +100,9 @@ def is_final(post: Row, before: str) -> bool:
 
 
 def delete(tx: Tx, post_id: str) -> None:
-    """Delete the post and its media rows."""
+    """Delete the post, its media rows and its former texts."""
     delete_media(tx, post_id)
+    tx.execute("DELETE FROM former_text WHERE post_id = ?", (post_id,))
     tx.execute("DELETE FROM post WHERE id = ?", (post_id,))
 
 

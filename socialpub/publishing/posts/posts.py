@@ -149,7 +149,8 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation
-    post_rows.update(tx, post_id, body=body, scheduled_at=scheduled_at, restore_count=restore_count)
+    post_rows.change_text(tx, post, body)
+    post_rows.update(tx, post_id, scheduled_at=scheduled_at, restore_count=restore_count)
     post_rows.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 

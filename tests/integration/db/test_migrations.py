@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from peewee import SqliteDatabase
 
+from socialpub.accounts.api_keys import OWNER
 from socialpub.core.settings.loader import Settings
 from socialpub.db import models, states, upgrade
-from socialpub.db.queries import post_list
+from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.db.states import Phase, WaitingForReconnect
-from socialpub.db.tables import audit_log, counters, delivery_rows
-from socialpub.ops import audit_text
+from socialpub.db.tables import audit_log, counters, delivery_rows, log_entries
+from socialpub.ops import audit_text, storage
 from socialpub.ops.backup import restore
 from socialpub.runtime import Runtime
 from tests.support.appliance import open_appliance
@@ -148,6 +149,59 @@ def test_posts_of_the_former_version_are_found_by_their_outcomes(tmp_path: Path,
         ("x", "unknown"): 1,
         ("x", "canceled"): 2,
     }
+    rt.close()
+
+
+LOGGED = {
+    "same": ("a text", "a text"),
+    "edited": ("before the edit", "after the edit"),
+    "added later": (None, "added"),
+    "only media": (None, None),
+    "removed": ("of a removed post", ...),
+}
+"""The text in the log entry of a former version, and the text of the post."""
+
+
+def test_former_log_entries_keep_their_texts_and_compacting_removes_the_repeated_ones(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    with former_version(tmp_path, clock, "00[0-2]*_*.py", "003[01]_*.py") as before:
+        database = before.settings.database_file
+    with sqlite3.connect(database) as rows:
+        for post, (in_log, body) in LOGGED.items():
+            if body is not ...:
+                rows.execute(
+                    """INSERT INTO post (id, status, body, created_at, updated_at, audience_id)
+                        VALUES (?, 'pending', ?, ?, ?, 1)""",
+                    (post, body, AT, AT),
+                )
+            rows.execute(
+                """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
+                    options, due_at, run_at, content_key)
+                    VALUES (?1, ?1, 0, 'p', 'x', 'n', 'a', 'queued', '{}', ?2, ?2, '')""",
+                (post, AT),
+            )
+            rows.execute(
+                """INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at, post_body)
+                    VALUES (?1, ?1, ?1, 'p', 'x', 'pending', ?2, ?3)""",
+                (post, AT, in_log),
+            )
+    rows.close()
+    rt = open_appliance(tmp_path, clock)
+
+    def texts() -> list[str | None]:
+        return [one.get("postBody") for one in json.loads(api_json.log_entries_after(rt.reader, OWNER, 0, 100))]
+
+    former = [in_log for in_log, _ in LOGGED.values()]
+    assert texts() == former
+    for post in ("same", "edited", "added later"):
+        rt.db.write(log_entries.record, post, "published")
+    expected = [*former, "a text", "after the edit", "added"]
+    assert texts() == expected
+    storage.compact(rt)
+    assert texts() == expected
+    kept = rt.reader.all("SELECT post_body FROM log_entry WHERE post_body IS NOT NULL ORDER BY n")
+    assert [row[0] for row in kept] == ["before the edit", "of a removed post"]
     rt.close()
 
 

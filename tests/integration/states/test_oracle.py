@@ -42,6 +42,7 @@ TAMPERED = {
     "status of a post": "UPDATE post SET status = 'settled'",
     "deliveries by outcome": "INSERT INTO delivery_count (provider, outcome, deliveries) VALUES ('x', 'published', 1)",
     "published posts of a profile": "UPDATE profile SET posts_count = 1",
+    "former texts": "UPDATE post SET text_version = 1",
     "the entry that ends a post": "UPDATE log_entry SET ends_post = 1",
     "log entries": "DELETE FROM log_entry",
     "stored media": "UPDATE stored_media SET files = files + 1",

@@ -9,6 +9,7 @@ import pytest
 from socialpub.accounts.hints import Surface
 from socialpub.core.clock import parse
 from socialpub.core.errors import Unavailable
+from socialpub.core.settings.values import MIN_KEPT
 from socialpub.db.models import WebhookRow
 from socialpub.db.tables import webhooks
 from socialpub.ops import alerts, health
@@ -208,6 +209,27 @@ def test_data_retention_keeps_entries_that_a_webhook_has_not_read(
     before = rt.reader.value("SELECT count(*) FROM log_entry")
     retention.remove_expired(rt)
     assert before - rt.reader.value("SELECT count(*) FROM log_entry") == 6
+
+
+def test_an_event_has_its_text_as_long_as_it_may_be_sent(
+    rt: Runtime, clock: HandClock, receiver: WebhookReceiver, sender: WebhookSender, profile: str
+) -> None:
+    """No post is removed before its events are too old. The entries of a removed post have no text."""
+    shortest = rt.settings.retention.model_copy(update={"posts": MIN_KEPT})
+    rt.settings = rt.settings.model_copy(update={"retention": shortest})
+    receiver.answers = [503] * 2
+    publish(rt, profile, "a")
+    send_due(sender)
+    clock.forward(sending.GIVEN_UP_AFTER.total_seconds() - 0.001)
+    retention.remove_expired(rt)
+    send_due(sender)
+    assert [event["data"]["postBody"] for _, event in receiver.tries] == ["a", "a"]
+    clock.forward(0.001)
+    rt.engine.retention_again_at = 0.0
+    assert retention.remove_expired(rt) > 0
+    clock.forward(3 * 3600)
+    send_due(sender)
+    assert (row_of(sender).left_out, receiver.taken) == (1, [])
 
 
 def test_a_webhook_without_an_event_keeps_no_entry_from_data_retention(

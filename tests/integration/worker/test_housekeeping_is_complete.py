@@ -40,6 +40,7 @@ TABLES = {
     "delivery": "retention: with its post",
     "delivery_count": STAYS + "one row for each network and outcome",
     "event_count": STAYS + "one row for each network, event and outcome",
+    "former_text": "retention: with its post",
     "hold": "holds: when nothing waits for the hold",
     "idempotency": "idempotency keys: after a day",
     "key_use": "posts of limited keys: after a day",

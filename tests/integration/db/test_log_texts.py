@@ -1,0 +1,214 @@
+"""A log entry has the text of its post from the moment of the entry, wherever the log is read."""
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from socialpub.accounts.api_keys import OWNER, Caller
+from socialpub.core.errors import Conflict
+from socialpub.db.queries import api_json, log_list
+from socialpub.db.queries.log_list import LogFilter
+from socialpub.db.states import State
+from socialpub.db.tables import log_entries, post_rows
+from socialpub.publishing import log_export, retention
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.runtime import Runtime, build
+from tests.samples import media
+from tests.support.appliance import accept, add_profile, end_deliveries, open_appliance
+from tests.support.copies import copy_of, put_back
+from tests.support.drain import drain
+from tests.support.generated import examples
+from tests.support.hand_clock import HandClock
+from tests.support.oracle import find_row_contradictions
+from tests.support.sandbox_http import artifact
+from tests.support.scripted_network import ScriptedNetwork
+
+Shown = list[tuple[str, str | None]]
+TOMORROW = timedelta(days=1)
+
+
+def shown(rt: Runtime) -> Shown:
+    """Return the type and the text of each entry, oldest first, after comparing all ways to read the log."""
+    feed = json.loads(api_json.log_entries_after(rt.reader, OWNER, 0, 1000))
+    every_network = Caller("key", "read", providers=frozenset({"x"}))
+    for caller in (OWNER, every_network):
+        assert json.loads(api_json.log_entries(rt.reader, caller, 1000, 0)) == feed[::-1]
+        assert json.loads(api_json.log_entries(rt.reader, caller, 1000, 1)) == feed[-2::-1]
+    found = [(entry["type"], entry.get("postBody")) for entry in feed]
+    events = [api_json.event(rt.reader, row[0]) for row in rt.reader.all("SELECT n FROM log_entry ORDER BY n")]
+    assert [json.loads(event[1])["data"].get("postBody") for event in events if event] == [text for _, text in found]
+    page = log_list.load_page(rt.reader, LogFilter(per_page=1000)).entries
+    assert [(entry.type, entry.text) for entry in page] == found[::-1]
+    rows = list(csv.DictReader(io.StringIO(b"".join(log_export.export_csv(rt, LogFilter())).decode(), newline="")))
+    assert [(row["type"], row["text"] or None) for row in rows] == found[::-1]
+    return found
+
+
+def edit(rt: Runtime, post: str, **changed: object) -> None:
+    rt.write(posts.edit, post, Change(frozenset(changed), **changed), OWNER)  # type: ignore[arg-type]
+
+
+def former_texts(rt: Runtime) -> int:
+    return int(rt.reader.value("SELECT count(*) FROM former_text"))
+
+
+@pytest.fixture
+def scheduled(rt: Runtime, profile: str) -> str:
+    """A post scheduled for tomorrow, with the text `first`."""
+    return accept(rt, profile, body="first", at=rt.now() + TOMORROW)
+
+
+def test_an_entry_from_before_an_edit_has_the_former_text(rt: Runtime, scheduled: str, clock: HandClock) -> None:
+    edit(rt, scheduled, body="second")
+    assert shown(rt) == [("pending", "first")]
+    drain(rt, clock)
+    assert shown(rt) == [("pending", "first"), ("published", "second")]
+
+
+def test_an_edit_of_other_fields_keeps_no_former_text(rt: Runtime, scheduled: str) -> None:
+    edit(rt, scheduled, scheduled_at=rt.now() + 2 * TOMORROW)
+    edit(rt, scheduled, body="first")
+    rt.write(posts.cancel, scheduled, OWNER)
+    assert shown(rt) == [("pending", "first"), ("canceled", "first")]
+    assert former_texts(rt) == 0
+
+
+def test_of_many_edits_only_the_texts_of_entries_are_kept(rt: Runtime, scheduled: str) -> None:
+    for text in ("second", "third", "first", "last"):
+        edit(rt, scheduled, body=text)
+    assert former_texts(rt) == 1
+    rt.write(posts.cancel, scheduled, OWNER)
+    assert shown(rt) == [("pending", "first"), ("canceled", "last")]
+
+
+def test_a_post_without_a_text_gets_one_later(rt: Runtime, profile: str, clock: HandClock, tmp_path: Path) -> None:
+    picture = DraftMedia(artifact(rt, media.png(tmp_path / "a.png"), "image/png"))
+    for _ in range(2):
+        post = accept(rt, profile, body=None, media=(picture,), at=rt.now() + TOMORROW)
+    edit(rt, post, body="added")
+    assert shown(rt) == [("pending", None), ("pending", None)]
+    drain(rt, clock)
+    assert sorted(shown(rt)[2:], key=str) == [("published", "added"), ("published", None)]
+
+
+def test_a_text_that_changes_between_two_ends_stays_in_each_entry(rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile, add_profile(rt, account_id="two"), body="first", at=rt.now() + TOMORROW)
+
+    def change(text: str) -> None:
+        rt.db.write(lambda tx: post_rows.change_text(tx, post_rows.find(tx, post), text))  # type: ignore[arg-type]
+
+    change("second")
+    end_deliveries(rt, post, State.FAILED, State.QUEUED)
+    change("third")
+    end_deliveries(rt, post, State.FAILED, State.FAILED)
+    change("fourth")
+    assert [text for _, text in shown(rt)] == ["first", "first", "second", "third"]
+
+
+def test_a_restored_appliance_has_the_same_texts(rt: Runtime, scheduled: str, tmp_path: Path, clock: HandClock) -> None:
+    edit(rt, scheduled, body="second")
+    rt.write(posts.cancel, scheduled, OWNER)
+    before = shown(rt)
+    copy = copy_of(rt, tmp_path / "copies")
+    with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
+        assert shown(other) == before == [("pending", "first"), ("canceled", "second")]
+
+
+def test_the_entries_of_a_removed_post_have_no_text_and_stay_a_position(
+    rt: Runtime, scheduled: str, profile: str, clock: HandClock
+) -> None:
+    edit(rt, scheduled, body="second")
+    rt.write(posts.cancel, scheduled, OWNER)
+    accept(rt, profile, body="stays")
+    [oldest, *_] = json.loads(api_json.log_entries_after(rt.reader, OWNER, 0, 1))
+    rt.db.write(lambda tx: retention.remove_post(tx, scheduled, rt.stamp()))
+    assert former_texts(rt) == 0
+    assert shown(rt) == [("pending", None), ("canceled", None), ("pending", "stays")]
+    assert api_json.log_number(rt.reader, OWNER, oldest["id"]) == 1
+    rt.db.write(lambda tx: log_entries.delete_entries(tx, 0, 99, ""))
+    assert shown(rt) == [("pending", "stays")]
+
+
+# --- any order -------------------------------------------------------------------------------------------------------
+
+TEXTS = (None, "one", "two", "Größe “🌅” \\ \n" + "x" * 60)
+
+
+@dataclass
+class ModelledLog:
+    """An appliance, and a log that copies each text when an entry is written."""
+
+    folder: Path
+    clock: HandClock = field(default_factory=HandClock)
+    text: dict[str, str | None] = field(default_factory=dict)
+    log: dict[int, str | None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rt = open_appliance(self.folder, self.clock, providers={"x": ScriptedNetwork()})
+        self.profiles = [add_profile(self.rt), add_profile(self.rt, account_id="two")]
+        self.picture = DraftMedia(artifact(self.rt, media.png(self.folder / "a.png"), "image/png"))
+
+    def create(self, pick: int) -> None:
+        at = None if pick % 4 == 0 else self.clock.now() + timedelta(hours=pick % 4)
+        text = TEXTS[pick % len(TEXTS)]
+        post = accept(self.rt, *self.profiles[pick % 2 :], body=text, at=at, media=(self.picture,))
+        self.text[post] = text
+
+    def edit(self, pick: int) -> None:
+        self._change(pick, lambda post: edit(self.rt, post, body=TEXTS[1 + pick % 3]))
+
+    def delay(self, pick: int) -> None:
+        later = self.clock.now() + timedelta(hours=1 + pick % 3)
+        self._change(pick, lambda post: edit(self.rt, post, scheduled_at=later))
+
+    def cancel(self, pick: int) -> None:
+        self._change(pick, lambda post: self.rt.write(posts.cancel, post, OWNER))
+
+    def stop(self, pick: int) -> None:
+        self._change(pick, lambda post: self.rt.write(posts.stop, post))
+
+    def publish(self, pick: int) -> None:
+        drain(self.rt, self.clock, within=3600 * (pick % 3))
+
+    def _change(self, pick: int, change: Callable[[str], object]) -> None:
+        if self.text:
+            post = sorted(self.text)[pick % len(self.text)]
+            try:
+                change(post)
+            except Conflict:
+                return
+            self.text[post] = self.rt.reader.value("SELECT body FROM post WHERE id = ?", (post,))
+
+    def check(self) -> None:
+        new = self.rt.reader.all("SELECT n, post_id FROM log_entry WHERE n > ?", (max(self.log, default=0),))
+        self.log |= {n: self.text[post] for n, post in new}
+        assert [text for _, text in shown(self.rt)] == [text for _, text in sorted(self.log.items())]
+        assert list(find_row_contradictions(self.rt.reader.all)) == []
+
+
+ACTS = (
+    *(ModelledLog.create, ModelledLog.edit, ModelledLog.edit, ModelledLog.delay),
+    *(ModelledLog.cancel, ModelledLog.stop, ModelledLog.publish),
+)
+
+
+@settings(max_examples=examples(15, 150))
+@given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 100)), min_size=10, max_size=30))
+def test_each_entry_keeps_the_text_of_its_moment(
+    tmp_path_factory: pytest.TempPathFactory, story: list[tuple[Callable[[ModelledLog, int], None], int]]
+) -> None:
+    log = ModelledLog(tmp_path_factory.mktemp("log"))
+    with closing(log.rt):
+        for act, pick in story:
+            act(log, pick)
+            log.check()

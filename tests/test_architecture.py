@@ -145,6 +145,7 @@ HOMES = {
     "notification_service": "db.tables.notifications",
     "post": "db.tables.post_rows",
     "post_count": "db.tables.audience_rows",
+    "post_day": "db.tables.audience_rows",
     "profile": "db.tables.profile_rows",
     "schema_migration": "db.upgrade",
     "sending_delay": "db.tables.counters",
@@ -164,6 +165,7 @@ READERS = {
     "socialpub.db.queries.api_json",
     "socialpub.db.queries.post_list",
     "socialpub.db.queries.profile_queue",
+    "socialpub.db.queries.text_search",
 }
 """Joined views: they read several tables and change nothing."""
 

@@ -77,6 +77,16 @@ class Reader:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
 
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Read the database of one instant with all statements of this block. Do not nest blocks."""
+        self.connection.execute("BEGIN")
+        try:
+            yield
+        finally:
+            if self.connection.in_transaction:  # an error of the disk ends it
+                self.connection.execute("COMMIT")
+
     # --- hot statements: prepared SQL
 
     def one(self, sql: str, params: Params = ()) -> Row | None:

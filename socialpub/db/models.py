@@ -95,7 +95,8 @@ class PostRow(TableRow):
             "INDEX post_newest ON post (created_at, id)",
             "INDEX post_by_status ON post (status, created_at, id)",
             "INDEX post_by_audience ON post (audience_id, created_at, id)",
-            "INDEX post_scheduled ON post (scheduled_at) WHERE scheduled_at IS NOT NULL",
+            "INDEX post_scheduled ON post (scheduled_at, audience_id, status, outcomes, created_at, id) "
+            "WHERE scheduled_at IS NOT NULL",
             "INDEX post_by_outcomes ON post (audience_id, status, outcomes, created_at, id)",
         )
 
@@ -149,6 +150,18 @@ class AudienceCountRow(KeyedRow):
 
     class Meta:
         primary_key = CompositeKey("audience_id", "status", "outcomes")
+
+
+class PostDayRow(KeyedRow):
+    day = TextField()
+    """The date of `created_at`."""
+    audience_id = IntegerField()
+    status = TextField()
+    outcomes = TextField()
+    posts = IntegerField()
+
+    class Meta:
+        primary_key = CompositeKey("day", "audience_id", "status", "outcomes")
 
 
 class PostCountRow(KeyedRow):

@@ -78,6 +78,8 @@ def _count(rt: Runtime, tx: Tx) -> None:
     """Count all posts once, because counting after each chunk makes a large stock quadratic."""
     groups = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3"
     tx.execute(f"INSERT OR REPLACE INTO audience_count {groups}")
+    days = "SELECT substr(created_at, 1, 10), audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3, 4"
+    tx.execute(f"INSERT OR REPLACE INTO post_day {days}")
     tx.execute("INSERT OR REPLACE INTO post_count SELECT status, count(*) FROM post GROUP BY 1")
 
 

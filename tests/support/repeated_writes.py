@@ -14,7 +14,7 @@ _NEW_EACH_TIME = re.compile(
     r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # ids
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.?\d*Z?"  # times, because a back-off has a random part
     r"|[\w+/=-]{32,}"  # tokens, keys and sealed texts
-    r"|(0x)?\b[0-9a-f]{12}\b"  # addresses of objects, ids of sessions
+    r"|0x[0-9a-f]+|\b[0-9a-f]{12}\b"  # addresses of objects, ids of sessions
 )
 
 

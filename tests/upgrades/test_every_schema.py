@@ -170,6 +170,9 @@ def check_counters(rt: Runtime) -> None:
     assert rows("SELECT audience_id, status, outcomes, posts FROM audience_count WHERE posts > 0") == rows(
         "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3"
     )
+    assert rows("SELECT day, audience_id, status, outcomes, posts FROM post_day") == rows(
+        "SELECT substr(created_at, 1, 10), audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3, 4"
+    )
     assert rows("SELECT provider, outcome, deliveries FROM delivery_count") == rows(
         "SELECT provider, state, count(*) FROM delivery WHERE state NOT IN ('queued', 'running') GROUP BY 1, 2"
     )

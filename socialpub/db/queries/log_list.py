@@ -1,18 +1,21 @@
 """The delivery log for the owner: filtered, newest first, page by page.
 
 A page begins below the number of the previous page's last entry, so new entries do not change a page, and a deep page
-takes no more time than the first page. Failed and canceled entries and messages have an index. Entries are in the order
-of time without an index of time, so a time filter scans all entries.
+takes no more time than the first page. Failed and canceled entries and messages have an index. Time has no index: the
+numbers are in the order of time, so a bisection finds the numbers of a time filter. After the clock was set back, the
+numbers are out of order by a known time (`log_entries.LogOrder`), and the bisection allows for it.
 """
 
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from socialpub.core.clock import after
 from socialpub.db.connection import Reader, Value
-from socialpub.db.queries import post_list
+from socialpub.db.queries import text_search
 from socialpub.db.states import State
-from socialpub.db.tables.log_entries import ENTRIES, TEXT
+from socialpub.db.tables import log_entries
+from socialpub.db.tables.log_entries import ENTRIES, POST_OF_ENTRY, TEXT
 
 MAX_TEXT = 100
 TYPES = ("pending", "published", "failed", "canceled")
@@ -44,7 +47,7 @@ class LogFilter:
     @property
     def of_network_alone(self) -> bool:
         """Whether the newest entries of the network's profiles match, because no other filter excludes many entries."""
-        return bool(self.provider) and not (self.profile_id or self.since or self.until)
+        return bool(self.provider) and not self.profile_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,11 @@ class LogPage:
 
 
 def load_page(reader: Reader, query: LogFilter) -> LogPage:
+    with reader.snapshot():
+        return _load_page(reader, query)
+
+
+def _load_page(reader: Reader, query: LogFilter) -> LogPage:
     conditions, params = ["type <> 'pending'" if query.only_outcomes else "1"], list[Value]()
     for condition, value in (
         ("provider = ?", query.provider),
@@ -99,16 +107,20 @@ def load_page(reader: Reader, query: LogFilter) -> LogPage:
         ("occurred_at >= ?", query.since),
         ("occurred_at < ?", query.until),
         ("n < ?", query.below),
+        *_borders(reader, query.since, query.until),
     ):
         if value is not None:
             conditions.append(condition)
             params.append(value)
+    source = "log_entry"
     if query.error:
+        source = "log_entry INDEXED BY log_entry_message"
         conditions.append(_HAS_MESSAGE)
-        holding, patterns = post_list.contains("error_message", query.error)
+        holding, patterns = text_search.contains("error_message", query.error)
         conditions.append(f"({holding})")
         params += patterns
     elif query.type in _RARE:
+        source = "log_entry INDEXED BY log_entry_rare"
         conditions.append(_IS_RARE)
     elif query.of_network_alone and query.per_page <= _SHORT:
         where = " AND ".join(conditions)
@@ -116,10 +128,42 @@ def load_page(reader: Reader, query: LogFilter) -> LogPage:
         params = [*params, query.per_page + 1, query.provider]
     where = " AND ".join(conditions)
     rows = reader.all(
-        f"SELECT {_COLUMNS} FROM {ENTRIES} WHERE {where} ORDER BY n DESC LIMIT ?", [*params, query.per_page + 1]
+        f"SELECT {_COLUMNS} FROM {source} {POST_OF_ENTRY} WHERE {where} ORDER BY n DESC LIMIT ?",
+        [*params, query.per_page + 1],
     )
     entries = [LogEntry(*row) for row in rows[: query.per_page]]
     return LogPage(entries, entries[-1].number if len(rows) > query.per_page else None)
+
+
+def _borders(reader: Reader, since: str | None, until: str | None) -> list[tuple[str, int | None]]:
+    """Return conditions on the numbers that leave out entries outside of the time only, and no entry inside."""
+    behind = log_entries.load_order(reader).behind
+    if behind:
+        behind += 1.0
+        # `after` returns the last instant if there is none. The time filter itself is safe then.
+        since = None if since is None else min(since, after(since, -behind))
+        until = None if until is None else after(until, behind)
+    return [
+        ("n >= ?", None if since is None else _first_number(reader, since)),
+        ("n < ?", None if until is None else _first_number(reader, until)),
+    ]
+
+
+def _first_number(reader: Reader, at: str) -> int:
+    """Return a number: the entry before it is earlier than `at`, and the entry at it or after it is not.
+
+    All entries before the number are at most `LogOrder.behind` later than the first of both, and all others at most as
+    much earlier than the second.
+    """
+    low, high = 0, int(reader.value("SELECT ifnull(max(n), 0) FROM log_entry")) + 1
+    while low < high:
+        middle = (low + high) // 2
+        row = reader.one("SELECT n, occurred_at FROM log_entry WHERE n >= ? ORDER BY n LIMIT 1", (middle,))
+        if row is None or row.occurred_at >= at:
+            high = middle
+        else:
+            low = row.n + 1
+    return low
 
 
 _NEWEST_READ = 5000

@@ -1,20 +1,24 @@
 """Lists of posts: the posts of a page, and the total.
 
-Posts with the same audience, status and outcomes form a group. Groups are counted (`tables/audience_rows.py`), and an
-index has the newest posts of each group. A page is therefore the newest posts of a few groups, and its total a sum of
-counts. Only a time window and a text search scan posts: a scan of 100,000 posts takes 15 to 50 ms. A text index (FTS5,
+Posts with the same audience, status and outcomes form a group. Groups are counted, in all and by day
+(`tables/audience_rows.py`), and an index has the newest posts of each group. A first page is therefore the newest posts
+of a few groups, and its total a sum of counts. For a deep page, the counters by day show the days of its posts, so the
+query reads only these days. A time window reads the index of scheduled times, and sorts the matching posts or filters
+the newest posts. Only a text search scans posts: a scan of 100,000 posts takes 15 to 50 ms. A text index (FTS5,
 trigrams) was measured and rejected: it needs 0.8 ms for each new post, three times the space of the texts, and
 triggers, which backups do not allow.
 """
 
 import json
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from itertools import product
 
 from socialpub.db.connection import Reader, Value
 from socialpub.db.queries.api_json import POST
+from socialpub.db.queries.text_search import contains
 from socialpub.db.states import OUTCOME_LETTERS
+from socialpub.db.tables import audience_rows
 
 MAX_PAGE_BYTES = 1 << 19
 """The memory of a page for a slow caller. The other posts of a longer page are read one by one."""
@@ -56,14 +60,35 @@ class PostFilter:
         return self.scheduled_after is not None or self.scheduled_before is not None
 
     @property
-    def is_slow(self) -> bool:
-        """Whether the query may take too long for the event loop."""
-        return self.windowed or bool(self.text) or self.page * self.per_page > 2000
+    def last(self) -> int:
+        """The number of posts up to the end of the page."""
+        return (self.page + 1) * self.per_page
 
     @property
     def grouped(self) -> bool:
         """Whether the filter needs groups, because no index has the order."""
         return self.outcome is not None or self.audiences is not None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the page has few posts before its end, also in each group."""
+        return not (self.windowed or self.text) and self.last <= _SHORT
+
+
+_FEW = 2000
+"""Reading, or sorting, this number of posts is fast."""
+_SHORT = 40
+"""Reading this number of the newest posts of several groups is fast."""
+_ROW_COST = 20
+"""Reading a row takes this many times as long as reading an entry of an index."""
+
+
+def is_slow(reader: Reader, query: PostFilter, *, limited: bool = False) -> bool:
+    """Return whether the query may take too long for the event loop. `limited`: the caller does not see all posts."""
+    if query.windowed or query.text or query.last > _FEW:
+        return True
+    grouped = limited or bool(query.grouped or query.profiles or query.providers)
+    return grouped and (not query.is_short or audience_rows.are_many(reader))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +103,71 @@ class PostPage:
 def load_page(reader: Reader, query: PostFilter) -> PostPage:
     if query.audiences == ():
         return PostPage((), (), 0)
-    groups = _groups(reader, query) if query.grouped else None
-    if groups is not None and not groups.count:
-        return PostPage((), (), 0)
-    if query.text:
-        return _search_text(reader, query, groups, query.text)
-    page, params = _page(query, groups)
-    shown, rest = _show(reader, page, params)
-    return PostPage(shown, rest, _total(reader, query, groups))
+    with nullcontext() if query.is_short else reader.snapshot():  # counters and posts of one instant
+        groups = _groups(reader, query) if query.grouped else None
+        if groups is not None and not groups.count:
+            return PostPage((), (), 0)
+        if query.text:
+            return _search_text(reader, query, groups, query.text)
+        if query.windowed:
+            return _search_window(reader, query, groups)
+        total = _total(reader, query, groups)
+        part = nearer_end(query.page * query.per_page, query.per_page, total)
+        if not part.size:
+            return PostPage((), (), total)
+        if reads_days(query.last, total, 1 if groups is None else groups.count):
+            page, params = _of_days(reader, query, groups, part)
+        else:
+            page, params = _newest(query, groups)
+        shown, rest = _show(reader, page, params)
+    return PostPage(shown, rest, total)
+
+
+# --- the way to a page: decisions without the database ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PagePart:
+    """The position of a page from the nearer end of the list: `size` posts after `ahead` posts."""
+
+    order: str
+    """`DESC`: from the newest post. `ASC`: from the oldest post."""
+    ahead: int
+    size: int
+
+    @property
+    def sql(self) -> str:
+        return f"ORDER BY created_at {self.order}, id {self.order} LIMIT {self.size} OFFSET {self.ahead}"
+
+
+def nearer_end(skipped: int, size: int, total: int) -> PagePart:
+    size = max(min(size, total - skipped), 0)
+    older = total - skipped - size
+    return PagePart("ASC", older, size) if older < skipped else PagePart("DESC", skipped, size)
+
+
+def reads_days(last: int, posts: int, groups: int) -> bool:
+    """Return whether the counters by day find the posts up to `last` with less work than the newest posts of groups.
+
+    One group has its posts in order in an index. Several groups have up to `last` candidates each.
+    """
+    return (last if groups == 1 else groups + min(posts, min(groups, last) * last)) > _FEW
+
+
+def filters_days(matching: int, posts: int) -> bool:
+    """Return whether filtering the posts of some days in order takes less time than sorting the matching posts."""
+    return posts < 3 * matching
+
+
+def filters_newest(matching: int, tried: int) -> bool:
+    """Return whether filtering this number of posts in order takes less time than sorting the matching posts.
+
+    If the matching posts are elsewhere, the sort follows, so the factor is smaller.
+    """
+    return tried < matching
+
+
+# --- groups ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +221,6 @@ def _groups(reader: Reader, query: PostFilter) -> Groups:
     return Groups(columns, source, params, row[0], tuple(row)[2:], row[1])
 
 
-_FEW = 2000
-"""Sorting at most this number of posts is faster than a search from the newest post on."""
-
-
 def _search_text(reader: Reader, query: PostFilter, groups: Groups | None, text: str) -> PostPage:
     """Scan the posts once. If many posts match, a second search finds the newest soon."""
     where, params = _where(query, groups)
@@ -160,14 +238,60 @@ def _search_text(reader: Reader, query: PostFilter, groups: Groups | None, text:
     else:
         ids = f"SELECT id FROM post INDEXED BY post_newest WHERE {where} AND {holding} {part}"
         params += patterns
-    shown, rest = _show(reader, f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC", params)
+    shown, rest = _show(reader, _SHOWN.format(ids), params)
     return PostPage(shown, rest, total)
 
 
+def _search_window(reader: Reader, query: PostFilter, groups: Groups | None) -> PostPage:
+    """Filter the newest or the oldest posts if enough of them match. Otherwise, sort all matching posts."""
+    where, params = _where(query, groups)
+    source, of_source = _window_source(reader, query, groups)
+    matching = f"{source} WHERE {where}", [*of_source, *params]
+    total = int(reader.value(f"SELECT count(*) FROM {matching[0]}", matching[1]))
+    part = nearer_end(query.page * query.per_page, query.per_page, total)
+    if not part.size:
+        return PostPage((), (), total)
+    # Twice the posts that are necessary if the matching posts are spread evenly. They may all be elsewhere.
+    tried = 2 * (part.ahead + part.size) * int(reader.value("SELECT sum(posts) FROM post_count")) // total
+    ids = list[str]()
+    if filters_newest(total, tried):
+        border = f"SELECT created_at FROM post ORDER BY created_at {part.order} LIMIT 1 OFFSET ?"
+        newest = f"created_at {'>=' if part.order == 'DESC' else '<='} ({border})"
+        filtered = f"SELECT id FROM post INDEXED BY post_newest WHERE {where} AND {newest} {part.sql}"
+        ids = [row[0] for row in reader.all(filtered, [*params, tried])]
+    if len(ids) < part.size:
+        ids = [row[0] for row in reader.all(f"SELECT id FROM {matching[0]} {part.sql}", matching[1])]
+    shown, rest = _show(reader, _SHOWN.format("SELECT value FROM json_each(?)"), [json.dumps(ids)])
+    return PostPage(shown, rest, total)
+
+
+def _window_source(reader: Reader, query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
+    """Return the SQL text after FROM, and its parameters, that reads the posts of a time window in the least time.
+
+    The index of the window has all columns of the filter. Other indexes need the row of each post.
+    """
+    if query.or_accepted:
+        return "post", []
+    posts = None if groups is None and query.status is None else _total(reader, query, groups)
+    if posts is None or posts > 2 * _FEW:
+        return "post INDEXED BY post_scheduled", []
+    counted = """SELECT count(*) FROM (
+        SELECT 1 FROM post INDEXED BY post_scheduled WHERE scheduled_at BETWEEN ? AND ? LIMIT ?)"""
+    limits = (query.scheduled_after or _FIRST, query.scheduled_before or _LAST, _ROW_COST * posts)
+    if reader.value(counted, limits) < limits[-1]:
+        return "post INDEXED BY post_scheduled", []
+    if groups is None:
+        return "post INDEXED BY post_by_status", []
+    index = "post_by_outcomes" if "outcomes" in groups.columns else "post_by_audience"
+    if groups.count == 1:
+        return f"post INDEXED BY {index}", []
+    # With a condition instead of a join, SQLite would use the first column of the index only.
+    columns = ", ".join(groups.columns)
+    joined = f"(SELECT {columns} FROM {groups.source}) CROSS JOIN post INDEXED BY {index} USING ({columns})"
+    return joined, groups.params
+
+
 def _total(reader: Reader, query: PostFilter, groups: Groups | None) -> int:
-    if query.windowed:
-        where, params = _where(query, groups)
-        return int(reader.value(f"SELECT count(*) FROM post WHERE {where}", params))
     if groups is not None:
         return groups.posts
     if query.status is None:
@@ -175,20 +299,51 @@ def _total(reader: Reader, query: PostFilter, groups: Groups | None) -> int:
     return int(reader.value("SELECT posts FROM post_count WHERE status = ?", (query.status,)) or 0)
 
 
-def _page(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
-    """Return the SQL text after FROM for the posts of the page as `p`, in order, and its parameters."""
+# The next functions return the SQL text after FROM for the posts of the page as `p`, in order, and its parameters.
+
+_SHOWN = "post p WHERE id IN ({}) ORDER BY +created_at DESC, +id DESC"
+"""Skipped posts and posts to sort are not converted to JSON. The `+` keeps SQLite from scanning an index in order."""
+
+
+def _newest(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
+    """Skip the posts of the former pages: in the index of one group, or in the newest posts of all groups."""
     skipped = query.page * query.per_page
     part = f"LIMIT {query.per_page} OFFSET {skipped}"
-    if query.windowed or groups is None or groups.count == 1:
-        where, params = _where(query, groups)
-        if not skipped and not query.windowed:
-            return f"post p WHERE {where} {_NEWEST} LIMIT {query.per_page}", params  # straight from an index
-        # Skipped posts and posts to sort are not converted to JSON.
-        ids = f"SELECT id FROM post WHERE {where} {_NEWEST} {part}"
-    else:
-        ids, params = _newest_of(groups, skipped + query.per_page, part), groups.params
-    # The `+` keeps SQLite from scanning a whole index in this order.
-    return f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC", params
+    if groups is not None and groups.count > 1:
+        return _SHOWN.format(_newest_of(groups, query.last, part)), groups.params
+    where, params = _where(query, groups)
+    if not skipped:
+        return f"post p WHERE {where} {_NEWEST} LIMIT {query.per_page}", params  # straight from an index
+    return _SHOWN.format(f"SELECT id FROM post WHERE {where} {_NEWEST} {part}"), params
+
+
+def _of_days(reader: Reader, query: PostFilter, groups: Groups | None, part: PagePart) -> tuple[str, list[Value]]:
+    """Find the days of the page by their counters, and read only the posts of these days."""
+    where, params = _where(query, groups)
+    counted = f"SELECT day, sum(posts) FROM post_day WHERE {where} GROUP BY day ORDER BY day {part.order}"
+    days = reader.connection.execute(counted, params)
+    first, last, matching, ahead = "", "", 0, part.ahead
+    for day, posts in days:
+        if not first and posts <= ahead:
+            ahead -= posts
+            continue
+        first, last, matching = first or day, day, matching + posts
+        if matching >= ahead + part.size:
+            break
+    days.close()
+    span: list[Value] = [min(first, last), max(first, last)]
+    part = PagePart(part.order, ahead, part.size)
+    source = "post"
+    if groups is not None and groups.count > 1:
+        in_all = reader.value("SELECT sum(posts) FROM post_day WHERE day BETWEEN ? AND ?", span)
+        if not filters_days(matching, in_all):
+            found = f"""SELECT id FROM (SELECT * FROM post_day WHERE day BETWEEN ? AND ? AND {where}) d
+                CROSS JOIN post INDEXED BY post_by_outcomes USING (audience_id, status, outcomes)
+                WHERE created_at BETWEEN d.day AND d.day || '~' {part.sql}"""
+            return _SHOWN.format(found), [*span, *params]
+        source = "post INDEXED BY post_newest"
+    found = f"SELECT id FROM {source} WHERE {where} AND created_at BETWEEN ? AND ? || '~' {part.sql}"
+    return _SHOWN.format(found), [*params, *span]
 
 
 def _newest_of(groups: Groups, last: int, part: str) -> str:
@@ -209,14 +364,9 @@ def _newest_of(groups: Groups, last: int, part: str) -> str:
 
 def _where(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
     conditions, params = ["1"], list[Value]()
-    if groups is not None and groups.count == 1:
-        conditions = [f"{column} = ?" for column in groups.columns]
-        params += groups.one
-    elif groups is not None:
-        columns = ", ".join(groups.columns)
-        conditions.append(f"({columns}) IN (SELECT {columns} FROM {groups.source})")
-        params += groups.params
-    by_column: list[tuple[str, Value]] = [("status = ?", query.status)]
+    letter = OUTCOME_LETTERS[query.outcome] if query.outcome else None
+    # These conditions exclude most posts before the slower search in the groups.
+    by_column: list[tuple[str, Value]] = [("status = ?", query.status), ("instr(outcomes, ?)", letter)]
     if query.windowed and query.or_accepted:
         conditions.append(_GOING_OUT)
         params += [query.scheduled_after or _FIRST, query.scheduled_before or _LAST] * 2
@@ -226,6 +376,13 @@ def _where(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
         if value is not None:
             conditions.append(condition)
             params.append(value)
+    if groups is not None and groups.count == 1:
+        conditions += [f"{column} = ?" for column in groups.columns]
+        params += groups.one
+    elif groups is not None:
+        columns = ", ".join(groups.columns)
+        conditions.append(f"({columns}) IN (SELECT {columns} FROM {groups.source})")
+        params += groups.params
     return " AND ".join(conditions), params
 
 
@@ -244,65 +401,3 @@ def _show(reader: Reader, page: str, params: Sequence[Value]) -> tuple[list[byte
             ids = [row[0] for row in reader.all(f"SELECT p.id FROM {page}", params)]
             return shown, ids[len(shown) :]
     return shown, []
-
-
-# --- text ------------------------------------------------------------------------------------------------------------
-#
-# SQLite's LIKE is fast and ignores the case of ASCII letters only. Other letters are searched in both cases. For many
-# such letters, the search uses the usual spellings: as given, lower case, capitalized, title case, upper case.
-
-MAX_SEARCH_LENGTH = 10_000
-"""A pattern in SQLite may have 50,000 bytes."""
-
-_SIGNS = "\\%_"
-_MAX_FOREIGN = 3
-"""Up to this number of letters, every combination of cases is searched."""
-
-
-def contains(column: str, text: str) -> tuple[str, list[str]]:
-    """Return the condition that `column` contains `text` in any case, and its parameters.
-
-    `text` does not contain wildcards. The condition is false for a text that no column can contain.
-    """
-    if len(text) > MAX_SEARCH_LENGTH or "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "0", []
-    if text.lower() == text.upper():
-        return f"instr({column}, ?)", [text]  # without case, such as 日本 and 🌅
-    foreign = [letter for letter in text if _is_foreign(letter)]
-    if not foreign:
-        return _like(column), [_pattern(text)]
-    if _is_foreign(text[0]):
-        # LIKE is slow with such a first letter, so it only runs on texts that contain the letter.
-        first = _cases(text[0])
-        narrow, params = " OR ".join([f"instr({column}, ?)"] * len(first)), [*first]
-    else:
-        narrow, params = _like(column), [_pattern(text, foreign="_")]
-    spellings = _spellings(text, len(foreign))
-    spelled = " OR ".join([_like(column)] * len(spellings))
-    return f"({narrow}) AND ({spelled})", [*params, *map(_pattern, spellings)]
-
-
-def _like(column: str) -> str:
-    return f"{column} LIKE ? ESCAPE '\\'"
-
-
-def _pattern(text: str, foreign: str | None = None) -> str:
-    """Return the pattern for LIKE. `foreign` replaces each letter whose case LIKE does not ignore."""
-    escaped = "".join(f"\\{letter}" if letter in _SIGNS else letter for letter in text)
-    return f"%{''.join(foreign if foreign and _is_foreign(letter) else letter for letter in escaped)}%"
-
-
-def _is_foreign(letter: str) -> bool:
-    return not letter.isascii() and len(_cases(letter)) > 1
-
-
-def _cases(letter: str) -> tuple[str, ...]:
-    """Return the letter in its cases, lower case first."""
-    return tuple(dict.fromkeys(one for one in (letter.lower(), letter.upper(), letter) if len(one) == 1))
-
-
-def _spellings(text: str, foreign: int) -> list[str]:
-    if foreign > _MAX_FOREIGN:
-        return list(dict.fromkeys((text.lower(), text, text.capitalize(), text.title(), text.upper())))
-    choices = (_cases(letter) if _is_foreign(letter) else (letter,) for letter in text)
-    return ["".join(letters) for letters in product(*choices)]

@@ -1,7 +1,8 @@
 """Statements about audiences: each distinct set of target profiles is stored once, and a post has its id.
 
-A write that changes a post also changes the counters by audience, status and outcomes and the totals by status. So the
-scope of a key and filters by profile and provider are short lists of audiences, and a total is a short sum.
+A write that changes a post also changes the counters by audience, status and outcomes, in all and by the day of
+creation, and the totals by status. So the scope of a key and filters by profile and provider are short lists of
+audiences, a total is a short sum, and the days of a deep page are known.
 """
 
 import json
@@ -13,6 +14,8 @@ from socialpub.db.connection import Reader, Tx, Value, placeholders
 PREPARED = "each request and each change of a post"
 
 MANY_AUDIENCES = 300
+_DAY = len("2026-10-12")
+"""The day of a stamp."""
 
 
 class Scope(Protocol):
@@ -45,8 +48,12 @@ def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
     return audience
 
 
-def add_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
+def add_post(tx: Tx, audience: int, status: str, outcomes: str, created_at: str) -> None:
     """Count an additional post with this status and these outcomes."""
+    tx.execute(
+        "INSERT INTO post_day VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET posts = posts + 1",
+        (created_at[:_DAY], audience, status, outcomes),
+    )
     tx.execute(
         "INSERT INTO audience_count VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET posts = posts + 1",
         (audience, status, outcomes),
@@ -54,12 +61,15 @@ def add_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
     tx.execute("UPDATE post_count SET posts = posts + 1 WHERE status = ?", (status,))
 
 
-def remove_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
+def remove_post(tx: Tx, audience: int, status: str, outcomes: str, created_at: str) -> None:
     """Subtract one post. Delete a counter at zero, because posts have many temporary outcomes."""
-    key = (audience, status, outcomes)
     of_these = "WHERE audience_id = ? AND status = ? AND outcomes = ?"
-    tx.execute(f"UPDATE audience_count SET posts = posts - 1 {of_these}", key)
-    tx.execute(f"DELETE FROM audience_count {of_these} AND posts <= 0", key)
+    for table, where, key in (
+        ("audience_count", of_these, (audience, status, outcomes)),
+        ("post_day", f"{of_these} AND day = ?", (audience, status, outcomes, created_at[:_DAY])),
+    ):
+        tx.execute(f"UPDATE {table} SET posts = posts - 1 {where}", key)
+        tx.execute(f"DELETE FROM {table} {where} AND posts <= 0", key)
     tx.execute("UPDATE post_count SET posts = posts - 1 WHERE status = ?", (status,))
 
 

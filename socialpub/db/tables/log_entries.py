@@ -1,12 +1,14 @@
 """Statements about the tables `log_entry` and `attempt`: the history of each delivery."""
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from peewee import Select, TextField, fn
 
-from socialpub.core.clock import new_id
+from socialpub.core.clock import new_id, parse
+from socialpub.db import appliance_state
 from socialpub.db.connection import BATCH_ROWS, Reader, Tx, prepared
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import AttemptRow, DeliveryRow, LogEntryRow, PostRow
@@ -14,7 +16,8 @@ from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import counters
 from socialpub.db.tables.counters import Event
 
-ENTRIES = "log_entry LEFT JOIN post p ON p.id = log_entry.post_id"
+POST_OF_ENTRY = "LEFT JOIN post p ON p.id = log_entry.post_id"
+ENTRIES = f"log_entry {POST_OF_ENTRY}"
 TEXT = """CASE p.text_version WHEN log_entry.text_version THEN p.body ELSE ifnull(log_entry.post_body, (
     SELECT f.body FROM former_text f WHERE f.post_id = p.id AND f.version = log_entry.text_version)) END"""
 """SQL over `ENTRIES`: the text of the post when the entry was written.
@@ -37,7 +40,34 @@ def record(tx: Tx, type: str, *delivery_ids: str) -> None:
 
     The entry of the last open delivery ends the post.
     """
+    last = tx.value("SELECT occurred_at FROM log_entry ORDER BY n DESC LIMIT 1")
+    if last is not None and tx.stamp < last:
+        _record_disorder(tx, last)
     tx.many(_RECORD, [(new_id(tx.now), type, tx.stamp, delivery_id) for delivery_id in delivery_ids])
+
+
+@dataclass(frozen=True, slots=True)
+class LogOrder:
+    """How far the log is out of the order of time, because the clock was set back."""
+
+    latest: str = ""
+    """The latest time of an entry before an earlier time."""
+    behind: float = 0.0
+    """The maximum number of seconds by which an entry is earlier than any entry before it."""
+
+
+def load_order(reader: Reader) -> LogOrder:
+    stored = appliance_state.get(reader, appliance_state.LOG_ORDER)
+    return LogOrder() if stored is None else LogOrder(**json.loads(stored))
+
+
+def _record_disorder(tx: Tx, last: str) -> None:
+    """Record that the next entry is earlier than the last entry."""
+    known = load_order(tx)
+    latest = max(known.latest, last)
+    found = LogOrder(latest, max(known.behind, (parse(latest) - parse(tx.stamp)).total_seconds()))
+    if found != known:
+        appliance_state.put(tx, appliance_state.LOG_ORDER, json.dumps(asdict(found)))
 
 
 def newest_number(reader: Reader) -> int:

@@ -156,8 +156,8 @@ def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) ->
     outcomes = "".join(state.letter for _, state in states)
     update(tx, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
     if (post.status, post.outcomes) != (status, outcomes):
-        audience_rows.remove_post(tx, post.audience_id, post.status, post.outcomes)
-        audience_rows.add_post(tx, post.audience_id, status, outcomes)
+        audience_rows.remove_post(tx, post.audience_id, post.status, post.outcomes, post.created_at)
+        audience_rows.add_post(tx, post.audience_id, status, outcomes, post.created_at)
     if status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
         artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post.id), tx.stamp)

@@ -202,8 +202,7 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
         visible = audience_rows.visible_audiences(reader, caller, query.profile_ids, query.providers)
         return post_list.load_page(reader, replace(wanted, audiences=visible))
 
-    by_audience = caller.limited or bool(query.model_fields_set & {"profile_ids", "providers", "delivery_status"})
-    is_long = wanted.is_slow or (by_audience and audience_rows.are_many(rt.reader))
+    is_long = post_list.is_slow(rt.reader, wanted, limited=caller.limited)
     page = await rt.read_in_thread(read) if is_long else read(rt.reader)
     end = b'],"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (wanted.page, wanted.per_page, page.total)
     if page.rest:

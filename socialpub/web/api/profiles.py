@@ -50,6 +50,8 @@ async def list_choices(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 _MAX_SKIPPED_IN_PLACE = 2000
 """Skipping more entries would block the event loop."""
+_MAX_SKIPPED_OF_EACH = 100
+"""The same for a limited key. The query reads the skipped entries of each of its profiles."""
 
 
 @endpoint(scope="read", query=LogsQuery)
@@ -62,7 +64,8 @@ async def logs(rt: Runtime, caller: Caller, request: Request) -> Answer:
     def read(reader: Reader) -> bytes:
         return api_json.log_entries(reader, caller, query.limit, query.offset)
 
-    return ok(await rt.read_in_thread(read) if query.offset > _MAX_SKIPPED_IN_PLACE else read(rt.reader))
+    most = _MAX_SKIPPED_OF_EACH if caller.limited else _MAX_SKIPPED_IN_PLACE
+    return ok(await rt.read_in_thread(read) if query.offset > most else read(rt.reader))
 
 
 def _find_number(rt: Runtime, caller: Caller, query: LogsQuery) -> int:

@@ -5,18 +5,22 @@ import io
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
-from socialpub.accounts.api_keys import OWNER
-from socialpub.db.queries import log_list
+from socialpub.accounts.api_keys import OWNER, Caller
+from socialpub.db.queries import api_json, calendar, log_list
 from socialpub.db.queries.log_list import LogFilter
+from socialpub.db.tables import log_entries
+from socialpub.db.tables.log_entries import LogOrder
 from socialpub.publishing import log_export
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.query_plans import plans_of
 
 
 def listed(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
@@ -121,11 +125,80 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
     assert seen == ["b2", "a2", "b1", "a1", "b0", "a0"]
 
 
-@pytest.mark.parametrize("filters", [{"type": "failed"}, {"type": "canceled"}, {"error": "refused"}])
-def test_rare_entries_are_found_by_an_index(rt: Runtime, filters: dict[str, str]) -> None:
-    steps = list[str]()
-    rt.reader.connection.set_trace_callback(steps.append)
-    log_list.load_page(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
-    rt.reader.connection.set_trace_callback(None)
-    plan = [str(row[3]) for row in rt.reader.all(f"EXPLAIN QUERY PLAN {steps[-1]}")]
-    assert any("log_entry_rare" in line or "log_entry_message" in line for line in plan), plan
+@pytest.mark.parametrize(
+    "jumps", [{}, {7: -3600.0}, {7: -3600.0, 13: -7200.0, 20: 9000.0, 25: -1.5}, {9: 1e6, 18: -1e6}]
+)
+def test_a_time_window_has_exactly_its_entries_also_after_the_clock_was_set(
+    rt: Runtime, profile: str, clock: HandClock, jumps: dict[int, float]
+) -> None:
+    for number in range(30):
+        clock.jump(jumps.get(number, 0.0))
+        accept(rt, profile, at=rt.now() + timedelta(days=30))
+        clock.forward(600 if number % 3 else 0)
+    rt.db.write(lambda tx: tx.execute("DELETE FROM log_entry WHERE n IN (1, 2, 11, 16, 17, 18, 19)"))
+    entries = [(row[0], row[1]) for row in rt.reader.all("SELECT n, occurred_at FROM log_entry ORDER BY n DESC")]
+    borders = [None, *sorted({at for _, at in entries}), "2026-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]
+    for since, until in product(borders, borders):
+        expected = [n for n, at in entries if (since is None or at >= since) and (until is None or at < until)]
+        page = log_list.load_page(rt.reader, LogFilter(since=since, until=until, profile_id=profile))
+        assert [entry.number for entry in page.entries] == expected, (since, until)
+        of_network = log_list.load_page(rt.reader, LogFilter(since=since, until=until, provider="x"))
+        assert of_network == page
+
+
+def test_the_log_knows_how_far_it_is_out_of_order(rt: Runtime, profile: str, clock: HandClock) -> None:
+    for seconds in (0, 60, -20, 5, -10, 30, 120):
+        clock.jump(seconds)
+        accept(rt, profile, at=rt.now() + timedelta(days=1))
+    assert log_entries.load_order(rt.reader) == LogOrder("2026-10-12T09:01:00.000Z", 25.0)
+
+
+NAMES = ("type", "only_outcomes", "provider", "profile_id", "error", "since", "until", "below")
+FILTERS = [
+    dict(zip(NAMES, values, strict=True))
+    for values in product(
+        (None, "published", "failed", "canceled"),
+        (False, True),
+        (None, "x"),
+        (None, "a"),
+        (None, "refused"),
+        (None, "2026-10-12T09:00:00.000Z"),
+        (None, "2026-10-12T10:00:00.000Z"),
+        (None, 500),
+    )
+]
+
+
+def test_every_filter_reads_entries_in_order_of_an_index(rt: Runtime, profile: str) -> None:
+    accept(rt, profile)
+    for filters in FILTERS:
+        plans = plans_of(rt.reader, lambda reader, filters=filters: log_list.load_page(reader, LogFilter(**filters)))  # type: ignore[misc]
+        page = plans[-1]
+        # Entries are stored in the order of their numbers, so a scan ends with the page.
+        assert "SCAN log_entry" not in page.steps or not (filters["since"] or filters["until"] or filters["below"])
+        assert page.sorts == 0 or filters["provider"], (filters, page)
+        if filters["type"] in ("failed", "canceled") or filters["error"]:
+            assert page.uses("log_entry_rare") or page.uses("log_entry_message"), (filters, page)
+        elif filters["provider"] or filters["profile_id"]:
+            assert page.uses("log_entry_of_profile"), (filters, page)
+
+
+def test_other_lists_read_indexes(rt: Runtime, profile: str) -> None:
+    limited = Caller("key", "read", providers=frozenset({"x"}))
+    at, later = "2026-10-12T09:00:00.000Z", "2026-10-13T09:00:00.000Z"
+    accept(rt, profile)
+    for read in (
+        lambda reader: api_json.log_entries(reader, OWNER, 20, 100),
+        lambda reader: api_json.log_entries(reader, limited, 20, 100),
+        lambda reader: api_json.log_entries_after(reader, limited, 5, 20),
+        lambda reader: log_list.published(reader, 10, ["x"], at),
+        lambda reader: log_list.recent_failures(reader, at, "Stopped.", 10),
+        lambda reader: log_list.failures_after(reader, 5, at, "Stopped.", 10),
+        lambda reader: calendar.load_days(reader, [at, later]),
+        lambda reader: calendar.upcoming_posts(reader, at, 10),
+        lambda reader: calendar.pending_posts(reader, 10),
+        lambda reader: calendar.load_posts(reader, ["a"]),
+    ):
+        plans = plans_of(rt.reader, read)
+        assert plans
+        assert not [plan for plan in plans if plan.scans], plans

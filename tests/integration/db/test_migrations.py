@@ -136,6 +136,14 @@ def test_posts_of_the_former_version_are_found_by_their_outcomes(tmp_path: Path,
         rows.execute("INSERT INTO audience_count SELECT audience_id, status, count(*) FROM post GROUP BY 1, 2")
     rows.close()
     rt = open_appliance(tmp_path, clock)
+    days = rt.reader.all("SELECT day, status, outcomes, posts FROM post_day ORDER BY 3")
+    assert [tuple(row) for row in days] == [
+        ("2026-10-12", "scheduled", "..", 1),
+        ("2026-10-12", "canceled", "cc", 1),
+        ("2026-10-12", "settled", "fp", 1),
+        ("2026-10-12", "pending", "p.", 1),
+        ("2026-10-12", "settled", "up", 1),
+    ]
     found = {row["id"]: row["outcomes"] for row in rt.reader.all("SELECT id, outcomes FROM post")}
     assert found == {"p1": "fp", "p2": "up", "p3": "p.", "p4": "cc", "p5": ".."}
     for outcome, profile, count in (("failed", "a", 1), ("failed", "b", 0), ("unknown", "a", 1), ("published", "b", 2)):
@@ -165,7 +173,7 @@ LOGGED = {
 def test_former_log_entries_keep_their_texts_and_compacting_removes_the_repeated_ones(
     tmp_path: Path, clock: HandClock
 ) -> None:
-    with former_version(tmp_path, clock, "00[0-2]*_*.py", "003[01]_*.py") as before:
+    with former_version(tmp_path, clock, "00[0-2]*_*.py", "003[0-2]_*.py") as before:
         database = before.settings.database_file
     with sqlite3.connect(database) as rows:
         for post, (in_log, body) in LOGGED.items():
@@ -195,7 +203,7 @@ def test_former_log_entries_keep_their_texts_and_compacting_removes_the_repeated
     former = [in_log for in_log, _ in LOGGED.values()]
     assert texts() == former
     for post in ("same", "edited", "added later"):
-        rt.db.write(log_entries.record, post, "published")
+        rt.db.write(log_entries.record, "published", post)
     expected = [*former, "a text", "after the edit", "added"]
     assert texts() == expected
     storage.compact(rt)
@@ -203,6 +211,23 @@ def test_former_log_entries_keep_their_texts_and_compacting_removes_the_repeated
     kept = rt.reader.all("SELECT post_body FROM log_entry WHERE post_body IS NOT NULL ORDER BY n")
     assert [row[0] for row in kept] == ["before the edit", "of a removed post"]
     rt.close()
+
+
+def test_a_former_log_knows_how_far_it_is_out_of_order(tmp_path: Path, clock: HandClock) -> None:
+    with former_version(tmp_path, clock, "00[0-2]*_*.py", "003[01]_*.py") as rt:
+        database = rt.settings.database_file
+    with sqlite3.connect(database) as rows:
+        rows.executemany(
+            "INSERT INTO log_entry (id, delivery_id, post_id, profile_id, provider, type, occurred_at)"
+            " VALUES ('e', 'd', 'p', 'a', 'x', 'pending', ?)",
+            [(f"2026-10-12T{at}.000Z",) for at in ("09:00:00", "10:00:00", "08:30:00", "09:59:59", "11:00:00")],
+        )
+    rows.close()
+    rt = open_appliance(tmp_path, clock)
+    order = log_entries.load_order(rt.reader)
+    rt.close()
+    assert order.latest == "2026-10-12T10:00:00.000Z"
+    assert 5400 < order.behind < 5402
 
 
 BEFORE = "2026-10-12T08:00:00.000Z"

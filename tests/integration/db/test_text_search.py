@@ -144,6 +144,6 @@ def test_a_changed_text_replaces_the_former_text_at_once(rt: Runtime, profile: s
 
 def test_a_search_is_slow_and_an_empty_text_is_not_a_search(rt: Runtime, profile: str) -> None:
     accept(rt, profile)
-    assert PostFilter(text="a").is_slow
-    assert not PostFilter(text="").is_slow
+    assert post_list.is_slow(rt.reader, PostFilter(text="a"))
+    assert not post_list.is_slow(rt.reader, PostFilter(text=""))
     assert post_list.load_page(rt.reader, PostFilter(text="")).total == 1

@@ -53,6 +53,7 @@ TABLES = {
     "own_wait": "expired profile waits: a day after their end, if no open delivery was due during them",
     "post": "retention: retention.posts",
     "post_count": STAYS + "one row for each status",
+    "post_day": "retention: decreased with each post, and removed at 0",
     "profile": STAYS + "posts name also disconnected profiles; their tokens are removed at once",
     "schema_migration": STAYS + "one row for each migration",
     "sending_delay": STAYS + "one row for each network and bucket",

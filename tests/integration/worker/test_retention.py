@@ -54,7 +54,9 @@ def rows_of(rt, table):
     return int(rt.reader.value(f"SELECT count(*) FROM {table}"))
 
 
-OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member", "audience_count")
+OF_POSTS = (
+    *("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member", "audience_count", "post_day"),
+)
 
 
 def check_counters(rt):
@@ -64,6 +66,8 @@ def check_counters(rt):
     )
     kept_counts = rt.reader.all("SELECT * FROM audience_count ORDER BY 1, 2, 3")
     assert [tuple(row) for row in counted] == [tuple(row) for row in kept_counts]
+    by_day = "SELECT substr(created_at, 1, 10), audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3, 4"
+    assert set(map(tuple, rt.reader.all(by_day))) == set(map(tuple, rt.reader.all("SELECT * FROM post_day")))
     in_all = Counter(row[0] for row in rt.reader.all("SELECT status FROM post"))
     assert dict(audience_rows.count_posts(rt.reader)) == dict(in_all)
 

@@ -97,9 +97,7 @@ async def _read_posts(rt: Runtime, query: PostFilter) -> PostPage:
         visible = audience_rows.visible_audiences(reader, OWNER, query.profiles or None, query.providers or None)
         return post_list.load_page(reader, replace(query, audiences=visible))
 
-    looks_through = bool(query.profiles or query.providers or query.outcome)
-    is_long = query.is_slow or (looks_through and audience_rows.are_many(rt.reader))
-    return await rt.read_in_thread(read) if is_long else read(rt.reader)
+    return await rt.read_in_thread(read) if post_list.is_slow(rt.reader, query) else read(rt.reader)
 
 
 @page()

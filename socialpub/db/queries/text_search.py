@@ -1,0 +1,63 @@
+"""Conditions that a column contains a text in any case.
+
+SQLite's LIKE is fast and ignores the case of ASCII letters only. Other letters are searched in both cases. For many
+such letters, the search uses the usual spellings: as given, lower case, capitalized, title case, upper case.
+"""
+
+from itertools import product
+
+MAX_SEARCH_LENGTH = 10_000
+"""A pattern in SQLite may have 50,000 bytes."""
+
+_SIGNS = "\\%_"
+_MAX_FOREIGN = 3
+"""Up to this number of letters, every combination of cases is searched."""
+
+
+def contains(column: str, text: str) -> tuple[str, list[str]]:
+    """Return the condition that `column` contains `text` in any case, and its parameters.
+
+    `text` does not contain wildcards. The condition is false for a text that no column can contain.
+    """
+    if len(text) > MAX_SEARCH_LENGTH or "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
+        return "0", []
+    if text.lower() == text.upper():
+        return f"instr({column}, ?)", [text]  # without case, such as 日本 and 🌅
+    foreign = [letter for letter in text if _is_foreign(letter)]
+    if not foreign:
+        return _like(column), [_pattern(text)]
+    if _is_foreign(text[0]):
+        # LIKE is slow with such a first letter, so it only runs on texts that contain the letter.
+        first = _cases(text[0])
+        narrow, params = " OR ".join([f"instr({column}, ?)"] * len(first)), [*first]
+    else:
+        narrow, params = _like(column), [_pattern(text, foreign="_")]
+    spellings = _spellings(text, len(foreign))
+    spelled = " OR ".join([_like(column)] * len(spellings))
+    return f"({narrow}) AND ({spelled})", [*params, *map(_pattern, spellings)]
+
+
+def _like(column: str) -> str:
+    return f"{column} LIKE ? ESCAPE '\\'"
+
+
+def _pattern(text: str, foreign: str | None = None) -> str:
+    """Return the pattern for LIKE. `foreign` replaces each letter whose case LIKE does not ignore."""
+    escaped = "".join(f"\\{letter}" if letter in _SIGNS else letter for letter in text)
+    return f"%{''.join(foreign if foreign and _is_foreign(letter) else letter for letter in escaped)}%"
+
+
+def _is_foreign(letter: str) -> bool:
+    return not letter.isascii() and len(_cases(letter)) > 1
+
+
+def _cases(letter: str) -> tuple[str, ...]:
+    """Return the letter in its cases, lower case first."""
+    return tuple(dict.fromkeys(one for one in (letter.lower(), letter.upper(), letter) if len(one) == 1))
+
+
+def _spellings(text: str, foreign: int) -> list[str]:
+    if foreign > _MAX_FOREIGN:
+        return list(dict.fromkeys((text.lower(), text, text.capitalize(), text.title(), text.upper())))
+    choices = (_cases(letter) if _is_foreign(letter) else (letter,) for letter in text)
+    return ["".join(letters) for letters in product(*choices)]

@@ -1,0 +1,250 @@
+"""Every page of every filter has the matching posts in order, on each way to a page, and reads indexes."""
+
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import pytest
+
+from socialpub.db.connection import Tx
+from socialpub.db.queries import post_list
+from socialpub.db.queries.post_list import PagePart, PostFilter
+from socialpub.db.states import OUTCOME_LETTERS
+from socialpub.db.tables import audience_rows
+from socialpub.runtime import Runtime
+from tests.support.query_plans import plans_of
+
+POSTS = 90
+MEMBERS = {1: ["a"], 2: ["b"], 3: ["a", "b"], 4: ["c"], 5: ["a", "c", "d"], 6: ["d"]}
+NETWORKS = {"a": "x", "b": "x", "c": "tiktok", "d": "pinterest"}
+PER_PAGE = 8
+WINDOWS: list[dict[str, object]] = [
+    {},
+    {"scheduled_after": "2026-10-03T12:00:00.000Z"},
+    {"scheduled_before": "2026-10-04T12:00:00.000Z"},
+    {"scheduled_after": "2026-10-02T00:00:00.000Z", "scheduled_before": "2026-10-06T00:00:00.000Z"},
+    {"scheduled_after": "2026-10-02T00:00:00.000Z", "or_accepted": True},
+]
+
+
+@dataclass(frozen=True)
+class StockPost:
+    id: str
+    created_at: str
+    status: str
+    audience: int
+    outcomes: str
+    scheduled_at: str | None
+    body: str
+
+
+@pytest.fixture(scope="module")
+def stock() -> list[StockPost]:
+    """Posts of six days, newest first. Some have the same instant. Audience 6 has the oldest posts only."""
+    draw = random.Random(3)
+    posts = []
+    for number in range(POSTS):
+        audience = 6 if number < 10 else draw.choice([1, 1, 1, 2, 3, 4, 5])
+        status = draw.choice(["settled"] * 6 + ["scheduled", "pending", "canceled"])
+        letters = {"settled": "pppfu", "scheduled": ".", "pending": ".p", "canceled": "c"}[status]
+        created = f"2026-10-{1 + number // 17:02}T{number % 17 // 2:02}:00:00.000Z"
+        scheduled = f"2026-10-{draw.randint(1, 9):02}T{draw.randint(0, 23):02}:00:00.000Z"
+        outcomes = "".join(draw.choice(letters) for _ in MEMBERS[audience])
+        at = scheduled if status == "scheduled" or draw.random() < 0.4 else None
+        body = draw.choice(["Bread", "cake"])
+        posts.append(StockPost(f"{draw.getrandbits(40):010x}", created, status, audience, outcomes, at, body))
+    return sorted(posts, key=lambda post: (post.created_at, post.id), reverse=True)
+
+
+@pytest.fixture
+def stocked(rt: Runtime, stock: list[StockPost]) -> Runtime:
+    rt.db.write(lambda tx: insert(tx, stock))
+    return rt
+
+
+def insert(tx: Tx, stock: Sequence[StockPost]) -> None:
+    tx.many("INSERT INTO audience VALUES (?, ?)", [(number, json.dumps(names)) for number, names in MEMBERS.items()])
+    members = [
+        (audience, name, NETWORKS[name], at) for audience, names in MEMBERS.items() for at, name in enumerate(names)
+    ]
+    tx.many("INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)", members)
+    rows = [
+        (post.id, post.status, post.created_at, post.created_at, post.audience, post.outcomes, post.scheduled_at,
+         post.body)
+        for post in stock
+    ]  # fmt: skip
+    tx.many(
+        "INSERT INTO post (id, status, created_at, updated_at, audience_id, outcomes, scheduled_at, body)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        rows,
+    )
+    tx.execute("INSERT INTO audience_count SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3")
+    days = "SELECT substr(created_at, 1, 10), audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3, 4"
+    tx.execute(f"INSERT INTO post_day {days}")
+    tx.execute("INSERT OR REPLACE INTO post_count SELECT status, count(*) FROM post GROUP BY 1")
+
+
+FILTERS = [
+    PostFilter(audiences, status, outcome, profiles, providers, **window)  # type: ignore[arg-type]
+    for audiences, status, (outcome, profiles, providers), window in product(
+        (None, (1,), (6,), (3, 4, 6), tuple(MEMBERS), (77,)),
+        (None, "settled", "scheduled", "canceled"),
+        (
+            (None, (), ()),
+            ("published", (), ()),
+            ("failed", (), ()),
+            ("published", ("a", "c"), ()),
+            ("unknown", (), ("x",)),
+            ("published", ("b",), ("x", "tiktok")),
+        ),
+        WINDOWS,
+    )
+]
+
+
+def expected(stock: Sequence[StockPost], query: PostFilter) -> list[str]:
+    def matches(post: StockPost) -> bool:
+        wanted = OUTCOME_LETTERS[query.outcome] if query.outcome else None
+        has_outcome = wanted is None or any(
+            letter == wanted
+            and (not query.profiles or name in query.profiles)
+            and (not query.providers or NETWORKS[name] in query.providers)
+            for name, letter in zip(MEMBERS[post.audience], post.outcomes, strict=True)
+        )
+        at = post.scheduled_at or (post.created_at if query.or_accepted else None)
+        in_time = not query.windowed or (
+            at is not None and (query.scheduled_after or "") <= at <= (query.scheduled_before or "~")
+        )
+        return (
+            has_outcome
+            and in_time
+            and (query.audiences is None or post.audience in query.audiences)
+            and (query.status is None or post.status == query.status)
+            and (query.text is None or query.text in post.body.lower())
+        )
+
+    return [post.id for post in stock if matches(post)]
+
+
+def paged(rt: Runtime, query: PostFilter) -> tuple[list[str], set[int]]:
+    """Return the posts of all pages, one after the other, and the totals of the pages."""
+    ids, totals, number = list[str](), set[int](), 0
+    while True:
+        page = post_list.load_page(rt.reader, replace(query, page=number, per_page=PER_PAGE))
+        ids += [json.loads(post)["id"] for post in page.shown]
+        totals.add(page.total)
+        number += 1
+        if len(page.shown) < PER_PAGE:
+            beyond = post_list.load_page(rt.reader, replace(query, page=number + 3, per_page=PER_PAGE))
+            assert not beyond.shown
+            return ids, totals | {beyond.total}
+
+
+@pytest.mark.parametrize(
+    ("days", "filters", "row_cost"),
+    [(None, None, 20), (True, True, 0), (True, False, 20), (False, True, 20), (False, False, 0)],
+)
+def test_every_page_of_every_filter_has_the_matching_posts_in_order(
+    stocked: Runtime,
+    stock: list[StockPost],
+    monkeypatch: pytest.MonkeyPatch,
+    days: bool | None,
+    filters: bool | None,
+    row_cost: int,
+) -> None:
+    if days is not None:
+        monkeypatch.setattr(post_list, "reads_days", lambda *_: days)
+        monkeypatch.setattr(post_list, "filters_days", lambda *_: filters)
+        monkeypatch.setattr(post_list, "filters_newest", lambda *_: filters)
+        monkeypatch.setattr(post_list, "_ROW_COST", row_cost)
+    found = 0
+    for query in FILTERS:
+        ids = expected(stock, query)
+        assert paged(stocked, query) == (ids, {len(ids)}), query
+        found += len(ids)
+    assert found > 2000
+
+
+def test_pages_of_a_text_search_have_the_matching_posts_in_order(stocked: Runtime, stock: list[StockPost]) -> None:
+    for query in FILTERS[::7]:
+        searched = replace(query, text="bread")
+        ids = expected(stock, searched)
+        assert paged(stocked, searched) == (ids, {len(ids)}), searched
+
+
+# --- the decisions ---------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_counted_from_the_nearer_end() -> None:
+    assert post_list.nearer_end(0, 20, 1000) == PagePart("DESC", 0, 20)
+    assert post_list.nearer_end(480, 20, 1000) == PagePart("DESC", 480, 20)
+    assert post_list.nearer_end(500, 20, 1000) == PagePart("ASC", 480, 20)
+    assert post_list.nearer_end(980, 20, 995) == PagePart("ASC", 0, 15)
+    assert post_list.nearer_end(20, 20, 20).size == 0
+
+
+def test_deep_pages_are_found_by_the_counters_by_day() -> None:
+    reads_days = post_list.reads_days
+    assert not reads_days(20, 1_000_000, 50), "the newest 20 posts of 20 groups are few"
+    assert reads_days(1000, 1_000_000, 50)
+    assert reads_days(20, 1_000_000, 100_000), "as many groups as posts"
+    assert not reads_days(1000, 300, 50), "all matching posts are few"
+    assert not reads_days(1000, 1_000_000, 1)
+    assert reads_days(500_000, 1_000_000, 1)
+
+
+def test_only_short_lists_of_few_audiences_are_read_on_the_event_loop(
+    stocked: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_slow(query: PostFilter, *, limited: bool = False) -> bool:
+        return post_list.is_slow(stocked.reader, query, limited=limited)
+
+    assert not is_slow(PostFilter(page=19, per_page=100))
+    assert is_slow(PostFilter(page=20, per_page=100))
+    assert is_slow(PostFilter(scheduled_after="2026-10-03T12:00:00.000Z"))
+    assert is_slow(PostFilter(text="bread"))
+    filtered = PostFilter(outcome="failed"), PostFilter(profiles=("a",)), PostFilter(providers=("x",))
+    for query in filtered:
+        assert not is_slow(query)
+        assert is_slow(replace(query, page=2))
+    assert is_slow(PostFilter(per_page=100), limited=True)
+    monkeypatch.setattr(audience_rows, "MANY_AUDIENCES", 3)
+    assert all(map(is_slow, filtered))
+    assert is_slow(PostFilter(), limited=True)
+    assert not is_slow(PostFilter())
+
+
+# --- the plans -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("deep", [False, True])
+def test_every_filter_reads_indexes_and_sorts_only_a_page_or_the_posts_of_its_days(
+    stocked: Runtime, monkeypatch: pytest.MonkeyPatch, deep: bool
+) -> None:
+    monkeypatch.setattr(post_list, "reads_days", lambda *_: deep)
+    monkeypatch.setattr(post_list, "filters_days", lambda *_: True)
+    monkeypatch.setattr(post_list, "filters_newest", lambda *_: deep)
+    for query in FILTERS:
+        query = replace(query, page=1 if deep else 0, per_page=PER_PAGE)
+        plans = plans_of(stocked.reader, lambda reader, query=query: post_list.load_page(reader, query))  # type: ignore[misc]
+        assert plans
+        assert not [plan for plan in plans if plan.scans], (query, plans)
+        # The counters by day are in order, so the search for the days ends at the page.
+        assert not [step for plan in plans for step in plan.steps if "GROUP BY" in step], (query, plans)
+        if deep and not query.windowed:
+            # The page itself is the one thing to sort.
+            assert max(plan.sorts for plan in plans) <= 1, (query, plans)
+
+
+def test_the_index_of_the_window_has_all_columns(stocked: Runtime) -> None:
+    window = {"scheduled_after": "2026-01-01T00:00:00.000Z"}
+    for query in (PostFilter(**window), PostFilter(status="settled", **window), PostFilter((1, 2, 3, 6), **window)):  # type: ignore[arg-type]
+        plans = plans_of(stocked.reader, lambda reader, query=query: post_list.load_page(reader, query))  # type: ignore[misc]
+        assert any("COVERING INDEX post_scheduled" in step for plan in plans for step in plan.steps), plans
+
+
+def test_the_text_search_alone_scans_the_posts(stocked: Runtime) -> None:
+    plans = plans_of(stocked.reader, lambda reader: post_list.load_page(reader, PostFilter(text="bread")))
+    assert [plan.scans for plan in plans if plan.scans] == [["SCAN post"]]

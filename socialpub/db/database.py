@@ -421,8 +421,10 @@ class _LoopRun:
     def _run_until(self, deadline: float) -> None:
         with self._running:
             try:
-                while self._waiting and time.perf_counter() < deadline:
+                while self._waiting:
                     self._run(self._waiting.popleft())
+                    if time.perf_counter() >= deadline:
+                        break
             except BaseException as error:
                 self._waiting.clear()
                 self._error = error

@@ -4,10 +4,7 @@ Text from callers, networks and files may be hostile, so control characters are 
 """
 
 import errno
-import json
-import sqlite3
 import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
@@ -75,11 +72,15 @@ def error_text(message: str) -> str:
 
 
 def print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    import traceback
+
     lines = "".join(traceback.format_exception(kind, error, trace))
     click.echo(visible(redact(lines), keep="\n"), err=True, nl=False)
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
+    import json
+
     click.echo(visible_json(json.dumps(value, ensure_ascii=False, indent=indent)))
 
 
@@ -259,8 +260,7 @@ def as_command_error(
             # `detail` contains the first field error.
             fields = [field.sentence for field in error.errors[1:] if field.message not in error.detail]
             return CommandError("\n- ".join([error.detail, *fields]))
-        case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
-            # The context of peewee's own errors is SQLite's.
+        case _ if _is_of_database(error) or _is_of_database(error.__context__):  # peewee's own errors have a context
             return CommandError(
                 f"The database cannot be used: {error}.", "Check the disk and the owner of the files in data_dir."
             )
@@ -281,3 +281,9 @@ def as_command_error(
             )
         case _:
             return None
+
+
+def _is_of_database(error: BaseException | None) -> bool:
+    # A command without a database does not import sqlite3. With too many open files, no import works.
+    sqlite = sys.modules.get("sqlite3")
+    return sqlite is not None and isinstance(error, sqlite.DatabaseError)

@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from secrets import token_urlsafe
 from typing import IO, Any
 
 import click
@@ -36,6 +35,8 @@ class PostToSend:
 
 def new_key() -> str:
     """Return a random Idempotency-Key. A key from the content would drop an intended second post."""
+    from secrets import token_urlsafe
+
     return token_urlsafe(16)
 
 

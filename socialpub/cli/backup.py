@@ -1,15 +1,12 @@
 """The commands `backup`, `verify-backup` and `restore`."""
 
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from socialpub.cli.admin.appliance import list_valid_keys
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import byte_bar, format_time, print_line, print_note
+from socialpub.cli.output import format_time, print_line, print_note, progress_bar
 from socialpub.core import commands, units
 from socialpub.core.actor import COMMAND, SYSTEM, act_as
 from socialpub.core.errors import OperatorError
@@ -17,40 +14,10 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.ops import storage
-from socialpub.ops.backup import create, format, restore, rollback, schedule, verify
+from socialpub.ops.backup import create, restore, rollback, schedule, verify
 from socialpub.ops.backup.format import BackupSummary, Seal
 from socialpub.ops.backup.schedule import BackupInProgress
 from socialpub.runtime import Runtime
-
-LINE_SECONDS = 30.0
-
-
-class ProgressLines:
-    """Progress without a terminal: a line for the log every 30 seconds."""
-
-    def __init__(self, doing: str) -> None:
-        self._doing = doing
-        self._expected = self._done = 0
-        self._next_at = time.monotonic() + LINE_SECONDS
-
-    def expect(self, size_bytes: int) -> None:
-        self._expected += size_bytes
-
-    def advance(self, size_bytes: int) -> None:
-        self._done += size_bytes
-        if time.monotonic() >= self._next_at:
-            self._next_at = time.monotonic() + LINE_SECONDS
-            done, expected = (units.size(size).partition(" (")[0] for size in (self._done, self._expected))
-            share = min(100, 100 * self._done // max(self._expected, 1))
-            print_note(f"{self._doing}: {share} %, {done} of {expected}")
-
-
-@contextmanager
-def progress_bar(doing: str) -> Iterator[None]:
-    """Show progress on stderr: a bar on a terminal, otherwise lines."""
-    with byte_bar(doing) as bar, format.report_progress_to(bar or ProgressLines(doing)):
-        yield
-
 
 UNSEALED = click.option(
     "--unsealed", is_flag=True, help="Accept an unsigned backup, such as a backup of an earlier version."
@@ -72,7 +39,7 @@ def write_backup(context: CommandContext, file: Path | None, with_secret: bool) 
         if file is None:
             _write_scheduled(rt, with_secret)
         else:
-            with progress_bar("Writing"):
+            with progress_bar():
                 summary = create.write_backup(rt, file, with_secret=with_secret)
             print_line(str(file))
             _describe(summary)
@@ -86,7 +53,7 @@ def write_backup(context: CommandContext, file: Path | None, with_secret: bool) 
 
 def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
     try:
-        with progress_bar("Writing"), act_as(SYSTEM):
+        with progress_bar(), act_as(SYSTEM):
             made = schedule.make_backup(rt, with_secret=with_secret)
     except BackupInProgress as error:
         print_note(f"{error.message} {error.hint}")
@@ -114,7 +81,7 @@ def verify_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     With a configuration, the signature of the backup must match the secret.key of the configuration. This proves that
     the backup was not changed without that key. Without a configuration, the signature is not checked.
     """
-    with progress_bar("Reading"):
+    with progress_bar():
         summary = verify.verify_backup(file, _secrets_here(context), unsealed=unsealed)
     print_line(f"{file} is complete and unchanged.")
     _describe(summary)
@@ -141,7 +108,7 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     if rollback.is_upgrade_backup(file, settings):
         _roll_back(context, settings, file, unsealed)
         return
-    with progress_bar("Restoring"), act_as(COMMAND):
+    with progress_bar(), act_as(COMMAND):
         summary = restore.restore(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
     _describe(summary)
@@ -160,7 +127,7 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
 
 
 def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed: bool) -> None:
-    with progress_bar("Restoring"), act_as(COMMAND):
+    with progress_bar(), act_as(COMMAND):
         done = rollback.roll_back(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.database_file))
     describe_rollback(done)

@@ -47,6 +47,7 @@ class CommandContext:
         """Build the runtime for a short command, which shows only the warnings of the log."""
         from socialpub import runtime
         from socialpub.accounts import usage
+        from socialpub.cli.output import progress_bar
         from socialpub.core import actor, logging
         from socialpub.core.errors import SocialpubError
         from socialpub.core.settings.schema import LoggingSection
@@ -55,7 +56,8 @@ class CommandContext:
         settings = self.settings()
         storage.refuse_root(settings)
         logging.configure(LoggingSection(level="warning"))
-        rt = runtime.build(settings, role=role, **self.parts)
+        with progress_bar():  # the first command of a new version updates the database
+            rt = runtime.build(settings, role=role, **self.parts)
         try:
             with actor.act_as(actor.COMMAND):
                 yield rt
@@ -69,7 +71,8 @@ class CommandContext:
         """Build the runtime for `web` or `worker`, with the wake-up and the configured log."""
         from socialpub import runtime
         from socialpub.accounts.hints import Surface
-        from socialpub.core import logging
+        from socialpub.cli.output import ProgressLines
+        from socialpub.core import logging, progress
         from socialpub.core.machine import find_service_manager
         from socialpub.ops import alerts, storage
         from socialpub.ops.doctor import machine
@@ -84,7 +87,11 @@ class CommandContext:
         with ExitStack() as opened:
             if role == "web":
                 opened.enter_context(storage.serve_alone(settings, manager.addresses))
-            with manager.starting("Opening the database (after an upgrade, this can take minutes)"):
+            log = logging.get_logger("socialpub.upgrade")
+            with (
+                manager.starting("Opening the database (after an upgrade, this can take minutes)"),
+                progress.report_to(ProgressLines(log.info)),
+            ):
                 rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)
             wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)

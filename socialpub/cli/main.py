@@ -1,21 +1,22 @@
-"""The command line: results on stdout, everything else on stderr, and every failure with its next step."""
+"""The command line: results on stdout, everything else on stderr, and every failure with its next step.
 
-import gc
+`--help` and `--version` load almost nothing: this module imports the others where it needs them.
+"""
+
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from socialpub.cli.context import CommandContext
-from socialpub.cli.output import CommandError, WrongUsage, as_command_error, print_line, print_traceback
-from socialpub.core import commands
+from socialpub.cli.fast_import import load
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @contextmanager
@@ -23,9 +24,13 @@ def _safe_usage() -> Iterator[None]:
     """Make the message about wrong arguments safe to print."""
     try:
         yield
-    except (WrongUsage, click.exceptions.NoArgsIsHelpError):
+    except click.exceptions.NoArgsIsHelpError:
         raise
     except click.UsageError as error:
+        from socialpub.cli.output import WrongUsage
+
+        if isinstance(error, WrongUsage):
+            raise
         raise WrongUsage(_explain_misplaced_config(error) or error) from error
 
 
@@ -35,18 +40,6 @@ def _explain_misplaced_config(error: click.UsageError) -> click.UsageError | Non
     program, _, command = error.ctx.command_path.partition(" ")
     message = f"Write --config before the command: {program} --config FILE {command}"
     return click.UsageError(message, error.ctx)
-
-
-def _load(name: str) -> ModuleType:
-    """Import a command's module without garbage collection, which would take a fifth of the time."""
-    if name in sys.modules:
-        return sys.modules[name]
-    gc.disable()
-    try:
-        return import_module(name)
-    finally:
-        gc.freeze()
-        gc.enable()
 
 
 class LazyGroup(click.Group):
@@ -66,9 +59,13 @@ class LazyGroup(click.Group):
         try:
             with _safe_usage():
                 return super().invoke(ctx)
-        except (click.UsageError, CommandError):
+        except click.UsageError:
             raise
         except Exception as error:
+            from socialpub.cli.output import CommandError, as_command_error
+
+            if isinstance(error, CommandError):
+                raise
             known = ctx.find_object(CommandContext)
             failure = as_command_error(error, known.find_fault if known else None)
             if failure is None:
@@ -82,11 +79,13 @@ class LazyGroup(click.Group):
         if cmd_name not in self._places:
             return None
         module, _, function = self._places[cmd_name].partition(":")
-        command: click.Command = getattr(_load(module), function)
+        command: click.Command = getattr(load(module), function)
         return command
 
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
         """Return the commands that begin with this text, without their modules."""
+        from click.shell_completion import CompletionItem
+
         found = [CompletionItem(name, help=one.short_help) for name, one in self.commands.items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
         return [one for one in found if one.value.startswith(incomplete)] + options
@@ -134,7 +133,7 @@ COMMANDS = {
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        # In a checkout, this import starts git.
+        from socialpub.cli.output import print_line
         from socialpub.core import version
 
         print_line(f"socialpub {version.current()}")
@@ -160,6 +159,9 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
     """Publish to X, TikTok and Pinterest through one HTTP API, from your own server."""
+    from socialpub.cli.output import print_traceback
+    from socialpub.core import commands
+
     # Other users must not read posts, tokens and addresses in new files. Child processes inherit the mask.
     os.umask(0o077)
     sys.excepthook = print_traceback

@@ -4,17 +4,16 @@ Text from callers, networks and files may be hostile, so control characters are 
 """
 
 import errno
-import json
-import sqlite3
 import sys
-import traceback
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from socialpub.core import progress, units
 from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets.redaction import redact, visible, visible_json
 
@@ -75,11 +74,15 @@ def error_text(message: str) -> str:
 
 
 def print_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    import traceback
+
     lines = "".join(traceback.format_exception(kind, error, trace))
     click.echo(visible(redact(lines), keep="\n"), err=True, nl=False)
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
+    import json
+
     click.echo(visible_json(json.dumps(value, ensure_ascii=False, indent=indent)))
 
 
@@ -181,33 +184,69 @@ def spinner(text: str) -> Iterator[None]:
         yield
 
 
-class ByteBar:
-    def __init__(self, shown: "Progress", doing: str) -> None:
-        self._shown = shown
-        self._task = shown.add_task(doing, total=0)
-        self._expected = 0
-
-    def expect(self, size_bytes: int) -> None:
-        self._expected += size_bytes
-        self._shown.update(self._task, total=self._expected)
-
-    def advance(self, size_bytes: int) -> None:
-        self._shown.advance(self._task, size_bytes)
+LINE_SECONDS = 30.0
 
 
 @contextmanager
-def byte_bar(doing: str) -> Iterator[ByteBar | None]:
-    """Show a bar on stderr. Yield None if stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+def progress_bar(*, lines: bool = True) -> Iterator[None]:
+    """Show the progress of the work on stderr: a bar on a terminal, otherwise a line every 30 seconds, if wanted."""
+    if progress.is_reported():
+        yield
+    elif sys.stderr.isatty():
+        with ExitStack() as stack, progress.report_to(_Bar(stack)):
+            yield
+    elif lines:
+        with progress.report_to(ProgressLines(print_note)):
+            yield
+    else:
+        yield
 
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as shown:
-        yield ByteBar(shown, doing)
+
+class _Bar:
+    """A bar that appears with the first step, and is removed at the end."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+        self._shown: Progress | None = None
+        self._step = ""
+
+    def __call__(self, done: int, total: int, step: str) -> None:
+        if self._shown is None:
+            self._shown = self._stack.enter_context(_rich_progress())
+        if step != self._step:
+            for task in self._shown.task_ids:
+                self._shown.remove_task(task)
+            self._shown.add_task(step, total=None, amount="")  # without a total, the bar only moves
+            self._step = step
+        if total:
+            self._shown.update(self._shown.task_ids[0], completed=done, total=total, amount=_amount(done, total))
+
+
+def _rich_progress() -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    text, amount = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[amount]}", markup=False)
+    return Progress(text, BarColumn(), amount, TimeRemainingColumn(), console=Console(stderr=True), transient=True)
+
+
+class ProgressLines:
+    """Progress without a terminal: a line every 30 seconds."""
+
+    def __init__(self, print_progress: Callable[[str], None]) -> None:
+        self._print = print_progress
+        self._next_at = time.monotonic() + LINE_SECONDS
+
+    def __call__(self, done: int, total: int, step: str) -> None:
+        if time.monotonic() >= self._next_at:
+            self._next_at = time.monotonic() + LINE_SECONDS
+            share = f": {100 * done // total} %, {_amount(done, total)}" if total else ""
+            self._print(f"{step}{share}")
+
+
+def _amount(done: int, total: int) -> str:
+    """Return "1.2 GB of 3.9 GB"."""
+    return " of ".join(units.size(size).partition(" (")[0] for size in (done, total))
 
 
 def format_time(stamp: str | None) -> str:
@@ -259,8 +298,7 @@ def as_command_error(
             # `detail` contains the first field error.
             fields = [field.sentence for field in error.errors[1:] if field.message not in error.detail]
             return CommandError("\n- ".join([error.detail, *fields]))
-        case _ if isinstance(error, sqlite3.DatabaseError) or isinstance(error.__context__, sqlite3.DatabaseError):
-            # The context of peewee's own errors is SQLite's.
+        case _ if _is_of_database(error) or _is_of_database(error.__context__):  # peewee's own errors have a context
             return CommandError(
                 f"The database cannot be used: {error}.", "Check the disk and the owner of the files in data_dir."
             )
@@ -281,3 +319,9 @@ def as_command_error(
             )
         case _:
             return None
+
+
+def _is_of_database(error: BaseException | None) -> bool:
+    # A command without a database does not import sqlite3. With too many open files, no import works.
+    sqlite = sys.modules.get("sqlite3")
+    return sqlite is not None and isinstance(error, sqlite.DatabaseError)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import as_command_error, print_json, print_line, print_note, print_styled
+from socialpub.cli.output import as_command_error, print_json, print_line, print_note, print_styled, progress_bar
 from socialpub.core import commands, manual, units
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
@@ -181,7 +181,8 @@ def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
     The command also checks whether base_url leads to this appliance, and whether the running processes use the current
     configuration. The exit code is 1 if a problem must be fixed.
     """
-    found, base_url = _examine(context)
+    with progress_bar(lines=False):
+        found, base_url = _examine(context)
     shown = [finding for finding in found if not problems or finding.level == "problem"]
     if as_json:
         print_json([_as_dict(finding, base_url) for finding in shown])
@@ -196,6 +197,7 @@ def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
 
 def _examine(context: CommandContext) -> "tuple[list[Finding], str | None]":
     """Return the findings, and the base_url if the configuration can be read."""
+    from socialpub.db import file_check
     from socialpub.ops.doctor import checks
     from socialpub.ops.health import problem
     from socialpub.ops.storage import WrongUser
@@ -204,6 +206,7 @@ def _examine(context: CommandContext) -> "tuple[list[Finding], str | None]":
         settings = context.settings()
     except OperatorError as error:
         return [problem("configuration", error.message, error.hint or "Correct the configuration.")], None
+    file_check.read_ahead(settings.database_file)  # this process does not have the database open yet
     found, can_be_opened = checks.check_offline(settings)
     if not can_be_opened:
         return found, settings.base_url

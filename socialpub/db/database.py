@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from peewee import SqliteDatabase
 
-from socialpub.core import actor, logging
+from socialpub.core import actor, logging, progress
 from socialpub.core.clock import Clock
 from socialpub.core.errors import Unavailable
 from socialpub.core.locks import WriteQueueLock
@@ -31,6 +31,7 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, errors, secret_key, upgrade
 from socialpub.db.clock_jumps import ClockWatch
 from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.file_check import interruptible
 
 T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
@@ -208,9 +209,11 @@ def compact_file(connection: sqlite3.Connection, folder: Path) -> None:
     variable = "SQLITE_TMPDIR"
     before = os.environ.get(variable)
     os.environ[variable] = str(folder)  # /tmp may be small or in memory
+    progress.begin("Compacting the database")
     try:
         connection.execute("PRAGMA auto_vacuum = incremental")
-        connection.execute("VACUUM")
+        with interruptible(connection):
+            connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     finally:
         if before is None:

@@ -14,12 +14,13 @@ from pathlib import Path
 from peewee import PeeweeException, SqliteDatabase
 from playhouse.migrations import Runner
 
-from socialpub.core import commands, logging, version
+from socialpub.core import commands, logging, progress, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade_backups
 from socialpub.db.connection import Reader, prepared
+from socialpub.db.file_check import interruptible
 from socialpub.db.locks import living_processes
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -80,16 +81,21 @@ def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now
                 describe_newer("The database", newer, upgrade_backups.read_version(Reader(connection))),
                 "Install the newer version again, or restore a backup of this version.",
             )
-        if not list_missing(before):
+        missing = list_missing(before)
+        if not missing:
             return []
         if not before:
-            names = list(runner.up())
+            created = list(runner.up())
             appliance_state.put(connection, appliance_state.VERSION, version.current())
-            return names
+            return created
         _refuse_former_processes(run_dir)
         backup = upgrade_backups.create(connection, Path(database.database), max(before), now, version.current())
+        names: list[str] = []
         try:
-            names = list(runner.up())
+            for number, name in enumerate(missing, 1):
+                progress.begin(f"Updating the database, step {number} of {len(missing)}")
+                with interruptible(connection):
+                    names += runner.up(name)
         except (PeeweeException, sqlite3.Error) as error:
             raise OperatorError(
                 f"The upgrade of the database failed: {error}.",

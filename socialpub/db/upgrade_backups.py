@@ -8,27 +8,24 @@ backups. A file name contains the last migration, the instant and the two versio
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from socialpub.core import durable_files, logging, units
+from socialpub.core import durable_files, logging, progress, units
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError, reason_for
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, file_check
 from socialpub.db.connection import Reader
 
 KEPT = 3
 FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
-WATCHED_STEP_PAGES = 4096
+STEP_PAGES = 4096
 FIRST_VERSION = "1.0.0"
 """The version of a database without a stored version."""
 _TO = "-to-"
 _VERSION = re.compile(r"[0-9a-z][0-9a-z.+]{0,99}")
-LARGE_BYTES = 64 << 20
-"""The size above which the log shows the progress, because copying takes seconds."""
 
 log = logging.get_logger("socialpub.upgrade")
 
@@ -62,13 +59,7 @@ def list_all(database: Path) -> list[UpgradeBackup]:
 
 def needed_bytes(connection: sqlite3.Connection) -> int:
     """Return the largest space for an upgrade: the backup, and the same again for rewritten tables."""
-    return 2 * database_bytes(connection)
-
-
-def database_bytes(connection: sqlite3.Connection) -> int:
-    """Return the size of the database without its journal."""
-    (pages,), (page_bytes,) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
-    return int(pages) * int(page_bytes)
+    return 2 * file_check.size_bytes(connection)
 
 
 def free_bytes(database: Path) -> int:
@@ -96,6 +87,11 @@ def create(
     Call this inside `upgrade.exclusive`. Raise OperatorError without any change.
     """
     _check_space(connection, database)
+    log.info(
+        "backing up the database before the upgrade",
+        size_bytes=file_check.size_bytes(connection),
+        free_bytes=free_bytes(database),
+    )
     folder = backup_folder(database)
     version = read_version(Reader(connection))
     instant = stamp(now).replace(":", "").replace("-", "")
@@ -133,16 +129,7 @@ def _check_space(connection: sqlite3.Connection, database: Path) -> None:
 
 
 def _back_up(connection: sqlite3.Connection, target: Path, at: str) -> None:
-    reported = 0
-
-    def report(_: int, remaining: int, total: int) -> None:
-        nonlocal reported
-        done = 10 * (total - remaining) // max(total, 1)
-        if done > reported:
-            reported = done
-            log.info("backing up the database before the upgrade", percent=10 * done)
-
-    result = copy_rows(connection, target, report if database_bytes(connection) > LARGE_BYTES else None)
+    result = copy_rows(connection, target)
     if result != "ok":
         raise sqlite3.DatabaseError(f"the backup is damaged ({result})")
     with closing(sqlite3.connect(target, isolation_level=None)) as copied:
@@ -150,15 +137,25 @@ def _back_up(connection: sqlite3.Connection, target: Path, at: str) -> None:
         appliance_state.put(copied, appliance_state.UPGRADE_BACKUP_OF, at)
 
 
-def copy_rows(source: sqlite3.Connection, target: Path, watch: Callable[[int, int, int], None] | None = None) -> str:
+def copy_rows(source: sqlite3.Connection, target: Path) -> str:
     """Copy all rows of one instant to a file, which the caller flushes. Return "ok", or the damage of the copy."""
-    # One step is one read transaction. If another process writes between two steps, SQLite starts again.
-    step_pages = -1 if watch is None else WATCHED_STEP_PAGES
+    size = file_check.size_bytes(source)
+    progress.begin("Copying the database", size)
+
+    def report(_: int, remaining: int, pages: int) -> None:
+        progress.reach(size * (pages - remaining) // max(pages, 1))
+
     with closing(sqlite3.connect(target, isolation_level=None)) as copied:
         copied.execute("PRAGMA synchronous = off")
-        source.backup(copied, pages=step_pages, progress=watch)
+        # A read transaction keeps the instant. Without it, SQLite starts again if another process writes between steps.
+        source.execute("BEGIN")
+        try:
+            source.execute("SELECT 1 FROM sqlite_schema").fetchone()
+            source.backup(copied, pages=STEP_PAGES, progress=report)
+        finally:
+            source.rollback()
         copied.execute("PRAGMA journal_mode = delete")
-        return str(copied.execute("PRAGMA quick_check(1)").fetchone()[0])
+        return file_check.find_damage(copied, "Checking the copy of the database")
 
 
 def _remove_unfinished(folder: Path) -> None:

@@ -7,7 +7,6 @@ forever. `NotSent` is raised only when nothing left this host.
 import asyncio
 import base64
 import concurrent.futures
-import socket
 import ssl
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -22,6 +21,7 @@ from socialpub.core.secrets import redaction
 from socialpub.core.secrets.redaction import is_secret_name
 from socialpub.providers import addresses
 from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
+from socialpub.providers.failures import NOTHING_LEFT, describe_failure
 from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent, ProviderError
 
 MAX_DEADLINE_SECONDS = 120.0
@@ -29,6 +29,16 @@ MAX_ANSWER_BYTES = 4 * 1024 * 1024
 CONNECT_SECONDS = 15.0
 KEEP_ALIVE_SECONDS = 5.0
 """Short: with a reused connection that has died unnoticed, a clear `NotSent` becomes an unclear `NoAnswer`."""
+
+BROKEN = (
+    httpx2.HTTPError,
+    httpx2.StreamError,
+    anyio.BrokenResourceError,
+    anyio.ClosedResourceError,
+    anyio.EndOfStream,
+    OSError,
+)
+"""All other failures of a connection. httpcore2 does not wrap some errors of ssl and anyio."""
 
 
 @cache
@@ -317,57 +327,3 @@ async def _wind_down(client: httpx2.AsyncClient) -> None:
     await asyncio.gather(*others, return_exceptions=True)
     await client.aclose()
     await asyncio.get_running_loop().shutdown_asyncgens()
-
-
-# --- failures ---------------------------------------------------------------------------------------------------------
-
-NOTHING_LEFT = (
-    httpx2.ConnectError,
-    httpx2.ConnectTimeout,
-    httpx2.PoolTimeout,
-    httpx2.ProxyError,
-    httpx2.UnsupportedProtocol,
-    httpx2.InvalidURL,
-)
-"""The exceptions of httpx2 before the first byte of a request (source of 2.16): DNS, connection, TLS, a full pool, a
-proxy that opens no tunnel. Any other exception may come after bytes have left."""
-
-BROKEN = (
-    httpx2.HTTPError,
-    httpx2.StreamError,
-    anyio.BrokenResourceError,
-    anyio.ClosedResourceError,
-    anyio.EndOfStream,
-    OSError,
-)
-"""All other failures of a connection. httpcore2 does not wrap some errors of ssl and anyio."""
-
-
-def describe_failure(error: BaseException) -> str:
-    """Return the kind of failure in a few words, without the error's own text, which may contain an address."""
-    for kind, words in _PLAIN:
-        if isinstance(error, kind):
-            return words
-    cause: BaseException | None = error
-    while cause is not None:
-        for kind, words in _CAUSES:
-            if isinstance(cause, kind):
-                return words
-        cause = cause.__cause__ or cause.__context__
-    return "the connection failed" if isinstance(error, httpx2.ConnectError) else "it was closed early"
-
-
-_PLAIN: tuple[tuple[type[BaseException], str], ...] = (
-    (httpx2.InvalidURL, "the URL is not valid"),
-    (httpx2.UnsupportedProtocol, "only http and https are supported"),
-    (httpx2.ProxyError, "the proxy refused the connection"),
-    (httpx2.TimeoutException, "the connection timed out"),
-    (httpx2.ProtocolError, "it ended before the response was complete"),
-)
-
-_CAUSES: tuple[tuple[type[BaseException], str], ...] = (
-    (socket.gaierror, "its name was not found"),
-    (ConnectionRefusedError, "the connection was refused"),
-    (ssl.SSLCertVerificationError, "its certificate is not valid"),
-    (ssl.SSLError, "the TLS connection failed"),
-)

@@ -10,7 +10,16 @@ from socialpub.accounts import api_keys, hints, key_limits, sign_in
 from socialpub.accounts.hints import Surface
 from socialpub.cli.admin import DURATION, ID
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import CommandError, ask_hidden, format_time, print_json, print_line, print_note, print_table
+from socialpub.cli.output import (
+    CommandError,
+    ask_hidden,
+    format_time,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+    progress_bar,
+)
 from socialpub.core import commands, units
 from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
@@ -207,7 +216,7 @@ def compact(context: CommandContext) -> None:
 
     Run this command once for a database of an older version. A newer database shrinks automatically.
     """
-    with context.open() as rt:
+    with context.open() as rt, progress_bar():
         found = storage.compact(rt)
     print_note(f"The database file was {units.size(found.before_bytes)}, and is now {units.size(found.after_bytes)}.")
     print_note("From now on, the file shrinks automatically after large removals.")

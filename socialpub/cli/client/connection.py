@@ -3,7 +3,6 @@
 import os
 import stat
 import time
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -13,6 +12,7 @@ from urllib.parse import quote, urlsplit
 
 import click
 
+from socialpub.cli.fast_import import load
 from socialpub.cli.output import CommandError, print_note
 from socialpub.core import commands
 from socialpub.core.commands import KEY_VARIABLE, URL_VARIABLE
@@ -123,6 +123,8 @@ def _client_file() -> Path | None:
 
 
 def _read_file(path: Path) -> dict[str, str]:
+    import tomllib
+
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -209,7 +211,7 @@ class ApplianceConnection:
         try:
             response = self._client.request(method, url, **more)
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            from socialpub.providers.http import NOTHING_LEFT, describe_failure
+            from socialpub.providers.failures import NOTHING_LEFT, describe_failure
 
             reason = describe_failure(error)
             message = f"{self.url} did not answer: {reason}."
@@ -239,6 +241,8 @@ def connect() -> Iterator[ApplianceConnection]:
 def open_client() -> Iterator[tuple["httpx2.Client", str]]:
     """Open a client that sends the key. Return the client, and the URL of the appliance. Raises click.UsageError."""
     target = load_target()
+    # The client imports httpcore2 itself, with garbage collection.
+    load("httpcore2", "httpx2")
     import httpx2
 
     client = httpx2.Client(

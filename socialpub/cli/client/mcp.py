@@ -139,7 +139,7 @@ class Relay:
     def _explain(self, error: Exception) -> str:
         import httpx2
 
-        from socialpub.providers.http import NOTHING_LEFT, describe_failure
+        from socialpub.providers.failures import NOTHING_LEFT, describe_failure
 
         if not isinstance(error, httpx2.HTTPError | httpx2.StreamError | httpx2.InvalidURL):
             return f"The call failed: {type(error).__name__}."

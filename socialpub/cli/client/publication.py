@@ -10,7 +10,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from secrets import token_urlsafe
 from typing import IO, Any
 
 import click
@@ -18,7 +17,8 @@ import click
 from socialpub.cli.client.arguments import REPLY_OPTION
 from socialpub.cli.client.connection import ApplianceConnection, NotAccepted
 from socialpub.cli.client.outcome import Json, Report
-from socialpub.cli.output import ByteBar, byte_bar, print_note
+from socialpub.cli.output import print_note, progress_bar
+from socialpub.core import progress
 from socialpub.core.post_summary import Result
 
 PART_SECONDS = 60
@@ -36,6 +36,8 @@ class PostToSend:
 
 def new_key() -> str:
     """Return a random Idempotency-Key. A key from the content would drop an intended second post."""
+    from secrets import token_urlsafe
+
     return token_urlsafe(16)
 
 
@@ -105,19 +107,18 @@ def set_reply(draft: Json, post_id: str, networks: Iterable[str]) -> None:
 
 
 class _SentFile:
-    """A file that reports to a bar how much of it is sent. Every attempt to send it begins with `seek(0)`."""
+    """A file that reports how much of it is sent. Every attempt to send it begins with `seek(0)`."""
 
-    def __init__(self, file: IO[bytes], bar: ByteBar) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
-        self._bar = bar
 
     def read(self, size_bytes: int = -1) -> bytes:
         piece = self._file.read(size_bytes)
-        self._bar.advance(len(piece))
+        progress.advance(len(piece))
         return piece
 
     def seek(self, position: int) -> int:
-        self._bar.advance(position - self._file.tell())
+        progress.advance(position - self._file.tell())
         return self._file.seek(position)
 
     def fileno(self) -> int:
@@ -128,15 +129,15 @@ class _SentFile:
 def _opened(files: Mapping[str, Path]) -> Iterator[dict[str, tuple[str, Any, str]]]:
     """Open the files as parts of a form. The appliance finds each type in the bytes, so no type is declared."""
     with ExitStack() as opened:
-        bar = opened.enter_context(byte_bar("Sending")) if files else None
         parts = {}
+        if files:
+            opened.enter_context(progress_bar(lines=False))
+            progress.begin("Sending")
         for name, path in files.items():
             try:
-                file: Any = opened.enter_context(path.open("rb"))
+                file = opened.enter_context(path.open("rb"))
             except OSError as error:
                 raise click.UsageError(f"--media {path}: {error.strerror}.") from None
-            if bar is not None:
-                bar.expect(path.stat().st_size)
-                file = _SentFile(file, bar)
-            parts[name] = (path.name.encode("utf-8", "replace").decode(), file, "application/octet-stream")
+            progress.expect(path.stat().st_size)
+            parts[name] = (path.name.encode("utf-8", "replace").decode(), _SentFile(file), "application/octet-stream")
         yield parts

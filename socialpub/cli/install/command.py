@@ -14,11 +14,10 @@ from typing import Any
 import click
 
 from socialpub.cli import backup
-from socialpub.cli.backup import progress_bar
 from socialpub.cli.install import environment, files, installer
 from socialpub.cli.install.files import DEFAULT_PLACES, InstallationPlaces, InstallationStep
 from socialpub.cli.install.installer import Installer
-from socialpub.cli.output import ask_to_continue, print_line, print_note
+from socialpub.cli.output import ask_to_continue, print_line, print_note, progress_bar
 from socialpub.core import actor, commands, version
 from socialpub.core.clock import SystemClock
 from socialpub.core.errors import OperatorError
@@ -277,7 +276,7 @@ class ServiceRollback:
 
     def _roll_back(self) -> None:
         assert self.backup is not None
-        with installer.acting_as_user(self.places), progress_bar("Restoring"), actor.act_as(actor.COMMAND):
+        with installer.acting_as_user(self.places), progress_bar(), actor.act_as(actor.COMMAND):
             self.done = rollback.roll_back(self.backup.path, self.settings, SystemClock())
 
     def _switch(self) -> None:

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, nullcont
 from datetime import datetime
 from pathlib import Path
 
-from socialpub.core import commands, durable_files, logging
+from socialpub.core import commands, durable_files, logging, progress
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, OperatorError, SocialpubError, Unavailable, reason_for
 from socialpub.core.locks import FileLock
@@ -92,9 +92,7 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
         temp_dir_in(rt.settings, folder) as temp_dir,
     ):
         database, unfinished = temp_dir / DATABASE, temp_dir / "backup"
-        format.expect(artifact_rows.stored(rt.reader)[1])
         copy_database(rt, database)
-        format.expect(database.stat().st_size)
         with format.create_tar(unfinished, rt.secrets.sign_backup) as tar:
             summary = write_members(rt, tar, database, now, with_secret=with_secret, room=room)
         durable_files.move(unfinished, target)
@@ -115,6 +113,7 @@ def write_members(
 
     The media use up the reservation `room`. `more` is added to the description.
     """
+    progress.begin("Writing the backup", artifact_rows.stored(rt.reader)[1] + database.stat().st_size)
     info = BackupInfo(stamp(now), rt.secrets.check_value, with_secret)
     writer.add(FIRST, info.as_json(**more))
     if with_secret:
@@ -123,6 +122,7 @@ def write_members(
         written, lost = _add_all_media(rt, writer, copied, Tx(copied, now), room)
         count = post_rows.count(Reader(copied))
     writer.add_file(DATABASE, database)
+    progress.finish()
     return BackupSummary(info.copied_at, with_secret, count, written, lost)
 
 

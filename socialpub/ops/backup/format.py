@@ -17,13 +17,12 @@ import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
-from socialpub.core import commands, durable_files
+from socialpub.core import commands, durable_files, progress
 from socialpub.core.errors import OperatorError
 from socialpub.db.models import ApiKeyRow
 
@@ -110,40 +109,6 @@ def damaged_backup(source: Path, how: str) -> InvalidBackup:
     )
 
 
-# --- progress --------------------------------------------------------------------------------------------------------
-
-
-class ProgressWatcher(Protocol):
-    def expect(self, size_bytes: int) -> None:
-        """Add to the total."""
-
-    def advance(self, size_bytes: int) -> None:
-        """Add to the bytes that are done."""
-
-
-_watcher: ContextVar[ProgressWatcher | None] = ContextVar("socialpub_backup_progress", default=None)
-
-
-@contextmanager
-def report_progress_to(watcher: ProgressWatcher) -> Iterator[None]:
-    """Report the progress of this thread to a watcher."""
-    token = _watcher.set(watcher)
-    try:
-        yield
-    finally:
-        _watcher.reset(token)
-
-
-def expect(size_bytes: int) -> None:
-    if (watcher := _watcher.get()) is not None:
-        watcher.expect(size_bytes)
-
-
-def advance(size_bytes: int) -> None:
-    if (watcher := _watcher.get()) is not None:
-        watcher.advance(size_bytes)
-
-
 # --- files of a backup -----------------------------------------------------------------------------------------------
 
 
@@ -164,7 +129,7 @@ class Member:
             raise OSError(errno.EIO, f"{self.name} became shorter while it was read")
         self._left -= len(chunk)
         self._digest.update(chunk)
-        advance(len(chunk))
+        progress.advance(len(chunk))
         return chunk
 
     def digest(self) -> str:
@@ -322,6 +287,7 @@ def create_tar(path: Path, sign: Callable[[str], str]) -> Iterator[TarWriter]:
         writer = TarWriter(file, sums)
         yield writer
         writer.finish(sign)
+        progress.begin("Waiting for the disk")
         durable_files.flush(file)
 
 
@@ -345,7 +311,6 @@ class FolderWriter(BackupWriter):
         if path != self.folder / name:
             super().add_file(name, path)
             return
-        expect(path.stat().st_size)
         with path.open("rb+") as file:
             durable_files.flush(file)
         self.list(name, compute_digest(path))

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from socialpub.accounts import api_keys
-from socialpub.core import actor, commands, durable_files
+from socialpub.core import actor, commands, durable_files, progress
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError, reason_for
 from socialpub.core.machine import user_name
@@ -192,6 +192,7 @@ def count_missing_media(settings: Settings, database: Path) -> int:
 
 def _move_into_place(settings: Settings, temp_dir: Path, aside: Path | None, *, keep_media: bool) -> None:
     (temp_dir / "media").mkdir(exist_ok=True, mode=0o700)
+    progress.begin("Waiting for the disk")
     os.sync()  # the names must not reach the disk before the contents
     with ExitStack() as undo:
         if not os.path.lexists(settings.secret_key_file):

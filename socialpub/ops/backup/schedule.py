@@ -26,7 +26,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import IO
 
-from socialpub.core import commands, durable_files, logging, units
+from socialpub.core import commands, durable_files, logging, progress, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
@@ -277,6 +277,7 @@ class HardlinkWriter(FolderWriter):
             self.list(name, self._digest_linked(name, target, known if _is_same(earlier, found) else None))
         elif known is not None and earlier is not None and self._link_earlier(earlier, known, target, found):
             self.list(name, known)
+            progress.advance(0 if self._read_all else found.st_size)
         else:
             self._copy(name, source, found.st_size)
         self.size_bytes += found.st_size
@@ -284,8 +285,8 @@ class HardlinkWriter(FolderWriter):
     def _digest_linked(self, name: str, target: Path, known: str | None) -> str:
         """Return the SHA-256 of a linked file. `known` is the SHA-256 of the same file in the previous backup."""
         if known is not None and not self._read_all:
+            progress.advance(target.stat().st_size)
             return known
-        format.expect(target.stat().st_size)
         digest = format.compute_digest(target)
         if known is not None and digest != known:
             self.changed += 1
@@ -307,7 +308,6 @@ class HardlinkWriter(FolderWriter):
         return _link(earlier, target)
 
     def _copy(self, name: str, source: Path, size: int) -> None:
-        format.expect(size)
         with create.reserve_space(self._rt, self.folder, size) as room:
             if room is not None:
                 room.spend(size)

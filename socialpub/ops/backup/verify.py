@@ -23,11 +23,11 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from socialpub.core import commands
+from socialpub.core import commands, progress
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
-from socialpub.db import appliance_state, upgrade
+from socialpub.db import appliance_state, file_check, upgrade
 from socialpub.db.connection import Reader, open_file
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media import files
@@ -89,6 +89,7 @@ class CheckedBackup:
     """The signed digest."""
     seal: str | None
     """The signature, or None for a backup of an earlier version."""
+    size_bytes: int
     members: Callable[[], Iterator[Member]]
     """Every file except the checksums and the signature, in order."""
 
@@ -156,6 +157,8 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
     """
     source, info, seal = backup.checked.path, backup.info, backup.seal
     expected = {FIRST, DATABASE} | ({SECRET} if info.holds_secret else set())
+    if media:
+        progress.begin("Unpacking the backup", backup.checked.size_bytes)
     with closing(NameTable()) as names:
         for member in backup.checked.members():
             name, key = member.name, member.name.removeprefix(MEDIA)
@@ -164,8 +167,10 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
                 raise foreign_backup(source, f"it contains {name!r}")
             expected.discard(name)
             if name != FIRST and (media or not is_media):
-                format.expect(member.size_bytes)
+                if name == DATABASE and not media:
+                    progress.begin("Unpacking the backup", member.size_bytes)
                 member.unpack(target / name)
+        progress.finish()  # a tar also has headers
         if expected:
             raise foreign_backup(source, f"it lacks {', '.join(sorted(expected))}")
         _check_database(source, target / DATABASE, info)
@@ -177,7 +182,8 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
 def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
     try:
         with open_file(database, "rw") as reader:
-            result = reader.value("PRAGMA integrity_check(1)")
+            step = "Checking the database of the backup"
+            result = file_check.find_damage(reader.connection, step, compare_indexes=True)
             unknown = upgrade.list_unknown(upgrade.list_applied(reader.connection))
             belongs_to = appliance_state.get(reader, appliance_state.SECRET_KEY)
     except sqlite3.Error as error:
@@ -249,13 +255,15 @@ def check_tar(path: Path) -> Iterator[CheckedBackup]:
         raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Use the file of a backup.") from None
     with file:
         try:
-            format.expect(os.fstat(file.fileno()).st_size)
+            size = os.fstat(file.fileno()).st_size
+            progress.begin("Reading the backup", size)
             if file.read(len(FIRST) + 1) != FIRST.encode() + b"\0":
                 raise foreign_backup(path)
             digest, seal = _check_tar(path, file)
         except OSError as error:
             raise OperatorError(f"{path} cannot be read: {error.strerror}.", "Check its disk.") from error
-        yield CheckedBackup(path, digest, seal, partial(_listed_members, path, file))
+        progress.finish()
+        yield CheckedBackup(path, digest, seal, size, partial(_listed_members, path, file))
 
 
 def _check_tar(path: Path, file: io.BufferedReader) -> tuple[str, str | None]:
@@ -337,17 +345,18 @@ def _check_folder(folder: Path) -> Iterator[CheckedBackup]:
         if not os.path.lexists(folder / FIRST):
             raise _no_backup(folder)
         digest, seal = read_seal(folder)
-        root = folder.resolve()
+        root, size = folder.resolve(), 0
         for number, (name, _) in enumerate(list_sums(folder)):
             if number == 0 and name != FIRST:
                 raise _no_backup(folder)
-            format.expect(_find_inside(folder, root, name).stat().st_size)
+            size += _find_inside(folder, root, name).stat().st_size
+        progress.begin("Reading the backup", size)
         for (name, expected), member in zip(list_sums(folder), _folder_members(folder), strict=True):
             if member.digest() != expected:
                 raise damaged_backup(folder, f"its {name!r} has changed")
     except OSError as error:
         raise OperatorError(f"{folder} cannot be read: {error.strerror}.", "Check its disk.") from error
-    yield CheckedBackup(folder, digest, seal, partial(_folder_members, folder))
+    yield CheckedBackup(folder, digest, seal, size, partial(_folder_members, folder))
 
 
 def read_seal(folder: Path) -> tuple[str, str | None]:
@@ -451,7 +460,7 @@ def _check_database_file(path: Path) -> Iterator[CheckedBackup]:
     if secret_key is None:
         raise InvalidBackup(f"{path} is not a database that socialpub made.", foreign_backup(path).hint)
     info = BackupInfo(max(at for at in written_at if at is not None), secret_key, holds_secret=False)
-    yield CheckedBackup(path, "", None, partial(_database_members, path, info.as_json()))
+    yield CheckedBackup(path, "", None, path.stat().st_size, partial(_database_members, path, info.as_json()))
 
 
 def _database_members(path: Path, info: bytes) -> Iterator[Member]:

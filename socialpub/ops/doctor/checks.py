@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from socialpub.accounts.hints import Surface
-from socialpub.core import commands, units
+from socialpub.core import commands, progress, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
@@ -53,6 +53,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
 
     Calls the networks, so do not call it on the event loop.
     """
+    progress.begin("Checking the appliance and the networks")
     connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
     needs = alerts.load_alert_facts(rt, surface)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)

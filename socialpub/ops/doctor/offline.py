@@ -16,7 +16,7 @@ from socialpub.core import commands, units, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, upgrade_backups
+from socialpub.db import appliance_state, file_check, upgrade_backups
 from socialpub.db import upgrade as upgrade_db
 from socialpub.db.connection import Reader
 from socialpub.db.locks import living_processes
@@ -31,7 +31,7 @@ from socialpub.providers.registry import SPECIFIED
 
 def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
     path, folder = settings.database_file, upgrade_backups.backup_folder(settings.database_file)
-    size, free = upgrade_backups.database_bytes(database), upgrade_backups.free_bytes(path)
+    size, free = file_check.size_bytes(database), upgrade_backups.free_bytes(path)
     needed = upgrade_backups.needed_bytes(database)
     yield note(
         "database",
@@ -201,7 +201,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=timeout)) as database:
             database.execute("PRAGMA query_only = 1")
-            result = database.execute("PRAGMA quick_check(1)").fetchone()[0]
+            result = file_check.find_damage(database, "Checking the database")
             applied = upgrade_db.list_applied(database)
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
             missing, made_by = upgrade_db.list_missing(applied), upgrade_backups.read_version(Reader(database))

@@ -16,7 +16,8 @@ import httpx2
 from socialpub import runtime
 from socialpub.providers import addresses
 from socialpub.providers.addresses import AllowedHosts
-from socialpub.providers.http import BROKEN, NOTHING_LEFT, describe_failure, trusted_certificates
+from socialpub.providers.failures import NOTHING_LEFT, describe_failure
+from socialpub.providers.http import BROKEN, trusted_certificates
 
 MAX_REDIRECTS = 5
 CONNECT_SECONDS = 10.0

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.cli import backup
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.publishing.delivery.read_back import NOT_SENT_AFTER_RESTORE
@@ -187,11 +186,6 @@ def test_a_backup_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal:
     found = terminal("doctor", "--problems").stdout
     assert "backup: " in found
     assert "'/nowhere/restic' cannot be run" in found
-
-
-def test_a_backup_that_takes_long_logs_its_progress(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backup, "LINE_SECONDS", 0.0)
-    assert "Writing: 100 %, " in terminal("backup").stderr
 
 
 def test_who_expects_something_to_be_published_hears_that_it_is_not(terminal: Terminal) -> None:

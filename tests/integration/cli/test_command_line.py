@@ -1,6 +1,7 @@
 """What holds for every command: where output goes, how failures look, what is loaded."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -119,9 +120,38 @@ def loaded_by(module: str) -> set[str]:
     return set(json.loads(done.stdout))
 
 
-def test_the_help_loads_nothing_heavy() -> None:
-    heavy = {"rich", "pydantic", "peewee", "httpx2", "starlette", "uvicorn", "huey", "cryptography", "PIL", "av"}
-    assert not loaded_by("socialpub.cli.main") & heavy
+HEAVY = {
+    "PIL", "anyio", "asyncio", "av", "cryptography", "email", "httpcore2", "httpx2", "huey", "importlib.metadata",
+    "jinja2", "logging", "orjson", "peewee", "pydantic", "rich", "sqlite3", "ssl", "starlette", "tomllib", "traceback",
+    "uvicorn",
+}  # fmt: skip
+SLOW_TO_START = {*HEAVY, "subprocess"}
+"""Without `subprocess`, no command starts git."""
+
+
+@pytest.mark.parametrize(
+    ("line", "heavy"),
+    [
+        ("--version", HEAVY),  # in a checkout, git knows the version
+        ("--help", {*SLOW_TO_START, "json", "socialpub.cli.output"}),
+        ("post --help", SLOW_TO_START),
+        ("post --to x", SLOW_TO_START),
+        ("status --help", SLOW_TO_START),
+        ("admin --help", {"httpx2", "rich", "starlette", "uvicorn", "PIL", "av"}),
+    ],
+)
+def test_a_command_that_only_explains_loads_nothing_heavy(line: str, heavy: set[str]) -> None:
+    program = """import atexit, sys
+atexit.register(lambda: print("Modules:", *sys.modules, file=sys.stderr))
+from socialpub.cli.main import main
+main()"""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("SOCIALPUB")}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *line.split()], env=environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == (2 if line == "post --to x" else 0), done.stderr
+    loaded = set(done.stderr.partition("Modules:")[2].split())
+    assert "click" in loaded and not loaded & heavy
 
 
 def test_the_worker_loads_no_web_server() -> None:

@@ -19,6 +19,7 @@ from socialpub.db.connection import Reader
 from socialpub.runtime import build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.hand_clock import HandClock
+from tests.support.watched import Watched
 
 NEXT = """
 STATEMENTS = ("CREATE TABLE extra (n INTEGER)", "INSERT INTO extra SELECT count(*) FROM post")
@@ -245,3 +246,55 @@ def test_an_upgrade_that_was_killed_in_a_migration_keeps_earlier_migrations(upgr
     upgrading.add("9002_dying", NEXT.replace("extra", "more"))
     upgrading.start()
     assert set(upgrading.copies) == {"9001_next", max(before)}
+
+
+def test_an_upgrade_reports_its_steps_and_logs_its_sizes(
+    upgrading: Upgrading, caplog: pytest.LogCaptureFixture
+) -> None:
+    upgrading.add("9001_next", NEXT)
+    upgrading.add("9002_more", NEXT.replace("extra", "more"))
+    with caplog.at_level("INFO", "socialpub.upgrade"):
+        watched = Watched().run(upgrading.start)
+    assert watched.steps == [
+        "Copying the database",
+        "Checking the copy of the database",
+        "Updating the database, step 1 of 2",
+        "Updating the database, step 2 of 2",
+    ]
+    watched.check()
+    begun, *_, ended = caplog.records
+    assert begun.getMessage() == "backing up the database before the upgrade"
+    assert ended.getMessage() == "upgraded the database"
+    assert vars(begun)["fields"]["size_bytes"] > 100_000
+    assert Watched().run(upgrading.start).steps == [], "nothing is left to do"
+
+
+def test_ctrl_c_ends_a_migration_at_once_and_undoes_it(upgrading: Upgrading) -> None:
+    upgrading.add("9001_next", NEXT)
+    # Another thread prints, because Ctrl-C must come while SQLite runs, not while it calls Python.
+    begin = (
+        "    import threading\n"
+        "    later = threading.Timer(0.2, print, ('begun',), {'flush': True})\n"
+        "    db.connection().create_function('begun', 0, later.start)\n"
+    )
+    endless = (
+        "INSERT INTO more WITH RECURSIVE n(i) AS (SELECT begun() UNION ALL SELECT ifnull(i, 0) + 1 FROM n) "
+        "SELECT max(i) FROM n"
+    )
+    upgrading.add("9002_endless", NEXT.replace("extra", "more") + begin + f"    db.execute_sql('{endless}')\n")
+    command = [sys.executable, "-c", UPGRADE.format(""), upgrading.settings.data_dir, upgrading.migrations]
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=Path(__file__).parents[3], **pipes) as process:
+        while process.stdout.readline() != "begun\n":  # type: ignore[union-attr]
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        try:
+            _, said = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGINT, said
+    assert "9001_next" in upgrading.applied and "9002_endless" not in upgrading.applied
+    upgrading.add("9002_endless", NEXT.replace("extra", "more"))
+    upgrading.clock.forward(60)
+    upgrading.start()
+    assert "9002_endless" in upgrading.applied

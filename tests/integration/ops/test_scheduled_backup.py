@@ -618,26 +618,3 @@ def test_a_command_that_hangs_is_ended_with_everything_it_started(
         schedule.make_backup(rt)
     assert os.read(reader, 1) == b"", "no process holds the lock"
     os.close(reader)
-
-
-def test_a_backup_reports_its_progress(rt: Runtime, stored_image: Path) -> None:
-    class Told:
-        expected = done = 0
-
-        def expect(self, size_bytes: int) -> None:
-            self.expected += size_bytes
-
-        def advance(self, size_bytes: int) -> None:
-            self.done += size_bytes
-
-    for work in (
-        lambda: schedule.make_backup(rt),
-        lambda: create.write_backup(rt, rt.settings.data_dir / "a.copy"),
-        lambda: verify.verify_backup(rt.settings.data_dir / "a.copy"),
-        lambda: verify.verify_backup(next(rt.settings.backup_dir.glob("2*"))),
-    ):
-        reported = Told()
-        with format.report_progress_to(reported):
-            work()
-        assert reported.done > 0
-        assert 0.9 < reported.done / reported.expected < 1.1

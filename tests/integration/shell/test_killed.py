@@ -18,7 +18,7 @@ from tests.support.rows import post_ids
 from tests.support.served import served
 
 ROOT = Path(__file__).parents[3]
-HEAVY = {"pydantic", "peewee", "starlette", "uvicorn", "huey", "cryptography", "PIL", "av", "jinja2", "rich"}
+HEAVY = {"asyncio", "pydantic", "peewee", "starlette", "uvicorn", "huey", "cryptography", "PIL", "av", "jinja2", "rich"}
 PROGRAM = """
 import atexit, sys
 from socialpub.cli.main import main

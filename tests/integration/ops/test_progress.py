@@ -1,0 +1,159 @@
+"""Long operations report steps that rise to their total, and Ctrl-C ends them without leftovers."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from socialpub.core.settings.loader import Settings
+from socialpub.db import file_check, upgrade_backups
+from socialpub.ops import storage
+from socialpub.ops.backup import create, restore, schedule, verify
+from socialpub.ops.doctor import checks
+from socialpub.runtime import Runtime, build
+from tests.integration.ops.test_backup import files_in
+from tests.support.appliance import accept, add_profile
+from tests.support.hand_clock import HandClock
+from tests.support.watched import Watched
+
+COPY = ["Copying the database", "Checking the copy of the database"]
+READ = ["Reading the backup", "Unpacking the backup", "Checking the database of the backup"]
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The database of a test is small. In small steps, it reports as often as a large one."""
+    monkeypatch.setattr(file_check, "STEPS", 10)
+    monkeypatch.setattr(upgrade_backups, "STEP_PAGES", 1)
+
+
+def test_every_step_of_a_backup_and_a_restore_rises_to_its_total(
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock
+) -> None:
+    tar = tmp_path / "a.copy"
+    new = Settings(data_dir=tmp_path / "new")
+    stories: list[tuple[list[str], Callable[[], object]]] = [
+        ([*COPY, "Writing the backup"], lambda: schedule.make_backup(rt)),
+        ([*COPY, "Writing the backup", "Waiting for the disk"], lambda: create.write_backup(rt, tar, with_secret=True)),
+        (READ, lambda: verify.verify_backup(tar)),
+        (READ, lambda: verify.verify_backup(next(rt.settings.backup_dir.glob("2*")))),
+        ([*READ, "Waiting for the disk"], lambda: restore.restore(tar, new, clock)),
+    ]
+    for steps, work in stories:
+        watched = Watched().run(work)
+        assert watched.steps == steps
+        watched.check()
+    build(new, clock=clock).close()
+
+
+def test_the_check_of_a_database_reports_fractions_on_the_way(rt: Runtime) -> None:
+    for number in range(300):
+        accept(rt, add_profile(rt, account_id=str(number)))
+    watched = Watched().run(lambda: checks.check_offline(rt.settings))
+    shares = watched.fractions["Checking the database"]
+    assert len({share for share in shares if 0 < share < 1}) > 20
+    assert max(share for share in shares if share < 1) > 0.5, "the estimate is near the truth"
+    watched.check()
+    read = Watched().run(lambda: file_check.read_ahead(rt.settings.database_file))
+    assert read.steps == ["Reading the database"]
+    read.check()
+
+
+def test_a_database_larger_than_the_memory_is_not_read_ahead(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("socialpub.core.machine.memory_bytes", lambda: 4096)
+    assert Watched().run(lambda: file_check.read_ahead(rt.settings.database_file)).steps == []
+    file_check.read_ahead(rt.settings.data_dir / "missing.db")
+
+
+def test_a_damaged_database_is_found_while_somebody_watches(rt: Runtime, tmp_path: Path) -> None:
+    damaged = tmp_path / "damaged.db"
+    create.copy_database(rt, damaged)
+    content = bytearray(damaged.read_bytes())
+    content[4096 * 3 : 4096 * 40] = b"\x07" * 4096 * 37
+    damaged.write_bytes(content)
+    found: list[str] = []
+
+    def check() -> None:
+        with closing(sqlite3.connect(damaged)) as connection:
+            try:
+                found.append(file_check.find_damage(connection, "Checking the database"))
+            except sqlite3.DatabaseError as error:
+                found.append(str(error))
+
+    Watched().run(check)
+    assert found and found[0] != "ok"
+
+
+def test_posts_accepted_while_the_database_is_copied_are_not_in_the_copy(rt: Runtime, tmp_path: Path) -> None:
+    profile = add_profile(rt)
+    accept(rt, profile)
+    accepted = 0
+
+    def accept_another(done: int, total: int, step: str) -> bool:
+        nonlocal accepted
+        if step == COPY[0] and 0 < done < total and accepted <= pages:
+            accept(rt, profile, body="x" * 3000)
+            accepted += 1
+        return False
+
+    pages = rt.reader.value("PRAGMA page_count")
+    Watched(accept_another).run(lambda: create.copy_database(rt, tmp_path / "copied.db"))
+    assert 10 < accepted < pages, "the copy never starts again"
+    with closing(sqlite3.connect(tmp_path / "copied.db")) as copied:
+        assert copied.execute("SELECT count(*) FROM post").fetchone() == (1,)
+
+
+@pytest.mark.parametrize("pressed_in", [*COPY, "Writing the backup", "Waiting for the disk", *READ])
+def test_after_ctrl_c_nothing_is_left_and_the_next_try_works(
+    rt: Runtime, stored_image: Path, tmp_path: Path, clock: HandClock, pressed_in: str
+) -> None:
+    tar = tmp_path / "a.copy"
+    new = Settings(data_dir=tmp_path / "new")
+
+    def work() -> None:
+        create.write_backup(rt, tar, with_secret=True)
+        restore.restore(tar, new, clock)
+
+    def press(done: int, total: int, step: str) -> bool:
+        return step == pressed_in and (done > 0 or not total)
+
+    before = files_in(rt.settings.run_dir)
+    stopped = Watched(press).run(work)
+    assert stopped.steps[-1] == pressed_in
+    assert not new.data_dir.exists()
+    assert sorted(path.name for path in tmp_path.glob(".*")) == [] and files_in(rt.settings.run_dir) == before
+    tar.unlink(missing_ok=True)
+    work()
+    build(new, clock=clock).close()
+
+
+def test_after_ctrl_c_a_scheduled_backup_leaves_nothing(rt: Runtime, stored_image: Path) -> None:
+    for step in (*COPY, "Writing the backup"):
+        Watched(lambda done, total, now, step=step: now == step and done > 0).run(lambda: schedule.make_backup(rt))
+        assert list(rt.settings.backup_dir.iterdir()) == []
+    schedule.make_backup(rt)
+
+
+def test_ctrl_c_ends_compacting_and_the_database_is_unchanged(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    accept(rt, add_profile(rt))
+    assert Watched().run(lambda: storage.compact(rt)).steps == ["Compacting the database"]
+    connections = []
+
+    class Interrupted(sqlite3.Connection):
+        def set_progress_handler(self, handler: Callable[[], object] | None, steps: int) -> None:
+            connections.append(self)
+            super().set_progress_handler(handler and (lambda: True), steps)  # as if Ctrl-C came before its first line
+
+    def connect(*given: object, **how: object) -> sqlite3.Connection:
+        return connection(*given, factory=Interrupted, **how)  # type: ignore[call-overload,no-any-return]
+
+    connection = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connect)
+        with pytest.raises(KeyboardInterrupt):
+            rt.db.compact()
+    assert connections
+    assert rt.reader.value("PRAGMA integrity_check") == "ok"
+    storage.compact(rt)

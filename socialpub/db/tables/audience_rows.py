@@ -63,6 +63,20 @@ def remove_post(tx: Tx, audience: int, status: str, outcomes: str) -> None:
     tx.execute("UPDATE post_count SET posts = posts - 1 WHERE status = ?", (status,))
 
 
+def move_post(tx: Tx, audience: int, before: tuple[str, str], after: tuple[str, str]) -> None:
+    """Count a post with another status and other outcomes. Delete a counter at zero, as `remove_post` does."""
+    tx.execute(
+        """INSERT INTO audience_count VALUES (?, ?, ?, -1), (?, ?, ?, 1)
+            ON CONFLICT DO UPDATE SET posts = posts + excluded.posts""",
+        (audience, *before, audience, *after),
+    )
+    of_these = "WHERE audience_id = ? AND status = ? AND outcomes = ?"
+    tx.execute(f"DELETE FROM audience_count {of_these} AND posts <= 0", (audience, *before))
+    if before[0] != after[0]:
+        sql = "UPDATE post_count SET posts = posts + iif(status = ?, 1, -1) WHERE status IN (?, ?)"
+        tx.execute(sql, (after[0], after[0], before[0]))
+
+
 def forget_unused(tx: Tx, audience: int) -> None:
     """Delete the audience if no post has it."""
     if tx.one("SELECT 1 FROM audience_count WHERE audience_id = ? LIMIT 1", (audience,)) is None:

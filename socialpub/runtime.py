@@ -31,10 +31,6 @@ from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
 
-WEB_CACHE_KIB = 4000
-WORKER_CACHE_KIB = 1000
-"""Lower, because a worker has reading threads for every network."""
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -200,7 +196,6 @@ def build(
         secrets,
         busy_seconds=settings.database.busy_timeout.total_seconds(),
         replicated=settings.database.replicated,
-        reader_cache_kib=WORKER_CACHE_KIB if role == "worker" else WEB_CACHE_KIB,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
     secret_key.accept_former_urls(db.reader, secrets)

@@ -163,6 +163,7 @@ READERS = {
     "socialpub.db.queries.calendar",
     "socialpub.db.queries.log_list",
     "socialpub.db.queries.api_json",
+    "socialpub.db.queries.post_content",
     "socialpub.db.queries.post_list",
     "socialpub.db.queries.profile_queue",
     "socialpub.db.queries.text_search",

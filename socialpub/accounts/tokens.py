@@ -65,14 +65,14 @@ class RefreshOutcome(StrEnum):
     """An unusable response, or a refusal of the app: retried later."""
 
 
-def load_fresh(rt: Runtime, profile_id: str) -> str:
-    """Return an access token that works now. Refresh an expiring token.
+def load_fresh(rt: Runtime, profile_id: str, known: Profile | None = None) -> str:
+    """Return an access token that works now. Refresh an expiring token. `known`: the profile, if it was just read.
 
     Asks the network: do not call on the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the
     owner must connect again), `AppRefused` (the app's credentials), or an error to retry later: `Paused`, `NotRenewed`,
     `NotSent`, `Throttled`.
     """
-    profile = _require_usable(rt, profile_id)
+    profile = _require_usable(rt, profile_id, known)
     token = grants.open_access_token(rt.secrets, profile)
     if _is_expiring(rt, profile):
         return replace_spent(rt, profile_id, token)
@@ -99,8 +99,8 @@ def store_pending(rt: Runtime) -> None:
             _store_pending(rt, profile_id)
 
 
-def _require_usable(rt: Runtime, profile_id: str) -> Profile:
-    profile = profile_rows.find(rt.reader, profile_id)
+def _require_usable(rt: Runtime, profile_id: str, known: Profile | None = None) -> Profile:
+    profile = known or profile_rows.find(rt.reader, profile_id)
     if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
         raise Withdrawn("The profile is disconnected.")
     if profile.status is ProfileStatus.REAUTH_REQUIRED:

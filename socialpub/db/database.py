@@ -36,12 +36,15 @@ from socialpub.db.file_check import interruptible
 T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
 """The write-ahead log is cut to this size after a checkpoint."""
+_WRITER_CACHE_KIB, _READER_CACHE_KIB = 1000, 250
+"""The page caches of the writer and of each reader. SQLite never gives a cache back, and every thread that read once
+has one. With 1,000,000 posts, larger caches make no statement faster, because the system caches the file as well."""
 _PRAGMAS = {
     "journal_mode": "wal",
     "journal_size_limit": _JOURNAL_BYTES,
     "synchronous": "full",
     "foreign_keys": 0,
-    "cache_size": -4000,
+    "cache_size": -_WRITER_CACHE_KIB,
     "wal_autocheckpoint": 4000,
 }
 """A checkpoint writes a page once, even if many commits changed the page: so every 4,000 pages (16 MB) instead of
@@ -55,8 +58,7 @@ earlier, Litestream would copy the whole database. Without Litestream, socialpub
 
 class Database:
     """`media_url` signs the URL of a storage key and is an SQL function of every reader. In writes, the function
-    returns the storage key itself, so no signed URL is stored. Each reading thread has a cache of
-    `reader_cache_kib`."""
+    returns the storage key itself, so no signed URL is stored."""
 
     def __init__(
         self,
@@ -67,7 +69,6 @@ class Database:
         *,
         busy_seconds: float = 5.0,
         media_url: Callable[[str], str] = str,
-        reader_cache_kib: int = 4000,
         replicated: bool = False,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -84,7 +85,6 @@ class Database:
         self._peewee = SqliteDatabase(
             str(path), pragmas=pragmas, timeout=busy_seconds, lock_type="IMMEDIATE", check_same_thread=False
         )
-        self._reader_cache_kib = reader_cache_kib
         self._local = threading.local()
         self._keeping = threading.Lock()
         self._media_url = media_url
@@ -115,7 +115,7 @@ class Database:
                 cached_statements=256,
             )
             connection.row_factory = Row
-            connection.execute(f"PRAGMA cache_size = -{self._reader_cache_kib}")
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
             connection.execute("PRAGMA query_only = 1")
             _register_media_url(connection, self._media_url)
             self._keep(connection)

@@ -225,13 +225,14 @@ class Http:
         progress = _SendProgress()
         by_progress = body is not None and body.has_file
         try:
-            host = httpx2.URL(url).host
+            target = httpx2.URL(url)
+            host = target.host
             async with asyncio.timeout(self._stall_seconds if by_progress else deadline_seconds) as limit:
                 # DNS and handshake get less than half each: after a cut by the deadline, httpcore2 leaks the socket.
                 connect = min(CONNECT_SECONDS, deadline_seconds * 0.45)
                 request = client.build_request(
                     method,
-                    url,
+                    target,
                     headers=headers,
                     params=params,
                     timeout=httpx2.Timeout(None, connect=connect, pool=connect),

@@ -33,8 +33,9 @@ def add_secrets(*secrets: str | None) -> None:
     """Mask these secrets in all output of this thread or task, until `_MAX_IN_USE` newer secrets replace them."""
     for secret in secrets:
         if secret is not None and len(secret) >= MIN_SECRET_LENGTH:
-            others = tuple(one for one in _in_use.get() if one[0] != secret)
-            _in_use.set((*others[1 - _MAX_IN_USE :], (secret, _forms(secret))))
+            known = dict(_in_use.get())
+            forms = known.pop(secret, None) or _forms(secret)
+            _in_use.set((*tuple(known.items())[1 - _MAX_IN_USE :], (secret, forms)))
 
 
 def add_configured_secrets(*secrets: str) -> None:

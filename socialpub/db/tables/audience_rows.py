@@ -6,7 +6,8 @@ audiences, a total is a short sum, and the days of a deep page are known.
 """
 
 import json
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from socialpub.db.connection import Reader, Tx, Value, placeholders
@@ -48,29 +49,48 @@ def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
     return audience
 
 
-def add_post(tx: Tx, audience: int, status: str, outcomes: str, created_at: str) -> None:
-    """Count an additional post with this status and these outcomes."""
-    tx.execute(
-        "INSERT INTO post_day VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET posts = posts + 1",
-        (created_at[:_DAY], audience, status, outcomes),
-    )
-    tx.execute(
-        "INSERT INTO audience_count VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET posts = posts + 1",
-        (audience, status, outcomes),
-    )
-    tx.execute("UPDATE post_count SET posts = posts + 1 WHERE status = ?", (status,))
+Group = tuple[str, str]
+"""A status and outcomes."""
 
 
-def remove_post(tx: Tx, audience: int, status: str, outcomes: str, created_at: str) -> None:
-    """Subtract one post. Delete a counter at zero, because posts have many temporary outcomes."""
-    of_these = "WHERE audience_id = ? AND status = ? AND outcomes = ?"
-    for table, where, key in (
-        ("audience_count", of_these, (audience, status, outcomes)),
-        ("post_day", f"{of_these} AND day = ?", (audience, status, outcomes, created_at[:_DAY])),
-    ):
-        tx.execute(f"UPDATE {table} SET posts = posts - 1 {where}", key)
-        tx.execute(f"DELETE FROM {table} {where} AND posts <= 0", key)
-    tx.execute("UPDATE post_count SET posts = posts - 1 WHERE status = ?", (status,))
+def add_post(tx: Tx, audience: int, group: Group, created_at: str) -> None:
+    """Count an additional post."""
+    _change(tx, audience, created_at, {group: 1})
+
+
+def remove_post(tx: Tx, audience: int, group: Group, created_at: str) -> None:
+    """Subtract one post."""
+    _change(tx, audience, created_at, {group: -1})
+
+
+def move_post(tx: Tx, audience: int, before: Group, after: Group, created_at: str) -> None:
+    """Count a post with another status and other outcomes."""
+    _change(tx, audience, created_at, {before: -1, after: 1})
+
+
+def _change(tx: Tx, audience: int, created_at: str, changes: Mapping[Group, int]) -> None:
+    """Change the counters. Delete a counter at zero, because posts have many temporary outcomes."""
+    day, rows = created_at[:_DAY], [(audience, *group, change) for group, change in changes.items()]
+    tx.many(
+        """INSERT INTO audience_count VALUES (?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET posts = posts + excluded.posts""",
+        rows,
+    )
+    tx.many(
+        """INSERT INTO post_day VALUES (?, ?, ?, ?, ?)
+            ON CONFLICT DO UPDATE SET posts = posts + excluded.posts""",
+        [(day, *row) for row in rows],
+    )
+    is_zero = "audience_id = ? AND status = ? AND outcomes = ? AND posts <= 0"
+    for group, change in changes.items():
+        if change < 0:
+            tx.execute(f"DELETE FROM audience_count WHERE {is_zero}", (audience, *group))
+            tx.execute(f"DELETE FROM post_day WHERE day = ? AND {is_zero}", (day, audience, *group))
+    statuses = Counter[str]()
+    for (status, _), change in changes.items():
+        statuses[status] += change
+    moved = [(change, status) for status, change in statuses.items() if change]
+    tx.many("UPDATE post_count SET posts = posts + ? WHERE status = ?", moved)
 
 
 def forget_unused(tx: Tx, audience: int) -> None:

@@ -141,7 +141,7 @@ def begin(tx: Tx, post_id: str) -> None:
     """Make a scheduled post pending because its first delivery starts."""
     post = find(tx, post_id)
     if post is not None and post.status == PostStatus.SCHEDULED:
-        set_status(tx, post_id, PostStatus.PENDING)
+        _put(tx, post, PostStatus.PENDING, delivery_rows.list_states(tx, post_id))
 
 
 def settle_if_resolved(tx: Tx, post_id: str) -> None:
@@ -155,9 +155,9 @@ def settle_if_resolved(tx: Tx, post_id: str) -> None:
 def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) -> None:
     outcomes = "".join(state.letter for _, state in states)
     update(tx, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
-    if (post.status, post.outcomes) != (status, outcomes):
-        audience_rows.remove_post(tx, post.audience_id, post.status, post.outcomes, post.created_at)
-        audience_rows.add_post(tx, post.audience_id, status, outcomes, post.created_at)
+    former, present = (post.status, post.outcomes), (status, outcomes)
+    if former != present:
+        audience_rows.move_post(tx, post.audience_id, former, present, post.created_at)
     if status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
         artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post.id), tx.stamp)

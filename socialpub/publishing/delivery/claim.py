@@ -10,7 +10,7 @@ from typing import Any
 
 from socialpub.accounts import hints, profiles
 from socialpub.core import logging, units
-from socialpub.core.clock import after, parse, parse_id
+from socialpub.core.clock import after, later, parse, parse_id
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Tx
@@ -117,10 +117,11 @@ def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) ->
     if delivery.progress.stopped and delivery.phase.may_be_public and not delivery.asks:
         settlement.close(STOPPED)
         return None
-    if _must_wait(settlement, planned=preflight is None):
+    any_hold = holds.any_hold(tx)
+    if _must_wait(settlement, planned=preflight is None, any_hold=any_hold):
         return None
     if not read_back.confirm_first(rt, delivery):
-        if holds.any_hold(tx):
+        if any_hold:
             holds.claim_probe(tx, delivery)
     elif _must_wait_to_check(tx, delivery):
         return None
@@ -222,8 +223,8 @@ def _end_unsent(settlement: Settlement, refused: Refused) -> None:
 def _too_late(settlement: Settlement) -> str | None:
     """Return the reason why a delivery is too late to start. None: the delivery may start."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
-    latest, limit = waiting.start_deadline(rt, tx, delivery), rt.settings.publishing.max_lateness
-    if tx.now <= latest:
+    limit = rt.settings.publishing.max_lateness
+    if tx.now <= later(parse(delivery.due_at), limit) or tx.now <= (latest := waiting.start_deadline(rt, tx, delivery)):
         return None
     jumps = clock_jumps.forward_jumps(tx, delivery.due_at)
     jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
@@ -244,7 +245,7 @@ def _too_late(settlement: Settlement) -> str | None:
     )
 
 
-def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
+def _must_wait(settlement: Settlement, *, planned: bool, any_hold: bool) -> bool:
     """Postpone a delivery that waits for its network or an equal post. `planned`: its row had a plan before."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     if cooldown := waiting.find_cooldown(tx, delivery):
@@ -262,7 +263,7 @@ def _must_wait(settlement: Settlement, *, planned: bool) -> bool:
         _postpone(tx, delivery, until, "Another post with the same content is read back first.")
     elif _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
-    elif holds.held_until(tx, delivery):
+    elif any_hold and holds.held_until(tx, delivery):
         # The queue skips a row whose plan refers to the hold. `run_at` stays, so the release finds the row due.
         delivery_rows.store(tx, delivery)
     else:

@@ -143,13 +143,15 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace) -
 
 def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: CallTrace) -> None:
     level: logging.Level = "debug"
-    outcome, text, run_at = type(result).__name__.lower(), "", delivery_rows.queued_until(rt.reader, delivery.id)
+    outcome, text, run_at = type(result).__name__.lower(), "", None
+    if not isinstance(result, Published | Refused):
+        run_at = delivery_rows.queued_until(rt.reader, delivery.id)
     match result:
         case Published(post_id, url):
             notes = delivery.memo.get("notes", ())
-            level, text, run_at = "info", " ".join(filter(None, ("published", post_id, url, *notes))), None
+            level, text = "info", " ".join(filter(None, ("published", post_id, url, *notes)))
         case Refused(message):
-            level, text, run_at = "warning", message, None
+            level, text = "warning", message
         case Unknown(message) | Undecidable(message) | Retry(message) | Limited(message=message) | NeedsReauth(message):
             level, text = "warning", message
         case Held(reason):
@@ -187,7 +189,7 @@ def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     if unusable is not None:
         return unusable
     try:
-        token = tokens.load_fresh(rt, profile.id)
+        token = tokens.load_fresh(rt, profile.id, profile)
         try:
             return _call_network(rt, delivery, token, trace)
         except AuthExpired:

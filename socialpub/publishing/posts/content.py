@@ -8,7 +8,8 @@ from socialpub.accounts import grants
 from socialpub.core.errors import FieldError
 from socialpub.db.connection import Reader, Row
 from socialpub.db.delivery import Delivery
-from socialpub.db.tables import artifact_rows, delivery_rows, post_rows
+from socialpub.db.queries import post_content
+from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.options import list_artifacts as list_option_artifacts
@@ -19,10 +20,8 @@ from socialpub.runtime import Runtime
 
 def load_content(rt: Runtime, store: Reader, post_id: str) -> Content:
     """Return the stored content. Its media files may be missing."""
-    post = post_rows.find(store, post_id)
-    given = [(row.provider, json.loads(row.options)) for row in delivery_rows.list_of_post(store, post_id)]
-    files = _files(rt, store, post_rows.list_media(store, post_id))
-    return Content((post and post.body) or "", files, option_files(rt, store, given), rt.settings.base_url)
+    body, given, media = post_content.load(store, post_id)
+    return Content(body, _files(rt, store, media), option_files(rt, store, given), rt.settings.base_url)
 
 
 def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:

@@ -68,7 +68,7 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
         outcomes=outcomes,
         restore_count=len(appliance_state.restores(tx)),
     )
-    audience_rows.add_post(tx, audience, status, outcomes, tx.stamp)
+    audience_rows.add_post(tx, audience, (status, outcomes), tx.stamp)
     _insert_media(tx, post_id, draft.media)
     content = _content(rt, tx, post_id, body, bool(draft.media))
     content_key = waiting.content_key(body, len(draft.media))

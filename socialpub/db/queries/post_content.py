@@ -1,0 +1,25 @@
+"""Reads the content of a post with the options of its deliveries, in one statement.
+
+A thread of a busy worker waits for the other threads after each statement, and every delivery reads the content three
+times.
+"""
+
+import json
+from typing import Any
+
+from socialpub.db.connection import Reader
+
+PREPARED = "each claim and step"
+
+_CONTENT = """SELECT body,
+    (SELECT json_group_array(json_array(provider, json(options)))
+        FROM (SELECT provider, options FROM delivery WHERE post_id = :id ORDER BY position)) AS options,
+    (SELECT json_group_array(json_array(artifact_id, alt))
+        FROM (SELECT artifact_id, alt FROM media WHERE post_id = :id ORDER BY position)) AS media
+FROM post WHERE id = :id"""
+
+
+def load(store: Reader, post_id: str) -> tuple[str, list[tuple[str, Any]], list[tuple[str, str | None]]]:
+    """Return the body, the network and options of each delivery, and the artifact id and alt text of each media."""
+    row = store.one(_CONTENT, {"id": post_id})
+    return ("", [], []) if row is None else (row.body or "", json.loads(row.options), json.loads(row.media))

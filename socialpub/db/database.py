@@ -36,7 +36,7 @@ from socialpub.db.file_check import interruptible
 T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
 """The write-ahead log is cut to this size after a checkpoint."""
-_WRITER_CACHE_KIB, _READER_CACHE_KIB = 1000, 250
+_WRITER_CACHE_KIB, _READER_CACHE_KIB = 2000, 250
 """The page caches of the writer and of each reader. SQLite never gives a cache back, and every thread that read once
 has one. With 1,000,000 posts, larger caches make no statement faster, because the system caches the file as well."""
 _PRAGMAS = {

@@ -245,6 +245,61 @@ def test_sql_text_is_marked_with_its_reason() -> None:
             assert not runs or "prepared" in marks, f"{path.name}: {getattr(function, 'name', '')}"
 
 
+# A batch of writes with a failure runs again, so a write may run twice. `tests/support/repeated_writes.py` runs every
+# write of the integration tests twice.
+
+CHANGES_A_FILE = {"unlink", "write_text", "write_bytes", "rename", "mkdir", "touch", "open"}
+CHANGES_AN_OBJECT = {
+    "add",
+    "append",
+    "clear",
+    "discard",
+    "notify",
+    "pop",
+    "put",
+    "remove",
+    "set",
+    "setdefault",
+    "update",
+}
+
+
+def write_functions(path: Path) -> Iterator[ast.AST]:
+    """The functions with a parameter of type `Tx`, and the classes with such a field."""
+    for node in nodes(path):
+        fields: list[ast.arg] | list[ast.AnnAssign] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            fields = [*node.args.args, *node.args.kwonlyargs]
+        elif isinstance(node, ast.ClassDef):
+            fields = [field for field in node.body if isinstance(field, ast.AnnAssign)]
+        if any(field.annotation is not None and ast.unparse(field.annotation) == "Tx" for field in fields):
+            yield node
+
+
+def effects_outside(function: ast.AST) -> Iterator[str]:
+    for node in ast.walk(function):
+        changed: list[ast.expr] = []
+        if isinstance(node, ast.Assign | ast.Delete):
+            changed = node.targets
+        elif isinstance(node, ast.AugAssign):
+            changed = [node.target]
+        yield from (text for text in map(ast.unparse, changed) if re.match(r"(self\.)?_?rt\.", text))
+        if isinstance(node, ast.Global):
+            yield "global"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            call = ast.unparse(node.func)
+            of_process = re.match(r"(self\.)?_?rt\.", call) and node.func.attr in CHANGES_AN_OBJECT
+            if of_process or call.startswith("log.") or node.func.attr in CHANGES_A_FILE:
+                yield call
+
+
+def test_no_write_has_an_effect_outside_of_its_transaction() -> None:
+    """`after_commit` is the way to such an effect."""
+    found = [(name, function) for name, path in OURS for function in write_functions(path)]
+    assert len(found) > 200
+    assert [(name, effect) for name, function in found for effect in effects_outside(function)] == []
+
+
 SCHEMA = ROOT / "db" / "models.py"
 """A list of columns, which is one thought however many there are."""
 

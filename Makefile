@@ -183,8 +183,12 @@ $(BLUESKY)/.ready: $(BLUESKY_FILES)
 	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# Measure speed and memory beside their floors, within eight minutes on two idle cores. Results are in build/bench/.
+# BENCH are options, such as --quick or --against=../other-checkout.
+BENCH ?=
+
 bench: dev
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench $(BENCH)
 
 # Take screenshots of every dashboard page: desktop and phone, light and dark. SCREENSHOTS is their folder.
 SCREENSHOTS ?= build/screenshots

@@ -1,5 +1,5 @@
-"""How fast the appliance is, and how much memory it takes: `make bench`, or `python -m tests.bench --help`.
+"""How fast the appliance is, and how much memory it needs: `make bench`, or `python -m tests.bench --help`.
 
-Machines differ and are shared, so every figure is divided by a yardstick that was measured in the same run, turn by
-turn with it. Nothing here passes or fails; it prints a table.
+Machines differ and are shared. So figures are divided by a floor, which is measured in the same run in alternation. The
+table shows which targets are met. A missed target does not fail the run.
 """

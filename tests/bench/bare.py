@@ -1,7 +1,7 @@
-"""The bare server that the appliance is held against, as a process of its own: `python -m tests.bench.bare PORT DIR`.
+"""The bare server that the appliance is compared with, as a process of its own: `python -m tests.bench.bare PORT DIR`.
 
-It answers `GET` with bytes it was given before, and writes what a `PUT` sends to a file which it flushes: what any
-Starlette application would at least do. Server and settings are those of the appliance's web process.
+It answers `GET` with bytes that it received before, and writes the body of a `PUT` to a file, which it flushes. Any
+Starlette application does at least that. Server and settings are those of the appliance's web process.
 """
 
 import asyncio

@@ -1,11 +1,11 @@
-"""A small HTTP/1.1 client that is quicker than the server, as a process of its own: a job on stdin, JSON on stdout.
+"""A small HTTP/1.1 client that is faster than the server, as a process of its own: jobs on stdin, results on stdout.
 
-Keep-alive connections send one request after the other, each encoded beforehand. Of an answer only the status and the
-length are read.
+Keep-alive connections send one request after the other, each encoded beforehand. The client reads only the status and
+the length of a response.
 
-Job: {"host", "port", "requests": [text of a whole request], "connections", "seconds"? , "count"?}. Eight `#` in a
-request stand for a number that is another one every time. Answer: {"per_second", "seconds", "statuses",
-"median_ms", "p99_ms"}.
+Each job is a line of JSON: {"host", "port", "requests": [text of a whole request], "connections", "seconds"? ,
+"count"?}. Eight `#` in a request become a number that differs in every request. The result is a line of JSON:
+{"per_second", "statuses", "seconds", "median_ms", "p99_ms"}.
 """
 
 import asyncio
@@ -22,9 +22,9 @@ MARK = b"########"
 
 
 class Job:
-    def __init__(self, requests: list[bytes], first: int, seconds: float | None, count: int | None) -> None:
+    def __init__(self, requests: list[bytes], seconds: float | None, count: int | None) -> None:
         self._requests = [request.partition(MARK) for request in requests]
-        self._next = first
+        self._next = 0
         self._left = sys.maxsize if count is None else count
         self._until = None if seconds is None else time.perf_counter() + seconds
         self.statuses: Counter[int] = Counter()
@@ -84,7 +84,7 @@ class Connection(asyncio.Protocol):
 
 async def run(given: dict[str, Any]) -> dict[str, Any]:
     requests = [text.encode() for text in given["requests"]]
-    job = Job(requests, given.get("first", 0), given.get("seconds"), given.get("count"))
+    job = Job(requests, given.get("seconds"), given.get("count"))
     began = time.perf_counter()
     loop = asyncio.get_running_loop()
     pairs = [
@@ -105,4 +105,5 @@ async def run(given: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        print(json.dumps(runner.run(run(json.load(sys.stdin)))))
+        for line in sys.stdin:
+            print(json.dumps(runner.run(run(json.loads(line)))), flush=True)

@@ -1,4 +1,4 @@
-"""The dashboard: how long the server takes for each page, with few posts and with many, and what a page weighs."""
+"""The dashboard: how long the server takes for each page, and the bytes of a page."""
 
 import gzip
 import http.client
@@ -8,54 +8,65 @@ from urllib.parse import quote, urlencode, urljoin, urlsplit
 
 from socialpub.accounts import sign_in
 from socialpub.accounts.sign_in import Purpose
-from tests.bench import figures
 from tests.bench.figures import Figure
-from tests.bench.load import drive
+from tests.bench.load import median_ms
+from tests.bench.reading import Appliances, latency
 from tests.bench.servers import MeasuredAppliance
+from tests.bench.turns import Turns
 
 PASSWORD = "correct horse battery"
-MOST_MS = 50
+PAGE_MS, SIGN_IN_MS = 20, 50
 FIRST_KB, LATER_KB = 150, 20
-SECONDS = 0.7
 
 
-def measure(appliances: Mapping[int, MeasuredAppliance]) -> list[Figure]:
-    """Each page and the sign-in: median milliseconds of one request after the other, in the largest appliance beside
-    the smallest; and the bytes that a browser fetches for a page at first, and later."""
+def measure(appliances: Appliances, turns: Turns, count: int) -> list[Figure]:
+    """Measure each page and the sign-in, one request after the other, and the bytes that a browser fetches."""
     few, many = min(appliances), max(appliances)
-    visitors = {count: Visitor(appliance) for count, appliance in appliances.items()}
+    visitors = {size: Visitor(appliances[size]) for size in {few, many}}
+    paths = {size: pages(appliances[size]) for size in visitors}
     found = []
-    for (name, path), path_of_few in zip(pages(appliances[many]).items(), pages(appliances[few]).values(), strict=True):
-        large, small = visitors[many].milliseconds(path), visitors[few].milliseconds(path_of_few)
-        beside = f"{small:.1f} ms with {few:,}"
-        line = f"page {name}, {many:,} posts"
-        found.append(figures.at_most(line, f"{large:.1f} ms", beside, large, MOST_MS, " ms"))
-    entering = visitors[many].milliseconds_to_sign_in()
-    found.append(figures.at_most("signing in", f"{entering:.1f} ms", "", entering, MOST_MS, " ms"))
-    weights = {name: visitors[many].weigh(path) for name, path in pages(appliances[many]).items()}
+    for name in paths[many]:
+
+        def median(size: int, name: str = name) -> float:
+            return visitors[size].milliseconds(paths[size][name], count)
+
+        found.append(latency(turns, appliances, f"page {name}", median, PAGE_MS))
+    entering = turns.once(lambda: visitors[many].milliseconds_to_sign_in(count))
+    found.append(Figure("signing in", entering, "ms", most=SIGN_IN_MS))
+    weights = {name: visitors[many].weigh(path) for name, path in paths[many].items()}
     for what, at, most in (("first", 0, FIRST_KB), ("later", 1, LATER_KB)):
-        name, kb = max(((name, weight[at] / 1000) for name, weight in weights.items()), key=lambda one: one[1])
-        found.append(figures.at_most(f"heaviest page, {what} time: {name}", f"{kb:.1f} kB", "", kb, most, " kB"))
+        heaviest = max(weight[at] for weight in weights.values()) / 1000
+        found.append(Figure(f"heaviest page, {what} time", heaviest, "kB", most=most))
     return found
 
 
 def pages(appliance: MeasuredAppliance) -> dict[str, str]:
-    """The address of each page, by what the table calls it; the list also in what is asked of it most dearly."""
+    """Return the address of each page, by its name in the table. Lists appear with their most expensive filters."""
     reader = appliance.rt.reader
     post = reader.value("SELECT id FROM post ORDER BY created_at DESC LIMIT 1")
-    profile = reader.value("SELECT id FROM profile LIMIT 1")
-    day = str(reader.value("SELECT max(created_at) FROM post"))
+    profile = appliance.profiles[3]
+    first, middle = (
+        reader.value("SELECT created_at FROM post ORDER BY created_at LIMIT 1 OFFSET ?", (at,))[:10]
+        for at in (0, reader.value("SELECT sum(posts) FROM post_count") // 2)
+    )
     plain = ("/compose", "/posts", "/profiles", "/keys", "/log", "/audit", "/system")
     return {
         "/": "/",
         **{path: path for path in plain},
         "/posts, a common word": "/posts?search=post",
         "/posts, a word nowhere": "/posts?search=nowhere-to-be-found",
-        "/posts, failed ones": "/posts?deliveryStatus=failed",
+        "/posts, failed": "/posts?deliveryStatus=failed",
         "/posts, of a profile": f"/posts?profileIds={profile}",
         "/posts/{id}": f"/posts/{post}",
         "/profiles/{id}": f"/profiles/{profile}",
-        "/calendar": f"/calendar?month={day[:7]}",
+        "/calendar": f"/calendar?month={middle[:7]}",
+        "/log, all entries": "/log?type=all",
+        "/log, one day": f"/log?from={middle}&to={middle}",
+        "/log, window over everything": f"/log?from={first}&to={middle}&type=all",
+        "/log, failed in a window": f"/log?from={first}&to={middle}&type=failed",
+        "/log, one network in a window": f"/log?from={first}&to={middle}&network=tiktok",
+        "/log, one profile": f"/log?profile={profile}",
+        "/log, a message": "/log?search=nowhere-to-be-found",
     }
 
 
@@ -69,22 +80,22 @@ class Visitor:
         reply = self.ask(f"/login?token={rt.write(sign_in.create_link, Purpose.SIGN_IN)}", {})
         self.cookie = _cookie(reply, "session")
 
-    def milliseconds(self, path: str) -> float:
+    def milliseconds(self, path: str, count: int) -> float:
         request = f"GET {path} HTTP/1.1\r\nHost: {urlsplit(self.url).netloc}\r\nAccept: text/html\r\n"
         request += f"Accept-Encoding: gzip\r\nCookie: {self.cookie}\r\n\r\n"
-        return _median(self.url, request)
+        return median_ms(self.url, request, count)
 
-    def milliseconds_to_sign_in(self) -> float:
+    def milliseconds_to_sign_in(self, count: int) -> float:
         reply = self.ask("/login", {})
         token = re.search(r'name="csrf" value="([^"]+)"', reply.text)
         assert token is not None
         body = urlencode({"csrf": token[1], "password": PASSWORD}, quote_via=quote)
         head = f"POST /login HTTP/1.1\r\nHost: {urlsplit(self.url).netloc}\r\nCookie: {_cookie(reply, 'visitor')}"
         head += f"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
-        return _median(self.url, head + body, expected=303)
+        return median_ms(self.url, head + body, count, 303)
 
     def weigh(self, path: str) -> tuple[int, int]:
-        """Bytes of a page with everything that it loads, and of the page alone."""
+        """Return the bytes of a page with everything that it loads, and of the page alone."""
         page = self.ask(path, {"cookie": self.cookie})
         linked = re.findall(r'(?:src|href)="([^"]*static/[^"]+)"', page.text)
         others = sum(self.ask(urlsplit(urljoin(self.url + path, one)).path, {}).size for one in set(linked))
@@ -101,7 +112,7 @@ class Visitor:
 
 
 class Fetched:
-    """One answer. `size` is what came over the wire."""
+    """One response. `size` is its length on the wire."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         body = response.read()
@@ -115,8 +126,3 @@ class Fetched:
 
 def _cookie(reply: Fetched, name: str) -> str:
     return next(one.partition(";")[0] for one in reply.cookies if name in one)
-
-
-def _median(url: str, request: str, expected: int = 200) -> float:
-    drive(url, [request], seconds=SECONDS / 4, connections=1, expected=expected)
-    return float(drive(url, [request], seconds=SECONDS, connections=1, expected=expected)["median_ms"])

@@ -1,102 +1,87 @@
-"""The load: many requests from a process of their own, by wrk where it is installed, else by our own client.
+"""The load: requests from a process of their own (`client.py`). An unexpected response ends the run."""
 
-wrk repeats one request. Our client sends requests that differ. An unexpected response makes the figure worthless, so it
-ends the run.
-"""
-
+import http.client
 import json
-import re
-import shutil
+import socket
+import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import urlsplit
+
+from tests.bench import memory
 
 CONNECTIONS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
-    folder: Path
-    wrk: str | None
-
-    @property
-    def name(self) -> str:
-        return "wrk" if self.wrk else "tests/bench/client.py (wrk is not installed)"
-
-    def gets(self, url: str, paths: Sequence[str], key: str, seconds: float) -> float:
-        """Answers a second to GETs of these paths, in turn."""
-        if self.wrk is None:
-            host = urlsplit(url).netloc
-            requests = [f"GET {path} HTTP/1.1\r\nHost: {host}\r\n{_bearer(key)}\r\n" for path in paths]
-            return float(drive(url, requests, seconds=seconds)["per_second"])
-        script = self.folder / "wrk.lua"
-        script.write_text(_script(paths, key))
-        command = [self.wrk, "-t1", f"-c{CONNECTIONS}", f"-d{max(1, round(seconds))}s", "-s", str(script), url]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        if "Non-2xx" in told or "Socket errors" in told:
-            raise SystemExit(f"The load did not get the answers that it should:\n{told}")
-        found = re.search(r"Requests/sec:\s+([\d.]+)", told)
-        assert found is not None, told
-        return float(found[1])
+Client = subprocess.Popen[str]
+_idle: list[Client] = []
+"""Clients without a job. They end with this process, which closes their input."""
 
 
-def find(folder: Path) -> Load:
-    return Load(folder, shutil.which("wrk"))
+def drive(url: str, requests: Sequence[str], *, expected: int = 200, **job: Any) -> dict[str, Any]:
+    """Send whole requests and return the figures of the client. `job` is described in `client.py`."""
+    return finish(start(url, requests, **job), expected)
 
 
-def drive(
-    url: str,
-    requests: Sequence[str],
-    *,
-    seconds: float | None = None,
-    count: int | None = None,
-    connections: int = CONNECTIONS,
-    first: int = 0,
-    expected: int = 200,
-) -> dict[str, Any]:
-    """Send whole requests with our own client and return its figures."""
+def start(url: str, requests: Sequence[str], **job: Any) -> Client:
+    """Begin a job beside others. `finish` returns its figures."""
     parts = urlsplit(url)
-    job = {
-        "host": parts.hostname,
-        "port": parts.port,
-        "requests": list(requests),
-        "connections": connections,
-        "seconds": seconds,
-        "count": count,
-        "first": first,
-    }
-    told = subprocess.run(
-        [sys.executable, "-m", "tests.bench.client"], input=json.dumps(job), capture_output=True, text=True, check=True
-    ).stdout
-    answer: dict[str, Any] = json.loads(told)
+    given = {"host": parts.hostname, "port": parts.port, "requests": list(requests), "connections": CONNECTIONS, **job}
+    command = [sys.executable, "-m", "tests.bench.client"]
+    client = _idle.pop() if _idle else Client(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert client.stdin is not None
+    client.stdin.write(json.dumps(given) + "\n")
+    client.stdin.flush()
+    return client
+
+
+def finish(client: Client, expected: int = 200) -> dict[str, Any]:
+    assert client.stdout is not None
+    answer: dict[str, Any] = json.loads(client.stdout.readline())
+    _idle.append(client)
     if set(answer["statuses"]) != {str(expected)}:
         raise SystemExit(f"The load did not get the answers that it should: {answer['statuses']}")
     return answer
 
 
-def post_of(url: str, path: str, key: str, body: dict[str, Any]) -> str:
-    """A whole POST; eight `#` in the body become a number."""
+def median_ms(url: str, request: str, count: int, expected: int = 200) -> float:
+    """Send a request again and again on one connection, from this process. Return the median latency.
+
+    The first response is not counted.
+    """
+    parts, times, ahead = urlsplit(url), list[float](), request.encode()
+    with socket.create_connection((str(parts.hostname), parts.port), timeout=60) as connection:
+        for _ in range(count + 1):
+            began = time.perf_counter()
+            connection.sendall(ahead)
+            response = http.client.HTTPResponse(connection)
+            response.begin()
+            response.read()
+            times.append((time.perf_counter() - began) * 1000)
+            if response.status != expected:
+                raise SystemExit(f"{request.splitlines()[0]} was answered with {response.status}")
+    return statistics.median(times[1:])
+
+
+def per_cpu_second(pid: int, send: Callable[[], dict[str, Any]]) -> float:
+    """Return the responses of a server per second of its processor time, which the client's speed does not change."""
+    before = memory.run_seconds(pid)
+    count = float(sum(send()["statuses"].values()))
+    return count / (memory.run_seconds(pid) - before)
+
+
+def get(url: str, path: str, key: str, headers: str = "") -> str:
+    """Return a whole GET request."""
+    return f"GET {path} HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nAuthorization: Bearer {key}\r\n{headers}\r\n"
+
+
+def post(url: str, path: str, key: str, body: dict[str, Any]) -> str:
+    """Return a whole POST request. Eight `#` in the body become a number."""
     text = json.dumps(body)
-    host = urlsplit(url).netloc
     return (
-        f"POST {path} HTTP/1.1\r\nHost: {host}\r\n{_bearer(key)}Content-Type: application/json\r\n"
-        f"Content-Length: {len(text.encode())}\r\n\r\n{text}"
-    )
-
-
-def _bearer(key: str) -> str:
-    return f"Authorization: Bearer {key}\r\n"
-
-
-def _script(paths: Sequence[str], key: str) -> str:
-    listed = ",".join(json.dumps(path) for path in paths)
-    return (
-        f'local headers = {{["Authorization"] = "Bearer {key}"}}\n'
-        f"local paths, requests, at = {{{listed}}}, {{}}, 0\n"
-        'function init() for i, path in ipairs(paths) do requests[i] = wrk.format("GET", path, headers) end end\n'
-        "function request() at = at % #requests + 1; return requests[at] end\n"
+        f"POST {path} HTTP/1.1\r\nHost: {urlsplit(url).netloc}\r\nAuthorization: Bearer {key}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(text.encode())}\r\n\r\n{text}"
     )

@@ -1,157 +1,185 @@
-"""The reading lines: one post and a list of posts, against a bare Starlette answer of the same bytes."""
+"""The reading lines: one post and a list of posts beside a bare response of the same bytes, and all lists alone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from statistics import median
+from dataclasses import dataclass, field
+from typing import Any
 
 from tests.bench import figures
 from tests.bench.figures import Figure
-from tests.bench.load import Load
-from tests.bench.servers import MeasuredAppliance, Servers, call
+from tests.bench.load import drive, get, median_ms, per_cpu_second
+from tests.bench.servers import MeasuredAppliance, Servers, call, fetch
+from tests.bench.turns import Turns
 
 ONE_POST = 0.35
-LIST = 0.25
+LIST = 0.2
 GROWTH = 1.5
-"""The largest growth of a figure with a hundred or a thousand times as many posts."""
+"""The largest growth of a figure from the smallest appliance to the largest."""
+LIST_MS = 20
 DIFFERENT_POSTS = 200
+
+Appliances = dict[int, MeasuredAppliance]
+"""By the number of posts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is asked (`paths(appliance)`) with a key of which limits, and the aim as a share of a bare answer."""
+    """`paths` are requested with a key of these `limits`, and `least` is a share of a bare response."""
 
-    line: str
+    name: str
     paths: Callable[[MeasuredAppliance], list[str]]
-    limits: Callable[[MeasuredAppliance], dict[str, object]]
-    aim: float | None
+    least: float | None
+    limits: Callable[[MeasuredAppliance], dict[str, Any]] = field(default=lambda _: {})
+    series: bool = False
 
 
-def _no_limits(_appliance: MeasuredAppliance) -> dict[str, object]:
-    return {}
-
-
-def _some_profiles(appliance: MeasuredAppliance) -> dict[str, object]:
+def _some_profiles(appliance: MeasuredAppliance) -> dict[str, Any]:
     return {"providers": ["x"], "profiles": appliance.profiles[:10]}
 
 
-def _posts(appliance: MeasuredAppliance, more: str, *params: str) -> list[str]:
-    """Addresses of settled posts from all over the stock."""
-    settled = int(appliance.rt.reader.value("SELECT count(*) FROM post WHERE status = 'settled'"))
-    rows = appliance.rt.reader.all(
-        f"""SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM post p
-            WHERE status = 'settled' {more}) WHERE n % {max(1, settled // (4 * DIFFERENT_POSTS))} = 0 LIMIT ?""",
-        (*params, DIFFERENT_POSTS),
-    )
-    return [f"/api/v1/posts/{row[0]}" for row in rows]
+def _posts(appliance: MeasuredAppliance, condition: str) -> list[str]:
+    """Return addresses of settled posts from the whole stock."""
+    settled = appliance.rt.reader.all(f"SELECT id FROM post p WHERE status = 'settled' AND {condition} ORDER BY id")
+    return [f"/api/v1/posts/{row[0]}" for row in settled[:: max(1, len(settled) // DIFFERENT_POSTS)]]
 
 
-PLAIN = "AND NOT EXISTS (SELECT 1 FROM media WHERE post_id = p.id)"
-PICTURED = "AND EXISTS (SELECT 1 FROM media WHERE post_id = p.id)"
-SEEN = """AND NOT EXISTS (SELECT 1 FROM audience_member m WHERE m.audience_id = p.audience_id
-    AND m.profile_id NOT IN (SELECT id FROM profile ORDER BY created_at, id LIMIT 10))"""
+TWO_DELIVERIES = "outcomes = 'pp'"
+PLAIN = f"{TWO_DELIVERIES} AND NOT EXISTS (SELECT 1 FROM media WHERE post_id = p.id)"
+PICTURED = f"{TWO_DELIVERIES} AND EXISTS (SELECT 1 FROM media WHERE post_id = p.id)"
+SEEN = """outcomes IN ('p', 'pp') AND NOT EXISTS (SELECT 1 FROM media WHERE post_id = p.id)
+    AND NOT EXISTS (SELECT 1 FROM audience_member m WHERE m.audience_id = p.audience_id
+    AND m.profile_id NOT IN (SELECT id FROM profile WHERE provider = 'x' ORDER BY created_at, id LIMIT 10))"""
 
 
 def _filtered(appliance: MeasuredAppliance) -> list[str]:
-    wanted = ",".join(appliance.profiles[2:4])
+    wanted = ",".join(appliance.profiles[3:4])
     return [f"/api/v1/posts?status=settled&profileIds={wanted}&providers=x"]
 
 
 READINGS = (
-    Reading("one post", lambda appliance: _posts(appliance, PLAIN), _no_limits, ONE_POST),
-    Reading("one post with a picture", lambda appliance: _posts(appliance, PICTURED), _no_limits, None),
-    Reading("one post, limited key", lambda appliance: _posts(appliance, PLAIN + SEEN), _some_profiles, ONE_POST),
-    Reading("list of 20", lambda _appliance: ["/api/v1/posts"], _no_limits, LIST),
-    Reading("list of 20, limited key, filters", _filtered, _some_profiles, LIST),
+    Reading("one post", lambda one: _posts(one, PLAIN), ONE_POST, series=True),
+    Reading("one post with an image", lambda one: _posts(one, PICTURED), None),
+    Reading("one post, limited key", lambda one: _posts(one, SEEN), ONE_POST, _some_profiles),
+    Reading("list of 20", lambda _: ["/api/v1/posts"], LIST, series=True),
+    Reading("list of 20, limited key and filters", _filtered, LIST, _some_profiles),
 )
 
 
-def measure(
-    servers: Servers, appliances: dict[int, MeasuredAppliance], load: Load, rounds: int, seconds: float
-) -> list[Figure]:
-    """Each reading in every appliance, in turns with a bare answer of the same bytes."""
+def measure(servers: Servers, appliances: Appliances, turns: Turns, seconds: float) -> list[Figure]:
+    """Measure each reading in each appliance, in alternation with a bare response of the same bytes."""
     found: list[Figure] = []
     for reading in READINGS:
-        found += _measure(servers, appliances, load, reading, rounds, seconds)
+        found += _measure(servers, appliances, turns, reading, seconds)
     return found
 
 
-def _measure(
-    servers: Servers,
-    appliances: dict[int, MeasuredAppliance],
-    load: Load,
-    reading: Reading,
-    rounds: int,
-    seconds: float,
-) -> list[Figure]:
-    keys = {size: appliance.key(**reading.limits(appliance)) for size, appliance in appliances.items()}
-    paths = {size: reading.paths(appliance) for size, appliance in appliances.items()}
-    smallest = min(appliances)
-    sample = _answer(appliances[smallest], paths[smallest][0], keys[smallest])
-    name = "posts" if "/posts/" not in paths[smallest][0] else "post"
-    _teach(servers, name, sample)
+def _measure(servers: Servers, appliances: Appliances, turns: Turns, reading: Reading, seconds: float) -> list[Figure]:
+    keys = {size: one.key(**reading.limits(one)) for size, one in appliances.items()}
+    paths = {size: reading.paths(one) for size, one in appliances.items()}
+    few = min(appliances)
+    sample = fetch("GET", appliances[few].url + paths[few][0], key=keys[few])
+    if b'"deliveries"' not in sample:
+        raise SystemExit(f"{paths[few][0]} has no post: {sample[:300]!r}")
+    name = "post" if "/posts/" in paths[few][0] else "posts"
+    fetch("POST", f"{servers.bare_url}/learn/{name}", sample)
 
-    def bare() -> float:
-        return load.gets(servers.bare_url, paths[smallest], keys[smallest], seconds)
+    def rate(pid: int, url: str, size: int) -> Callable[[], float]:
+        requests = [get(url, path, keys[size]) for path in paths[size]]
+        return lambda: per_cpu_second(pid, lambda: drive(url, requests, seconds=seconds))
 
-    def of_appliance(size: int) -> Callable[[], float]:
-        return lambda: load.gets(appliances[size].url, paths[size], keys[size], seconds)
-
-    yardstick, *measured = figures.take_turns(rounds, bare, *(of_appliance(size) for size in appliances))
+    floors, *measured = turns.take(
+        rate(servers.bare_pid, servers.bare_url, few),
+        *(rate(one.pid, one.url, size) for size, one in appliances.items()),
+    )
     found = [
-        figures.at_least(
-            f"{reading.line}, {size:,} posts",
-            figures.per_second(values),
-            f"{figures.per_second(yardstick)} bare, {len(sample):,} bytes",
-            figures.ratio(values, yardstick),
-            reading.aim,
+        figures.compare(
+            f"{reading.name}, {size:,} posts",
+            values,
+            floors,
+            "/s",
+            f"bare, {len(sample):,} bytes",
+            least=reading.least if size in (few, max(appliances)) else None,
+            series=reading.name if reading.series else "",
+            posts=size,
         )
         for size, values in zip(appliances, measured, strict=True)
     ]
-    for values in measured[1:]:
-        growth = figures.ratio(measured[0], values)
-        line = f"  how many times slower than with {smallest:,}"
-        told = figures.per_second(values), figures.per_second(measured[0])
-        found.append(figures.at_most(line, *told, growth, GROWTH, "×"))
+    return [*found, *growth(found)]
+
+
+def growth(found: list[Figure]) -> list[Figure]:
+    """Return how many times worse the last figure is than the first. There is one for each size."""
+    if len(found) < 2:
+        return []
+    many, few = found[-1], found[0]
+    assert many.posts is not None
+    name = many.name.removesuffix(f", {many.posts:,} posts")
+    return [figures.grown(f"  growth of: {name}", many, few, GROWTH)]
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def measure_lists(appliances: Appliances, turns: Turns, count: int) -> list[Figure]:
+    """Measure each list of the API alone, one request after the other: the median latency."""
+    limited = {size: one.key(**_some_profiles(one)) for size, one in appliances.items()}
+    keys = {size: one.key() for size, one in appliances.items()}
+    paths = {size: lists(one, size) for size, one in appliances.items()}
+    found, many = [], max(appliances)
+    for name in paths[many]:
+        chosen = limited if "limited key" in name else keys
+        if not call("GET", appliances[many].url + paths[many][name], key=chosen[many])["data"]:
+            raise SystemExit(f"This list is empty: {name}")
+
+        def median(size: int, name: str = name, chosen: dict[int, str] = chosen) -> float:
+            url = appliances[size].url
+            return median_ms(url, get(url, paths[size][name], chosen[size]), count)
+
+        found.append(latency(turns, appliances, name, median, LIST_MS))
     return found
 
 
-def measure_long(appliances: dict[int, MeasuredAppliance], asked: int) -> list[Figure]:
-    """Deep pages and windows of time: reported, since they have to look at what they skip."""
-    found = []
-    for size, appliance in appliances.items():
-        key = appliance.key()
-        per_page = 20
-        deep = f"{appliance.url}/api/v1/posts?page={size // per_page - 1}"
-        window = f"{appliance.url}/api/v1/posts?scheduledAfter=2000-01-01T00:00:00Z"
-        for line, url in (("the last page of 20", deep), ("a window over everything scheduled", window)):
-            times = []
-            for _ in range(asked):
-                began = appliance.rt.clock.monotonic()
-                call("GET", url, key=key)
-                times.append((appliance.rt.clock.monotonic() - began) * 1000)
-            found.append(Figure(f"{line}, {size:,} posts", f"{median(times):.1f} ms"))
-    return found
+def latency(turns: Turns, appliances: Appliances, name: str, measure: Callable[[int], float], most: float) -> Figure:
+    """Measure a latency with the most posts, beside the same with the fewest. The target is about the latency."""
+    few, many = min(appliances), max(appliances)
+    name = f"{name}, {many:,} posts"
+    if few == many:
+        return Figure(name, turns.once(lambda: measure(many)), "ms", most=most)
+    (floor,), (value,) = turns.take(lambda: measure(few), lambda: measure(many), rounds=1)
+    return Figure(name, value, "ms", floor, f"with {few:,}", value / floor, most=most, of_value=True)
 
 
-def _answer(appliance: MeasuredAppliance, path: str, key: str) -> bytes:
-    """The bytes that the appliance answers with; there must be a post in them."""
-    import http.client
-
-    host = appliance.url.removeprefix("http://")
-    connection = http.client.HTTPConnection(host, timeout=10)
-    connection.request("GET", path, headers={"authorization": f"Bearer {key}"})
-    response = connection.getresponse()
-    text = response.read()
-    connection.close()
-    if response.status != 200 or b'"deliveries"' not in text:
-        raise SystemExit(f"GET {path} was answered with {response.status}: {text[:300]!r}")
-    return text
-
-
-def _teach(servers: Servers, name: str, answer: bytes) -> None:
-    import http.client
-
-    connection = http.client.HTTPConnection(servers.bare_url.removeprefix("http://"), timeout=10)
-    connection.request("POST", f"/learn/{name}", answer)
-    assert connection.getresponse().status == 204
-    connection.close()
+def lists(appliance: MeasuredAppliance, size: int) -> dict[str, str]:
+    """Return the address of every kind of list, by its name in the table."""
+    reader, posts, logs = appliance.rt.reader, "/api/v1/posts", "/api/v1/publish/logs"
+    profile, deep = appliance.profiles[3], max(1, size // 20 - 1)
+    scheduled = "SELECT scheduled_at FROM post WHERE scheduled_at IS NOT NULL ORDER BY scheduled_at LIMIT 1 OFFSET ?"
+    first, middle = (reader.value(scheduled, (at,)) for at in (0, size // 4))
+    day = f"scheduledAfter={middle[:10]}T00:00:00Z&scheduledBefore={middle[:10]}T23:59:59Z"
+    half = (
+        "SELECT id FROM log_entry WHERE n >= (SELECT max(n) / 2 FROM log_entry) AND profile_id = ? ORDER BY n LIMIT 1"
+    )
+    entry = reader.value(half, (profile,))
+    return {
+        "posts": posts,
+        "posts, last page": f"{posts}?page={deep}",
+        "posts, limited key": posts,
+        "posts, providers": f"{posts}?providers=tiktok",
+        "posts, profileIds": f"{posts}?profileIds={profile}",
+        "posts, status settled": f"{posts}?status=settled",
+        "posts, status scheduled": f"{posts}?status=scheduled",
+        "posts, status canceled, last page": f"{posts}?status=canceled&page={max(0, size // 1000 - 1)}",
+        "posts, deliveryStatus failed": f"{posts}?deliveryStatus=failed",
+        "posts, deliveryStatus unknown": f"{posts}?deliveryStatus=unknown",
+        "posts, deliveryStatus published": f"{posts}?deliveryStatus=published",
+        "posts, deliveryStatus failed, profileIds": f"{posts}?deliveryStatus=failed&profileIds={appliance.profiles[5]}",
+        "posts, window over everything": f"{posts}?scheduledAfter={first}",
+        "posts, window of one day": f"{posts}?{day}",
+        "posts, window and profileIds": f"{posts}?scheduledAfter={first}&profileIds={profile}",
+        "posts, window, limited key": f"{posts}?scheduledAfter={first}",
+        "publish/logs": logs,
+        "publish/logs, deep": f"{logs}?offset={min(size, 10_000)}",
+        "publish/logs, limited key": logs,
+        "publish/logs, after": f"{logs}?after={entry}",
+        "publish/logs, after, limited key": f"{logs}?after={entry}",
+        "publish/logs, after=start": f"{logs}?after=start",
+    }

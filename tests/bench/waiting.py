@@ -1,78 +1,124 @@
-"""The quiet lines: what an idle appliance takes, and what many waiting callers cost everybody else."""
+"""The quiet lines: commands, an idle appliance, and the cost of many waiting callers for others."""
 
 import asyncio
+import os
+import subprocess
+import sys
 import time
 from datetime import timedelta
+from pathlib import Path
 
 from socialpub.core.clock import stamp
-from tests.bench import figures, memory
+from tests.bench import memory
 from tests.bench.figures import Figure
-from tests.bench.load import drive
+from tests.bench.load import get, median_ms
 from tests.bench.servers import MeasuredAppliance, call
-from tests.bench.stock import PROFILES
+from tests.bench.turns import Turns
 
-IDLE_MB = 120
+COMMAND_SECONDS = 0.1
+MEMORY_MB = 115
 CALLERS = 200
-LOOKED_SECONDS = 2.0
+IDLE_SECONDS = 2.0
 
 
-def measure_idle(appliance: MeasuredAppliance) -> list[Figure]:
-    """Memory of all processes of `serve` before they were asked for anything but their health."""
-    pss = memory.pss_mb(appliance.pid)
-    count = len(memory.tree(appliance.pid))
-    return [figures.at_most(f"idle memory (PSS) of all {count} processes", f"{pss:.1f} MB", "", pss, IDLE_MB, " MB")]
+def measure_commands(turns: Turns, rounds: int) -> list[Figure]:
+    """Measure the processor time of short commands, beside Python's own start. The minimum counts.
+
+    PATH is empty, so a checkout does not start git for its version.
+    """
+    command = str(Path(sys.executable).parent / "socialpub")
+    python, *found = turns.take(
+        lambda: _processor_time(sys.executable, "-c", ""),
+        *(lambda option=option: _processor_time(sys.executable, command, option) for option in ("--version", "--help")),
+        rounds=rounds,
+    )
+    floor = min(python)
+    return [
+        Figure(
+            *(f"socialpub {option}", min(values), "s", floor, "python -c ''", min(values) / floor),
+            most=COMMAND_SECONDS,
+            of_value=True,
+        )
+        for option, values in zip(("--version", "--help"), found, strict=True)
+    ]
 
 
-def measure_waiting(appliance: MeasuredAppliance) -> list[Figure]:
-    """Two hundred callers of `?wait=60`: a read beside them, the processor time, and how they are answered."""
+def _processor_time(*command: str) -> float:
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={"PATH": "", "HOME": "/nonexistent"})
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}")
+    return used.ru_utime + used.ru_stime
+
+
+def measure_memory(appliance: MeasuredAppliance, when: str) -> list[Figure]:
+    """Measure the memory of all processes of `serve`, as if nothing else ran on the machine."""
+    web, worker = (memory.resident_mb(pid) for pid in (appliance.pid, appliance.worker_pid))
+    most = MEMORY_MB if when == "after load" else None
+    return [
+        Figure(f"memory of all processes, {when}", memory.own_mb(appliance.pid), "MB", most=most),
+        Figure(f"  the same, shared with other measured processes, {when}", memory.pss_mb(appliance.pid), "MB"),
+        Figure(f"  resident memory of web, {when}", web, "MB"),
+        Figure(f"  resident memory of worker, {when}", worker, "MB"),
+    ]
+
+
+def measure_database(appliance: MeasuredAppliance, stocked: int) -> list[Figure]:
+    """Measure the size of the database that began with this number of posts."""
+    posts = appliance.rt.reader.value("SELECT sum(posts) FROM post_count")
+    return [Figure(f"database per post, {stocked:,} posts", appliance.database.stat().st_size / posts, "B")]
+
+
+# --- waiting callers -------------------------------------------------------------------------------------------------
+
+
+def measure_waiting(appliance: MeasuredAppliance, turns: Turns) -> list[Figure]:
+    """Measure a read beside 200 callers of `?wait=60`, their processor time, and the time until all have a response."""
     key = appliance.key()
     at = stamp(appliance.rt.now() + timedelta(days=1))
-    body = {"post": {"body": "Later", "scheduledAt": at}, "profiles": [appliance.profiles[PROFILES - 1]]}
+    body = {"post": {"body": "Later", "scheduledAt": at}, "profiles": [appliance.profiles[-1]]}
     post_id = call("POST", f"{appliance.url}/api/v1/posts", body, key)["data"]["id"]
-    return asyncio.run(_measure(appliance, key, f"/api/v1/posts/{post_id}"))
+    found: list[Figure] = turns.once(lambda: asyncio.run(_measure(appliance, key, f"/api/v1/posts/{post_id}")))
+    return found
 
 
 async def _measure(appliance: MeasuredAppliance, key: str, path: str) -> list[Figure]:
     quiet = await asyncio.to_thread(_read, appliance, key, path)
-    idle = await _cpu(appliance)
+    idle = await _busy_share(appliance)
     callers = [asyncio.create_task(_wait(appliance, key, path)) for _ in range(CALLERS)]
     await asyncio.sleep(0.5)
     beside = await asyncio.to_thread(_read, appliance, key, path)
-    busy = await _cpu(appliance)
+    busy = await _busy_share(appliance)
     began = time.perf_counter()
     await asyncio.to_thread(call, "POST", f"{appliance.url}{path}/cancel", None, key)
     answered = [at - began for at in await asyncio.gather(*callers)]
     return [
-        Figure(
-            f"one read beside {CALLERS} waiting callers", f"{beside:.2f} ms", f"{quiet:.2f} ms without", beside / quiet
-        ),
-        Figure("processor taken by the waiting callers", f"{busy:.1%}", f"{idle:.1%} without"),
-        Figure("from a cancel to the last of their answers", f"{max(answered) * 1000:.0f} ms"),
+        Figure(f"one read beside {CALLERS} waiting callers", beside, "ms", quiet, "without", beside / quiet),
+        Figure("processor share of the waiting callers", busy * 100, "%", idle * 100, "without"),
+        Figure("from a cancel to the last of their responses", max(answered) * 1000, "ms"),
     ]
 
 
 def _read(appliance: MeasuredAppliance, key: str, path: str) -> float:
-    """Median milliseconds of one read after the other."""
-    request = f"GET {path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n\r\n"
-    return float(drive(appliance.url, [request], seconds=0.7, connections=1)["median_ms"])
+    """Return the median milliseconds of one read after the other."""
+    return median_ms(appliance.url, get(appliance.url, path, key), 300)
 
 
-async def _cpu(appliance: MeasuredAppliance) -> float:
-    before = memory.cpu_seconds(appliance.pid)
-    await asyncio.sleep(LOOKED_SECONDS)
-    return (memory.cpu_seconds(appliance.pid) - before) / LOOKED_SECONDS
+async def _busy_share(appliance: MeasuredAppliance) -> float:
+    before = memory.run_seconds(appliance.pid)
+    await asyncio.sleep(IDLE_SECONDS)
+    return (memory.run_seconds(appliance.pid) - before) / IDLE_SECONDS
 
 
 async def _wait(appliance: MeasuredAppliance, key: str, path: str) -> float:
-    """When the answer was there (perf_counter)."""
+    """Return when the response arrived (perf_counter)."""
     host, _, port = appliance.url.removeprefix("http://").partition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
-    writer.write(
-        f"GET {path}?wait=60 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nConnection: close\r\n\r\n".encode()
-    )
+    writer.write(get(appliance.url, f"{path}?wait=60", key, "Connection: close\r\n").encode())
     answer = await reader.read()
     at = time.perf_counter()
     writer.close()
     if b'"canceled"' not in answer:
-        raise SystemExit(f"A waiting caller was answered with {answer[:300]!r}")
+        raise SystemExit(f"A waiting caller got an unexpected response: {answer[:300]!r}")
     return at

@@ -141,10 +141,11 @@ def _links(text: str) -> Iterator[Mark]:
 
 def _tags(text: str) -> Iterator[Mark]:
     for found in _TAG.finditer(text):
-        end = len(found[1])
-        while end and _is_punctuation(found[1][end - 1]):
+        tag = found[1]
+        end = len(tag)
+        while end and _is_punctuation(tag[end - 1]):
             end -= 1
-        tag = found[1][:end]
+        tag = tag[:end]
         named = any(not _is_punctuation(character) and character not in "0123456789" for character in tag)
         if named and utf16_units(tag) <= _MAX_TAG:
             yield Mark(MarkKind.TAG, found.start(), found.start() + 1 + len(tag), tag)

@@ -109,9 +109,9 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         tx.insert("log_entry", id=(entry := str(uuid.uuid4())), profile_id=profile, **ENTRY)
         return entry
 
-    found: list[str] = []
-    slow = threading.Thread(target=lambda: found.append(rt.db.write(write_slowly)))
-    fast = threading.Thread(target=lambda: found.append(other.write(insert, profile)))
+    found: dict[str, str] = {}
+    slow = threading.Thread(target=lambda: found.update(slow=rt.db.write(write_slowly)))
+    fast = threading.Thread(target=lambda: found.update(fast=other.write(insert, profile)))
     try:
         slow.start()
         assert began.wait(20)
@@ -120,7 +120,7 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         go.set()
         slow.join()
         fast.join()
-        assert read_feed(client) == found
+        assert read_feed(client) == [found["slow"], found["fast"]]
         # Both write at full speed while a caller reads.
         writers = [
             threading.Thread(target=lambda db=db: [db.write(insert, profile) for _ in range(60)])

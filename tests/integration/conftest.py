@@ -76,8 +76,12 @@ def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
     return report
 
 
+REPEATING = {"accounts", "api", "engine", "notify", "states", "uploads", "webhooks", "worker"}
+"""The folders whose tests run nearly all write functions. Repeating the writes takes a quarter of their time."""
+
+
 @pytest.fixture(autouse=True)
 def _repeated_writes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every write twice, except in tests that count the runs of a write or make one run fail."""
-    if request.node.get_closest_marker("writes_once") is None:
+    if request.path.parent.name in REPEATING and request.node.get_closest_marker("writes_once") is None:
         repeat_writes(monkeypatch)

@@ -28,7 +28,7 @@ def read_feed(client: Client, key: str = "", *, after: str = "start", limit: int
     while page := client.send("GET", f"/publish/logs?after={after}&limit={limit}", key=key).data:
         assert len(page) <= limit
         found += [entry["id"] for entry in page]
-        after = found["fast"]
+        after = found[-1]
     return found
 
 
@@ -120,7 +120,8 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         go.set()
         slow.join()
         fast.join()
-        assert read_feed(client) == [found["slow"], found["fast"]]
+        entries = [found["slow"], found["fast"]]
+        assert read_feed(client) == entries
         # Both write at full speed while a caller reads.
         writers = [
             threading.Thread(target=lambda db=db: [db.write(insert, profile) for _ in range(60)])
@@ -131,11 +132,13 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         is_writing = True
         while is_writing:
             is_writing = any(writer.is_alive() for writer in writers)
-            position = api_json.log_number(rt.reader, OWNER, found["fast"])
+            position = api_json.log_number(rt.reader, OWNER, entries[-1])
             assert position is not None
-            found += [entry["id"] for entry in json.loads(api_json.log_entries_after(rt.reader, OWNER, position, 9999))]
-        assert found == [row.id for row in rt.reader.all("SELECT id FROM log_entry ORDER BY n")]
-        assert len(found) == 122
+            entries += [
+                entry["id"] for entry in json.loads(api_json.log_entries_after(rt.reader, OWNER, position, 9999))
+            ]
+        assert entries == [row.id for row in rt.reader.all("SELECT id FROM log_entry ORDER BY n")]
+        assert len(entries) == 122
     finally:
         go.set()
         other.close()

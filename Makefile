@@ -116,10 +116,13 @@ grid: dev
 
 # Run tests that take minutes or need root: long scenarios, real units, containers, power cuts, full disks, thousands of
 # files, and new examples for all generated tests. A skipped test prints the reason. SEED repeats the examples of a run.
+# Two processes run the tests that share the machine. One runs those of tests/endurance, which mount, fill and cut disks.
 endurance: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 endurance: dev
 	@echo "Generated tests use new examples. To repeat them: make endurance SEED=$(SEED)"
-	$(BIN)/python -m pytest -m "endurance or hypothesis" --hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "endurance or hypothesis" --ignore tests/endurance \
+		--hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests
+	$(BIN)/python -m pytest -m endurance --hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests/endurance
 	@echo "To repeat these examples: make endurance SEED=$(SEED)"
 
 # Upload FILES damaged media files. SEED repeats a run.

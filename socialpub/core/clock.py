@@ -5,9 +5,11 @@ the text sorts the time. Ids are UUIDv7 in lower case (RFC 9562).
 """
 
 import os
+import struct
 import threading
 import time
 import uuid
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -83,6 +85,15 @@ _last_id_lock = threading.Lock()
 _last_id_head = 0
 
 
+def _random_numbers() -> Iterator[int]:
+    """Yield random numbers of 64 bits. A call of the system for each takes longer than the rest of an id."""
+    while True:
+        yield from struct.unpack("256Q", os.urandom(256 * 8))
+
+
+_random = _random_numbers()
+
+
 def new_id(now: datetime) -> str:
     """Return an id above all earlier ones of this process, even when the clock stops or goes back."""
     global _last_id_head
@@ -90,7 +101,8 @@ def new_id(now: datetime) -> str:
         # 48 bits of milliseconds and 12 of `rand_a` are one counter: the next id is at least one above the last.
         head = max(int(now.timestamp() * 1000) << 12, _last_id_head + 1)
         _last_id_head = head
-    value = (head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0b10 << 62 | int.from_bytes(os.urandom(8)) >> 2
+        tail = next(_random) >> 2
+    value = (head >> 12) << 80 | 0x7 << 76 | (head & 0xFFF) << 64 | 0b10 << 62 | tail
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 

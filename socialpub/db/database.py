@@ -36,15 +36,18 @@ from socialpub.db.file_check import interruptible
 T = TypeVar("T")
 _JOURNAL_BYTES = 64 * 1024 * 1024
 """The write-ahead log is cut to this size after a checkpoint."""
-_WRITER_CACHE_KIB, _READER_CACHE_KIB = 2000, 250
-"""The page caches of the writer and of each reader. SQLite never gives a cache back, and every thread that read once
-has one. With 1,000,000 posts, larger caches make no statement faster, because the system caches the file as well."""
+_MAIN_CACHE_KIB, _THREAD_CACHE_KIB = 2000, 250
+"""The page caches of the writer and of the main thread, which has the event loop, and of every other thread.
+
+SQLite never gives a cache back, and every thread that read once has one. A list that a thread reads needs no cache,
+because the system caches the file as well. A short list takes half as long with 1 MB or more.
+"""
 _PRAGMAS = {
     "journal_mode": "wal",
     "journal_size_limit": _JOURNAL_BYTES,
     "synchronous": "full",
     "foreign_keys": 0,
-    "cache_size": -_WRITER_CACHE_KIB,
+    "cache_size": -_MAIN_CACHE_KIB,
     "wal_autocheckpoint": 4000,
 }
 """A checkpoint writes a page once, even if many commits changed the page: so every 4,000 pages (16 MB) instead of
@@ -115,7 +118,8 @@ class Database:
                 cached_statements=256,
             )
             connection.row_factory = Row
-            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+            in_main = threading.current_thread() is threading.main_thread()
+            connection.execute(f"PRAGMA cache_size = -{_MAIN_CACHE_KIB if in_main else _THREAD_CACHE_KIB}")
             connection.execute("PRAGMA query_only = 1")
             _register_media_url(connection, self._media_url)
             self._keep(connection)

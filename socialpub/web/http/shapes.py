@@ -173,8 +173,9 @@ def read_instant(value: Any) -> datetime:
         raise field_error("must be a date-time with seconds and an offset, such as 2026-11-21T11:30:00Z")
     try:
         instant = datetime.fromisoformat(value.upper()).astimezone(UTC)
-    except (ValueError, OverflowError):
-        # The day or hour does not exist, or the time in UTC is outside the calendar.
+    except OverflowError:
+        raise field_error("must be within the years 1 to 9999 in UTC") from None
+    except ValueError:  # the day or hour does not exist
         raise field_error("is not a valid date and time") from None
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 

@@ -20,6 +20,7 @@ REASONS = (
     "is only for accounts that have boards",
     "the limit for images is",
     "has no delivery to the profile", "cannot be combined with", "makes the post wait for itself",
+    "must be within the years 1 to 9999 in UTC",
     "not a decimal number",  # JSON Schema accepts 5.0 as an integer
 )  # fmt: skip
 """Why the appliance may refuse a request that matches its schema."""

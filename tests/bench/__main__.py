@@ -67,7 +67,7 @@ def main() -> None:
         write_page(json.loads(result.read_text()))
         return
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="socialpub-bench-", dir=asked.folder or asked.out) as name:
+    with tempfile.TemporaryDirectory(prefix="socialpub-bench-", dir=(asked.folder or asked.out).absolute()) as name:
         other, baton = None, Baton(*asked.baton) if asked.baton else None
         if asked.against is not None:
             other, baton = _start_other(asked.against, Path(name), asked.out.absolute() / "other")

@@ -133,9 +133,8 @@ def _lines(
         "queues": lambda: publishing.measure_queues(servers.fill_appliance("backlog", 100), turns, extent.backlog),
         "uploads": lambda: uploading.measure(servers, few, turns, extent.upload_bytes),
         "mixed": lambda: mixing.measure(servers, many, turns, extent.mixed_seconds, extent.mixed_due),
-        "creates": lambda: creating.measure(
-            servers, appliances, turns, extent.seconds
-        ),  # the last: it pauses publishing
+        # The last load, because it pauses publishing.
+        "creates": lambda: creating.measure(servers, appliances, turns, extent.seconds),
         "memory": lambda: [
             *waiting.measure_memory(few, "after load"),
             *waiting.measure_database(many, max(appliances)),

@@ -97,6 +97,8 @@ class PostRow(TableRow):
             "INDEX post_by_audience ON post (audience_id, created_at, id)",
             "INDEX post_scheduled ON post (scheduled_at, audience_id, status, outcomes, created_at, id) "
             "WHERE scheduled_at IS NOT NULL",
+            "INDEX post_all_times ON post (scheduled_at) WHERE scheduled_at IS NOT NULL",
+            "INDEX post_times ON post (audience_id, status, outcomes, scheduled_at) WHERE scheduled_at IS NOT NULL",
             "INDEX post_by_outcomes ON post (audience_id, status, outcomes, created_at, id)",
         )
 

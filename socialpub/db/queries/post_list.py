@@ -3,10 +3,10 @@
 Posts with the same audience, status and outcomes form a group. Groups are counted, in all and by day
 (`tables/audience_rows.py`), and an index has the newest posts of each group. A first page is therefore the newest posts
 of a few groups, and its total a sum of counts. For a deep page, the counters by day show the days of its posts, so the
-query reads only these days. A time window reads the index of scheduled times, and sorts the matching posts or filters
-the newest posts. Only a text search scans posts: a scan of 100,000 posts takes 15 to 50 ms. A text index (FTS5,
-trigrams) was measured and rejected: it needs 0.8 ms for each new post, three times the space of the texts, and
-triggers, which backups do not allow.
+query reads only these days. A time window counts the scheduled times of each group in an index, and sorts the matching
+posts or filters the newest posts. Only a text search scans posts: a scan of 100,000 posts takes 15 to 50 ms. A text
+index (FTS5, trigrams) was measured and rejected: it needs 0.8 ms for each new post, three times the space of the texts,
+and triggers, which backups do not allow.
 """
 
 import json
@@ -29,6 +29,8 @@ _GOING_OUT = """rowid IN (SELECT rowid FROM post INDEXED BY post_scheduled
         WHERE scheduled_at IS NOT NULL AND scheduled_at BETWEEN ? AND ?
     UNION ALL SELECT rowid FROM post INDEXED BY post_newest
         WHERE created_at BETWEEN ? AND ? AND scheduled_at IS NULL)"""
+_COVERING = "post INDEXED BY post_scheduled"
+"""The index of scheduled times that has all columns of a filter and of the order."""
 _FIRST, _LAST = "", "~"
 """Texts before and after every stamp."""
 
@@ -79,8 +81,6 @@ _FEW = 2000
 """Reading, or sorting, this number of posts is fast."""
 _SHORT = 40
 """Reading this number of the newest posts of several groups is fast."""
-_ROW_COST = 20
-"""Reading a row takes this many times as long as reading an entry of an index."""
 
 
 def is_slow(reader: Reader, query: PostFilter, *, limited: bool = False) -> bool:
@@ -187,12 +187,13 @@ class Groups:
     posts: int
 
 
-def _groups(reader: Reader, query: PostFilter) -> Groups:
+def _groups(reader: Reader, query: PostFilter, *, by_outcomes: bool = False) -> Groups:
+    """`by_outcomes`: each group has one status and outcomes, even if the filter does not need them."""
     conditions, params = ["1"], list[Value]()
     if query.audiences is not None:
         conditions.append("audience_id IN (SELECT value FROM json_each(?))")
         params.append(json.dumps(query.audiences))
-    if query.status is None and query.outcome is None:
+    if query.status is None and query.outcome is None and not by_outcomes:
         # The index has the posts of an audience in order, also across status and outcomes.
         audiences, source = query.audiences or (), "(SELECT value AS audience_id FROM json_each(?))"
         counted = f"SELECT ifnull(sum(posts), 0) FROM audience_count WHERE {conditions[1]}"
@@ -245,9 +246,8 @@ def _search_text(reader: Reader, query: PostFilter, groups: Groups | None, text:
 def _search_window(reader: Reader, query: PostFilter, groups: Groups | None) -> PostPage:
     """Filter the newest or the oldest posts if enough of them match. Otherwise, sort all matching posts."""
     where, params = _where(query, groups)
-    source, of_source = _window_source(reader, query, groups)
-    matching = f"{source} WHERE {where}", [*of_source, *params]
-    total = int(reader.value(f"SELECT count(*) FROM {matching[0]}", matching[1]))
+    matching, of_matching = _posts_in_window(reader, query, groups)
+    total = int(reader.value(f"SELECT count(*) FROM {matching}", of_matching))
     part = nearer_end(query.page * query.per_page, query.per_page, total)
     if not part.size:
         return PostPage((), (), total)
@@ -260,35 +260,31 @@ def _search_window(reader: Reader, query: PostFilter, groups: Groups | None) -> 
         filtered = f"SELECT id FROM post INDEXED BY post_newest WHERE {where} AND {newest} {part.sql}"
         ids = [row[0] for row in reader.all(filtered, [*params, tried])]
     if len(ids) < part.size:
-        ids = [row[0] for row in reader.all(f"SELECT id FROM {matching[0]} {part.sql}", matching[1])]
+        if total > _FEW and not query.or_accepted:
+            matching, of_matching = f"{_COVERING} WHERE {where}", params  # without reading the row of each post
+        ids = [row[0] for row in reader.all(f"SELECT id FROM {matching} {part.sql}", of_matching)]
     shown, rest = _show(reader, _SHOWN.format("SELECT value FROM json_each(?)"), [json.dumps(ids)])
     return PostPage(shown, rest, total)
 
 
-def _window_source(reader: Reader, query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
-    """Return the SQL text after FROM, and its parameters, that reads the posts of a time window in the least time.
+def _posts_in_window(reader: Reader, query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
+    """Return the SQL text after FROM, and its parameters, that counts the posts of a time window in the least time.
 
-    The index of the window has all columns of the filter. Other indexes need the row of each post.
+    An index has the scheduled times of each group, so only matching posts are read.
     """
+    where, params = _where(query, groups)
     if query.or_accepted:
-        return "post", []
-    posts = None if groups is None and query.status is None else _total(reader, query, groups)
-    if posts is None or posts > 2 * _FEW:
-        return "post INDEXED BY post_scheduled", []
-    counted = """SELECT count(*) FROM (
-        SELECT 1 FROM post INDEXED BY post_scheduled WHERE scheduled_at BETWEEN ? AND ? LIMIT ?)"""
-    limits = (query.scheduled_after or _FIRST, query.scheduled_before or _LAST, _ROW_COST * posts)
-    if reader.value(counted, limits) < limits[-1]:
-        return "post INDEXED BY post_scheduled", []
-    if groups is None:
-        return "post INDEXED BY post_by_status", []
-    index = "post_by_outcomes" if "outcomes" in groups.columns else "post_by_audience"
-    if groups.count == 1:
-        return f"post INDEXED BY {index}", []
-    # With a condition instead of a join, SQLite would use the first column of the index only.
+        return f"post WHERE {where}", params
+    if groups is None or "outcomes" not in groups.columns:
+        if groups is None and query.status is None:
+            return f"post INDEXED BY post_all_times WHERE {where}", params
+        groups = _groups(reader, query, by_outcomes=True)
+    if groups.count > _FEW:
+        return f"{_COVERING} WHERE {where}", params
     columns = ", ".join(groups.columns)
-    joined = f"(SELECT {columns} FROM {groups.source}) CROSS JOIN post INDEXED BY {index} USING ({columns})"
-    return joined, groups.params
+    joined = f"(SELECT {columns} FROM {groups.source}) CROSS JOIN post INDEXED BY post_times USING ({columns})"
+    window = [query.scheduled_after or _FIRST, query.scheduled_before or _LAST]
+    return f"{joined} WHERE scheduled_at BETWEEN ? AND ?", [*groups.params, *window]
 
 
 def _total(reader: Reader, query: PostFilter, groups: Groups | None) -> int:

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
 from socialpub.core import commands
 from socialpub.core.clock import parse_id, stamp
@@ -221,17 +222,29 @@ def find_ended(reader: Reader, key_ids: Collection[str], now: datetime) -> set[s
 def _caller(rt: Runtime, key_id: str, row: Row) -> Caller | None:
     if row[5] is not None or (row[4] is not None and row[4] <= rt.stamp()):
         return None
-    providers = _covered(rt, _set(row[2]))
-    return Caller(key_id, row[0], providers, _set(row[3]), row[6], row[7], bool(row[8]))
+    specified = None
+    if row[2] is None and (extensions := list_extensions(rt)):
+        specified = frozenset(rt.providers).difference(extensions)
+    return _parse(key_id, row[0], row[2], row[3], row[6], row[7], row[8], specified)
 
 
-def _covered(rt: Runtime, stored: frozenset[str] | None) -> frozenset[str] | None:
-    """Return the networks that a key with these providers covers. None: every network of the appliance."""
-    if stored is not None:
-        return None if ALL in stored else stored
-    extensions = list_extensions(rt)
-    # Lists are faster for a caller without a limit.
-    return frozenset(rt.providers).difference(extensions) if extensions else None
+@lru_cache(maxsize=256)
+def _parse(
+    key_id: str,
+    scope: str,
+    providers: str | None,
+    profiles: str | None,
+    name: str,
+    posts_per_day: int | None,
+    approval: int,
+    specified: frozenset[str] | None,
+) -> Caller:
+    """`specified` are the networks that a key without providers covers. None: every network of the appliance, since
+    lists are faster for a caller without a limit."""
+    covered = specified if providers is None else _set(providers)
+    if covered is not None and ALL in covered:
+        covered = None
+    return Caller(key_id, scope, covered, _set(profiles), name, posts_per_day, bool(approval))
 
 
 def _known_profile(tx: Tx, text: str) -> Profile:

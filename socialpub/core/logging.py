@@ -26,6 +26,7 @@ _LIBRARIES = (
     "uvicorn", "uvicorn.error", "uvicorn.access", "uvicorn.asgi", "huey", "httpx2", "httpcore2", "PIL", "asyncio",
 )  # fmt: skip
 _MAX_DEPTH = 6
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
 
 Level = Literal["debug", "info", "warning", "error"]
 _NUMBERS = {name.lower(): number for name, number in logging.getLevelNamesMapping().items()}
@@ -151,7 +152,7 @@ class _JsonFormatter(_Formatter):
         trace = self.trace(record)
         if trace is not None:
             line["exception"] = trace
-        return json.dumps(line, separators=(",", ":"))
+        return _COMPACT.encode(line)
 
 
 class _HumanFormatter(_Formatter):

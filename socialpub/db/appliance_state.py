@@ -112,8 +112,8 @@ def restored_from(store: Reader) -> str | None:
 
 
 def restores(store: Reader) -> list[str | None]:
-    found: list[str | None] = json.loads(get(store, RESTORES) or "[]")
-    return found
+    stored = get(store, RESTORES)
+    return [] if stored is None else list(json.loads(stored))
 
 
 def note_restore(tx: Tx, backed_up_at: str) -> None:

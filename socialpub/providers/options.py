@@ -115,12 +115,11 @@ def read_options(provider: str, table: Table, given: Mapping[str, Any]) -> tuple
     if len(given) > MAX_KEYS:
         # The search for the nearest name costs time, and a caller may send a hundred thousand keys.
         return {}, [FieldError(("providerOptions", provider), f"Give at most {MAX_KEYS} options, not {len(given)}.")]
-    spellings = _spellings(table)
     for key, value in given.items():
         path = ("providerOptions", provider, key)
         option = _find(table, key)
         if option is None:
-            problems.append(FieldError(path, _unknown(table, spellings, key)))
+            problems.append(FieldError(path, _unknown(table, key)))
         elif option.name in spelt:
             problems.append(FieldError(path, f"{key} and {spelt[option.name]} are the same option. Use only one."))
         else:
@@ -153,6 +152,8 @@ def read_value(table: Table, key: str, text: str) -> Any:
 
 def merge_options(table: Table, stored: Mapping[str, Any], own: Mapping[str, Any]) -> Options:
     """Return stored defaults overridden by a post's own keys in any spelling, unchecked."""
+    if not (stored and own):
+        return {**stored, **own}
     names = {spelling: option.name for option in table for spelling in option.spellings}
     taken = {names.get(key, key) for key in own}
     return {**{key: value for key, value in stored.items() if names.get(key, key) not in taken}, **own}
@@ -165,7 +166,7 @@ TOO_LARGE = f"may take at most {units.size(MAX_BYTES)} as JSON"
 
 
 def is_too_large(options: Mapping[str, Any]) -> bool:
-    return len(_COMPACT.encode(options).encode()) > MAX_BYTES
+    return bool(options) and len(_COMPACT.encode(options).encode()) > MAX_BYTES
 
 
 def is_surely_too_large(given: Any) -> bool:
@@ -219,9 +220,9 @@ def _find(table: Table, key: str) -> Option | None:
     return next((option for option in table if key in option.spellings), None)
 
 
-def _unknown(table: Table, spellings: tuple[str, ...], key: str) -> str:
+def _unknown(table: Table, key: str) -> str:
     names = [option.name for option in table]
-    return end_sentence(FieldError((key,), did_you_mean(_nearest(key, spellings), names)).sentence)
+    return end_sentence(FieldError((key,), did_you_mean(_nearest(key, _spellings(table)), names)).sentence)
 
 
 @lru_cache(maxsize=16)

@@ -5,10 +5,11 @@ creation, and the totals by status. So the scope of a key and filters by profile
 audiences, a total is a short sum, and the days of a deep page are known.
 """
 
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
+
+import orjson
 
 from socialpub.db.connection import Reader, Tx, Value, placeholders
 
@@ -36,7 +37,7 @@ class Scope(Protocol):
 
 def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
     """Return the audience of these (profile id, provider) pairs."""
-    key = json.dumps(sorted(profile for profile, _ in members), separators=(",", ":"))
+    key = orjson.dumps(sorted(profile for profile, _ in members)).decode()
     row = tx.one("SELECT id FROM audience WHERE members = ?", (key,))
     if row is not None:
         return int(row[0])

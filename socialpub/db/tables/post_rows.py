@@ -25,6 +25,11 @@ def find(store: Reader, post_id: str) -> Row | None:
     return store.one("SELECT * FROM post WHERE id = ?", (post_id,))
 
 
+def find_audience(store: Reader, post_id: str) -> int | None:
+    audience: int | None = store.value("SELECT audience_id FROM post WHERE id = ?", (post_id,))
+    return audience
+
+
 def elsewhere_since(store: Reader, post_id: str) -> str | None:
     """Return the instant of the earliest backup that contains this post: another installation may publish the post.
 

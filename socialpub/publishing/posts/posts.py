@@ -250,8 +250,8 @@ def check_stoppable(status: str) -> None:
 
 
 def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
-    post = post_rows.find(reader, post_id)
-    return post is not None and audience_rows.sees(reader, caller, post.audience_id)
+    audience = post_rows.find_audience(reader, post_id)
+    return audience is not None and audience_rows.sees(reader, caller, audience)
 
 
 def find_visible(store: Reader, post_id: str, caller: Caller) -> Row:

@@ -200,7 +200,7 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
 
     def read(reader: Reader) -> PostPage:
         visible = audience_rows.visible_audiences(reader, caller, query.profile_ids, query.providers)
-        return post_list.load_page(reader, replace(wanted, audiences=visible))
+        return post_list.load_page(reader, wanted if visible is None else replace(wanted, audiences=visible))
 
     is_long = post_list.is_slow(rt.reader, wanted, limited=caller.limited)
     page = await rt.read_in_thread(read) if is_long else read(rt.reader)

@@ -204,8 +204,8 @@ class Request:
         self.query_string: bytes = scope["query_string"]
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         """Names are in lower case. The last of repeated headers counts."""
-        own_id = self.headers.get(b"x-request-id", b"")
-        self.id = own_id if _OWN_ID.fullmatch(own_id) else new_id()
+        own_id = self.headers.get(b"x-request-id")
+        self.id = own_id if own_id and _OWN_ID.fullmatch(own_id) else new_id()
         self.route = "none"
         """The documented path (`/api/v1/posts/{postId}`), once a route matches."""
         self.path_params: dict[str, str] = {}

@@ -176,6 +176,8 @@ def lists(appliance: MeasuredAppliance, size: int) -> dict[str, str]:
         "posts, window of one day": f"{posts}?{day}",
         "posts, window and profileIds": f"{posts}?scheduledAfter={first}&profileIds={profile}",
         "posts, window, limited key": f"{posts}?scheduledAfter={first}",
+        "posts, window, deliveryStatus published": f"{posts}?scheduledAfter={first}&deliveryStatus=published",
+        "posts, window, deliveryStatus failed": f"{posts}?scheduledAfter={first}&deliveryStatus=failed",
         "publish/logs": logs,
         "publish/logs, deep": f"{logs}?offset={min(size, 10_000)}",
         "publish/logs, limited key": logs,

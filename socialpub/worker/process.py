@@ -58,6 +58,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
         self._rt.stopping.set()
         self._rt.process.mark_stopping()
         self._rt.service_manager.stopping()
+        self.stop_flag.set()  # a thread without a task and without this flag would ask the closed queue in a busy loop
         for huey in self._hueys:
             huey.storage.close()
         with contextlib.suppress(SocialpubError):

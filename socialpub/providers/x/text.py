@@ -10,6 +10,7 @@ and the length of a domain is that of DNS, without most of IDNA's prohibitions.
 
 import bisect
 import functools
+import itertools
 import re
 import tomllib
 import unicodedata
@@ -65,7 +66,8 @@ _TAG = re.compile("[\U000e0001\U000e0020-\U000e007f]")
 _LABEL_DOTS = re.compile("[.\u3002\uff0e\uff61]")
 
 _TLD_LENGTHS: dict[str, tuple[int, ...]] = {
-    first: tuple(sorted({len(tld) for tld in TLDS if tld[0] == first}, reverse=True)) for first in {t[0] for t in TLDS}
+    first: tuple(sorted(set(map(len, group)), reverse=True))
+    for first, group in itertools.groupby(sorted(TLDS), key=lambda tld: tld[0])
 }
 _AFTER_TLD = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@+-")
 

@@ -8,8 +8,8 @@ import pytest
 from socialpub.accounts import upkeep
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.ops.backup import schedule
-from socialpub.worker import tasks
-from socialpub.worker.tasks import REST_SECONDS, Background, ScheduledBackups
+from socialpub.worker import process, tasks
+from socialpub.worker.tasks import REST_SECONDS, Background, NetworkQueue, ScheduledBackups
 
 
 def due(background, *names):
@@ -39,6 +39,23 @@ def test_a_clock_that_is_set_moves_no_task(rt, clock):
     assert due(background, "holds") == []
     clock.forward(60)
     assert len(due(background, "holds")) == 1
+
+
+def test_idle_threads_end_at_a_stop_before_the_stop_writes_a_row(rt, monkeypatch):
+    """A thread that asks a closed queue in a loop takes the processor from that write."""
+    consumer = process._Consumer(rt, Background(rt), {name: NetworkQueue(rt, name) for name in rt.providers})
+    monkeypatch.setattr(consumer, "_set_signal_handlers", lambda: None)
+    living = []
+
+    def end(*_):
+        for _, thread in consumer.worker_threads[process.BACKGROUND_THREADS :]:  # the first ones have tasks
+            thread.join(5)
+            living.append(thread.is_alive())
+
+    monkeypatch.setattr(process.messages, "record_end", end)
+    consumer.start()
+    consumer.stop()
+    assert living and not any(living)
 
 
 # --- scheduled backups -----------------------------------------------------------------------------------------------

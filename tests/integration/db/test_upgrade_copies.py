@@ -17,6 +17,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade, upgrade_backups
 from socialpub.db.connection import Reader
 from socialpub.runtime import build
+from tests.e2e.processes import DEFAULT_SIGNALS
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
 from tests.support.hand_clock import HandClock
 from tests.support.watched import Watched
@@ -282,7 +283,8 @@ def test_ctrl_c_ends_a_migration_at_once_and_undoes_it(upgrading: Upgrading) -> 
         "SELECT max(i) FROM n"
     )
     upgrading.add("9002_endless", NEXT.replace("extra", "more") + begin + f"    db.execute_sql('{endless}')\n")
-    command = [sys.executable, "-c", UPGRADE.format(""), upgrading.settings.data_dir, upgrading.migrations]
+    arguments = [UPGRADE.format(""), upgrading.settings.data_dir, upgrading.migrations]
+    command = [*DEFAULT_SIGNALS, sys.executable, "-c", *arguments]
     pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen(command, cwd=Path(__file__).parents[3], **pipes) as process:
         while process.stdout.readline() != "begun\n":  # type: ignore[union-attr]

@@ -4,6 +4,9 @@ import gc
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -25,6 +28,18 @@ settings.load_profile("tests")
 # Hypothesis draws from the constants of every loaded module of the project. Without them, a test generates the same
 # examples alone as together with other files.
 generation._get_local_constants = generation.Constants
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Import another part of the test files first in each process of a whole run. In a new checkout, each file is then
+    compiled by one process, and the others load the result."""
+    number, count = (os.environ.get(f"PYTEST_XDIST_WORKER{name}", "") for name in ("", "_COUNT"))
+    if number and session.config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        files = sorted(Path(__file__).parent.rglob("test_*.py"))
+        for path in files[int(number.removeprefix("gw")) :: int(count)]:
+            with suppress(Exception, pytest.skip.Exception):  # the collection reports it
+                import_module(".".join(path.relative_to(session.config.rootpath).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

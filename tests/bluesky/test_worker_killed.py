@@ -84,7 +84,11 @@ def killed(tmp_path: Path, clock: FollowedClock, server: BlueskyServer) -> Itera
     killed.close()
 
 
-@pytest.mark.parametrize(("method", "options"), [(PUT, {}), (WRITES, {"replyControl": "nobody"})])
+# The thread below begins with the same cut of the first method.
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [pytest.param(PUT, {}, marks=pytest.mark.endurance), (WRITES, {"replyControl": "nobody"})],
+)
 def test_a_worker_killed_between_the_record_and_the_response_publishes_once(
     killed: KilledWorkers, method: str, options: dict[str, Any]
 ) -> None:

@@ -16,16 +16,8 @@ ASTRAY = {"SOCIALPUB_PROVIDERS__X__API_URL": "http://192.0.2.1", "SOCIALPUB_BASE
 """Settings of another appliance, in the shell in which somebody starts the demo."""
 
 
-@pytest.mark.parametrize("runs_before", [False, pytest.param(True, marks=pytest.mark.endurance)])
-def test_the_demo_publishes_prints_addresses_and_stays_up(tmp_path: Path, runs_before: bool) -> None:
-    folder = tmp_path / "demo"
-    if runs_before:
-        run_once(folder)
-    stay_and_sign_in(folder)
-
-
-def test_the_demo_of_all_networks_publishes_to_bluesky_as_well(tmp_path: Path) -> None:
-    printed = run_once(tmp_path / "demo", "--all-networks")
+def test_the_demo_of_all_networks_publishes_prints_addresses_and_stays_up(tmp_path: Path) -> None:
+    printed = stay_and_sign_in(tmp_path / "demo", "--all-networks")
     assert "simulates X, TikTok, Pinterest and Bluesky." in printed
     for kind in ("image", "video"):
         url = r"http://127\.0\.0\.1:\d+/bluesky/profile/did:plc:\w+/post/\w+"
@@ -33,9 +25,15 @@ def test_the_demo_of_all_networks_publishes_to_bluesky_as_well(tmp_path: Path) -
     assert "/bluesky/feed" in printed
 
 
-def run_once(folder: Path, *options: str) -> str:
+@pytest.mark.endurance
+def test_the_demo_runs_again_in_its_folder(tmp_path: Path) -> None:
+    run_once(tmp_path / "demo")
+    stay_and_sign_in(tmp_path / "demo")
+
+
+def run_once(folder: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "socialpub", "demo", "--once", "--folder", str(folder), *options],
+        [sys.executable, "-m", "socialpub", "demo", "--once", "--folder", str(folder)],
         env=os.environ | ASTRAY,
         capture_output=True,
         text=True,
@@ -45,11 +43,13 @@ def run_once(folder: Path, *options: str) -> str:
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     check(done.stdout, folder)
-    return done.stdout
 
 
-def stay_and_sign_in(folder: Path) -> None:
-    process = Process("demo", "--folder", str(folder), log=folder.with_suffix(".log"), env=os.environ | ASTRAY)
+def stay_and_sign_in(folder: Path, *options: str) -> str:
+    """Return the output of the demo."""
+    process = Process(
+        "demo", "--folder", str(folder), *options, log=folder.with_suffix(".log"), env=os.environ | ASTRAY
+    )
     try:
         until(lambda: "Ctrl-C" in process.output or not process.running, "the demo is up or gone")
         check(process.output, folder)
@@ -63,6 +63,7 @@ def stay_and_sign_in(folder: Path) -> None:
             assert other.get(link[0], headers=headers).status_code == 403
         os.kill(process.pid, signal.SIGINT)
         assert process.wait() == 0, process.output
+        return process.output
     finally:
         process.end()
 

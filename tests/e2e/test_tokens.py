@@ -79,6 +79,7 @@ def is_held(caller: Caller, post: str) -> bool:
     return bool(attempts) and attempts[-1]["outcome"] == "held"
 
 
+@pytest.mark.endurance
 def test_a_network_that_accepts_the_old_refresh_token_again_loses_no_account(
     installation: Installation, caller: Caller, photo: str
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 import httpx2
+import pytest
 
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
@@ -38,6 +39,7 @@ def test_a_locked_database_is_reported_and_writes_are_whole(
     assert installation.x.texts() == ["While it is locked"]
 
 
+@pytest.mark.endurance
 def test_a_trickling_response_delays_neither_the_heartbeat_nor_other_posts(
     make_installation: MakeInstallation,
 ) -> None:

@@ -3,6 +3,7 @@
 import logging
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from socialpub.cli.main import main
@@ -53,6 +54,7 @@ def test_twenty_profiles_of_a_network_that_hangs_leave_a_pin_on_time(
     assert {delivery["status"] for delivery in caller.post(hanging)["deliveries"]} == {"pending"}
 
 
+@pytest.mark.endurance
 def test_a_suspended_command_with_a_token_lock_delays_its_profile_queue_for_a_minute(
     installation: Installation,
 ) -> None:

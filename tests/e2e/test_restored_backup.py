@@ -44,6 +44,7 @@ class Load(threading.Thread):
         self.caller.close()
 
 
+@pytest.mark.endurance
 def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(
     make_installation: MakeInstallation,
 ) -> None:

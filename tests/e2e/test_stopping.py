@@ -62,6 +62,7 @@ def test_a_restart_under_load_breaks_no_kept_connection(make_installation: MakeI
     assert sum(one.refused for one in load) > 0, "no connection was refused, so the load proves nothing"
 
 
+@pytest.mark.endurance
 def test_a_stop_answers_waiting_callers_and_leaves_an_open_call_to_recovery(
     make_installation: MakeInstallation,
 ) -> None:

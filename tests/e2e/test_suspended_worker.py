@@ -1,12 +1,14 @@
 """A suspended worker keeps its call: no other worker takes it over, at any time."""
 
 import httpx2
+import pytest
 
 from tests.e2e.caller import Caller
 from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
 
 
+@pytest.mark.endurance
 def test_a_suspended_worker_keeps_its_call_and_a_second_worker_does_the_rest(
     installation: Installation, caller: Caller
 ) -> None:

@@ -52,6 +52,7 @@ def test_ten_deliveries_due_at_once_on_an_expired_token_refresh_it_once(
         assert len(effects(installation.control(network).show())) == TEN
 
 
+@pytest.mark.endurance
 def test_a_worker_killed_before_the_new_pair_reached_it_says_that_the_owner_must_act(
     installation: Installation, caller: Caller, photo: str
 ) -> None:

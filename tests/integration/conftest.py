@@ -13,6 +13,7 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.consent_browser import Browser
+from tests.support.decoding import decode_here
 from tests.support.hand_clock import HandClock
 from tests.support.repeated_writes import repeat_writes
 from tests.support.sandbox_http import providers_of_the_sandbox
@@ -85,3 +86,10 @@ def _repeated_writes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     """Run every write twice, except in tests that count the runs of a write or make one run fail."""
     if request.path.parent.name in REPEATING and request.node.get_closest_marker("writes_once") is None:
         repeat_writes(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decode files in this process, except in tests of the decoder's child."""
+    if not request.path.name.startswith("test_decoder") and request.node.get_closest_marker("decoder_child") is None:
+        decode_here(monkeypatch)

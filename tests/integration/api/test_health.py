@@ -188,6 +188,7 @@ def test_a_missing_or_read_only_media_folder_is_reported_without_its_path(
     assert "private" not in reason
 
 
+@pytest.mark.decoder_child
 def test_a_failing_decoder_is_reported_until_one_starts(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

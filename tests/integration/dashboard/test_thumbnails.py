@@ -31,6 +31,7 @@ def kept(rt: Runtime) -> list[Path]:
     return [path for path in (rt.files.root / THUMBNAILS).rglob("*") if path.is_file()]
 
 
+@pytest.mark.decoder_child
 def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg", 1600, 1200), "image/jpeg")
     first = owner.ask("GET", address(photo))
@@ -43,6 +44,7 @@ def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monke
     assert owner.ask("GET", address(photo)).body == first.body
 
 
+@pytest.mark.decoder_child
 def test_a_video_is_shown_by_its_first_frame(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     assert Image.open(io.BytesIO(owner.ask("GET", address(video)).body)).size == (128, 96)

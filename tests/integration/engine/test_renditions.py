@@ -48,6 +48,7 @@ def whole(version):
     return version.path.stat().st_size == version.size_bytes > 0 and version.path.read_bytes()[:2] == b"\xff\xd8"
 
 
+@pytest.mark.decoder_child
 def test_a_version_is_made_once(rt, photo, fits):
     first = renditions.fit_media(rt, "d1", photo, SMALLER)
     assert renditions.fit_media(rt, "d1", photo, SMALLER) == first
@@ -134,6 +135,7 @@ def test_threads_that_make_the_same_rendition_do_not_damage_it(rt, photo, fits):
     assert sorted(path.suffix for path in made[0].path.parent.iterdir()) == ["", ".json"]
 
 
+@pytest.mark.decoder_child
 def test_a_killed_decoder_leaves_no_verdict(rt, photo, monkeypatch):
     real = client._result
     with monkeypatch.context() as patched:
@@ -168,6 +170,7 @@ def test_versions_removed_while_one_is_made_do_not_mean_that_the_original_is_gon
         renditions.fit_media(rt, "d1", photo, SMALLER)
 
 
+@pytest.mark.decoder_child
 def test_an_unfit_image_and_a_missing_file_are_reported(rt, photo):
     with pytest.raises(Unfit, match=r"photo\.jpg: .*at most 50 bytes"):
         renditions.fit_media(rt, "d1", photo, ImageLimits(("image/jpeg",), 50))

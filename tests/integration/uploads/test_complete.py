@@ -39,6 +39,7 @@ def a_picture(path):
     return Facts("image", "image/png", path.stat().st_size, {"width": 1, "height": 1, "frames": 1})
 
 
+@pytest.mark.decoder_child
 def test_a_verified_upload_is_an_artifact_with_exactly_these_fields(rt, clock, caller, png):
     reservation = caller.reserve(png)
     caller.put(reservation, png)
@@ -58,6 +59,7 @@ def test_image_jpg_is_stored_as_image_jpeg(caller, tmp_path):
     assert caller.upload(data, "image/jpg", "a.jpg")["mimeType"] == "image/jpeg"
 
 
+@pytest.mark.decoder_child
 def test_a_video_is_an_artifact(rt, caller, tmp_path):
     artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
     assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
@@ -100,6 +102,7 @@ def test_a_bad_id_is_a_400(caller, body):
     assert caller.post("/uploads/complete", body).paths() == [["artifactId"]]
 
 
+@pytest.mark.decoder_child
 @pytest.mark.parametrize(
     ("make", "mime_type", "reason"),
     [

@@ -62,15 +62,10 @@ def caller(rt: Runtime, app: App, host: FileHost) -> Iterator[Client]:
         caller.run(host.stop())
 
 
-@pytest.fixture
-def real_decoder() -> None:
-    """Examine files in a child process."""
-
-
 @pytest.fixture(autouse=True)
 def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A real child process takes a quarter of a second."""
-    if "real_decoder" in request.fixturenames:
+    if request.node.get_closest_marker("decoder_child") is not None:
         return
 
     async def inspect_file(path: Path, declared: str | None, *_: Any, **__: Any) -> Facts:
@@ -108,7 +103,7 @@ def message(reply: Reply) -> str:
 # --- one file --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("real_decoder")
+@pytest.mark.decoder_child
 def test_the_bytes_decide_the_type(rt: Runtime, caller: Client, host: FileHost, tmp_path: Path) -> None:
     image = samples.png(tmp_path / "a.png").read_bytes()
     host.responses["/share.html"] = response(image, "Content-Type: text/html")

@@ -7,6 +7,7 @@ appliance writes. Only the files of the copied media are missing.
 
 import hashlib
 import json
+import logging
 import re
 import shutil
 import sqlite3
@@ -20,10 +21,9 @@ from typing import Any
 
 from socialpub.accounts import connect, grants
 from socialpub.accounts.api_keys import Caller
-from socialpub.core import logging
 from socialpub.core.clock import parse, stamp
+from socialpub.core.logging import LOGGER
 from socialpub.core.settings import loader
-from socialpub.core.settings.schema import LoggingSection
 from socialpub.providers.http import Http
 from socialpub.publishing.delivery import waiting
 from socialpub.publishing.posts import posts
@@ -131,7 +131,9 @@ def _make_seed(stock: Stock, config: Path, sandbox_url: str) -> None:
     world.instant_faults = True
     settings = loader.load(config)
     settings = settings.model_copy(update={"publishing": settings.publishing.model_copy(update={"resend_after": None})})
-    logging.configure(LoggingSection(level="error"))  # the templates that fail write warnings
+    logger = logging.getLogger(LOGGER)
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # the templates that fail write warnings
     http = Http(mounts={sandbox_url: SandboxTransport(create_app(world))})
     rt = build(settings, clock=clock, http=http, role="bench")
     try:
@@ -147,6 +149,7 @@ def _make_seed(stock: Stock, config: Path, sandbox_url: str) -> None:
         rt.close()
         http.close()
         world.close()
+        logger.setLevel(level)
     with closing(sqlite3.connect(settings.database_file)) as database:
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     shutil.move(settings.data_dir, stock.folder / "data")

@@ -5,6 +5,7 @@ import threading
 from collections import Counter
 
 import httpx2
+import pytest
 
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
@@ -47,6 +48,7 @@ def test_a_caller_who_missed_the_201_and_sends_again_after_the_kill_gets_the_sam
     assert installation.x.texts() == ["Did it arrive?"]
 
 
+@pytest.mark.endurance
 def test_two_hundred_parallel_creates_and_the_end_of_everything_lose_nothing(
     make_installation: MakeInstallation,
 ) -> None:

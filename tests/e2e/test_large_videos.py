@@ -21,6 +21,7 @@ MOST_BYTES = 10_000_000
 """Additional memory for the large video compared with a small one: less than one chunk (1 MB was measured)."""
 
 
+@pytest.mark.endurance
 def test_a_video_of_150_mib_reaches_tiktok_and_pinterest_with_little_memory(
     installation: Installation, caller: Caller
 ) -> None:

@@ -130,6 +130,7 @@ def test_web_and_worker_report_that_they_work_until_they_hang(
         reports.forget()
 
 
+@pytest.mark.endurance
 def test_a_database_that_refuses_is_no_reason_to_be_ended(
     make_installation: MakeInstallation, reports: Reports
 ) -> None:

@@ -121,7 +121,7 @@ def setup(prepared: Installation, tmp_path_factory: pytest.TempPathFactory) -> I
         installation.close()
 
 
-IN_EVERY_RUN = ROUNDS[::3]
+IN_EVERY_RUN = ROUNDS[::6]
 """They kill before and after a call of each network. `tests/providers/test_grid_workers.py` has more deaths in one
 process, and `make endurance` has all rounds."""
 

@@ -246,7 +246,7 @@ def _search_text(reader: Reader, query: PostFilter, groups: Groups | None, text:
 def _search_window(reader: Reader, query: PostFilter, groups: Groups | None) -> PostPage:
     """Filter the newest or the oldest posts if enough of them match. Otherwise, sort all matching posts."""
     where, params = _where(query, groups)
-    matching, of_matching = _posts_in_window(reader, query, groups)
+    matching, of_matching = _posts_in_window(reader, query, groups, where, params)
     total = int(reader.value(f"SELECT count(*) FROM {matching}", of_matching))
     part = nearer_end(query.page * query.per_page, query.per_page, total)
     if not part.size:
@@ -267,17 +267,18 @@ def _search_window(reader: Reader, query: PostFilter, groups: Groups | None) -> 
     return PostPage(shown, rest, total)
 
 
-def _posts_in_window(reader: Reader, query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
+def _posts_in_window(
+    reader: Reader, query: PostFilter, groups: Groups | None, where: str, params: list[Value]
+) -> tuple[str, list[Value]]:
     """Return the SQL text after FROM, and its parameters, that counts the posts of a time window in the least time.
 
     An index has the scheduled times of each group, so only matching posts are read.
     """
-    where, params = _where(query, groups)
     if query.or_accepted:
         return f"post WHERE {where}", params
+    if groups is None and query.status is None:
+        return f"post INDEXED BY post_all_times WHERE {where}", params
     if groups is None or "outcomes" not in groups.columns:
-        if groups is None and query.status is None:
-            return f"post INDEXED BY post_all_times WHERE {where}", params
         groups = _groups(reader, query, by_outcomes=True)
     if groups.count > _FEW:
         return f"{_COVERING} WHERE {where}", params

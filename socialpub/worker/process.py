@@ -82,7 +82,7 @@ class _Consumer(Consumer):  # type: ignore[misc]
 def run(rt: Runtime) -> int:
     """Deliver until a signal (SIGTERM, SIGINT, SIGHUP); return the exit code. Runs in the main thread."""
     assert isinstance(rt.wakeup, HueyWakeup)
-    machine.limit_malloc_arenas()
+    machine.prepare_to_serve()
     background, reconciler, notifier = Background(rt), Reconciler(rt), Notifier(rt)
     rt.write(messages.record_start)
     rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been corrected

@@ -131,7 +131,7 @@ _POLL_SECONDS = 0.05
 
 def run(rt: Runtime, sockets: list[socket.socket]) -> int:
     """Serve until SIGTERM, SIGINT or SIGHUP. Return the exit code."""
-    machine.limit_malloc_arenas()
+    machine.prepare_to_serve()
     app = create_app(rt)
     descriptors = raise_descriptors()
     server = Server(app, ConnectionLimits(connections=connections_within(descriptors)))

@@ -1,4 +1,4 @@
-"""The memory of the machine, the number of heaps, and reports to systemd."""
+"""The memory of the machine, what a process keeps of it, and reports to systemd."""
 
 import os
 import platform
@@ -67,7 +67,7 @@ from pathlib import Path
 from socialpub.core import machine
 
 if sys.argv[1] == "limited":
-    assert machine.limit_malloc_arenas()
+    assert machine.prepare_to_serve()
 threads, kept = 12, []
 together = threading.Barrier(threads + 1)
 
@@ -86,16 +86,57 @@ together.wait()
 """
 
 
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+LARGE_BLOCKS = """
+import sys
+from pathlib import Path
+from socialpub.core import machine
+
+if sys.argv[1] == "limited":
+    assert machine.prepare_to_serve()
+
+def kept_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096 / 1e6
+
+before = kept_mb()
+for _ in range(3):
+    bytearray(19 << 20)  # what the hash of a password needs
+print(kept_mb() - before)
+"""
+
+SEARCHED = """
+import gc
+from socialpub.core import machine
+
+before = len(gc.get_objects())
+machine.prepare_to_serve()
+print(before, len(gc.get_objects()))
+"""
+
+glibc_only = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+
+
+@glibc_only
 def test_threads_share_heaps() -> None:
-    heaps = {how: int(run(how)) for how in ("unlimited", "limited")}
+    heaps = {how: int(run(MANY_THREADS, how)) for how in ("unlimited", "limited")}
     assert heaps["limited"] < machine.MAX_ARENAS
     assert heaps["unlimited"] > machine.MAX_ARENAS, "the test sees heaps where there are many"
 
 
-def run(how: str) -> str:
+@glibc_only
+def test_a_large_block_goes_back_to_the_system() -> None:
+    kept = {how: float(run(LARGE_BLOCKS, how)) for how in ("unlimited", "limited")}
+    assert kept["limited"] < 5
+    assert kept["unlimited"] > 15, "the test sees a block that stays"
+
+
+def test_the_collector_does_not_search_the_objects_of_the_program() -> None:
+    before, after = run(SEARCHED).split()
+    assert int(after) < int(before) / 100
+
+
+def run(program: str, how: str = "") -> str:
     return subprocess.run(
-        [sys.executable, "-c", MANY_THREADS, how], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program, how], capture_output=True, text=True, check=True, timeout=60
     ).stdout
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import time
+from functools import partial
 from types import FrameType
 
 from huey.consumer import Consumer, Scheduler, Worker
@@ -10,12 +11,12 @@ from huey.consumer import Consumer, Scheduler, Worker
 from socialpub.accounts import profiles, usage
 from socialpub.core import logging, machine
 from socialpub.core.errors import SocialpubError
-from socialpub.db.tables import delivery_rows, holds
+from socialpub.db.tables import holds
 from socialpub.ops.notify import messages
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
-from socialpub.worker.tasks import Background, NetworkQueue
+from socialpub.worker.tasks import Background, NetworkQueue, wake
 from socialpub.worker.wakeup import HueyWakeup
 
 BACKGROUND_THREADS = 2
@@ -89,14 +90,8 @@ def run(rt: Runtime) -> int:
     for error in profiles.find_not_enabled(rt):
         log.warning("a network is not enabled", reason=error.message, remedy=error.hint)
     networks = {name: NetworkQueue(rt, name) for name in rt.providers}
-
-    def wake(delivery_id: str) -> None:
-        network, profile_id = delivery_rows.find_network_and_profile(rt.reader, delivery_id) or ("", "")
-        if network in networks:
-            networks[network].put(profile_id, delivery_id)
-
     notifier.start()
-    rt.wakeup.listen(wake)
+    rt.wakeup.listen(partial(wake, rt, networks))
     reconciler.start()
     _Consumer(rt, background, networks).run()
     background.backups.stop()

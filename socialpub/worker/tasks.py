@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,8 +23,9 @@ from huey.storage import MemoryStorage
 from socialpub.accounts import avatars, consents, key_limits, sign_in, upkeep, usage
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError, Unavailable
+from socialpub.db import appliance_state
 from socialpub.db.connection import BATCH_ROWS, Tx
-from socialpub.db.tables import holds, waits
+from socialpub.db.tables import delivery_rows, holds, waits
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
 from socialpub.ops.backup import create, last_backup, restore, schedule
@@ -107,6 +108,15 @@ class NetworkQueue:
             log.warning("the database is unavailable; the reconciler tries again", reason=error.detail)
         except Exception:
             log.error("a worker thread failed unexpectedly and continues", exc_info=True)
+
+
+def wake(rt: Runtime, queues: Mapping[str, NetworkQueue], delivery_id: str) -> None:
+    """Wake the queue of a delivery. While publishing is paused, do nothing: the reconciler wakes it after the pause."""
+    if appliance_state.paused_at(rt.reader):
+        return
+    network, profile_id = delivery_rows.find_network_and_profile(rt.reader, delivery_id) or ("", "")
+    if network in queues:
+        queues[network].put(profile_id, delivery_id)
 
 
 # --- scheduled backups -----------------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ import threading
 import pytest
 
 from socialpub.providers.http import Http
-from socialpub.publishing.delivery import engine
-from socialpub.worker.tasks import NetworkQueue
+from socialpub.publishing.delivery import engine, resume
+from socialpub.worker.tasks import NetworkQueue, wake
+from tests.support.appliance import accept, add_profile
 from tests.support.queue_threads import answering
 
 WAIT_SECONDS = 30
@@ -108,6 +109,18 @@ def test_a_busy_profile_goes_to_the_end_of_the_queue(rt, monkeypatch):
     with answering(queue, 1):
         assert done.wait(WAIT_SECONDS)
     assert turns == ["long", "short", "other", "long", "other", "long alone", "long alone"]
+
+
+def test_while_paused_a_wake_up_costs_no_thread_and_no_write(rt):
+    queues = {"x": NetworkQueue(rt, "x")}
+    accept(rt, add_profile(rt))
+    delivery = rt.reader.value("SELECT id FROM delivery")
+    rt.write(resume.pause)
+    wake(rt, queues, delivery)
+    assert queues["x"].huey.pending_count() == 0
+    rt.write(resume.resume)
+    wake(rt, queues, delivery)
+    assert queues["x"].huey.pending_count() == 1
 
 
 def test_a_thread_that_is_free_is_used_again(rt, hanging):

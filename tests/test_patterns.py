@@ -58,6 +58,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "accounts.grants:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
     "accounts.grants:_check_token": [("", "!", " ")],
     "core.units:_DURATION": [("", "1", "x")],
+    "core.logging:_PLAIN": [("", "a", " ")],
     "core.secrets.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],
     "core.secrets.redaction:_BEARER": [("", "bearer ", ""), ("bearer", " ", "!"), ("", "basic a", "")],
     "core.secrets.redaction:_COOKIE": [

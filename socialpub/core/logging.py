@@ -7,6 +7,7 @@ Message, fields and traceback of every line are redacted when the line is writte
 import json
 import logging
 import math
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -94,6 +95,8 @@ def configure(settings: LoggingSection, stream: TextIO | None = None) -> None:
     """
     handler = _Handler(stream or sys.stderr)
     handler.setFormatter(_JsonFormatter() if settings.format == "json" else _HumanFormatter())
+    # No line shows them, and finding them takes time.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     root = logging.getLogger()
     for former in [h for h in root.handlers if isinstance(h, _Handler)]:
         root.removeHandler(former)
@@ -155,16 +158,16 @@ class _JsonFormatter(_Formatter):
         return _COMPACT.encode(line)
 
 
+_PLAIN = re.compile(r'[^ "=]+')
+"""A text that needs no quotes."""
+
+
 class _HumanFormatter(_Formatter):
     def format(self, record: logging.LogRecord) -> str:
         line = f"{_time(record)} {record.levelname:<7} {visible(self.text(record))}"
         for name, value in self.fields(record).items():
-            if type(value) in (str, int):
-                shown = str(value)
-            else:
-                shown = json.dumps(value, ensure_ascii=False)
-            if isinstance(value, str) and (not value or any(char in value for char in ' "=')):
-                shown = json.dumps(value, ensure_ascii=False)
+            is_plain = type(value) is int or (isinstance(value, str) and _PLAIN.fullmatch(value))
+            shown = str(value) if is_plain else json.dumps(value, ensure_ascii=False)
             line += f" {visible(name)}={visible(shown)}"
         trace = self.trace(record)
         if trace is not None:
@@ -185,7 +188,9 @@ def _clean_text(text: str) -> str:
 
 def _clean(value: Any, depth: int = 0) -> Any:
     """Return the value as a JSON value, without secrets."""
-    if value is None or isinstance(value, bool | int):
+    if isinstance(value, str):
+        return _clean_text(value)
+    if value is None or isinstance(value, int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
@@ -196,4 +201,4 @@ def _clean(value: Any, depth: int = 0) -> Any:
         return {name: MASK if is_secret(name, inner) else _clean(inner, depth + 1) for name, inner in named}
     if depth < _MAX_DEPTH and isinstance(value, list | tuple | set | frozenset):
         return [_clean(inner, depth + 1) for inner in value]
-    return _clean_text(value if isinstance(value, str) else str(value))
+    return _clean_text(str(value))

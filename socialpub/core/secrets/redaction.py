@@ -8,7 +8,6 @@ and `state`, which networks also use as words, only random values are hidden. Th
 import functools
 import json
 import re
-from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar, cast
@@ -47,9 +46,12 @@ def add_configured_secrets(*secrets: str) -> None:
 
 def mask(text: str) -> str:
     """Return the text without the known secrets in their usual encodings."""
-    for form in _all_forms():
-        if form in text:
-            text = text.replace(form, MASK)
+    if len(text) < MIN_SECRET_LENGTH:
+        return text
+    for forms in (*_configured.values(), *(forms for _, forms in _in_use.get())):
+        for form in forms:
+            if form in text:
+                text = text.replace(form, MASK)
     return text
 
 
@@ -74,13 +76,6 @@ def _mask_value(value: Any) -> Any:
             )
         case _:
             return value
-
-
-def _all_forms() -> Iterator[str]:
-    for forms in _configured.values():
-        yield from forms
-    for _, forms in _in_use.get():
-        yield from forms
 
 
 def _forms(secret: str) -> _Forms:

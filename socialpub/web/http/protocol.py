@@ -37,6 +37,36 @@ class _AnyLength(int):
     __hash__ = int.__hash__
 
 
+class ResponseTransport(asyncio.Transport):
+    """The transport of one response. Between `hold` and `release`, all writes become one: uvicorn writes the head and
+    the body of a response with two system calls, and the second costs as much as reading a post."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._held: list[bytes] | None = None
+
+    def hold(self) -> None:
+        self._held = []
+
+    def release(self) -> None:
+        held, self._held = self._held, None
+        if held:
+            self._transport.write(b"".join(held))
+
+    def write(self, data: bytes) -> None:  # type: ignore[override]
+        if self._held is None:
+            self._transport.write(data)
+        else:
+            self._held.append(data)
+
+    def is_closing(self) -> bool:
+        return self._transport.is_closing()
+
+    def close(self) -> None:
+        self.release()
+        self._transport.close()
+
+
 class HttpProtocol(HttpToolsProtocol):
     def __init__(self, watch: ConnectionWatch, **parts: Any) -> None:
         super().__init__(**parts)
@@ -152,8 +182,9 @@ class HttpProtocol(HttpToolsProtocol):
                 raise _Refused
             self._hold(share, self._head_bytes())  # the request waits for earlier requests
         self._in_head, self._in_body, self._unfinished_bytes, self._discarded_bytes = False, True, 0, 0
-        self.scope[TRANSPORT] = self.transport  # type: ignore[literal-required]
+        transport = self.scope[TRANSPORT] = ResponseTransport(self.transport)  # type: ignore[literal-required]
         super().on_headers_complete()
+        self.cycle.transport = transport
         if self.parser.get_http_version() == "1.0":
             # uvicorn would send chunks, which HTTP/1.0 does not have. It closes these connections after the response.
             self.cycle.chunked_encoding, self.cycle.expected_content_length = False, _AnyLength(sys.maxsize)

@@ -384,8 +384,15 @@ class Request:
             framing = ((b"content-type", content_type), (b"content-length", b"%d" % len(body)))
         elif status != 204:
             framing = ((b"content-length", b"0"),)
-        await self.start(status, framing + headers)
-        await self._send({"type": "http.response.body", "body": body})
+        transport = self.scope.get(TRANSPORT)
+        if transport is not None:
+            transport.hold()
+        try:
+            await self.start(status, framing + headers)
+            await self._send({"type": "http.response.body", "body": body})
+        finally:
+            if transport is not None:
+                transport.release()
 
     async def start(self, status: int, headers: tuple[Header, ...]) -> None:
         """Start a response whose body follows with `send`. Without `content-length` in `headers`, the body is chunked

@@ -6,6 +6,7 @@ import logging
 import socket
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from socialpub.db.queries import post_list
 from socialpub.runtime import Runtime
 from socialpub.web.http import server
 from socialpub.web.http.server import Server
-from tests.integration.web.wire import Line, on_server, serve
+from tests.integration.web.wire import Line, on_server, serve, until
 from tests.support.appliance import accept, add_profile
 from tests.support.ports import free_port
 
@@ -28,6 +29,37 @@ async def test_the_server_keeps_connections_open(line: Line) -> None:
         assert status == 200
         assert "connection" not in headers
         assert "server" not in headers
+
+
+class RecordingTransport:
+    """The transport of a connection, and what was written to it."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport = transport
+        self.writes: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+        self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+@pytest.mark.parametrize("more", ["", "connection: close\r\n"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@on_server()
+async def test_head_and_body_leave_together(serving: Server, line: Line, method: str, more: str) -> None:
+    await until(serving._connections)
+    (connection,) = serving._connections()
+    sent = connection.transport = RecordingTransport(connection.transport)  # type: ignore[assignment]
+    line.ask("/api/v1/posts", method=method, more=more)
+    await until(lambda: sent.writes and connection.cycle.response_complete)
+    (response,) = sent.writes
+    head, _, body = response.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert body.startswith(b'{"data":[' if method == "GET" else b"")
+    assert sent.is_closing() is bool(more)
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,7 @@ class Methods:
         if found is None:
             advice = f" {self.instead[request.method]}" if request.method in self.instead else ""
             raise MethodNotAllowed(f"This URL supports {self.allow}.{advice}", headers=(("allow", self.allow),))
-        request.path_params = scope["path_params"]
+        request.path_params = scope.get("path_params", {})
         answer = await found(request)
         if answer is not None:
             await request.answer(answer)

@@ -91,20 +91,20 @@ def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:
     return kept
 
 
-def store_response(
+def respond(
     rt: Runtime,
     tx: Tx,
-    ticket: RequestKey,
+    ticket: RequestKey | None,
     show: Callable[[Runtime, Tx, T], StoredResponse],
     fn: Callable[Concatenate[Runtime, Tx, P], T],
     *args: P.args,
     **kwargs: P.kwargs,
-) -> T:
-    """Run `fn` and store the response that `show` makes of its result, in one write."""
-    result = fn(rt, tx, *args, **kwargs)
-    kept = show(rt, tx, result)
-    post_rows.store_response(tx, ticket.key_id, ticket.key, kept.status, kept.location, kept.body)
-    return result
+) -> StoredResponse:
+    """Run `fn` and return the response that `show` makes of its result. Store the response of an announced request."""
+    response = show(rt, tx, fn(rt, tx, *args, **kwargs))
+    if ticket is not None:
+        post_rows.store_response(tx, ticket.key_id, ticket.key, response.status, response.location, response.body)
+    return response
 
 
 def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:

@@ -45,22 +45,25 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
 # --- creating --------------------------------------------------------------------------------------------------------
 
 
-def _created(rt: Runtime, post: bytes, post_id: str) -> Answer:
-    return created(post, f"{rt.settings.base_url}/api/v1/posts/{post_id}")
+_NO_MEDIA = b'"media":[]'
+"""A part of the JSON of a post without media. A text of the post cannot contain it, because JSON escapes its quotes."""
 
 
-def _store(_rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
-    """Return the response to store. It contains storage keys instead of signed URLs."""
+def _created(_rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
+    """Return the response to a new post. It contains storage keys instead of signed URLs."""
     return StoredResponse(201, post_id, _show(tx, post_id))
 
 
-def replay(rt: Runtime, stored: StoredResponse) -> Answer:
-    """Render the stored response with newly signed URLs."""
-    post = orjson.loads(stored.body)
-    for item in post["media"]:
-        if "url" in item:
-            item["url"] = signed_urls.media_url(rt.settings, rt.secrets, item["url"], rt.now())
-    return _created(rt, orjson.dumps(post), post["id"])
+def render(rt: Runtime, response: StoredResponse) -> Answer:
+    """Render a response with newly signed URLs."""
+    shown = response.body
+    if _NO_MEDIA not in shown:
+        post = orjson.loads(shown)
+        for item in post["media"]:
+            if "url" in item:
+                item["url"] = signed_urls.media_url(rt.settings, rt.secrets, item["url"], rt.now())
+        shown = orjson.dumps(post)
+    return created(shown, f"{rt.settings.base_url}/api/v1/posts/{response.location}")
 
 
 async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Answer:
@@ -75,7 +78,7 @@ _FORM = FormBody(
 )
 
 
-@endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=replay)
+@endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=render)
 async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
     return await _create(rt, request, request.body.to_draft(), caller)
 
@@ -98,8 +101,7 @@ async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -
         if strict:
             # Checking the text and the files would block the event loop.
             await rt.read_in_thread(check)
-        post_id = await write_once(rt, request, _store, posts.create, draft, caller)
-    return _created(rt, _show(rt.reader, post_id), post_id)
+        return render(rt, await write_once(rt, request, _created, posts.create, draft, caller))
 
 
 async def _fetch(
@@ -109,11 +111,10 @@ async def _fetch(
     return await request.while_connected(fetch_media(rt, media, kept, caller.key_id, seconds=seconds))
 
 
-@endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=replay)
+@endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=render)
 async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
     failed_id, include_unknown = request.path_params["postId"], request.body.include_unknown
-    post_id = await write_once(rt, request, _store, retries.retry, failed_id, caller, include_unknown)
-    return _created(rt, _show(rt.reader, post_id), post_id)
+    return render(rt, await write_once(rt, request, _created, retries.retry, failed_id, caller, include_unknown))
 
 
 @endpoint(scope="read", body=PostDraft, check_rows=check_rows)

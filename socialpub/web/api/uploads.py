@@ -31,20 +31,20 @@ from socialpub.web.http.endpoint import endpoint, write_once
 from socialpub.web.http.request import Request
 
 
-def _replay(rt: Runtime, stored: StoredResponse) -> Answer:
+def _render_reserved(rt: Runtime, stored: StoredResponse) -> Answer:
     """Render the same reservation with a newly signed upload URL."""
     return created(_render_reservation(rt, *orjson.loads(stored.body)))
 
 
-@endpoint(scope="write", body=UploadRequest, replay=_replay)
+@endpoint(scope="write", body=UploadRequest, replay=_render_reserved)
 async def reserve(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
     body: UploadRequest = request.body
 
-    def store(_rt: Runtime, _tx: Tx, artifact_id: str) -> StoredResponse:
+    def show(_rt: Runtime, _tx: Tx, artifact_id: str) -> StoredResponse:
         return StoredResponse(201, None, orjson.dumps([artifact_id, body.mime_type]))
 
-    artifact_id = await write_once(rt, request, store, uploads.reserve, body.file_name, body.mime_type, body.file_size)
-    return created(_render_reservation(rt, artifact_id, body.mime_type))
+    reserved = await write_once(rt, request, show, uploads.reserve, body.file_name, body.mime_type, body.file_size)
+    return _render_reserved(rt, reserved)
 
 
 @endpoint(scope="write", body=CompleteRequest)
@@ -56,21 +56,20 @@ async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
 # --- media by URL ----------------------------------------------------------------------------------------------------
 
 
-def _replay_import(rt: Runtime, stored: StoredResponse) -> Answer:
+def _render_import(rt: Runtime, stored: StoredResponse) -> Answer:
     """Render the same artifact with a newly signed URL."""
     return ok(_render_artifact(rt, VerifiedArtifact(**orjson.loads(stored.body))))
 
 
-@endpoint(scope="write", body=ImportRequest, replay=_replay_import)
+@endpoint(scope="write", body=ImportRequest, replay=_render_import)
 async def import_url(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    def store(_rt: Runtime, _tx: Tx, artifact: VerifiedArtifact) -> StoredResponse:
+    def show(_rt: Runtime, _tx: Tx, artifact: VerifiedArtifact) -> StoredResponse:
         return StoredResponse(200, None, orjson.dumps(artifact))
 
     wanted, seconds = [MediaUrl(("url",), request.body.url)], request.fetch_seconds
     with ExitStack() as kept:
         (found,) = await request.while_connected(imports.fetch(rt, wanted, kept, caller.key_id, seconds=seconds))
-        artifact = await write_once(rt, request, store, imports.accept, found)
-    return ok(_render_artifact(rt, artifact))
+        return _render_import(rt, await write_once(rt, request, show, imports.accept, found))
 
 
 # --- responses -------------------------------------------------------------------------------------------------------

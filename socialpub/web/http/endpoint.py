@@ -213,13 +213,11 @@ def endpoint(**fields: Any) -> Callable[[Handler], Endpoint]:
     return partial(Endpoint, **fields)
 
 
-async def write_once(
-    rt: Runtime, request: Request, store: Callable[..., StoredResponse], fn: Callable[..., Any], *args: Any
-) -> Any:
-    """Run the write `fn(rt, tx, *args)`. With an Idempotency-Key, store `store(rt, tx, result)` in the same write."""
-    if request.idempotency_key is None:
-        return await rt.write_soon(fn, *args)
-    return await rt.write_soon(idempotency.store_response, request.idempotency_key, store, fn, *args)
+def write_once(
+    rt: Runtime, request: Request, show: Callable[..., StoredResponse], fn: Callable[..., Any], *args: Any
+) -> Awaitable[StoredResponse]:
+    """Run the write `fn(rt, tx, *args)`. Return `show(rt, tx, result)`, which is stored with an Idempotency-Key."""
+    return rt.write_soon(idempotency.respond, request.idempotency_key, show, fn, *args)
 
 
 def _read(shape: type[Shape], body: bytes, field: str | None) -> BodyRead:

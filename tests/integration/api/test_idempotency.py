@@ -178,7 +178,7 @@ def test_a_crash_between_acceptance_and_response_creates_no_second_post(
     from socialpub.web.api import posts as api_posts
 
     with monkeypatch.context() as crash:
-        crash.setattr(api_posts, "_created", lambda *_: (_ for _ in ()).throw(SystemExit))
+        crash.setattr(api_posts, "render", lambda *_: (_ for _ in ()).throw(SystemExit))
         with pytest.raises(SystemExit):
             create(client, draft)
     assert count(rt) == 1

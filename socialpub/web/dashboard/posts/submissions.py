@@ -96,9 +96,9 @@ def submit(
         equal = str(earlier.location)
         if equal != confirmed and _was_just_made(tx, equal):
             raise EqualPost(equal)
-    post_id = idempotency.store_response(rt, tx, key, _response, make)
+    post_id = str(idempotency.respond(rt, tx, key, _response, make).location)
     if content is not None:
-        idempotency.store_response(rt, tx, content, _response, lambda _rt, _tx: post_id)
+        idempotency.respond(rt, tx, content, _response, lambda _rt, _tx: post_id)
     return post_id, True
 
 

@@ -93,13 +93,19 @@ POST = _object(
     _maybe("canceledAt", "p.canceled_at", plain=True),
 )
 
-_ONE_POST = f"SELECT CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
+_ONE_POST = f"SELECT audience_id, CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
+
+
+def post_with_audience(reader: Reader, post_id: str) -> tuple[int, bytes] | None:
+    """Return the audience and the JSON of the post, or None."""
+    row = reader.one(_ONE_POST, (post_id,))
+    return None if row is None else (row[0], row[1])
 
 
 def post(reader: Reader, post_id: str) -> bytes | None:
     """Return the JSON of the post, or None."""
-    shown: bytes | None = reader.value(_ONE_POST, (post_id,))
-    return shown
+    found = post_with_audience(reader, post_id)
+    return None if found is None else found[1]
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------

@@ -169,15 +169,22 @@ def _show(reader: Reader, post_id: str) -> bytes:
     return shown
 
 
-@endpoint(scope="read", resource=is_visible, query=PostQuery)
+def _find(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bytes | None:
+    """Return the post as the API shows it. None: the caller does not see a post with this id."""
+    audience, shown = api_json.post_with_audience(rt.reader, path_params["postId"]) or (None, None)
+    return shown if audience is not None and audience_rows.sees(rt.reader, caller, audience) else None
+
+
+@endpoint(scope="read", resource=_find, query=PostQuery)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    post_id = request.path_params["postId"]
     query: PostQuery = request.query
+    shown: bytes | None = request.resource
     if query.wait is not None:
-        await request.state.long_poll.until_final(post_id, query.wait, caller.key_id)
-        if not is_visible(rt, authenticate_again(request), request.path_params):
+        await request.state.long_poll.until_final(request.path_params["postId"], query.wait, caller.key_id)
+        shown = _find(rt, authenticate_again(request), request.path_params)
+        if shown is None:
             raise NotFound(NO_SUCH_ID)
-    return ok(_show(rt.reader, post_id))
+    return ok(shown)
 
 
 @endpoint(scope="read", resource=is_visible)

@@ -29,7 +29,7 @@ from socialpub.web.http.request import MAX_BODY_BYTES, Request
 from socialpub.web.http.shapes import Query, Shape, read_query
 
 Handler = Callable[..., Awaitable[Answer | None]]
-Resource = Callable[[Runtime, Caller, dict[str, str]], bool]
+Resource = Callable[[Runtime, Caller, dict[str, str]], Any]
 RowCheck = Callable[[Runtime, Caller, Any, Sequence[FieldError]], list[FieldError]]
 Replay = Callable[[Runtime, StoredResponse], Answer]
 
@@ -75,7 +75,7 @@ class Endpoint:
     scope: str | None = "read"
     """`read`, `write`, or None if no key is needed. `caller` is then None."""
     resource: Resource | None = None
-    """Returns whether the caller may see the resource of the path."""
+    """Returns `request.resource`: what the path names. None or False if the caller does not see it."""
     body: type[Shape] | None = None
     """The shape of `request.body`. If None, the body is discarded before the handler runs."""
     form: FormBody | None = None
@@ -120,8 +120,10 @@ class Endpoint:
         is_form = self.body is not None and self._is_form(request)
         if request.path_params:
             _check_ids(request.path_params)
-        if self.resource is not None and not self.resource(rt, caller, request.path_params):
-            raise NotFound(NO_SUCH_ID)
+        if self.resource is not None:
+            request.resource = self.resource(rt, caller, request.path_params)
+            if not request.resource:
+                raise NotFound(NO_SUCH_ID)
         if self.query is not None or request.query_string:
             query = (self.query or Query).for_networks(api_keys.list_extensions(rt, caller))
             request.query = read_query(query, request.query_string)

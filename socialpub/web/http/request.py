@@ -186,6 +186,7 @@ class Request:
         "query",
         "query_string",
         "rate_headers",
+        "resource",
         "route",
         "scope",
         "started_at",
@@ -215,6 +216,7 @@ class Request:
         self.fetch_seconds = REQUEST_SECONDS
         """The time for media by URL."""
         self._receiving = self._received_last = False
+        self.resource: Any = None
         self.body: Any = None
         self.query: Any = None
         self.idempotency_key: RequestKey | None = None

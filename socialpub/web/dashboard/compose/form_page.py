@@ -9,7 +9,7 @@ import asyncio
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, TypeVar
 from zoneinfo import available_timezones
 
@@ -134,7 +134,7 @@ class Creator:
     """The reason why the choices are unknown, and the remedy."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FormContext:
     """The profiles of a form and the choices of its TikTok accounts."""
 
@@ -151,7 +151,7 @@ class FormContext:
     def chosen_networks(self, profiles: Collection[str]) -> set[str]:
         return {row.provider for row in self.connected if row.id in profiles}
 
-    @property
+    @cached_property
     def names(self) -> dict[str, str]:
         return labels.profile_names(self.connected)
 

@@ -391,10 +391,15 @@ Found = dict[str, list[tuple["re.Pattern[Any]", frozenset[str]]]]
 """By place: patterns, and the methods by which they are used."""
 
 
+WITH_PATTERN = re.compile(r"\bre\.|\bpattern=")
+"""What a module contains that has a pattern in a call."""
+
+
 @cache
 def patterns() -> Found:
     found: Found = defaultdict(list)
-    trees = {name: ast.parse(path.read_text()) for name, path in OURS}
+    sources = {name: path.read_text() for name, path in OURS}
+    trees = {name: ast.parse(source) for name, source in sources.items()}
     uses = {name: used_methods(tree) for name, tree in trees.items()}
     for name, tree in trees.items():
         short = name.removeprefix("socialpub.")
@@ -403,7 +408,7 @@ def patterns() -> Found:
             methods = frozenset(method for user in users for method in user[constant]) or frozenset({"search"})
             for pattern in patterns_in(getattr(importlib.import_module(name), constant, None)):
                 found[f"{short}:{constant}"].append((pattern, methods))
-        for function, method, pattern in inline(tree):
+        for function, method, pattern in inline(tree) if WITH_PATTERN.search(sources[name]) else ():
             found[f"{short}:{function}"].append((pattern, frozenset({method})))
     return found
 

@@ -38,8 +38,10 @@ class _AnyLength(int):
 
 
 class ResponseTransport(asyncio.Transport):
-    """The transport of one response. Between `hold` and `release`, all writes become one: uvicorn writes the head and
-    the body of a response with two system calls, and the second costs as much as reading a post."""
+    """The transport of one response. Between `hold` and `release`, all writes become one.
+
+    Otherwise, uvicorn would make a system call for the head of a response and another for its body.
+    """
 
     def __init__(self, transport: asyncio.Transport) -> None:
         self._transport = transport

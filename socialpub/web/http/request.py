@@ -166,7 +166,7 @@ class ClientGone(Exception):
 
 
 class Request:
-    """`body` and `query` are the validated shapes of the endpoint."""
+    """`body` and `query` are the validated shapes of the endpoint, and `resource` is what its path names."""
 
     __slots__ = (
         "_receive",

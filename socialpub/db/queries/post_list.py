@@ -297,15 +297,14 @@ def _times_of(groups: Groups, query: PostFilter) -> tuple[str, list[Value]]:
     """Return the SQL text after FROM, and its parameters, that reads only the posts of these groups in the window."""
     columns = ", ".join(groups.columns)
     joined = f"(SELECT {columns} FROM {groups.source}) CROSS JOIN post INDEXED BY post_times USING ({columns})"
-    window, bounds = _window(query)
-    return f"{joined} WHERE {window}", [*groups.params, *bounds]
+    bounds = _bounds(query)
+    return f"{joined} WHERE {' AND '.join(bounds)}", [*groups.params, *bounds.values()]
 
 
-def _window(query: PostFilter) -> tuple[str, list[Value]]:
-    """Return the condition of a window, with the given bounds only: an upper bound doubles the time of a count."""
+def _bounds(query: PostFilter) -> dict[str, Value]:
+    """Return the conditions of a window and their values. An upper bound doubles the time of a count."""
     bounds = {"scheduled_at >= ?": query.scheduled_after, "scheduled_at <= ?": query.scheduled_before}
-    given = {condition: bound for condition, bound in bounds.items() if bound is not None}
-    return " AND ".join(given), [*given.values()]
+    return {condition: bound for condition, bound in bounds.items() if bound is not None}
 
 
 def _are_most(reader: Reader, groups: Groups) -> bool:
@@ -317,9 +316,9 @@ def _count_without_others(reader: Reader, groups: Groups, query: PostFilter) -> 
     columns = ", ".join(groups.columns)
     others = replace(groups, source=f"audience_count WHERE ({columns}) NOT IN (SELECT {columns} FROM {groups.source})")
     source, params = _times_of(others, query)
-    window, bounds = _window(query)
-    every = f"SELECT count(*) FROM post INDEXED BY post_all_times WHERE {window}"
-    return int(reader.value(f"SELECT ({every}) - count(*) FROM {source}", [*bounds, *params]))
+    bounds = _bounds(query)
+    every = f"SELECT count(*) FROM post INDEXED BY post_all_times WHERE {' AND '.join(bounds)}"
+    return int(reader.value(f"SELECT ({every}) - count(*) FROM {source}", [*bounds.values(), *params]))
 
 
 def _total(reader: Reader, query: PostFilter, groups: Groups | None) -> int:
@@ -406,7 +405,7 @@ def _where(query: PostFilter, groups: Groups | None) -> tuple[str, list[Value]]:
         conditions.append(_GOING_OUT)
         params += [query.scheduled_after or _FIRST, query.scheduled_before or _LAST] * 2
     else:
-        by_column += [("scheduled_at >= ?", query.scheduled_after), ("scheduled_at <= ?", query.scheduled_before)]
+        by_column += _bounds(query).items()
     for condition, value in by_column:
         if value is not None:
             conditions.append(condition)

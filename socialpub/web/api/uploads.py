@@ -32,7 +32,7 @@ from socialpub.web.http.request import Request
 
 
 def _render_reserved(rt: Runtime, stored: StoredResponse) -> Answer:
-    """Render the same reservation with a newly signed upload URL."""
+    """Render a reservation with a newly signed upload URL."""
     return created(_render_reservation(rt, *orjson.loads(stored.body)))
 
 
@@ -57,7 +57,7 @@ async def complete(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 
 def _render_import(rt: Runtime, stored: StoredResponse) -> Answer:
-    """Render the same artifact with a newly signed URL."""
+    """Render an artifact with a newly signed URL."""
     return ok(_render_artifact(rt, VerifiedArtifact(**orjson.loads(stored.body))))
 
 

@@ -20,13 +20,13 @@ def tree(pid: int) -> list[int]:
     return found
 
 
-def own_mb(pid: int) -> float:
-    """Return the proportional set size of the tree as if no other process used the same programs and libraries.
+def own_mb(*pids: int) -> float:
+    """Return the proportional set size of these trees as if no other process used the same programs and libraries.
 
-    Other measured processes share files with the tree, which would make the plain size smaller.
+    Other measured processes share files with the trees, which would make the plain size smaller.
     """
     own, files = 0, dict[tuple[str, ...], int]()
-    for one in tree(pid):
+    for one in (each for pid in pids for each in tree(pid)):
         file: tuple[str, ...] = ()
         sizes: dict[str, int] = {}
         for line in [*_read(PROC / str(one) / "smaps").splitlines(), "0-0 - 0 - 0"]:

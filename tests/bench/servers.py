@@ -57,7 +57,8 @@ class Servers:
         self.pids += [bare.pid, sandbox.process.pid]
         wait_until(lambda: answers(f"{self.bare_url}/"))
         wait_until(lambda: answers(f"{self.sandbox_url}/_control/"))
-        call("POST", f"{self.sandbox_url}/_control/x/settings", {"limits": {"POST /2/tweets": PLENTY}})
+        for network, name in (("x", "POST /2/tweets"), ("tiktok", "creator_info")):
+            call("POST", f"{self.sandbox_url}/_control/{network}/settings", {"limits": {name: PLENTY}})
         return self
 
     def __exit__(

@@ -5,7 +5,10 @@ import os
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import cache
 from pathlib import Path
 
 from socialpub.core.clock import stamp
@@ -17,6 +20,17 @@ from tests.bench.turns import Turns
 
 COMMAND_SECONDS = 0.1
 MEMORY_MB = 115
+PROCESSES = ("socialpub.web.http.server", "socialpub.worker.process")
+"""The modules with which the processes of `serve` begin."""
+HOLD_LIBRARIES = """
+import contextlib, gc, importlib, sys
+for name in sys.argv[1:]:
+    with contextlib.suppress(ImportError):
+        importlib.import_module(name)
+gc.collect()
+print(len(sys.modules), flush=True)
+sys.stdin.read()
+"""
 CALLERS = 200
 IDLE_SECONDS = 2.0
 
@@ -56,12 +70,42 @@ def measure_memory(appliance: MeasuredAppliance, when: str) -> list[Figure]:
     """Measure the memory of all processes of `serve`, as if nothing else ran on the machine."""
     web, worker = (memory.resident_mb(pid) for pid in (appliance.pid, appliance.worker_pid))
     most = MEMORY_MB if when == "after load" else None
+    own, libraries = memory.own_mb(appliance.pid), _measure_libraries()
     return [
-        Figure(f"memory of all processes, {when}", memory.own_mb(appliance.pid), "MB", most=most),
+        Figure(
+            *(f"memory of all processes, {when}", own, "MB", libraries, "libraries alone", own / libraries),
+            most=most,
+            of_value=True,
+        ),
         Figure(f"  the same, shared with other measured processes, {when}", memory.pss_mb(appliance.pid), "MB"),
         Figure(f"  resident memory of web, {when}", web, "MB"),
         Figure(f"  resident memory of worker, {when}", worker, "MB"),
     ]
+
+
+@cache
+def _measure_libraries() -> float:
+    """Return the memory of two processes that import what the web process and the worker import, except socialpub."""
+    with ExitStack() as ending:
+        holders = [ending.enter_context(_importing(module)) for module in PROCESSES]
+        for holder in holders:
+            assert holder.stdout is not None
+            holder.stdout.readline()
+        return memory.own_mb(*(holder.pid for holder in holders))
+
+
+@contextmanager
+def _importing(module: str) -> Iterator["subprocess.Popen[str]"]:
+    """Run a process that imports the libraries of this module, prints a line and waits."""
+    script = f"import sys, {module}; print(*(name for name in sys.modules if not name.startswith('socialpub')))"
+    names = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLD_LIBRARIES, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        yield holder
+    finally:
+        holder.communicate()
 
 
 def measure_database(appliance: MeasuredAppliance, stocked: int) -> list[Figure]:

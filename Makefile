@@ -104,11 +104,11 @@ IN_MEMORY := $(shell grep ' /dev/shm ' /proc/mounts | grep -qv noexec \
 # Test every promise, within five minutes on two idle cores. The grid runs pairwise, and generated tests repeat fixed
 # examples. Three processes run at a time, because a test often waits for its processes and its browser.
 test: dev
-	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid and not bluesky"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "not endurance and not whole_grid and not bluesky and not source"
 
 # Run the tests that do not need real processes (e2e), real browsers (chromium) or the grid: within two minutes.
 test-fast: dev
-	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance and not bluesky"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance and not bluesky and not source"
 
 # Run the whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
 grid: dev
@@ -137,6 +137,7 @@ check: dev
 	$(BIN)/codespell README.md config.example.toml socialpub systemd tests Makefile .ci
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive socialpub
 	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m source tests/test_*.py
 
 format: dev
 	$(BIN)/ruff check --fix .

@@ -10,6 +10,8 @@ import pytest
 
 from socialpub.cli.main import COMMANDS
 
+pytestmark = pytest.mark.source
+
 ROOT = Path(__file__).parent.parent / "socialpub"
 
 ROOMS = [

@@ -485,6 +485,7 @@ def applied(pattern: "re.Pattern[Any]", method: str) -> Callable[[str], Any]:
 # --- and what holds --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.source
 def test_the_list_of_patterns_is_complete() -> None:
     assert sorted(patterns()) == sorted([*FOREIGN, *OUR_OWN])
 

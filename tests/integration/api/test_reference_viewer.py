@@ -133,6 +133,7 @@ def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(
     expect(page.get_by_placeholder("Token").first).to_have_value("")
 
 
+@pytest.mark.endurance
 def test_a_reader_creates_a_post_with_an_image(
     rt: Runtime, reader: Reader, address: str, key: str, tmp_path: Path
 ) -> None:

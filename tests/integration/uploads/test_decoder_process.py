@@ -400,6 +400,7 @@ def clear_webp(path: Path, side: int) -> Path:
     return path
 
 
+@pytest.mark.endurance
 def test_the_memory_for_inspecting_an_image_is_enough_to_fit_it(tmp_path: Path) -> None:
     path, little = clear_webp(tmp_path / "a.webp", 4000), 460 * 2**20
     client.inspect_file(path, "image/webp", MediaLimits(), memory_bytes=little)

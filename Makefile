@@ -137,7 +137,7 @@ check: dev
 	$(BIN)/codespell README.md config.example.toml socialpub systemd tests Makefile .ci
 	$(BIN)/bandit --quiet --configfile pyproject.toml --recursive socialpub
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m source tests/test_*.py
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m source
 
 format: dev
 	$(BIN)/ruff check --fix .

@@ -5,8 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -20,15 +19,15 @@ from tests.bench.turns import Turns
 
 COMMAND_SECONDS = 0.1
 MEMORY_MB = 115
-PROCESSES = ("socialpub.web.http.server", "socialpub.worker.process")
+SERVING_MODULES = ("socialpub.web.http.server", "socialpub.worker.process")
 """The modules with which the processes of `serve` begin."""
-HOLD_LIBRARIES = """
+IMPORT_AND_WAIT = """
 import contextlib, gc, importlib, sys
 for name in sys.argv[1:]:
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
 gc.collect()
-print(len(sys.modules), flush=True)
+print("ready", flush=True)
 sys.stdin.read()
 """
 CALLERS = 200
@@ -87,25 +86,20 @@ def measure_memory(appliance: MeasuredAppliance, when: str) -> list[Figure]:
 def _measure_libraries() -> float:
     """Return the memory of two processes that import what the web process and the worker import, except socialpub."""
     with ExitStack() as ending:
-        holders = [ending.enter_context(_importing(module)) for module in PROCESSES]
-        for holder in holders:
-            assert holder.stdout is not None
-            holder.stdout.readline()
-        return memory.own_mb(*(holder.pid for holder in holders))
+        # The end of the block closes the input of each process, and waits until the process has ended.
+        started = [ending.enter_context(_start_importing(module)) for module in SERVING_MODULES]
+        for process in started:
+            assert process.stdout is not None
+            process.stdout.readline()
+        return memory.own_mb(*(process.pid for process in started))
 
 
-@contextmanager
-def _importing(module: str) -> Iterator["subprocess.Popen[str]"]:
-    """Run a process that imports the libraries of this module, prints a line and waits."""
+def _start_importing(module: str) -> "subprocess.Popen[str]":
+    """Start a process that imports the libraries of this module, prints a line and waits for the end of its input."""
     script = f"import sys, {module}; print(*(name for name in sys.modules if not name.startswith('socialpub')))"
     names = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLD_LIBRARIES, *names], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        yield holder
-    finally:
-        holder.communicate()
+    command = [sys.executable, "-c", IMPORT_AND_WAIT, *names]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def measure_database(appliance: MeasuredAppliance, stocked: int) -> list[Figure]:

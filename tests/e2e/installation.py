@@ -72,6 +72,7 @@ class Installation:
         if pace:
             path = os.pathsep.join(filter(None, (str(FAST_CLOCK), self.env.get("PYTHONPATH"))))
             self.env |= {"PYTHONPATH": path, "FAST_CLOCK_PACE": str(pace), "FAST_CLOCK_SINCE": str(time.time())}
+            self.env |= {"FAST_CLOCK_SINCE_MONOTONIC": str(time.monotonic())}
             self.env |= {"FAST_CLOCK_DEADLINE_SECONDS": str(deadline_seconds)}
             # Ten minutes of looking at an account are half a minute even on the fast clock.
             self.env |= {"SOCIALPUB_PUBLISHING__RESEND_AFTER": "2m"}

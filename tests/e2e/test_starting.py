@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.settings import template
+from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import START_SECONDS, Installation
 from tests.e2e.processes import Process, until
 from tests.support.ports import free_port
@@ -47,6 +48,16 @@ def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Insta
     with closing(sqlite3.connect(installation.data / "socialpub.db")) as database:
         names = [row[0] for row in database.execute("SELECT name FROM schema_migration")]
     assert names and len(names) == len(set(names))
+
+
+def test_the_fast_clock_of_the_stories_does_not_look_like_a_clock_that_was_set(
+    make_installation: MakeInstallation,
+) -> None:
+    """Accounts that were prepared a moment ago would look idle, and their tokens would be renewed in every story."""
+    installation = make_installation()
+    web = installation.start("web")
+    installation.caller().publish("A write compares the clocks", installation.profiles[0])
+    assert "the clock was set" not in web.output
 
 
 def test_only_the_owner_can_read_the_files_of_a_command(installation: Installation) -> None:

@@ -1,9 +1,12 @@
 """Makes the hours of a process pass quicker: Python imports this first when the folder lies on PYTHONPATH.
 
 An account is looked at for two minutes before a post counts as absent, and a test does not wait for that. All processes
-of an installation share one fast clock, so that they agree about the time as they otherwise would. Deadlines of calls,
-which the event loop measures, are cut to a few seconds. A file holds how far the clock has been put forward on top of
-that, so that a test need not be done with something before a certain time. Everything else is as the owner starts it.
+of an installation share one fast clock, so that they agree about the time as they otherwise would. Wall clock and
+monotonic clock go on from those of the machine. Otherwise an earlier folder looks as if its clock was set back.
+
+Deadlines of calls, which the event loop measures, are cut to a few seconds. A file holds how far the clock has been put
+forward on top of that, so that a test need not be done with something before a certain time. Everything else is as the
+owner starts it.
 """
 
 import mmap
@@ -16,6 +19,7 @@ from pathlib import Path
 
 PACE = float(os.environ["FAST_CLOCK_PACE"])
 SINCE = float(os.environ["FAST_CLOCK_SINCE"])
+SINCE_MONOTONIC = float(os.environ["FAST_CLOCK_SINCE_MONOTONIC"])
 DEADLINE_SECONDS = float(os.environ["FAST_CLOCK_DEADLINE_SECONDS"])
 IDLE_GRACE_SECONDS = os.environ.get("FAST_CLOCK_IDLE_GRACE_SECONDS")
 
@@ -32,7 +36,7 @@ def now(_clock: object) -> datetime:
 
 
 def monotonic(_clock: object) -> float:
-    return time.monotonic() * PACE + ahead()
+    return SINCE_MONOTONIC + (time.monotonic() - SINCE_MONOTONIC) * PACE + ahead()
 
 
 if "sandbox" in sys.orig_argv:

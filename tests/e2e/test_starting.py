@@ -53,7 +53,7 @@ def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Insta
 def test_the_fast_clock_of_the_stories_does_not_look_like_a_clock_that_was_set(
     make_installation: MakeInstallation,
 ) -> None:
-    """Accounts that were prepared a moment ago would look idle, and their tokens would be renewed in every story."""
+    """Otherwise, accounts that were prepared a moment ago look idle, and every story renews their tokens."""
     installation = make_installation()
     web = installation.start("web")
     installation.caller().publish("A write compares the clocks", installation.profiles[0])

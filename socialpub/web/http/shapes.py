@@ -54,7 +54,7 @@ def _whole(field: str | None) -> str:
 
 
 def _read_surrogates(body: bytes) -> tuple[Any, Mistakes] | None:
-    """Parse JSON with lone surrogates ("\ud800"), which only the standard library reads. None for another error."""
+    r"""Parse JSON with lone surrogates ("\ud800"), which only the standard library reads. None for another error."""
     mistakes = Mistakes()
     try:
         value = json.loads(body, parse_constant=_refuse_constant)

@@ -70,7 +70,7 @@ dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready)
 
 # A stamp is newer than these files while the environment matches them.
 $(VENV)/.ready: requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "socialpub needs Python 3.11 or newer: make PYTHON=python3.12 setup")'
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14) and "socialpub needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.13 setup")'
 	@test -x $(BIN)/pip || { echo "Creating an environment for socialpub's Python packages in $(VENV)"; $(PYTHON) -m venv $(VENV); } \
 		|| { rm -rf $(VENV); echo "Install Python's venv module; on Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; }
 	@echo "Installing the packages of requirements.lock"

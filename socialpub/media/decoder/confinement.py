@@ -1,7 +1,7 @@
 """Confines a decoder's process after its decoders are loaded: it can read one file, write one file, and compute.
 
 If a hostile file takes over a decoder, Landlock denies every other file, and a seccomp filter denies sockets, programs,
-child processes and calls about other processes. Neither requires a privilege. Numbers and structures are from
+child processes, namespaces, and calls about other processes. Neither requires a privilege. Numbers and structures are from
 `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`, because libraries do not have functions for them.
 """
 
@@ -49,6 +49,16 @@ _REFUSED: dict[str, tuple[int | None, int | None]] = {
     "process_madvise": (440, 440), "setpriority": (141, 140), "ioprio_set": (251, 30), "sched_setparam": (142, 118),
     "sched_setscheduler": (144, 119), "sched_setaffinity": (203, 122), "sched_setattr": (314, 274),
     "migrate_pages": (256, 238), "move_pages": (279, 239), "fork": (57, None), "vfork": (58, None),
+    # Namespaces and mounts, the kernel's keys, page faults, shared memory, queues, and watches of files.
+    "unshare": (272, 97), "setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41),
+    "chroot": (161, 51), "open_tree": (428, 428), "move_mount": (429, 429), "fsopen": (430, 430),
+    "mount_setattr": (442, 442), "open_by_handle_at": (304, 265), "add_key": (248, 217), "request_key": (249, 218),
+    "keyctl": (250, 219), "userfaultfd": (323, 282), "bpf": (321, 280), "perf_event_open": (298, 241),
+    "shmget": (29, 194), "shmat": (30, 196), "shmctl": (31, 195), "shmdt": (67, 197), "semget": (64, 190),
+    "semop": (65, 193), "semctl": (66, 191), "semtimedop": (220, 192), "msgget": (68, 186), "msgsnd": (69, 189),
+    "msgrcv": (70, 188), "msgctl": (71, 187), "mq_open": (240, 180), "mq_unlink": (241, 181),
+    "inotify_init": (253, None), "inotify_init1": (294, 26), "inotify_add_watch": (254, 27),
+    "inotify_rm_watch": (255, 28), "fanotify_init": (300, 262),
     # Calls with a path. Landlock denies `truncate` since Linux 6.2, and does not deny the others.
     "truncate": (76, 45), "chmod": (90, None), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
     "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None), "futimesat": (261, None),

@@ -4,6 +4,7 @@ The child process that decodes files also imports this module, so the import mus
 decoder, and the decoder decides.
 """
 
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +81,15 @@ class MediaRejected(_WithReason):
 
 class CannotFit(_WithReason):
     """No version of the image is within the limits."""
+
+
+_PACKAGE = str(Path(__file__).parents[1])
+
+
+def is_own_fault(error: Exception) -> bool:
+    """Return whether our code raised the error, and not a library that it called."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
 def canonical_type(mime_type: str) -> str | None:

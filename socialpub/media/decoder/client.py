@@ -1,7 +1,8 @@
 """Decodes files in a child process (`decoder/process.py`), and decides whether the file causes a failure.
 
-The file causes errors of the decoder, crashes inside the decoder, and the end by the child's own limits. Other failures
-allow a retry: the child was killed, suspended, or could not start. This module does not import decoders.
+Errors of the decoder, crashes inside the decoder, and the end by the child's own limits reject the file, if the decoder
+accepts a valid sample. Other failures allow a retry: the child was killed, suspended or could not start, or our code
+failed. This module does not import decoders.
 """
 
 import asyncio
@@ -171,6 +172,9 @@ _fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore] = WeakKeyDict
 _memory: MemoryBudget | None = None
 
 
+_SAMPLES = Path(__file__).with_name("samples")
+
+
 class DecoderFailed(Exception):
     """The child failed, and the file did not cause it. The message is for the log."""
 
@@ -189,10 +193,19 @@ def share_memory_in(folder: Path) -> None:
     _memory = MemoryBudget(folder, min(machine.memory_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
 
 
+def inspect_sample(mime_type: str) -> Facts:
+    """Inspect a valid sample of this type. Raise `DecoderFailed` or `MediaRejected`."""
+    return inspect_file(sample(mime_type), mime_type, MediaLimits(), timeout_seconds=60.0)
+
+
+def sample(mime_type: str) -> Path:
+    return _SAMPLES / f"tiny.{mime_type.partition('/')[2]}"
+
+
 def try_starting() -> None:
     """Test whether a child can start (`last_start`). This takes 0.25 s of processor time."""
     with contextlib.suppress(MediaRejected, DecoderFailed):
-        inspect_file(Path(__file__), "image/png", MediaLimits(), timeout_seconds=60.0)
+        inspect_sample("image/png")
 
 
 def retry_starting() -> None:
@@ -322,9 +335,29 @@ async def _run(path: Path, request: dict[str, Any], timeout_seconds: float, key_
             await held.enter_async_context(_fair_slots().slot(key_id, timeout_seconds))
         # Reserve memory after the wait for a slot, so that waiting tasks do not hold memory.
         for need, asked in _attempts(path, request):
-            with contextlib.suppress(_MoreMemory):
+            try:
                 return await _run_once(need, asked, timeout_seconds)
+            except _MoreMemory:
+                continue
+            except MediaRejected:
+                await _try_sample(path, request, timeout_seconds)
+                raise
     raise DecoderFailed("The decoder process needs more memory than its limit.")
+
+
+async def _try_sample(path: Path, request: dict[str, Any], timeout_seconds: float) -> None:
+    """Raise `DecoderFailed` if a valid file of the same type fails too."""
+    with path.open("rb") as file:
+        head = file.read(32)
+    video = "video/webm" if head.startswith(types.EBML) else "video/mp4"
+    is_video = types.is_video(head) or media_kind(request.get("declared") or "") == "video"
+    mime_type = types.image_type(head) or (video if is_video else "image/png")
+    valid = {"do": "inspect", "path": str(sample(mime_type)), "declared": mime_type, "limits": asdict(MediaLimits())}
+    try:
+        need = estimate_memory(sample(mime_type), MEMORY_BYTES)
+        await _run_once(need, valid | _allowance(IMAGE_CPU_SECONDS, MEMORY_BYTES), timeout_seconds)
+    except MediaRejected as rejected:
+        raise DecoderFailed(f"The decoder process fails for every {mime_type}. {rejected.reason}") from None
 
 
 async def _run_once(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Confines a decoder's process after its decoders are loaded: it can read one file, write one file, and compute.
 
 If a hostile file takes over a decoder, Landlock denies every other file, and a seccomp filter denies sockets, programs,
-child processes, namespaces, and calls about other processes. Neither requires a privilege. Numbers and structures are from
-`uapi/linux/landlock.h`, `seccomp.h` and `audit.h`, because libraries do not have functions for them.
+child processes, namespaces, and calls about other processes. Neither requires a privilege. Numbers and structures are
+from `uapi/linux/landlock.h`, `seccomp.h` and `audit.h`, because libraries do not have functions for them.
 """
 
 import contextlib

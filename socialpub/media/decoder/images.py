@@ -24,7 +24,7 @@ from PIL import (
 
 from socialpub.media import types
 from socialpub.media.decoder import structure
-from socialpub.media.types import MediaLimits, MediaRejected, type_mismatch
+from socialpub.media.types import MediaLimits, MediaRejected, is_own_fault, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
 """Pillow's name for each accepted type. Other decoders do not run."""
@@ -89,7 +89,7 @@ def orientation(image: Image.Image) -> int:
 
 @contextlib.contextmanager
 def open_image(path: Path, mime_type: str, max_pixels: int) -> Iterator[Image.Image]:
-    """Open the image in Pillow without decoding it. Raise `MediaRejected` for all errors of the decoder."""
+    """Open the image in Pillow without decoding it. Raise `MediaRejected` for all errors of Pillow in this block."""
     before = Image.MAX_IMAGE_PIXELS, GifImagePlugin.LOADING_STRATEGY
     Image.MAX_IMAGE_PIXELS = max_pixels
     # Frames with a palette need a quarter of the memory.
@@ -108,7 +108,9 @@ def open_image(path: Path, mime_type: str, max_pixels: int) -> Iterator[Image.Im
         if str(error).startswith("out of memory"):
             raise MemoryError from None
         raise _undecodable(mime_type, error) from None
-    except (ValueError, SyntaxError, EOFError, KeyError, IndexError, TypeError, AssertionError, struct.error) as error:
+    except Exception as error:
+        if isinstance(error, MemoryError) or is_own_fault(error):
+            raise
         raise _undecodable(mime_type, error) from None
     finally:
         Image.MAX_IMAGE_PIXELS, GifImagePlugin.LOADING_STRATEGY = before

@@ -13,6 +13,7 @@ import mmap
 import os
 import resource
 import sys
+import traceback
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -42,7 +43,7 @@ def main() -> None:
     _has_strict_overcommit(), _address_space()
     target = Path(request["target"]) if "target" in request else None
     lacks = confinement.confine(Path(request["path"]), target)
-    # From here on, the file causes all failures. The last limit comes here because loading libmagic may write files.
+    # The last limit comes here because loading libmagic may write files.
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(request.get("max_output_bytes", 0)),) * 2)
     os.write(output, READY)
     os.dup2(nowhere, 2)
@@ -79,7 +80,7 @@ def _open_statm() -> int:
 
 
 def _load_work(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-    """Import the decoders for the request, so a missing decoder does not look like a bad file. Return the work."""
+    """Import the decoders for the request before their confinement. Return the work."""
     source, limits, declared = Path(request["path"]), request["limits"], request.get("declared")
     if request["do"] == "inspect":
         inspect.load_libmagic()
@@ -112,13 +113,12 @@ def _respond(request: dict[str, Any], work: Callable[[], dict[str, Any]]) -> dic
         out_of_memory = error.errno == errno.ENOMEM
         if not out_of_memory:
             return {"failed": f"The decoder process could not {request['do']} the file: {error.strerror or error}."}
-    except ImportError as error:
-        out_of_memory = "reserved_bytes" in request  # an import needs memory, and the next child has more
-        if not out_of_memory:
-            return {"failed": f"The decoder process could not load the module {error.name}."}
     except Exception as error:
-        # Decoders raise all kinds of errors for hostile bytes.
-        reason = f"The file cannot be decoded ({type(error).__name__})."
+        out_of_memory = "reserved_bytes" in request  # the next child has more memory
+        if not out_of_memory:
+            *_, (frame, line) = traceback.walk_tb(error.__traceback__)
+            where = f"{frame.f_code.co_filename}:{line}"
+            return {"failed": f"The decoder process failed ({type(error).__name__} at {where}: {str(error)[:200]})."}
     # A machine without memory usually kills the process (SIGKILL) instead of denying memory. So a denial comes from the
     # process's own limit, unless the machine has strict overcommit or less memory than the request. To find out, the
     # process requests all memory that its limit leaves. With strict overcommit, a decoder without memory may report any

@@ -20,7 +20,7 @@ from av.video.stream import VideoStream
 
 from socialpub.media.decoder import structure
 from socialpub.media.decoder.structure import read_container
-from socialpub.media.types import MediaRejected, type_mismatch
+from socialpub.media.types import MediaRejected, is_own_fault, type_mismatch
 
 _WEBM_VIDEO = frozenset({"vp8", "vp9", "av1"})
 _WEBM_AUDIO = frozenset({"vorbis", "opus"})
@@ -49,7 +49,7 @@ def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_video(path: Path, demuxer: str, mime_type: str) -> Iterator[InputContainer]:
-    """Open the container (`mov` or `matroska`). Raise `MediaRejected` for all its errors."""
+    """Open the container (`mov` or `matroska`). Raise `MediaRejected` for all errors of PyAV in this block."""
     av.logging.set_level(av.logging.PANIC)
     options = {"protocol_whitelist": "file"}
     if demuxer == "mov":
@@ -58,9 +58,11 @@ def open_video(path: Path, demuxer: str, mime_type: str) -> Iterator[InputContai
         # With the prefix, FFmpeg cannot read a file name as a URL.
         with av.open(f"file:{path}", format=demuxer, container_options=options, metadata_errors="replace") as container:
             yield container
-    except av.error.MemoryError:
+    except MemoryError:
         raise MemoryError from None
-    except (av.error.FFmpegError, ValueError, OverflowError) as error:
+    except Exception as error:
+        if is_own_fault(error):
+            raise
         detail = getattr(error, "strerror", None) or "its header is not valid"
         raise MediaRejected(
             f"The file was declared as {mime_type}, but its container cannot be read ({detail})."

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
+from socialpub.core import logging
 from socialpub.core.clock import new_id
 from socialpub.core.errors import Unavailable
 from socialpub.media.decoder import client
@@ -19,6 +20,8 @@ from socialpub.media.types import Facts, MediaRejected, is_undeclared
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
 from socialpub.runtime import Runtime
+
+log = logging.get_logger("socialpub.uploads")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,6 +79,7 @@ async def examine(rt: Runtime, files: Sequence[ArrivingFile], key_id: str) -> li
     found: list[Facts | MediaRejected] = []
     for result in results:
         if isinstance(result, client.DecoderFailed):
+            log.error("files could not be examined", reason=str(result))
             raise Unavailable(
                 "The files cannot be examined at the moment. Wait a minute, then send the request again."
             ) from result

@@ -18,6 +18,7 @@ from socialpub.core.locks import SLOT_BYTES, MemoryBudget
 from socialpub.media.decoder import client, process, resize
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
+from tests.support.decoding import child, child_that
 
 LITTLE = 512 * 1024 * 1024
 """Memory enough for a photo, and not for what a bomb unpacks to."""
@@ -129,7 +130,7 @@ def test_a_hundred_megapixels_are_within_the_allowance(tmp_path: Path) -> None:
 
 def test_a_file_above_the_processor_time_is_rejected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(client, "_COMMAND", _confined_child("while True: pass"))
+    monkeypatch.setattr(client, "_COMMAND", child_that("while True: pass"))
     with pytest.raises(MediaRejected, match="more processor time"):
         client.inspect_file(path, "image/png", MediaLimits(), seconds=0.5)
     assert not _children()
@@ -151,10 +152,10 @@ def test_the_answer_during_a_suspension_of_the_parent_counts(tmp_path: Path, mon
     assert found.mime_type == "image/png"
 
 
-@pytest.mark.parametrize("end", ["os.abort()", "os.kill(os.getpid(), signal.SIGSEGV)", "sys.exit(1)"])
+@pytest.mark.parametrize("end", ["os.abort()", "__import__('ctypes').string_at(0)", "sys.exit(1)"])
 def test_a_child_that_crashes_over_a_file_refuses_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str) -> None:
     path = media.png(tmp_path / "a.png")
-    monkeypatch.setattr(client, "_COMMAND", _child(f"os.write(1, b'ready\\n'); {end}"))
+    monkeypatch.setattr(client, "_COMMAND", child_that(end))
     with pytest.raises(MediaRejected, match="crashed"):
         client.inspect_file(path, "image/png", MediaLimits())
 
@@ -182,7 +183,7 @@ def test_a_child_that_cannot_start_or_is_killed_is_not_the_files_fault(
 
 def test_a_machine_without_memory_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = hostile.png_bomb(tmp_path / "a.png", 10_000, 10_000)
-    monkeypatch.setattr(client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    monkeypatch.setattr(client, "_COMMAND", child(REFUSES_MEMORY))
     with pytest.raises(client.DecoderFailed, match="too little memory"):
         client.inspect_file(path, "image/png", MediaLimits())
     with pytest.raises(client.DecoderFailed, match="too little memory"):
@@ -193,14 +194,14 @@ def test_with_strict_overcommit_a_decoding_error_may_be_missing_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = hostile.cut(media.png(tmp_path / "a.png", noise=True))
-    monkeypatch.setattr(client, "_COMMAND", _real_child(REFUSES_MEMORY))
+    monkeypatch.setattr(client, "_COMMAND", child(REFUSES_MEMORY))
     with pytest.raises(MediaRejected):
         client.inspect_file(path, "image/png", MediaLimits())
     strict = "process._has_strict_overcommit = lambda: True"
-    monkeypatch.setattr(client, "_COMMAND", _real_child(f"{REFUSES_MEMORY}; {strict}"))
+    monkeypatch.setattr(client, "_COMMAND", child(f"{REFUSES_MEMORY}; {strict}"))
     with pytest.raises(client.DecoderFailed, match="too little memory"):
         client.inspect_file(path, "image/png", MediaLimits())
-    monkeypatch.setattr(client, "_COMMAND", _real_child(strict))
+    monkeypatch.setattr(client, "_COMMAND", child(strict))
     with pytest.raises(MediaRejected):
         client.inspect_file(path, "image/png", MediaLimits())
 
@@ -367,23 +368,6 @@ def test_the_client_imports_no_decoder() -> None:
 def _child(ends: str) -> tuple[str, ...]:
     """A replacement of the child, which reads the request and then runs this code."""
     return (sys.executable, "-I", "-c", f"import os, signal, sys; sys.stdin.read(); {ends}")
-
-
-def _confined_child(does: str) -> tuple[str, ...]:
-    """A replacement of the child with the real limits."""
-    code = (
-        "import json, os, sys; from socialpub.media.decoder import process\n"
-        "request = json.load(sys.stdin)\n"
-        "process._confine(request['memory_bytes'], request['cpu_seconds'])\n"
-        f"os.write(1, b'ready\\n')\n{does}"
-    )
-    return (sys.executable, "-I", "-c", code)
-
-
-def _real_child(before: str) -> tuple[str, ...]:
-    """Start the real child after this code."""
-    code = f"import resource; from socialpub.media.decoder import process; {before}; process.main()"
-    return (sys.executable, "-I", "-c", code)
 
 
 # --- An accepted image can be made to fit: an encoder that runs out of memory gets a smaller image --------------------

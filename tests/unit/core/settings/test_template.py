@@ -2,6 +2,7 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -90,10 +91,10 @@ def test_a_file_where_the_data_folder_belongs_is_named(tmp_path):
 
 
 def test_a_failure_at_the_last_file_leaves_nothing(tmp_path, monkeypatch):
-    def full_at_the_configuration(path, *rest):
-        if path.name == "config.toml":
+    def full_at_the_configuration(path, *rest, **more):
+        if Path(path).name == "config.toml":
             raise OSError(28, "No space left on device", str(path))
-        return os_open(path, *rest)
+        return os_open(path, *rest, **more)
 
     os_open = os.open
     monkeypatch.setattr(os, "open", full_at_the_configuration)

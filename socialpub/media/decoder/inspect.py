@@ -4,7 +4,10 @@ The module runs in a child process (`process.py`). A file is only valid if libma
 on the type. Its name is ignored.
 """
 
+import ctypes
 import functools
+import importlib.util
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -99,13 +102,49 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
 
 
 def detect_type(path: Path) -> str:
-    return str(load_libmagic().from_file(str(path)))
+    """Return libmagic's name for the content. Raise `MediaRejected`."""
+    libmagic = load_libmagic()
+    import magic
+
+    try:
+        return str(libmagic.from_file(str(path)))
+    except magic.MagicException as error:
+        raise MediaRejected(f"libmagic cannot recognize the content of the file ({error}).") from None
 
 
 @functools.cache
 def load_libmagic() -> Any:
-    """Return libmagic with its data files loaded."""
-    import pylibmagic  # noqa: F401  # makes `magic` load the bundled libmagic and its data file
-    import magic  # isort: skip
+    """Return libmagic with its data files loaded: the newer one of the system's and the included one."""
+    package = importlib.util.find_spec("pylibmagic")
+    assert package is not None and package.origin is not None
+    included = Path(package.origin).parent
+    # The system's library comes first: a name without a path means the first one that is loaded.
+    version = _usable_version("libmagic.so.1", None)
+    if _usable_version(str(included / "libmagic.so"), str(included / "magic.mgc")) >= version:
+        import pylibmagic  # noqa: F401  # makes `magic` load the included library and its data file
+    import magic
 
     return magic.Magic(mime=True)
+
+
+def describe_libmagic() -> str:
+    """Return the version of the library in use and its place."""
+    load_libmagic()
+    import magic
+
+    place = "included in pylibmagic" if "pylibmagic" in sys.modules else "installed on this system"
+    number = int(magic.version())  # type: ignore[no-untyped-call]
+    return f"{number // 100}.{number % 100:02} ({place})"
+
+
+def _usable_version(library: str, data: str | None) -> int:
+    """Return the version of a library that can load its data file (None: the library's default), or 0."""
+    try:
+        libmagic = ctypes.CDLL(library)
+        libmagic.magic_open.restype = ctypes.c_void_p
+        cookie = ctypes.c_void_p(libmagic.magic_open(0))
+        usable = libmagic.magic_load(cookie, None if data is None else data.encode()) == 0
+        libmagic.magic_close(cookie)
+        return int(libmagic.magic_version()) if usable else 0
+    except (OSError, AttributeError):  # no such library, or one without versions
+        return 0

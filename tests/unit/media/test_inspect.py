@@ -1,10 +1,14 @@
 """Real files keep their type, and hostile files are rejected with a reason."""
 
+import subprocess
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from socialpub.media.decoder import inspect
 from socialpub.media.types import MediaLimits, canonical_type, media_kind
 from tests.samples import hostile, media
 from tests.unit.media.inspection import inspected, rejection
@@ -137,3 +141,34 @@ def test_a_type_has_one_canonical_name_and_a_kind() -> None:
     assert canonical_type("Image/JPG") == "image/jpeg"
     assert canonical_type("image/tiff") is None
     assert media_kind("video/webm") == "video"
+
+
+LIBRARIES = """
+import ctypes, sys
+from pathlib import Path
+from socialpub.media.decoder import inspect
+inspect._usable_version = lambda library, data: {versions}[data is not None]
+print(inspect.detect_type(Path(sys.argv[1])), inspect.describe_libmagic())
+"""
+
+
+@pytest.mark.parametrize(
+    ("system", "included", "wins"),
+    [(999, 540, "system"), (540, 999, "pylibmagic"), (540, 540, "pylibmagic"), (0, 999, "pylibmagic")],
+)
+def test_the_newer_libmagic_recognizes_types(tmp_path: Path, system: int, included: int, wins: str) -> None:
+    """A library without its data file has version 0."""
+    if system == 999 and not inspect._usable_version("libmagic.so.1", None):
+        pytest.skip("this system has no libmagic")
+    code = LIBRARIES.format(versions=(system, included))
+    command = [sys.executable, "-c", code, media.png(tmp_path / "a.png")]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    assert printed.startswith("image/png 5.")
+    assert printed.endswith(f"{wins})")
+
+
+def test_a_libmagic_that_is_missing_or_has_no_data_is_not_usable(tmp_path: Path) -> None:
+    library = str(Path(str(find_spec("pylibmagic").origin)).with_name("libmagic.so"))  # type: ignore[union-attr]
+    assert inspect._usable_version(library, str(tmp_path / "magic.mgc")) == 0
+    assert inspect._usable_version(str(tmp_path / "libmagic.so"), None) == 0
+    assert inspect._usable_version("libc.so.6", None) == 0

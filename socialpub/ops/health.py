@@ -68,6 +68,7 @@ MANUAL_PLACES = {
     "data_dir": "configure#the-data-folder",
     "database": "troubleshooting#the-database-cannot-be-used",
     "decoder": "troubleshooting#decoders-cannot-be-confined",
+    "decoding": "install",
     "delivery": "troubleshooting#a-delivery-failed",
     "disk": "troubleshooting#the-disk-is-full",
     "draft": "networks#apps-that-tiktok-has-not-audited",

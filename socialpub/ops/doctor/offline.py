@@ -8,6 +8,7 @@ import sqlite3
 import tomllib
 from collections.abc import Iterator
 from contextlib import closing
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -21,7 +22,8 @@ from socialpub.db import upgrade as upgrade_db
 from socialpub.db.connection import Reader
 from socialpub.db.locks import living_processes
 from socialpub.db.secret_key import lost_key_hint, next_key_file
-from socialpub.media.decoder import inspect
+from socialpub.media.decoder import client, inspect
+from socialpub.media.types import MediaRejected, media_kind
 from socialpub.ops import file_faults
 from socialpub.ops.backup import rollback
 from socialpub.ops.doctor import addresses
@@ -81,7 +83,7 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
 
 def check(settings: Settings) -> Iterator[Finding]:
     """Yield the findings. After a problem in `checks.NEEDED_TO_OPEN`, the database cannot be opened."""
-    yield ok("version", f"This is socialpub {version.current()}, with Python {platform.python_version()}.")
+    yield ok("version", _describe_versions())
     yield from _check_configuration(settings)
     yield from _check_credentials(settings)
     folder = _check_data_dir(settings)
@@ -91,6 +93,7 @@ def check(settings: Settings) -> Iterator[Finding]:
     if not is_closed:
         yield from _check_secret(settings)
     yield _check_libmagic()
+    yield _check_decoding()
     yield _check_base_url(settings)
     if not is_closed:
         yield from (finding for finding in _check_database(settings) if finding.message != folder.message)
@@ -167,12 +170,34 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
         yield ok("secret.key", f"{path} exists, and other users cannot read it.")
 
 
+def _describe_versions() -> str:
+    libraries = f"SQLite {sqlite3.sqlite_version}, {_version_of('Pillow')} and {_version_of('PyAV', 'av')}"
+    return f"This is socialpub {version.current()}, with Python {platform.python_version()}, {libraries}."
+
+
+def _version_of(name: str, package: str | None = None) -> str:
+    try:
+        return f"{name} {metadata.version(package or name)}"
+    except metadata.PackageNotFoundError:
+        return f"no {name}"
+
+
 def _check_libmagic() -> Finding:
     try:
-        inspect.detect_type(Path(__file__))
+        described = inspect.describe_libmagic()
     except Exception as error:
         return problem("libmagic", f"File types cannot be recognized: {error}.", "Install socialpub again completely.")
-    return ok("libmagic", "File types are recognized.")
+    return ok("libmagic", f"libmagic {described} recognizes file types.")
+
+
+def _check_decoding() -> Finding:
+    for mime_type in ("image/jpeg", "video/mp4"):
+        try:
+            client.inspect_sample(mime_type)
+        except (MediaRejected, client.DecoderFailed) as error:
+            message = f"A valid {media_kind(mime_type)} cannot be decoded, so every upload like it fails. {error}"
+            return problem("decoding", message, "If the machine has free memory, install socialpub again completely.")
+    return ok("decoding", "A small image and a small video can be decoded.")
 
 
 def _check_base_url(settings: Settings) -> Finding:

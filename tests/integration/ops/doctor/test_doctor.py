@@ -1,6 +1,7 @@
 """Every finding of the doctor, shown the broken thing (contract section 7)."""
 
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -18,6 +19,7 @@ from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.tables import holds
+from socialpub.media.decoder import client
 from socialpub.ops import health, storage
 from socialpub.ops.doctor import machine
 from socialpub.ops.health import Level, ProcessFigures
@@ -25,6 +27,7 @@ from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
+from tests.support.decoding import child
 from tests.support.doctor import HERE, NETWORKS, AnsweringHttp, goes_on, inside, outside, problems, shows, the
 from tests.support.hand_clock import HandClock
 
@@ -44,7 +47,7 @@ def test_an_appliance_in_order_has_no_problem(settings: Settings) -> None:
     found = outside(settings)
     assert problems(found) == []
     assert {finding.subject for finding in found} == {
-        "version", "configuration", "data_dir", "secret.key", "libmagic", "base_url"
+        "version", "configuration", "data_dir", "secret.key", "libmagic", "decoding", "base_url"
     }  # fmt: skip
     assert "127.0.0.1" in the(found, "base_url", Level.NOTE).message
     assert goes_on(settings)
@@ -177,11 +180,30 @@ def test_an_unreadable_database_is_reported(settings: Settings, monkeypatch: pyt
 
 
 def test_file_types_that_cannot_be_recognized_are_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(_: Path) -> str:
+    def fails() -> str:
         raise ImportError("failed to find libmagic")
 
-    monkeypatch.setattr("socialpub.media.decoder.inspect.detect_type", fails)
+    assert re.search(r"libmagic 5\.\d\d \(.+\)", the(outside(settings), "libmagic", Level.OK).message)
+    monkeypatch.setattr("socialpub.media.decoder.inspect.describe_libmagic", fails)
     assert "libmagic" in the(outside(settings), "libmagic").message
+
+
+def test_the_libraries_that_read_files_have_their_versions(settings: Settings) -> None:
+    message = the(outside(settings), "version", Level.OK).message
+    assert re.search(r"Python 3\.\d+\.\d+, SQLite 3\.[\d.]+, Pillow [\d.]+ and PyAV [\d.]+\.$", message)
+
+
+@pytest.mark.decoder_child
+@pytest.mark.parametrize(
+    ("before", "kind"),
+    [("import av; av.open = None", "video"), ("from PIL import Image; Image.open = None", "image"), ("1 / 0", "image")],
+)
+def test_a_decoder_that_fails_is_reported(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, before: str, kind: str
+) -> None:
+    assert "can be decoded" in the(outside(settings), "decoding", Level.OK).message
+    monkeypatch.setattr(client, "_COMMAND", child(before))
+    assert f"A valid {kind} cannot be decoded" in the(outside(settings), "decoding").message
 
 
 @pytest.mark.parametrize(

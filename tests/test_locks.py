@@ -6,6 +6,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -38,6 +40,31 @@ def test_every_dependency_is_locked() -> None:
 def test_a_package_in_both_files_has_one_version() -> None:
     shared = set(RUNNING) & set(DEVELOPING)
     assert {name: RUNNING[name] for name in shared} == {name: DEVELOPING[name] for name in shared}
+
+
+def test_every_python_gets_the_same_versions() -> None:
+    """Markers of other systems than Linux have no effect."""
+    for file in ("requirements.lock", "tests/requirements.lock"):
+        pinned = re.findall(r"^([a-z0-9._-]+)==\S+(?: ; (.+?))? \\$", (ROOT / file).read_text(), re.MULTILINE)
+        assert len(pinned) == len({name for name, _ in pinned}) > 40
+        assert [one for one in pinned if re.search(r"\bpython_", one[1]) and "emscripten" not in one[1]] == []
+
+
+INTERNALS = {"uvicorn", "httptools", "peewee", "huey", "apprise"}
+"""Libraries whose classes we override, or whose attributes without documentation we use."""
+
+
+def test_the_wheel_installs_compatible_releases_of_what_was_tested() -> None:
+    for line in PROJECT["project"]["dependencies"]:
+        requirement = Requirement(line)
+        (bound,) = requirement.specifier
+        parts, locked = bound.version.split("."), Version(RUNNING[requirement.name])
+        assert bound.operator == "~=", line
+        assert requirement.specifier.contains(locked), line
+        # Two numbers allow newer minor releases, and three only newer patches.
+        small = requirement.name in INTERNALS or locked.major == 0
+        assert len(parts) == (3 if small else 2), line
+        assert Version(bound.version).release[:2] == locked.release[:2], f"{line}: {locked} was tested"
 
 
 TOOLS = ["tests/sandbox/pinterest_sdk.lock", "tests/clients/generator.lock"]

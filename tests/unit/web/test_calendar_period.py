@@ -110,8 +110,8 @@ def test_a_day_may_have_23_or_25_hours() -> None:
         ("Asia/Kolkata", date(2026, 11, 1), "2026-10-31T18:30:00.000Z", "2026-11-01T18:30:00.000Z"),
         ("Pacific/Apia", date(2026, 11, 1), "2026-10-31T11:00:00.000Z", "2026-11-01T11:00:00.000Z"),
         ("Pacific/Apia", date(2011, 12, 30), "2011-12-30T10:00:00.000Z", "2011-12-30T10:00:00.000Z"),  # left out
-        ("America/Havana", date(2026, 11, 1), "2026-11-01T04:00:00.000Z", "2026-11-02T05:00:00.000Z"),  # at midnight
-        ("Asia/Beirut", date(2026, 3, 29), "2026-03-28T22:00:00.000Z", "2026-03-29T21:00:00.000Z"),  # no midnight
+        ("America/Havana", date(2025, 11, 2), "2025-11-02T04:00:00.000Z", "2025-11-03T05:00:00.000Z"),  # at midnight
+        ("Asia/Beirut", date(2025, 3, 30), "2025-03-29T22:00:00.000Z", "2025-03-30T21:00:00.000Z"),  # no midnight
     ],
 )
 def test_a_day_is_that_of_the_zone(zone: str, day: date, begin: str, end: str) -> None:

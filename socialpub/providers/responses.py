@@ -14,7 +14,7 @@ The form of a response is never trusted. Messages are safe to show: they contain
 import json
 import re
 from collections.abc import Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -35,7 +35,8 @@ class ProviderError(Exception):
     request_id: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        self.message, self.code, self.request_id = mask_value((self.message, self.code, self.request_id))
+        shown = storable((self.message, self.code, self.request_id))
+        self.message, self.code, self.request_id = mask_value(shown)
         super().__init__(self.message)
 
 
@@ -134,11 +135,39 @@ class HttpResponse:
         return 200 <= self.status < 300
 
     def json(self) -> Any:
-        """Return the body as JSON with exact integers. Raises `NoAnswer` for any other body."""
+        """Return the body as `parse_json` does. Raises `NoAnswer` for any other body."""
         try:
-            return json.loads(self.body)
+            return parse_json(self.body)
         except (ValueError, RecursionError):
             raise NoAnswer(f"The response (HTTP {self.status}) could not be read.") from None
+
+
+_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+"""NUL and the halves of a surrogate pair: SQLite or UTF-8 does not accept them in a text."""
+_MAX_NUMBER = 10**40
+"""No id and no amount is larger. A float cannot represent every larger number."""
+
+
+def storable(value: Any) -> Any:
+    """Return the value with U+FFFD for characters that cannot be stored, and None for absurd numbers, at every level."""
+    match value:
+        case str():
+            return _UNSTORABLE.sub("\ufffd", value)
+        case int() | float():
+            return value if -_MAX_NUMBER < value < _MAX_NUMBER else None
+        case dict():
+            return {storable(name): storable(inner) for name, inner in value.items()}
+        case list() | tuple():
+            return type(value)(map(storable, value))
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{one.name: storable(getattr(value, one.name)) for one in fields(value)})
+        case _:
+            return value
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return a network's JSON, `storable` and with exact integers. Raises ValueError and RecursionError."""
+    return storable(json.loads(text))
 
 
 def json_object(response: HttpResponse) -> dict[str, Any]:

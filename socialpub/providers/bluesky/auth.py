@@ -5,7 +5,6 @@ two hours and returns the same successor, so a lost response does no harm.
 """
 
 import base64
-import json
 import unicodedata
 from collections.abc import Mapping
 from contextlib import suppress
@@ -24,6 +23,7 @@ from socialpub.providers.responses import (
     Rejected,
     as_object,
     object_at,
+    parse_json,
     text_at,
 )
 
@@ -261,6 +261,6 @@ def _claims(token: str) -> dict[str, Any]:
     """Return what a token says, without trust. Empty: the token is not a JWT."""
     payload = token.split(".")[1] if token.count(".") == 2 else ""
     try:
-        return as_object(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
+        return as_object(parse_json(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))))
     except (ValueError, RecursionError):
         return {}

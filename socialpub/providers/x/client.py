@@ -4,7 +4,6 @@ X distinguishes many cases only by wording, so the table lists known wordings be
 have four shapes. Any other body (empty, a page, a gateway's JSON) is not from X's API and counts as no answer.
 """
 
-import json
 import math
 import re
 from collections.abc import Mapping
@@ -161,8 +160,8 @@ def read_error(response: HttpResponse) -> ErrorBody:
     """Read an error body in any of X's shapes. The text of any other body is ignored."""
     request_id = response.headers.get(REQUEST_ID)
     try:
-        body = json.loads(response.body)
-    except (ValueError, RecursionError):
+        body = response.json()
+    except NoAnswer:
         body = None
     if not _is_of_x(body):
         return ErrorBody("", request_id=request_id, own_form=False)

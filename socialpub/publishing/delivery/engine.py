@@ -44,6 +44,7 @@ from socialpub.providers.responses import (
     Rejected,
     Throttled,
     plausible_wait,
+    storable,
 )
 from socialpub.publishing.delivery import claim, read_back, replies, settle
 from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
@@ -117,28 +118,55 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     """Run the next step of a claimed delivery and settle it. Return the delivery if it goes on at once."""
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
         trace, step = CallTrace(started_at=rt.stamp()), delivery.step_name
-        # A result must not contain a token of the account.
-        result = redaction.mask_value(_run_step(rt, delivery, trace))
+        # A result must not contain a token of the account, or a text that cannot be stored.
+        result = storable(redaction.mask_value(_run_step(rt, delivery, trace)))
         shown = (trace.code, trace.message, trace.request_id)
-        trace.code, trace.message, trace.request_id = redaction.mask_value(shown)
+        trace.code, trace.message, trace.request_id = redaction.mask_value(storable(shown))
         following = _settle(rt, delivery, result, trace)
         _log(rt, delivery, step, result, trace)
     return following
 
 
-def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
-    """Store how a step ended. If the write fails, the next claim of the delivery stores it."""
+def _settle(
+    rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace, failures: int = 0
+) -> Delivery | None:
+    """Store how a step ended. If the disk fails, the next claim of the delivery stores it.
+
+    If the result itself cannot be stored, its verdict is stored without the network's words.
+    """
     try:
         following = rt.write(settle.settle, delivery, result, trace)
     except (Unavailable, sqlite3.OperationalError) as error:
-        rt.engine.pending_writes[delivery.id] = partial(_settle, rt, delivery, result, trace)
+        rt.engine.pending_writes[delivery.id] = partial(_settle, rt, delivery, result, trace, failures)
         log.error("the result of a step could not be stored yet", reason=str(error))
         return None
     except Exception:
         log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
-        following = rt.write(settle.settle, delivery, _interpret_crash(delivery), trace)
+        if failures == 2:
+            raise
+        simpler = _interpret_crash(delivery) if failures else _without_words(result)
+        bare = replace(trace, code=None, message=None, request_id=None)
+        return _settle(rt, delivery, simpler, bare, failures + 1)
     rt.engine.pending_writes.pop(delivery.id, None)
     return following
+
+
+NOT_STORABLE = "The network's words could not be stored (see socialpub's log)."
+
+
+def _without_words(result: Result) -> Result:
+    """Return the same verdict with a bare message."""
+    match result:
+        case Refused() | Unknown() | Retry() | Limited() | NeedsReauth():
+            return replace(result, message=NOT_STORABLE, code=None)
+        case Held():
+            return replace(result, reason=NOT_STORABLE, code=None)
+        case Undecidable():
+            return Undecidable(NOT_STORABLE)
+        case Published():
+            return replace(result, url=None)
+        case _:
+            return result
 
 
 def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: CallTrace) -> None:

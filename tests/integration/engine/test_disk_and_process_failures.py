@@ -12,8 +12,8 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.db.database import Database
 from socialpub.db.states import State
 from socialpub.providers.auth import Tokens
-from socialpub.providers.base import Kind, Published, Readback, Refused
-from socialpub.providers.responses import AuthExpired
+from socialpub.providers.base import Held, Kind, Published, Readback, Refused
+from socialpub.providers.responses import AuthExpired, Throttled
 from socialpub.publishing.delivery import engine, settle
 from socialpub.worker.wakeup import HueyWakeup
 from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
@@ -104,6 +104,44 @@ def test_a_settlement_that_fails_unexpectedly_does_not_block_the_queue(rt, netwo
     drain(rt, clock)
     assert network.effects == ["Hello", "other"]
     assert {state_of(rt, post), state_of(rt, other)} == {State.PUBLISHED}
+
+
+HALF = "no \ud83d"
+"""Half a surrogate pair, which SQLite cannot store."""
+
+
+VERDICTS = pytest.mark.parametrize(
+    ("result", "state"),
+    [
+        (Refused(HALF, HALF), State.FAILED),
+        (Refused(HALF, reauth=True), State.QUEUED),
+        (Published("7", f"https://x.example/{HALF}"), State.PUBLISHED),
+        (Held(HALF), State.QUEUED),
+        (Throttled(HALF, retry_after_seconds=9.0), State.QUEUED),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+
+
+@VERDICTS
+@pytest.mark.parametrize("stored", [True, False])
+def test_a_verdict_whose_words_cannot_be_stored_stays_a_verdict(
+    rt, network, profile, monkeypatch, result, state, stored
+):
+    real = settle.settle
+
+    def stores_no_words(rt, tx, ran, result, trace):
+        if "no" in repr(result).replace("None", "") and "could not be stored" not in repr(result):
+            raise UnicodeEncodeError("utf-8", "", 0, 1, "surrogates not allowed")
+        return real(rt, tx, ran, result, trace)
+
+    if not stored:
+        monkeypatch.setattr(settle, "settle", stores_no_words)
+    network.results["create_post"] = [result]
+    post = accept(rt, profile)
+    drain(rt)
+    assert (network.asked, state_of(rt, post)) == (["create_post"], state)
+    assert "unknown" not in dict(attempts_of(rt, post)).values()
 
 
 class Gone(BaseException):

@@ -1,5 +1,6 @@
 """Hostile responses: compression bombs, deep nesting and redirects."""
 
+import base64
 import gzip
 import socket
 import zlib
@@ -8,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.providers.bluesky.auth import _claims
 from socialpub.providers.http import MAX_ANSWER_BYTES, Http
-from socialpub.providers.responses import NoAnswer, json_object
+from socialpub.providers.responses import HttpResponse, NoAnswer, json_object
 from tests.unit.providers.test_http import Server, answering
 
 ZEROS = 96 * 1024 * 1024
@@ -70,6 +72,24 @@ def test_hostile_json_breaks_nothing(http: Http, body: bytes) -> None:
     with Server(answering("200 OK", body)) as server:
         answer = http.call("GET", server.url)
     assert isinstance(json_object(answer), dict)
+
+
+def test_json_has_only_texts_and_numbers_that_can_be_stored() -> None:
+    """A network may cut a text inside an emoji: then half a surrogate pair remains."""
+    body = (
+        rb'{"a\ud83d": ["\udc00 \u0000 \ud83d\ude00", {"n\u0000": [NaN, Infinity, -1e999, 1e400, 1%s, 12345678901234567890]}]}'
+        % (b"0" * 60)
+    )
+    assert HttpResponse(200, {}, body).json() == {
+        "a\ufffd": ["\ufffd \ufffd \U0001f600", {"n\ufffd": [None, None, None, None, None, 12345678901234567890]}]
+    }
+    assert HttpResponse(200, {}, b'"\xed\xa0\xbd"').json() == "\ufffd"
+    assert NoAnswer("no \ud83d", code="\ud83d", request_id="\x00").message == "no \ufffd"
+
+
+def test_the_claims_of_a_token_can_be_stored() -> None:
+    claims = base64.urlsafe_b64encode(b'{"scope": "\\ud83d", "exp": NaN}').decode()
+    assert _claims(f"a.{claims}.c") == {"scope": "\ufffd", "exp": None}
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])

@@ -22,14 +22,12 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.validation import format_mistakes, must_be
 from socialpub.db.connection import Value
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.auth import Account, Tokens
+from socialpub.providers.auth import MAX_TOKEN_LENGTH, TOKEN, Account, Tokens
 
 FORM = (
     '{"accessToken": "…", "refreshToken": "…", "expiresAt": "2026-11-21T12:00:00Z", "refreshExpiresAt": "…", '
     '"scope": "…"}; all but accessToken may be left out.'
 )
-MAX_TOKEN_LENGTH = 8192
-"""The maximum length of a token, far above the length of real tokens. A longer text is a pasted file."""
 
 _DATE_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _LEFT_OUT: Any = None
@@ -72,7 +70,7 @@ def _check_token(value: str, info: ValidationInfo) -> str:
         raise ValueError("must not be empty" + ("; leave it out when there is none" if may_be_left_out else ""))
     if len(value) > MAX_TOKEN_LENGTH:
         raise ValueError(f"has {len(value)} characters, which is too long for a token (at most {MAX_TOKEN_LENGTH})")
-    if not re.fullmatch(r"[\x21-\x7e]+", value):
+    if not TOKEN.fullmatch(value):
         raise ValueError(
             "contains spaces, line breaks or characters that a token cannot contain; paste the token again"
         )
@@ -184,7 +182,7 @@ def token_columns(secrets: Secrets, profile_id: str, grant: Credentials, now: st
 
 
 def _ends(asked_at: datetime, seconds: int | None) -> datetime | None:
-    return None if seconds is None else asked_at + timedelta(seconds=seconds)
+    return None if seconds is None else clock.later(asked_at, timedelta(seconds=seconds))
 
 
 def _stamp(instant: datetime | None) -> str | None:

@@ -16,6 +16,7 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core import units
 from socialpub.core.clock import new_id
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound, OperatorError, Unavailable
+from socialpub.core.validation import MAX_LABEL_LENGTH, is_label, to_label
 from socialpub.db.connection import Reader, Tx, Value
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
@@ -28,7 +29,6 @@ from socialpub.providers.base import Provider
 from socialpub.providers.options import Options
 from socialpub.runtime import Runtime
 
-MAX_NAME_LENGTH = 200
 UNKNOWN = "There is no profile with this id."
 
 
@@ -91,10 +91,10 @@ def load_for_owner(reader: Reader, profile_id: str) -> ProfileRow:
 def check_name(name: str) -> str:
     """Return the label, trimmed. Raises InvalidRequest at `name`."""
     name = name.strip()
-    if not name or not name.isprintable():
+    if not is_label(name):
         raise InvalidRequest.at("name", message="must be one line of visible text")
-    if len(name) > MAX_NAME_LENGTH:
-        raise InvalidRequest.at("name", message=f"may have at most {MAX_NAME_LENGTH} characters and has {len(name)}")
+    if len(name) > MAX_LABEL_LENGTH:
+        raise InvalidRequest.at("name", message=f"may have at most {MAX_LABEL_LENGTH} characters and has {len(name)}")
     return name
 
 
@@ -137,7 +137,7 @@ def account_columns(identity: Identity, known: Profile | None, now: str) -> dict
     """
     said = {"username": identity.username, "picture_url": identity.picture_url}
     former = known.account_name if known else None
-    name = (identity.name or former or identity.username or "").strip()[:MAX_NAME_LENGTH] or identity.account_id
+    name = identity.name or former or identity.username or to_label(identity.account_id)
     columns: dict[str, Value] = {key: value for key, value in said.items() if value is not None}
     columns |= {"account_name": name, "account_read_at": now}
     columns["facts"] = json.dumps({**(known.facts if known else {}), **identity.facts}, ensure_ascii=False)

@@ -37,7 +37,7 @@ LOCK_SECONDS = 50.0
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 20, 0.05
 RESERVED_FILE_BYTES = 256 * 1024
 """The reserved size, larger than the space that a stored pair needs in the write-ahead log."""
-RESERVED_ROW_BYTES = 16 * 1024
+RESERVED_ROW_BYTES = 32 * 1024
 """The reserved size, larger than the longest pair of tokens."""
 
 log = logging.get_logger("socialpub.renewal")

@@ -21,6 +21,23 @@ MAX_NAME = 100
 """The maximum length of a name for comparison. Comparing takes time, and known names are shorter."""
 
 
+MAX_LABEL_LENGTH = 200
+
+
+def is_label(text: str) -> bool:
+    """Return whether the text is one line of visible text. Zero-width joiners are part of an emoji."""
+    visible = text.replace("\u200d", "").strip()
+    return bool(visible) and visible.isprintable()
+
+
+def to_label(text: str) -> str:
+    """Return the text of others as a label: one line, without control and direction characters."""
+    known = text[: 10 * MAX_LABEL_LENGTH]
+    visible = "".join(" " if one.isspace() else one if one.isprintable() or one == "\u200d" else "" for one in known)
+    label = " ".join(visible.split())[:MAX_LABEL_LENGTH].strip()
+    return label if is_label(label) else ""
+
+
 def nearest(key: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
     """Return the known name nearest to `key`, or None. Ignore case, underscores and hyphens."""
     if len(key) > MAX_NAME:

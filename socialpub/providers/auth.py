@@ -3,13 +3,22 @@
 None means that the network did not report the value. An absent refresh token never overwrites a stored one.
 """
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from socialpub.core.validation import to_label
 from socialpub.providers.http import Http
-from socialpub.providers.responses import Rejected
+from socialpub.providers.responses import NoAnswer, Rejected, read_lifetime
+
+MAX_TOKEN_LENGTH = 8192
+"""The maximum length of a token, far above the length of real tokens."""
+TOKEN = re.compile(r"[\x21-\x7e]+")
+MAX_SCOPES, MAX_SCOPE_LENGTH = 100, 200
+MAX_FACT_LENGTH = 2000
+"""The maximum length of an account's id, of a URL and of a fact. A longer one is left out."""
 
 SERVER = "server"
 """The key in the facts for the URL of the account's server, at networks with many servers."""
@@ -36,15 +45,29 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
+    """The account, in texts that a label and a row can have."""
+
     account_id: str
     username: str | None
     name: str | None
     picture_url: str | None
     facts: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if len(self.account_id) > MAX_FACT_LENGTH:
+            raise NoAnswer("The response does not contain a usable id of the account.")
+        for name in ("username", "name"):
+            object.__setattr__(self, name, to_label(getattr(self, name) or "") or None)
+        if len(self.picture_url or "") > MAX_FACT_LENGTH:
+            object.__setattr__(self, "picture_url", None)
+        facts = {name: fact for name, fact in self.facts.items() if len(str(fact)) <= MAX_FACT_LENGTH}
+        object.__setattr__(self, "facts", facts)
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
+    """The tokens of a response. Raises `NoAnswer` for a token that cannot be one. Implausible lifetimes are unknown."""
+
     access_token: str = field(repr=False)
     refresh_token: str | None = field(default=None, repr=False)
     expires_in_seconds: int | None = None
@@ -52,6 +75,18 @@ class Tokens:
     scopes: frozenset[str] | None = None
     identity: Identity | None = None
     """The account of the day, if a refresh reports it: the name or the server may have changed."""
+
+    def __post_init__(self) -> None:
+        for token in filter(None, (self.access_token, self.refresh_token)):
+            if len(token) > MAX_TOKEN_LENGTH or not TOKEN.fullmatch(token):
+                raise NoAnswer(
+                    f"The response has a token of {len(token)} characters. A token has at most {MAX_TOKEN_LENGTH} "
+                    "printable ASCII characters without spaces."
+                )
+        for name in ("expires_in_seconds", "refresh_expires_in_seconds"):
+            object.__setattr__(self, name, read_lifetime(getattr(self, name)))
+        scopes = {scope for scope in self.scopes or () if len(scope) <= MAX_SCOPE_LENGTH and TOKEN.fullmatch(scope)}
+        object.__setattr__(self, "scopes", None if self.scopes is None else frozenset(sorted(scopes)[:MAX_SCOPES]))
 
 
 class Auth(ABC):

@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from socialpub.providers.auth import Account, Auth, Tokens
 from socialpub.providers.http import Http
-from socialpub.providers.responses import positive_int_at, text_at
+from socialpub.providers.responses import text_at
 
 
 def read_tokens(found: Mapping[str, Any], refresh_expires_in: str = "refresh_expires_in") -> Tokens | None:
@@ -21,8 +21,8 @@ def read_tokens(found: Mapping[str, Any], refresh_expires_in: str = "refresh_exp
     return Tokens(
         access_token,
         text_at(found, "refresh_token"),
-        positive_int_at(found, "expires_in"),
-        positive_int_at(found, refresh_expires_in),
+        found.get("expires_in"),
+        found.get(refresh_expires_in),
         frozenset(scope.replace(",", " ").split()) if scope else None,
     )
 

@@ -21,6 +21,7 @@ from enum import StrEnum
 from typing import Any
 
 from socialpub.core.secrets.redaction import mask_value, redact
+from socialpub.core.validation import to_label
 
 # --- how a call can fail ----------------------------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ _MAX_NUMBER = 10**40
 
 
 def storable(value: Any) -> Any:
-    """Return the value with U+FFFD for characters that cannot be stored, and None for absurd numbers, at every level."""
+    """Return the value with U+FFFD for characters that cannot be stored and None for absurd numbers, at all levels."""
     match value:
         case str():
             return _UNSTORABLE.sub("\ufffd", value)
@@ -191,16 +192,41 @@ def text_at(found: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def label_at(found: Mapping[str, Any], name: str) -> str | None:
+    """Return the text under `name` as a label, or None."""
+    return to_label(text_at(found, name) or "") or None
+
+
+_MAX_INTEGER = 2**63 - 1
+"""The largest number of SQLite."""
+
+
 def positive_int_at(found: Mapping[str, Any], name: str) -> int | None:
     value = found.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MAX_INTEGER else None
+
+
+MAX_LIFETIME_SECONDS = 10 * 366 * 86400
+
+
+def read_lifetime(seconds: object) -> int | None:
+    """Return a lifetime in whole seconds, or None for a value that cannot be one: not positive, or above ten years."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    return int(seconds) if 1 <= seconds <= MAX_LIFETIME_SECONDS else None
+
+
+_PLAUSIBLE_YEARS = range(1970, 3000)
+"""Dates in other years overflow when a wait or an offset is added."""
 
 
 def http_date(written: str | None) -> datetime | None:
-    """Return the aware time of an HTTP date, or None for any other text."""
+    """Return the aware time of an HTTP date, or None for any other text and any other year."""
     try:
         moment = parsedate_to_datetime(written or "")
     except (ValueError, OverflowError):
+        return None
+    if moment.year not in _PLAUSIBLE_YEARS:
         return None
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
 

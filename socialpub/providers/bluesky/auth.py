@@ -24,6 +24,7 @@ from socialpub.providers.responses import (
     as_object,
     object_at,
     parse_json,
+    read_lifetime,
     text_at,
 )
 
@@ -254,7 +255,7 @@ def _read_tokens(session: Mapping[str, Any]) -> Tokens:
 def _lifetime(token: str) -> int | None:
     claims = _claims(token)
     issued, ends = claims.get("iat"), claims.get("exp")
-    return ends - issued if isinstance(issued, int) and isinstance(ends, int) and ends > issued else None
+    return read_lifetime(ends - issued) if isinstance(issued, int | float) and isinstance(ends, int | float) else None
 
 
 def _claims(token: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from socialpub.providers.responses import (
     as_object,
     json_object,
     object_at,
+    positive_int_at,
     text_at,
 )
 
@@ -151,8 +152,8 @@ def is_usable(section: BlueskySection, server: str) -> bool:
 def describe(http: Http, section: BlueskySection, server: str) -> dict[str, Any]:
     """Return the server's limits as facts of its accounts. Empty if the server does not report them."""
     response = ask(http, section, server, "com.atproto.server.describeServer", params={})
-    limit = json_object(response).get("blobUploadLimit") if response.ok else None
-    return {BLOB_LIMIT: limit} if isinstance(limit, int) and not isinstance(limit, bool) and limit > 0 else {}
+    limit = positive_int_at(json_object(response), "blobUploadLimit") if response.ok else None
+    return {} if limit is None else {BLOB_LIMIT: limit}
 
 
 BLOB_LIMIT = "blob_limit"

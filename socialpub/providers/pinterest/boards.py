@@ -11,7 +11,7 @@ from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import LABELS, Done, Job, Outcome, Refused
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, GetPage, board_ids, call, pages, read_id, refusal
-from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, Rejected, json_object, text_at
+from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, Rejected, json_object, label_at, text_at
 
 PUBLIC, SECRET = "PUBLIC", "SECRET"
 OWNER_SECONDS = 15.0
@@ -53,7 +53,7 @@ class BoardApi:
 
     def list_sections(self, http: Http, token: str, board_id: str) -> list[BoardSection]:
         return [
-            BoardSection(section_id, text_at(found, "name") or "")
+            BoardSection(section_id, label_at(found, "name") or "")
             for found in _items(_getter(http, token), f"{self.section.api_url}/boards/{board_id}/sections")
             if (section_id := read_id(found, "id"))
         ]
@@ -74,7 +74,7 @@ class BoardApi:
         section_id = read_id(found, "id")
         if section_id is None:
             raise NoAnswer("Pinterest's response does not contain the section's id.")
-        return BoardSection(section_id, text_at(found, "name") or name)
+        return BoardSection(section_id, label_at(found, "name") or name)
 
 
 def _created(http: Http, url: str, token: str, body: dict[str, str]) -> dict[str, Any]:
@@ -88,8 +88,8 @@ def _read_board(found: dict[str, Any]) -> Board | None:
     board_id, owner = read_id(found, "id"), found.get("owner")
     if board_id is None:
         return None
-    username = text_at(owner, "username") if isinstance(owner, dict) else None
-    name, privacy, count = text_at(found, "name") or "", text_at(found, "privacy"), found.get("pin_count")
+    username = label_at(owner, "username") if isinstance(owner, dict) else None
+    name, privacy, count = label_at(found, "name") or "", text_at(found, "privacy"), found.get("pin_count")
     return Board(board_id, name, privacy, count if type(count) is int else None, username)
 
 
@@ -113,7 +113,7 @@ def check_board(job: Job, section: PinterestSection) -> Outcome:
         raise NoAnswer("Pinterest's board could not be read.", request_id=response.headers.get(REQUEST_ID))
     if found.get("is_ads_only") is True:
         return Refused(f"Board {board_id} is only for ads. Choose another board. {board_ids()}", content=True)
-    labels = {"boardId": str(found.get("name") or board_id)}
+    labels = {"boardId": label_at(found, "name") or board_id}
     section_id = job.options.get("boardSectionId")
     if section_id is None:
         return Done({**job.memo, LABELS: labels})
@@ -130,13 +130,15 @@ def _check_section(job: Job, api: str, board_id: str, section_id: str, labels: d
         return call(job, "GET", url, params=params)
 
     try:
-        known = {read_id(found, "id"): found.get("name") for found in _items(get, f"{api}/boards/{board_id}/sections")}
+        known = {
+            read_id(found, "id"): label_at(found, "name") for found in _items(get, f"{api}/boards/{board_id}/sections")
+        }
     except Rejected as error:
         if _decides_nothing(error):
             return Done({**job.memo, LABELS: labels})
         return Refused(error.message, error.code, error.reauth, content=error.content)
     if section_id in known:
-        return Done({**job.memo, LABELS: {**labels, "boardSectionId": str(known[section_id] or section_id)}})
+        return Done({**job.memo, LABELS: {**labels, "boardSectionId": known[section_id] or section_id}})
     return Refused(
         f"Board {board_id} does not contain section {section_id}. Remove boardSectionId, or use the id of one "
         f"of the board's {len(known)} sections.",

@@ -14,7 +14,7 @@ from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import AppLimits, Content, Done, Job, Outcome, Refused
 from socialpub.providers.http import Http
 from socialpub.providers.options import Options
-from socialpub.providers.responses import positive_int_at, text_at
+from socialpub.providers.responses import label_at, positive_int_at, text_at
 from socialpub.providers.tiktok.client import ask, call
 from socialpub.providers.tiktok.options import INTERACTIONS, OFF_BY_DEFAULT, PRIVATE, is_draft
 
@@ -74,8 +74,8 @@ def ask_creator(http: Http, section: TikTokSection, token: str, scopes: Set[str]
 def _read(found: dict[str, Any]) -> CreatorInfo:
     levels = found.get("privacy_level_options")
     return CreatorInfo(
-        nickname=text_at(found, "creator_nickname"),
-        username=text_at(found, "creator_username"),
+        nickname=label_at(found, "creator_nickname"),
+        username=label_at(found, "creator_username"),
         avatar_url=text_at(found, "creator_avatar_url"),
         privacy_levels=tuple(one for one in levels if isinstance(one, str)) if isinstance(levels, list) else (),
         off=tuple(name for name in INTERACTIONS if found.get(f"{name}_disabled") is True),

@@ -27,7 +27,15 @@ from socialpub.providers.base import (
 )
 from socialpub.providers.bodies import FilePart
 from socialpub.providers.error_table import as_outcome
-from socialpub.providers.responses import HttpResponse, NoAnswer, ProviderError, Reason, Rejected, Throttled
+from socialpub.providers.responses import (
+    HttpResponse,
+    NoAnswer,
+    ProviderError,
+    Reason,
+    Rejected,
+    Throttled,
+    read_lifetime,
+)
 from socialpub.providers.x import limits
 from socialpub.providers.x.client import call, classify, read_data, read_id, require_data
 
@@ -157,8 +165,8 @@ def finalize(job: Job, section: XSection, index: int, upload: Upload) -> Outcome
     if not response.ok:
         return _restart(job, index, _rejection(job, response))
     data = require_data(response)
-    if isinstance(data.get("expires_after_secs"), int):
-        upload["expires_at"] = usable_until(job, data["expires_after_secs"])
+    if lifetime := read_lifetime(data.get("expires_after_secs")):
+        upload["expires_at"] = usable_until(job, lifetime)
     processing = data.get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
         return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
@@ -290,9 +298,8 @@ def remember(memo: Memo, index: int, upload: Upload) -> Memo:
 
 
 def read_upload(job: Job, response: HttpResponse) -> Upload:
-    lifetime = read_data(response).get("expires_after_secs")
-    seconds = lifetime if type(lifetime) is int else EXPIRES_AFTER_SECONDS
-    return {"id": read_id(response, "upload"), "expires_at": usable_until(job, seconds)}
+    lifetime = read_lifetime(read_data(response).get("expires_after_secs")) or EXPIRES_AFTER_SECONDS
+    return {"id": read_id(response, "upload"), "expires_at": usable_until(job, lifetime)}
 
 
 def usable_until(job: Job, lifetime_seconds: int) -> float:

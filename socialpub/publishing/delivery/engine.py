@@ -127,9 +127,7 @@ def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
     return following
 
 
-def _settle(
-    rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace, failures: int = 0
-) -> Delivery | None:
+def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace, failures: int = 0) -> Delivery | None:
     """Store how a step ended. If the disk fails, the next claim of the delivery stores it.
 
     If the result itself cannot be stored, its verdict is stored without the network's words.

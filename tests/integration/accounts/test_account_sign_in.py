@@ -161,6 +161,18 @@ def test_a_failed_sign_in_saves_nothing_and_has_a_remedy(rt, network, error: Pro
     assert rows(rt) == []
 
 
+def test_the_account_name_becomes_a_label_that_the_owner_could_have_set(rt, network):
+    network.auth.answers = [
+        (Identity("did:plc:1", "demo.test", "a\x00b\x1b[2J \u202eevil\ud83d", None), Tokens("access-1"))
+    ]
+    sign_in(rt, "bluesky", DEMO)
+    (row,) = rows(rt)
+    assert row["name"] == row["account_name"] == "ab[2J evil" == profiles.check_name(row["name"])
+    network.auth.answers = [(Identity("did:plc:2", "\u202e", "\u200b", None), Tokens("access-2"))]
+    sign_in(rt, "bluesky", DEMO)
+    assert rows(rt)[1]["name"] == "did:plc:2"
+
+
 @pytest.mark.parametrize("password", ["wrong-password", APP_PASSWORD])
 def test_the_password_is_neither_stored_nor_logged(rt, network, password, caplog):
     caplog.set_level(logging.DEBUG)

@@ -135,7 +135,7 @@ def unstored(
     def fills_up(*_: object) -> Tokens:
         network.auth.refreshes.append("refresh-0")
         full(True)
-        return Tokens("access-1" * 2000, "refresh-1" * 2000, 7200)
+        return Tokens("access-1" * 1000, "refresh-1" * 900, 7200)
 
     refresh, network.auth.refresh = network.auth.refresh, fills_up  # type: ignore[method-assign, assignment]
     clock.forward(MONTH)
@@ -156,7 +156,7 @@ def test_a_pair_that_could_not_be_stored_is_stored_later(rt, network, unstored, 
     elif meanwhile == "a refusal":  # another process has asked with the token that was spent
         rt.write(lambda _, tx: profile_rows.require_reauth(tx, unstored, "X no longer accepts the authorization."))
     upkeep.renew_idle_tokens(rt, ())
-    assert stored(rt, unstored) == ("access-1" * 2000, "refresh-1" * 2000)
+    assert stored(rt, unstored) == ("access-1" * 1000, "refresh-1" * 900)
     assert rt.reader.value("SELECT status FROM profile") == "active"
     assert network.auth.refreshes == ["refresh-0"], "the spent token is not used again"
 
@@ -168,7 +168,7 @@ def test_nothing_uses_the_account_before_its_new_pair_is_stored(rt, network, uns
     full(False)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
-    assert ([job.token for job in network.jobs], network.auth.refreshes) == (["access-1" * 2000], ["refresh-0"])
+    assert ([job.token for job in network.jobs], network.auth.refreshes) == (["access-1" * 1000], ["refresh-0"])
 
 
 def test_a_consent_keeps_its_code_on_a_full_disk(rt, network, no_file, monkeypatch):

@@ -6,12 +6,16 @@ import socket
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from socialpub.core.validation import MAX_LABEL_LENGTH, is_label
+from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.bluesky.auth import _claims
 from socialpub.providers.http import MAX_ANSWER_BYTES, Http
-from socialpub.providers.responses import HttpResponse, NoAnswer, json_object
+from socialpub.providers.oauth import read_tokens
+from socialpub.providers.responses import HttpResponse, NoAnswer, http_date, json_object
 from tests.unit.providers.test_http import Server, answering
 
 ZEROS = 96 * 1024 * 1024
@@ -76,10 +80,8 @@ def test_hostile_json_breaks_nothing(http: Http, body: bytes) -> None:
 
 def test_json_has_only_texts_and_numbers_that_can_be_stored() -> None:
     """A network may cut a text inside an emoji: then half a surrogate pair remains."""
-    body = (
-        rb'{"a\ud83d": ["\udc00 \u0000 \ud83d\ude00", {"n\u0000": [NaN, Infinity, -1e999, 1e400, 1%s, 12345678901234567890]}]}'
-        % (b"0" * 60)
-    )
+    numbers = b"NaN, Infinity, -1e999, 1e400, 1%s, 12345678901234567890" % (b"0" * 400)
+    body = rb'{"a\ud83d": ["\udc00 \u0000 \ud83d\ude00", {"n\u0000": [%s]}]}' % numbers
     assert HttpResponse(200, {}, body).json() == {
         "a\ufffd": ["\ufffd \ufffd \U0001f600", {"n\ufffd": [None, None, None, None, None, 12345678901234567890]}]
     }
@@ -90,6 +92,52 @@ def test_json_has_only_texts_and_numbers_that_can_be_stored() -> None:
 def test_the_claims_of_a_token_can_be_stored() -> None:
     claims = base64.urlsafe_b64encode(b'{"scope": "\\ud83d", "exp": NaN}').decode()
     assert _claims(f"a.{claims}.c") == {"scope": "\ufffd", "exp": None}
+
+
+@pytest.mark.parametrize(
+    ("told", "seconds"),
+    [
+        (7200, 7200),
+        (7200.5, 7200),
+        (315_000_000, 315_000_000),
+        *((wrong, None) for wrong in (0, -1, 0.5, 3 * 10**11, 10**18, 10**30, float("nan"), float("inf"))),
+        *((wrong, None) for wrong in (True, "7200", "1e9", [7200], {}, None)),
+    ],
+)
+def test_a_lifetime_that_cannot_be_one_is_unknown(told: Any, seconds: int | None) -> None:
+    tokens = read_tokens({"access_token": "AT", "expires_in": told, "refresh_expires_in": told})
+    assert tokens is not None
+    assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (seconds, seconds)
+
+
+@pytest.mark.parametrize("token", ["a" * 8193, "a b", "a\r\nX-Evil: 1", "t\u00f6ken", "\ufffd", "\x7f", "a\n"])
+def test_a_response_with_a_token_that_cannot_be_one_is_refused(token: str) -> None:
+    for found in ({"access_token": token}, {"access_token": "AT", "refresh_token": token}):
+        with pytest.raises(NoAnswer, match="printable ASCII") as refused:
+            read_tokens(found)
+        assert token not in refused.value.message
+    assert Tokens("a" * 8192).access_token
+
+
+def test_a_date_to_which_nothing_can_be_added_is_no_date() -> None:
+    for year in ("1800", "3000", "9999"):
+        assert http_date(f"Mon, 01 Jan {year} 00:00:00 +2359") is None
+    assert http_date("Sat, 21 Nov 2026 12:02:00 GMT") is not None
+
+
+def test_the_texts_of_an_account_are_bounded() -> None:
+    hostile = "\x00 \x1b[31mRed\u202e\r\n\tteam \u2066\ud83d\udc69\u200d\ud83d\ude80\u00a0" + "x" * 5_000_000
+    hostile = hostile.encode("utf-16", "surrogatepass").decode("utf-16")
+    account = Identity("7", hostile, hostile, "https://a.test/" + hostile, {"server": hostile, "blob": 7})
+    assert account.name == account.username
+    assert (account.name or "").startswith("[31mRed team \U0001f469\u200d\U0001f680 xxx")
+    assert is_label(account.name or "")
+    assert len(account.name or "") == MAX_LABEL_LENGTH
+    assert (account.picture_url, account.facts) == (None, {"blob": 7})
+    for empty in ("", "\u202e\u200b", "\u200d", " \x00\n"):
+        assert Identity("7", empty, empty, None).name is None
+    with pytest.raises(NoAnswer):
+        Identity("7" * 5000, None, None, None)
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])

@@ -133,6 +133,8 @@ class Runtime:
     """Set when this process does not begin new work."""
     running_tasks: dict[str, float] = field(default_factory=dict)
     """When each running periodic task of this process was due."""
+    task_failures: dict[str, int] = field(default_factory=dict)
+    """By periodic task of this process: its failures in a row."""
     engine: Engine = field(default_factory=Engine)
     tokens: TokenKeeper = field(default_factory=TokenKeeper)
     media: MediaStore = field(default_factory=MediaStore)

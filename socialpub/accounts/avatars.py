@@ -66,7 +66,10 @@ def fetch_next(rt: Runtime) -> str | None:
     failed, now = rt.tokens.failed_avatars, rt.clock.monotonic()
     for row in wanted:
         if failed.get((row.id, row.picture_url), now) <= now and _is_due(rt, _path(rt, row)):
-            _renew(rt, row)
+            try:
+                _renew(rt, row)
+            except Exception:
+                log.error("the avatar of a profile failed unexpectedly", profile=row.id, exc_info=True)
             return str(row.id)
     return None
 
@@ -87,13 +90,14 @@ def _is_due(rt: Runtime, path: Path) -> bool:
 
 
 def _renew(rt: Runtime, row: ProfileRow) -> None:
-    path = _path(rt, row)
+    path, failed = _path(rt, row), rt.tokens.failed_avatars
+    failed[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
     try:
         _fetch(rt, row, path)
+        del failed[row.id, row.picture_url]
     except (ProviderError, ImageRefused, CannotFit, DecoderFailed, OSError) as error:
         why = "the disk cannot store it" if isinstance(error, OSError) else str(error)
         log.info("the avatar of a profile could not be fetched", profile=row.id, why=why)
-        rt.tokens.failed_avatars[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
         if not path.exists():
             return
         # Some URLs expire: the stored image stays, and is fetched again in a week.

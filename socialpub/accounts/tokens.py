@@ -95,8 +95,13 @@ def renew(rt: Runtime, profile_id: str) -> None:
 def store_pending(rt: Runtime) -> None:
     """Store the pairs that could not be stored when they arrived. Raises Unavailable."""
     for profile_id in list(rt.tokens.pending_grants):
-        with suppress(Locked), _locked(rt, profile_id):
-            _store_pending(rt, profile_id)
+        try:
+            with suppress(Locked), _locked(rt, profile_id):
+                _store_pending(rt, profile_id)
+        except Unavailable:
+            raise  # the disk fails for every account
+        except Exception:
+            log.error("the new tokens of an account could not be stored", profile=profile_id, exc_info=True)
 
 
 def _require_usable(rt: Runtime, profile_id: str, known: Profile | None = None) -> Profile:

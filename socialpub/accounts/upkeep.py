@@ -1,16 +1,18 @@
 """Upkeep of accounts: tokens and account data that stay current, warnings to the owner, and revocation.
 
 Idle tokens are renewed one profile at a time. While publishing is paused, nothing is renewed, fetched or revoked: a
-restored installation must not spend or revoke the tokens of the original installation.
+restored installation must not spend or revoke the tokens of the original installation. An unexpected failure of one
+account never stops the upkeep of the others.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from socialpub.accounts import grants, hints, profiles, questions, tokens
 from socialpub.accounts.hints import Surface
 from socialpub.core import clock, logging
-from socialpub.core.errors import OperatorError
+from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import appliance_state
 from socialpub.db.connection import Tx
 from socialpub.db.models import NotBeforeRow, ProfileRow
@@ -37,8 +39,22 @@ DAY = timedelta(days=1)
 RETRY_SECONDS = 3600.0
 REFRESH_ENDPOINT = "refresh"
 """The name of the wait in `not_before` after a failed renewal."""
+WARNING = "warning"
 
 log = logging.get_logger("socialpub.upkeep")
+
+
+@contextmanager
+def _only_this_account(rt: Runtime, profile_id: str, endpoint: str) -> Iterator[None]:
+    """Log an unexpected error of one account. The account then rests at this endpoint."""
+    try:
+        yield
+    except Unavailable:
+        raise  # the disk fails for every account
+    except Exception:
+        log.error("the upkeep of an account failed unexpectedly", profile=profile_id, what=endpoint, exc_info=True)
+        reason = "socialpub failed unexpectedly (see its log)."
+        rt.write(_begin_wait, profile_id, endpoint, RETRY_SECONDS, reason)
 
 
 # --- renewal of idle tokens -------------------------------------------------------------------------------------------
@@ -54,25 +70,29 @@ def renew_idle_tokens(rt: Runtime, held: Collection[str]) -> str | None:
     profile_id = None if appliance_state.paused_at(rt.reader) else _find_due(rt, held)
     if profile_id is None:
         return None
-    try:
-        tokens.renew(rt, profile_id)
-    except Withdrawn:
-        return None
-    except Rejected as refused:
-        log.warning("an account must be connected again", profile=profile_id, why=refused.message)
-    except ProviderError as error:
-        rt.write(_begin_wait, profile_id, REFRESH_ENDPOINT, _seconds_after(error), error.message)
-        log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
-    else:
-        log.info("idle tokens were renewed", profile=profile_id)
+    with _only_this_account(rt, profile_id, REFRESH_ENDPOINT):
+        try:
+            tokens.renew(rt, profile_id)
+        except Withdrawn:
+            return None
+        except Rejected as refused:
+            log.warning("an account must be connected again", profile=profile_id, why=refused.message)
+        except ProviderError as error:
+            rt.write(_begin_wait, profile_id, REFRESH_ENDPOINT, _seconds_after(error), error.message)
+            log.warning("idle tokens could not be renewed", profile=profile_id, why=error.message)
+        else:
+            log.info("idle tokens were renewed", profile=profile_id)
     return profile_id
 
 
 def _find_due(rt: Runtime, held: Collection[str]) -> str | None:
     resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, REFRESH_ENDPOINT), rt.stamp())
     for row in profile_rows.renewable(rt.reader):
-        if row.provider not in held and row.id not in resting and _must_be_renewed(rt, row, rt.now()):
-            return str(row.id)
+        if row.provider in held or row.id in resting:
+            continue
+        with _only_this_account(rt, row.id, REFRESH_ENDPOINT):
+            if _must_be_renewed(rt, row, rt.now()):
+                return str(row.id)
     return None
 
 
@@ -107,11 +127,12 @@ def log_warnings(rt: Runtime) -> int:
     """Log each account that needs its owner soon, once a day. Return the number of these accounts."""
     warned = 0
     for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
-        message = describe_warning(row, rt.now())
-        if message is not None:
-            log.warning(message, profile=row.id, name=row.name, provider=row.provider)
-            rt.db.write(lambda tx, row=row: profile_rows.update(tx, row.id, warned_at=tx.stamp))
-            warned += 1
+        with _only_this_account(rt, row.id, WARNING):
+            message = describe_warning(row, rt.now())
+            if message is not None:
+                log.warning(message, profile=row.id, name=row.name, provider=row.provider)
+                rt.db.write(lambda tx, row=row: profile_rows.update(tx, row.id, warned_at=tx.stamp))
+                warned += 1
     return warned
 
 
@@ -154,7 +175,8 @@ def revoke_disconnected(rt: Runtime) -> int:
         if not held.try_acquire() and since < ERASED_AFTER:
             continue  # a refresh is in flight, and its new pair is the one to revoke
         try:
-            erased += _end(rt, profile_id, since, ask=not paused and held.is_held)
+            with _only_this_account(rt, profile_id, REVOKE_ENDPOINT):
+                erased += _end(rt, profile_id, since, ask=not paused and held.is_held)
         finally:
             held.release()
     return erased
@@ -184,6 +206,10 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
         revocation_log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
     except (ProviderError, OperatorError) as error:
         revocation_log.info("tokens could not be revoked", profile=profile_id, why=error.message)
+    except Exception:
+        if since < ERASED_AFTER:
+            raise
+        revocation_log.error("tokens are erased without being revoked", profile=profile_id, exc_info=True)
     rt.write(_erase, profile_id)
     return True
 
@@ -246,20 +272,20 @@ def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
     profile_id = next((str(row.id) for row in due if row.provider not in held and row.id not in resting), None)
     if profile_id is None:
         return None
-    try:
-        changes = fetch_account_data(rt, profile_id)
-    except Withdrawn:
-        return None
-    except ProviderError as error:
-        rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, _seconds_after(error), error.message)
-        account_log.info(
-            "account data could not be fetched; socialpub tries again later", profile=profile_id, why=error.message
-        )
-        return profile_id
-    if not changes:
-        # Otherwise each post that the network refuses as too long would cost a fetch.
-        rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, RETRY_SECONDS, "The account data has not changed.")
-    account_log.info("account data was fetched", profile=profile_id, changes=len(changes))
+    with _only_this_account(rt, profile_id, ACCOUNT_ENDPOINT):
+        try:
+            changes = fetch_account_data(rt, profile_id)
+        except Withdrawn:
+            return None
+        except ProviderError as error:
+            rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, _seconds_after(error), error.message)
+            later = "account data could not be fetched; socialpub tries again later"
+            account_log.info(later, profile=profile_id, why=error.message)
+            return profile_id
+        if not changes:
+            # Otherwise each post that the network refuses as too long would cost a fetch.
+            rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, RETRY_SECONDS, "The account data has not changed.")
+        account_log.info("account data was fetched", profile=profile_id, changes=len(changes))
     return profile_id
 
 

@@ -76,6 +76,7 @@ class AlertFacts:
     """The first posts that wait for the owner's approval (`delivery_rows.list_unapproved`)."""
     unapproved_count: int
     worker: list[Finding]
+    failing_tasks: str | None
     clock_jump: str | None
     disk: DiskSpace
     webhooks: list[WebhookHealth]
@@ -102,6 +103,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED),
         unapproved_count=delivery_rows.count_unapproved(reader),
         worker=list(health.worker_problems(reader, now)),
+        failing_tasks=health.describe_failing_tasks(reader, now),
         clock_jump=health.describe_clock_jump(reader, now),
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
         webhooks=[one for one in addresses.list_health(reader, now) if one.is_late or one.row.disabled_at],
@@ -214,6 +216,9 @@ def list_alerts(rt: Runtime, surface: Surface, needs: AlertFacts | None = None) 
     yield from _paused(rt, needs, surface)
     for finding in needs.worker:
         yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
+    if needs.failing_tasks is not None:
+        remedy = f"Read {commands.here().log('socialpub-worker')} for the reason."
+        yield Alert(AlertKind.WORKER, "worker:tasks:", needs.failing_tasks, remedy, "/system")
     yield from _holds(rt, needs, surface)
     yield from (_account(rt, profile, surface) for profile, _ in needs.profiles)
     yield from (_approval(post, surface) for post in needs.unapproved)

@@ -11,7 +11,7 @@ import resource
 import sqlite3
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -178,6 +178,17 @@ class WorkerReport:
     """The reason why decoder processes cannot be started."""
     decoder_lacks: tuple[str, ...] | None = None
     """The features for confining decoders that the kernel lacks. None before the first decoder has responded."""
+    failing_tasks: tuple[str, ...] = ()
+    """The periodic tasks that fail every time."""
+
+
+TASK_FAILURES = 5
+"""The number of failures in a row after which a periodic task is reported."""
+
+
+def record_task(rt: Runtime, name: str, *, failed: bool) -> None:
+    """Record how a periodic task ended. `doctor`, readiness and notifications report a task that fails every time."""
+    rt.task_failures[name] = rt.task_failures.get(name, 0) + 1 if failed else 0
 
 
 def record_heartbeat(rt: Runtime, tx: Tx) -> None:
@@ -189,6 +200,7 @@ def record_heartbeat(rt: Runtime, tx: Tx) -> None:
         0.0 if oldest is None else round(now - oldest),
         client.last_start.failure,
         client.last_start.lacks,
+        tuple(sorted(name for name, count in list(rt.task_failures.items()) if count >= TASK_FAILURES)),
     )
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
 
@@ -259,6 +271,7 @@ class Readiness:
     paused: bool = False
     held: list[HoldRow] = field(default_factory=list)
     clock: str | None = None
+    failing_tasks: str | None = None
 
 
 _NO_ANSWER = f"The database or the disk has not answered for {READINESS_SECONDS:.0f} seconds."
@@ -274,7 +287,7 @@ async def check_readiness(rt: Runtime) -> Readiness:
     """
     written = await _try_write(rt)  # this also notices that the clock was set
     found = await asyncio.to_thread(check_without_writing, rt)
-    return Readiness([*written, *found.reasons], found.paused, found.held, found.clock)
+    return replace(found, reasons=[*written, *found.reasons])
 
 
 async def _try_write(rt: Runtime) -> list[Finding]:
@@ -303,6 +316,7 @@ def check_without_writing(rt: Runtime) -> Readiness:
             paused=appliance_state.paused_at(reader) is not None,
             held=holds.list_all(reader),
             clock=describe_clock_jump(reader, now),
+            failing_tasks=describe_failing_tasks(reader, now),
         )
     except sqlite3.Error as error:
         return Readiness([*reasons, _no_database(f"The database cannot be read ({error_name(error)}).")])
@@ -373,6 +387,15 @@ def _reported_problems(reader: Reader) -> Iterator[Finding]:
         yield _worker(message, FindingCode.HOUSEKEEPING_LATE)
     if report.decoder_failure is not None:
         yield _decoder(f"The worker cannot decode media: {report.decoder_failure}")
+
+
+def describe_failing_tasks(reader: Reader, now: datetime) -> str | None:
+    """Return the sentence about periodic tasks that fail every time, or None. A worker that is late reports nothing."""
+    age, report = heartbeat_age(reader, now), read_worker_report(reader)
+    if report is None or not report.failing_tasks or age is None or age > HEARTBEAT_LATE_SECONDS:
+        return None
+    names = ", ".join(report.failing_tasks)
+    return f"Periodic tasks of the worker have failed at least {TASK_FAILURES} times in a row: {names}."
 
 
 def describe_clock_jump(reader: Reader, now: datetime) -> str | None:

@@ -252,14 +252,17 @@ class Background:
 
         @self.huey.periodic_task(is_due, name=task.name)  # type: ignore[untyped-decorator]
         def run() -> None:
+            failed = True
             try:
                 task.run(self.rt)
+                failed = False
             except SocialpubError as error:
                 log.warning("a periodic task could not finish", task=task.name, reason=error.detail)
             except Exception:
                 log.error("a periodic task failed and runs again later", task=task.name, exc_info=True)
             finally:
                 del running[task.name]
+                health.record_task(self.rt, task.name, failed=failed)
 
 
 def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:

@@ -57,7 +57,7 @@ class AlertKind(StrEnum):
     """A network rejects the whole app."""
 
     WORKER = "worker"
-    """Deliveries are overdue, or the worker does not report or was absent."""
+    """Deliveries are overdue, or the worker does not report, was absent, or fails at a periodic task every time."""
 
     DISK = "disk"
     """The disk has little or no free space."""

@@ -9,8 +9,9 @@ from bisect import bisect_right
 from typing import Any
 
 from socialpub.accounts import grants, tokens
+from socialpub.core import logging
 from socialpub.core.clock import after
-from socialpub.core.errors import OperatorError, SocialpubError
+from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Row, Tx
@@ -19,6 +20,8 @@ from socialpub.providers.base import Job, Withdrawn
 from socialpub.providers.responses import ProviderError
 from socialpub.publishing.posts import content
 from socialpub.runtime import Runtime
+
+log = logging.get_logger("socialpub.backfill")
 
 ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
 """The ages of a post at which socialpub asks the network. After a restart, the last age is repeated."""
@@ -33,7 +36,17 @@ def fill_in_missing(rt: Runtime) -> int:
     set_forward = max(jumped.jumped_by, 0.0) if jumped else 0.0
     since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600 - set_forward)
     rows = delivery_rows.published_without_id(rt.reader, since, able)
-    return sum(_ask(rt, row) for row in rows if _is_due(rt, row))
+    return sum(_ask_safely(rt, row) for row in rows if _is_due(rt, row))
+
+
+def _ask_safely(rt: Runtime, row: Row) -> bool:
+    try:
+        return _ask(rt, row)
+    except Unavailable:
+        raise  # the disk fails for every account
+    except Exception:
+        log.error("the id of a post could not be filled in", delivery=row.id, profile=row.profile_id, exc_info=True)
+        return False  # the next age asks again
 
 
 def _is_due(rt: Runtime, row: Row) -> bool:

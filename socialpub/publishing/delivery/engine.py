@@ -214,12 +214,17 @@ def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
     unusable = interpret_unusable(delivery, profile)
     if unusable is not None:
         return unusable
+    calls = False
     try:
         token = tokens.load_fresh(rt, profile.id, profile)
         try:
+            calls = True
             return _call_network(rt, delivery, token, trace)
         except AuthExpired:
-            return _call_network(rt, delivery, tokens.replace_spent(rt, profile.id, spent=token), trace)
+            calls = False  # the network refused the call
+            token = tokens.replace_spent(rt, profile.id, spent=token)
+            calls = True
+            return _call_network(rt, delivery, token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
         return _interpret_error(rt, delivery, error, asked=trace.answered)
@@ -240,7 +245,7 @@ def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
         return _not_sendable(delivery, f"{error.message} {error.hint or ''}".strip())
     except Exception:
         log.error("a step failed unexpectedly", exc_info=True, step=delivery.step_name)
-        return _interpret_crash(delivery)
+        return _interpret_crash(delivery) if calls else CRASHED
 
 
 def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Result:
@@ -416,10 +421,13 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             return Retry(error.message, error.code)
 
 
+CRASHED = Retry("socialpub failed unexpectedly (see its log).")
+
+
 def _interpret_crash(delivery: Delivery) -> Result:
     if delivery.commits_next:
         return Unknown("socialpub failed unexpectedly during the call (see its log)")
-    return Retry("socialpub failed unexpectedly (see its log).")
+    return CRASHED
 
 
 def _not_sendable(delivery: Delivery, message: str) -> Result:

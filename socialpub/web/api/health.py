@@ -49,6 +49,8 @@ def _render_readiness(found: Readiness) -> Answer:
         shown["held"] = [_shown_hold(hold) for hold in found.held]
     if found.clock is not None:
         shown["clock"] = found.clock
+    if found.failing_tasks is not None:
+        shown["tasks"] = found.failing_tasks
     if found.reasons:
         shown["reasons"] = [finding.sentences for finding in found.reasons]
         shown["codes"] = [finding.code for finding in found.reasons]

@@ -111,6 +111,22 @@ def test_account_data_are_refreshed_once_a_week_with_one_call(rt, world, profile
     assert world.x.counts["me"] == calls + 2
 
 
+def test_an_account_whose_data_fail_unexpectedly_rests_and_the_others_are_fetched(
+    rt, world, profile, clock, monkeypatch
+):
+    other = connected_studio(rt, world)
+    clock.forward(WEEK)
+    real = profiles.account_columns
+
+    def fails(identity, *more):
+        if identity.username == "demo":
+            raise UnicodeEncodeError("utf-8", "", 0, 1, "surrogates not allowed")
+        return real(identity, *more)
+
+    monkeypatch.setattr(profiles, "account_columns", fails)
+    assert [look(rt) for _ in range(3)] == [profile, other, None]
+
+
 def connected_studio(rt: Runtime, world: World) -> str:
     return connect.import_account(rt, "x", grants.read_credentials(json.dumps(world.x.grant("studio")))).profile_id
 

@@ -290,6 +290,29 @@ def test_a_revocation_is_retried_for_an_hour(rt, desk, clock):
     assert rt.reader.value("SELECT count(*) FROM not_before") == 0
 
 
+def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(
+    rt, desk, clock, monkeypatch
+):
+    broken, other = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
+    for profile in (broken, other):
+        rt.write(profiles.disconnect, profile)
+    revoke = desk.revoke
+
+    def fails(http, account, *given):
+        if account.id == "1":
+            asked.append(account.id)
+            raise OverflowError("date value out of range")
+        return revoke(http, account, *given)
+
+    asked: list[str] = []
+    monkeypatch.setattr(desk, "revoke", fails)
+    assert [upkeep.revoke_disconnected(rt) for _ in range(2)] == [1, 0]
+    assert (asked, access_of(rt, other), access_of(rt, broken)) == (["1"], None, "access-0")
+    clock.forward(3600)
+    assert upkeep.revoke_disconnected(rt) == 1
+    assert access_of(rt, broken) is None
+
+
 def test_a_revocation_waits_as_long_as_the_network_says(rt, desk, clock):
     rt.write(profiles.disconnect, add_profile(rt))
     desk.on_revoke = Throttled("X asks to wait.", retry_after_seconds=900)

@@ -12,6 +12,7 @@ import pytest
 from socialpub.accounts import connect, grants, profiles, tokens, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
+from socialpub.core.errors import OperatorError
 from socialpub.db.connection import Tx
 from socialpub.db.tables import holds, profile_rows
 from socialpub.providers.auth import Tokens
@@ -61,6 +62,52 @@ def test_profiles_take_turns_the_longest_waiting_first(rt, network, clock):
         clock.forward(1)
     clock.forward(MONTH)
     assert [upkeep.renew_idle_tokens(rt, held=()) for _ in range(4)] == [*profiles_by_age, None]
+
+
+@pytest.mark.parametrize("error", [OverflowError("date value out of range"), OperatorError("No key.", "Set it.")])
+def test_an_account_that_fails_unexpectedly_rests_and_the_others_are_renewed(rt, network, clock, caplog, error):
+    broken = add_profile(rt, account_id="broken")
+    clock.forward(1)
+    other = add_profile(rt, account_id="other", tokens=("access-0", "refresh-other"))
+    clock.forward(MONTH)
+    network.auth.answers = [error]
+    assert [upkeep.renew_idle_tokens(rt, held=()) for _ in range(3)] == [broken, other, None]
+    assert network.auth.refreshes == ["refresh-0", "refresh-other"]
+    (line,) = [one for one in caplog.records if one.levelname == "ERROR"]
+    assert line.fields["profile"] == broken
+    clock.forward(3600)
+    assert upkeep.renew_idle_tokens(rt, held=()) == broken
+
+
+@pytest.mark.parametrize("step", ["_must_be_renewed", "describe_warning"])
+def test_a_row_that_cannot_be_read_does_not_stop_the_loop(rt, network, clock, monkeypatch, step):
+    broken, other = add_profile(rt, account_id="broken"), add_profile(rt, account_id="other")
+    real = getattr(upkeep, step)
+    row_of = (lambda given: given[1]) if step == "_must_be_renewed" else (lambda given: given[0])
+
+    def fails(*given):
+        if row_of(given).id == broken:
+            raise OverflowError("date value out of range")
+        return real(*given)
+
+    monkeypatch.setattr(upkeep, step, fails)
+    clock.forward(MONTH)
+    assert upkeep.renew_idle_tokens(rt, held=()) == (broken if step == "describe_warning" else other)
+    rt.db.write(lambda tx: profile_rows.require_reauth(tx, other, "No."))
+    assert upkeep.log_warnings(rt) == 1
+
+
+def test_a_pair_that_cannot_be_stored_does_not_stop_the_others(rt, network, clock, monkeypatch):
+    one, two = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
+    for profile in (one, two):
+        with monkeypatch.context() as failing:
+            failing.setattr(tokens, "_store", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                tokens.replace_spent(rt, profile, "access-0")
+    real = tokens._store
+    monkeypatch.setattr(tokens, "_store", lambda rt, tx, of, *more: (of.id == one and 1 / 0) or real(rt, tx, of, *more))
+    tokens.store_pending(rt)
+    assert list(rt.tokens.pending_grants) == [one]
 
 
 def test_a_paused_installation_renews_no_tokens(rt, network, profile, clock):

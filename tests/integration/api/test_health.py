@@ -211,6 +211,15 @@ def test_a_failing_decoder_is_reported_until_one_starts(
     assert client.send("GET", "/readyz", key=None).status == 200
 
 
+def test_failing_tasks_are_information(client: Client, rt: Runtime) -> None:
+    for _ in range(5):
+        health.record_task(rt, "token renewal", failed=True)
+    rt.write(health.record_heartbeat)
+    reply = client.send("GET", "/readyz", key=None)
+    assert (reply.status, reply.json()["status"]) == (200, "ready")
+    assert "token renewal" in reply.json()["tasks"]
+
+
 def test_problems_reported_by_the_worker_count(client: Client, rt: Runtime, clock: HandClock) -> None:
     rt.running_tasks["cleanup"] = rt.clock.monotonic()
     clock.forward(3600)

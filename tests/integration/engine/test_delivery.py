@@ -233,6 +233,27 @@ def test_a_late_id_is_filled_in_and_nothing_else_changes(rt, network, profile, c
     assert len(jobs) == 3
 
 
+def test_a_post_whose_id_cannot_be_asked_for_does_not_stop_the_others(rt, network, clock):
+    profiles = [add_profile(rt, account_id=str(number)) for number in range(2)]
+    asked = []
+
+    def fill_in(job):
+        asked.append(job.account.id)
+        if job.account.id == "0":
+            raise OverflowError("date value out of range")
+        return Published("99")
+
+    network.fill_in = fill_in
+    network.results["create_post"] = [Published(None), Published(None)]
+    for profile in profiles:
+        accept(rt, profile)
+    drain(rt)
+    clock.forward(70)
+    assert backfill.fill_in_missing(rt) == 1
+    assert backfill.fill_in_missing(rt) == 0
+    assert sorted(asked) == ["0", "1"], "the failing one rests until its next age"
+
+
 def test_an_id_of_another_delivery_is_not_filled_in(rt, network, profile, clock):
     network.fill_in = lambda job: Published("1")
     network.results["create_post"] = [Published("1"), Published(None)]

@@ -144,6 +144,15 @@ def test_a_verdict_whose_words_cannot_be_stored_stays_a_verdict(
     assert "unknown" not in dict(attempts_of(rt, post)).values()
 
 
+def test_a_token_that_fails_before_the_call_leaves_no_doubt(rt, network, profile):
+    """The network was not asked, so the post is not public."""
+    network.results["create_post"] = [AuthExpired("expired")]
+    network.auth.answers = [OverflowError("date value out of range")]
+    post = accept(rt, profile)
+    drain(rt)
+    assert dict(attempts_of(rt, post)) == {"create_post": "retrying"}
+
+
 class Gone(BaseException):
     """A thread that ends without a word."""
 

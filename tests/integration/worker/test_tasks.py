@@ -6,8 +6,13 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import upkeep
+from socialpub.accounts.hints import Surface
 from socialpub.core.errors import OperatorError, Unavailable
+from socialpub.core.settings.schema import AlertKind
+from socialpub.ops import alerts, health
 from socialpub.ops.backup import schedule
+from socialpub.ops.doctor import checks
+from socialpub.ops.health import Level
 from socialpub.worker import process, tasks
 from socialpub.worker.tasks import REST_SECONDS, Background, NetworkQueue, ScheduledBackups
 
@@ -29,6 +34,36 @@ def test_a_task_that_fails_runs_again_at_its_next_time(rt, clock, monkeypatch, e
     assert due(background, "revocation") == []
     clock.forward(10)
     assert len(due(background, "revocation")) == 1
+
+
+@pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("unexpected")])
+def test_a_task_that_fails_five_times_in_a_row_is_reported_until_it_succeeds(rt, clock, monkeypatch, error):
+    left = [5]
+
+    def fails(*_):
+        left[0] -= 1
+        if left[0] >= 0:
+            raise error
+
+    monkeypatch.setattr(upkeep, "renew_idle_tokens", fails)
+    background = Background(rt)
+
+    def run_again():
+        (task,) = due(background, "token renewal")
+        background.huey.execute(task)
+        rt.write(health.record_heartbeat)
+        clock.forward(60)
+        rt.write(health.record_heartbeat)
+        readiness = health.check_without_writing(rt)
+        assert readiness.reasons == [], "a failing task does not make the appliance unready"
+        alerted = [one.sentence for one in alerts.list_alerts(rt, Surface.SHELL) if one.kind is AlertKind.WORKER]
+        found = [one.message for one in checks.check(rt) if one.subject == "worker" and one.level is Level.PROBLEM]
+        assert alerted == found == [sentence for sentence in (readiness.failing_tasks,) if sentence]
+        return readiness.failing_tasks
+
+    assert [run_again() for _ in range(4)] == [None] * 4
+    assert "at least 5 times in a row: token renewal." in run_again()
+    assert run_again() is None
 
 
 def test_a_clock_that_is_set_moves_no_task(rt, clock):

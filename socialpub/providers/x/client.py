@@ -71,6 +71,7 @@ DUPLICATE_RULES = "duplicate-rules"
 """Means a duplicate wherever it is in a refusal."""
 WINDOW_FULL = "X's rate limit for this endpoint is reached."
 DAILY_LIMIT_CODES = frozenset({185, 344})
+DAILY_LIMIT_WORDINGS = ("over daily status update limit", "reached your daily limit for sending")
 DAILY_PAUSE_SECONDS = 3 * HOUR
 """X counts an account's posts per day in half-hour slices and does not report the end. X advises waiting for hours."""
 
@@ -83,24 +84,26 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow(statuses={401}, action=Action.REFRESH),
     # The app, with any status.
     ErrorRow(NO_CREDITS, {402}, action=Action.HOLD_APP),
-    ErrorRow(NO_CREDITS, codes={"credits", "credits-depleted", "creditsdepleted"}, action=Action.HOLD_APP),
+    ErrorRow(NO_CREDITS, codes={"credits", "credits-depleted", "creditsdepleted"},
+             wordings=("does not have any credits", "credits depleted"), action=Action.HOLD_APP),
     ErrorRow("The app has used up its plan for this period. Change the plan at console.x.com, or wait.",
-             codes={"usage-capped", "usagecapexceeded"}, action=Action.HOLD_APP),
+             codes={"usage-capped", "usagecapexceeded"}, wordings=("usage cap exceeded",), action=Action.HOLD_APP),
     ErrorRow("The app may not use this endpoint. Add the app to a project with a suitable plan at console.x.com.",
              codes={"client-forbidden", "client-not-enrolled", "official-client-forbidden", 453},
-             action=Action.HOLD_APP),
+             wordings=("attached to a project", "access to a subset of"), action=Action.HOLD_APP),
     ErrorRow("X has suspended the app. Check the app at console.x.com.", codes={"app-suspended"},
              action=Action.HOLD_APP),
     # The account.
     ErrorRow("X has suspended or locked the account. Log in on x.com and follow the instructions there.", {400, 403},
-             {"user-suspended", 64, 326}, rest_seconds=24 * HOUR, content=False),
+             {"user-suspended", 64, 326}, ("your account is suspended", "user used for authentication is suspended",
+                                           "account is temporarily locked"), rest_seconds=24 * HOUR, content=False),
     ErrorRow("X does not currently accept posts from this account. socialpub pauses the account for an hour. Try again "
              "later.",
              {403}, wordings=("not permitted to access this feature",), rest_seconds=HOUR, content=False),
     ErrorRow("X treats this post as automated spam. socialpub pauses the account for 6 hours. Change the text, then "
              "try again.", {400, 403}, {226}, ("might be automated",), rest_seconds=6 * HOUR),
     ErrorRow("The account has reached X's limit of posts per day.", {400, 403, 429}, DAILY_LIMIT_CODES,
-             action=Action.WAIT),
+             DAILY_LIMIT_WORDINGS, action=Action.WAIT),
     ErrorRow(WINDOW_FULL, {429}, action=Action.WAIT),
     ErrorRow(WINDOW_FULL, codes={88, "rate-limit-exceeded"}, action=Action.WAIT),
     ErrorRow("X requires a token of the account, not of the app. Connect the account again.", {403},
@@ -108,21 +111,23 @@ ROWS: tuple[ErrorRow, ...] = (
     # The post.
     ErrorRow("Upload the media again, within X's limits.", {400, 403}, wordings=("media ids are invalid",),
              reason=Reason.MEDIA_INVALID),
-    ErrorRow(f"Shorten the text. {FETCHED_AGAIN}", {400, 403}, {186}, ("text is too long",), reason=Reason.TOO_LONG),
+    ErrorRow(f"Shorten the text. {FETCHED_AGAIN}", {400, 403}, {186},
+             ("text is too long", "needs to be a bit shorter"), reason=Reason.TOO_LONG),
     ErrorRow("Use either media or quotePostId, not both.", {400}, wordings=("you can only provide one of",)),
     ErrorRow("This is a bug in socialpub. Report it.", {400},
              wordings=("request body must be a json object", "requests with bodies must have content-type",
                        "request body is not valid json"), content=False),
     ErrorRow("X already has a post with this text. Change the text.", {400, 403}, {187, DUPLICATE_RULES},
-             ("duplicate content",), reason=Reason.DUPLICATE),
+             ("duplicate content", "status is a duplicate"), reason=Reason.DUPLICATE),
     ErrorRow("Keep at most one cashtag ($TICKER) in the text.", {400, 403}, wordings=("one cashtag",)),
     ErrorRow(f"Shorten the video, or post it from an account with X Premium. {FETCHED_AGAIN}", {400, 403},
              wordings=("post a video longer than",), reason=Reason.TOO_LONG),
     ErrorRow("An app may reply only to the account's own posts and to posts that mention or quote the account. "
-             "Remove inReplyToPostId, replyToPostId or quotePostId, or choose another post.", {400, 403}, {385},
-             ("you can only reply to or quote posts", "reply to this conversation is not allowed")),
+             "Remove inReplyToPostId, replyToPostId or quotePostId, or choose another post.", {400, 403}, {433},
+             ("you can only reply to or quote posts", "reply to this conversation is not allowed",
+              "restricted who can reply")),
     ErrorRow("The post to reply to was deleted, or this account cannot see it. Choose another post.", {400, 403},
-             wordings=("deleted or not visible",), reason=Reason.PARENT_MISSING),
+             {385}, ("deleted or not visible",), reason=Reason.PARENT_MISSING),
     ErrorRow("X blocks a link in the text. Remove the link.", {400, 403}, wordings=("contains an invalid url",)),
     ErrorRow("Check the text length, the media and the options. At console.x.com, check that the app may write.", {403},
              wordings=("not permitted to perform this action",), reason=Reason.TOO_LONG),
@@ -230,7 +235,8 @@ def _safe(text: str) -> str:
 
 
 def _wait_seconds(response: HttpResponse, body: ErrorBody, now: datetime | None) -> float | None:
-    return DAILY_PAUSE_SECONDS if body.codes & DAILY_LIMIT_CODES else seconds_until_reset(response.headers, now)
+    daily = body.codes & DAILY_LIMIT_CODES or any(part in text for part in DAILY_LIMIT_WORDINGS for text in body.texts)
+    return DAILY_PAUSE_SECONDS if daily else seconds_until_reset(response.headers, now)
 
 
 def _message(row: ErrorRow, status: int, body: ErrorBody, _: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import Again, Content, Kind, Published, Refused, Unknown, Wait
+from socialpub.providers.error_table import find_row
 from socialpub.providers.responses import (
     AppRefused,
     AuthExpired,
@@ -15,6 +16,7 @@ from socialpub.providers.responses import (
     ProviderError,
     Throttled,
 )
+from socialpub.providers.x.client import ROWS, read_error
 from tests.unit.providers.x.script import (
     ADAPTER,
     NOW,
@@ -168,6 +170,54 @@ def test_a_refusal_is_certain_and_names_the_remedy(refusal: HttpResponse, said: 
     assert outcome.rest_seconds == rest_seconds
     assert not outcome.reauth
     assert "html" not in outcome.message.lower()
+
+
+DOCUMENTED: dict[int | str, tuple[int, str]] = {
+    64: (403, "Your account is suspended and is not permitted to access this feature."),
+    88: (429, "Rate limit exceeded."),
+    185: (403, "User is over daily status update limit."),
+    186: (403, "Tweet needs to be a bit shorter."),
+    187: (403, "Status is a duplicate."),
+    226: (403, "This request looks like it might be automated. To protect our users from spam and other malicious "
+               "activity, we can't complete this action right now."),
+    326: (403, "To protect our users from spam and other malicious activity, this account is temporarily locked."),
+    344: (403, "You have reached your daily limit for sending Tweets and messages."),
+    385: (403, "You attempted to reply to a Tweet that is deleted or not visible to you."),
+    433: (403, "The original Tweet author restricted who can reply to this Tweet."),
+    453: (403, "You currently have access to a subset of X API V2 endpoints and limited v1.1 endpoints only."),
+    "client-forbidden": (403, "When authenticating requests to the Twitter API v2 endpoints, you must use keys and "
+                              "tokens from a Twitter developer App that is attached to a Project."),
+    "credits": (402, "Your enrolled account [15] does not have any credits to fulfill this request."),
+    "credits-depleted": (403, "credits depleted"),
+    "rate-limit-exceeded": (429, "Too Many Requests"),
+    "unsupported-authentication": (403, "Authenticating with OAuth 2.0 Application-Only is forbidden."),
+    "usage-capped": (429, "Usage cap exceeded: Monthly product cap"),
+    "user-suspended": (403, "The user used for authentication is suspended"),
+}  # fmt: skip
+"""The sentences of X's response codes (developer.x.com, 2026-11) and of reported responses, by code."""
+WITHOUT_A_SENTENCE = {
+    "app-suspended", "client-not-enrolled", "creditsdepleted", "duplicate-rules", "official-client-forbidden",
+    "usagecapexceeded",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", DOCUMENTED)
+def test_the_sentence_of_a_code_means_what_the_code_means(code: int | str) -> None:
+    status, sentence = DOCUMENTED[code]
+    kind = f"https://api.x.com/2/problems/{code}"
+    coded = {"errors": [{"code": code, "message": ""}]} if isinstance(code, int) else {"type": kind, "title": "T"}
+    by_code = find_row(ROWS, status, read_error(answer(status, {**coded, "status": status})))
+    for body in ({"errors": [{"message": sentence}]}, {"title": "Forbidden", "detail": sentence, "status": status}):
+        assert find_row(ROWS, status, read_error(answer(status, body))) is by_code is not None
+
+
+def test_every_code_has_its_sentence_here() -> None:
+    assert set(DOCUMENTED) | WITHOUT_A_SENTENCE == {code for row in ROWS for code in row.codes}
+
+
+def test_only_a_missing_parent_lets_a_reply_wait() -> None:
+    refused = {code: run("create_post", Script(answer(403, {"errors": [{"code": code}]}))) for code in (385, 433)}
+    assert [isinstance(one, Refused) and one.parent_missing for one in refused.values()] == [True, False]
 
 
 def test_a_token_of_the_wrong_kind_requires_a_new_consent() -> None:

@@ -259,7 +259,9 @@ class CallTrace:
     request_id: str | None = None
     code: str | None = None
     message: str | None = None
-    """Shown with a successful step. Never a secret."""
+    """Shown with a successful step, or with one that goes back. Never a secret."""
+    refused: bool = False
+    """Whether `message` is a refusal that is not in the network's own form, and the step goes back because of it."""
     answered: bool = False
     """Whether the network answered a call. The engine sets this."""
     grant: bytes | None = field(default=None, repr=False)

@@ -19,6 +19,7 @@ from socialpub.providers.responses import (
     Reason,
     Rejected,
     Throttled,
+    foreign_answer,
 )
 
 NOT_4XX = frozenset(range(1000)) - frozenset(range(400, 500))
@@ -122,8 +123,7 @@ class ErrorTable:
         """
         status, body = response.status, self.read(response)
         if not body.own_form:
-            message = f"A proxy or CDN answered instead of {self.network} (HTTP {status})."
-            raise NoAnswer(message, code=str(status), request_id=body.request_id)
+            raise foreign_answer(response, self.network, body.request_id)
         row = find_row(self.rows, status, body) or self.unlisted
         code, request_id = body.code or str(status), body.request_id
         seconds = None

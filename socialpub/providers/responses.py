@@ -20,7 +20,7 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
 
-from socialpub.core.secrets.redaction import mask_value, redact
+from socialpub.core.secrets.redaction import MASK, mask_value, redact
 from socialpub.core.validation import to_label
 
 # --- how a call can fail ----------------------------------------------------------------------------------------------
@@ -45,8 +45,12 @@ class NotSent(ProviderError):
     """Nothing left this host (name not found, connection refused), so the call definitely had no effect."""
 
 
+@dataclass(eq=False, kw_only=True)
 class NoAnswer(ProviderError):
     """The call was sent without a usable response (5xx, timeout, cut, unreadable), so it may have had its effect."""
+
+    refuses: bool = False
+    """A 4xx that is not in the network's own form refuses the call in words. After hours, it ends an unsent post."""
 
 
 @dataclass(eq=False, kw_only=True)
@@ -140,7 +144,7 @@ class HttpResponse:
         try:
             return parse_json(self.body)
         except (ValueError, RecursionError):
-            raise NoAnswer(f"The response (HTTP {self.status}) could not be read.") from None
+            raise NoAnswer(f"The response (HTTP {self.status}) could not be read{quote_words(self)}.") from None
 
 
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -241,6 +245,40 @@ def retry_after_seconds(response: HttpResponse, now: datetime | None = None) -> 
         return float(written)
     until, given_at = http_date(written), http_date(response.headers.get("date")) or now
     return None if until is None or given_at is None else (until - given_at).total_seconds()
+
+
+QUOTED_CHARACTERS = 100
+_HTML = re.compile(r"<(?!\?xml)|<\?xml.{0,999}<html", re.IGNORECASE | re.DOTALL)
+_LONG_WORD = re.compile(r"[\w\-+/=%.]{48,}")
+"""A token, perhaps."""
+_PASSING_STATUSES = frozenset({401, 407, 408, 425, 429})
+"""The 4xx that do not refuse a call for good, whoever answers."""
+
+
+def read_words(response: HttpResponse) -> str | None:
+    """Return the first printable characters of a body, without secrets. None: the body is empty or HTML."""
+    text = response.body[: 100 * QUOTED_CHARACTERS].decode(errors="replace").lstrip("\ufeff \t\r\n")
+    if "html" in response.headers.get("content-type", "").lower() or _HTML.match(text):
+        return None
+    visible = "".join(one if one.isprintable() else " " for one in text)
+    return shortened(_LONG_WORD.sub(MASK, redact(visible)), QUOTED_CHARACTERS) or None
+
+
+def quote_words(response: HttpResponse) -> str:
+    words = read_words(response)
+    return "" if words is None else f': "{words}"'
+
+
+def foreign_answer(response: HttpResponse, who: str, request_id: str | None = None) -> NoAnswer:
+    """Return the error for a response that is not in the form of `who`."""
+    status, words = response.status, quote_words(response)
+    is_markup = response.body.lstrip().startswith(b"<")
+    return NoAnswer(
+        f"A proxy or CDN answered instead of {who} (HTTP {status}){words}.",
+        code=str(status),
+        request_id=request_id,
+        refuses=400 <= status < 500 and status not in _PASSING_STATUSES and bool(words) and not is_markup,
+    )
 
 
 def shortened(message: str | None, limit: int = SHOWN_CHARACTERS) -> str:

@@ -49,6 +49,65 @@ def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(
     assert env.rt.reader.all("SELECT endpoint FROM not_before") == []
 
 
+CALLS_BEFORE = [
+    (network, call)
+    for network in NETWORKS
+    for call in story_of(network, "images" if network == "bluesky" else "video")[1].before
+]
+BLOCKED = "Blocked by policy 7."
+
+
+@pytest.mark.parametrize(("network", "call"), CALLS_BEFORE)
+def test_the_same_refusal_of_a_proxy_for_six_hours_ends_the_post_with_its_words(
+    env: Environment, network: str, call: str
+) -> None:
+    body = {"reason": BLOCKED} if CALLS_BEFORE.index((network, call)) % 2 else BLOCKED
+    scene, chosen = story_of(network, "images" if network == "bluesky" else "video")
+    one = Call.of(call)
+    env.world.networks[network].next(one.endpoint).skipping(one.skip).fails_with(403, body).forever()
+    post = begin(env, scene, chosen, scene.connect(env.rt, env.world))
+    began = env.clock.now()
+    drain(env.rt, env.clock, within=5.9 * 3600)
+    assert state_of(env.rt, post) is State.QUEUED
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.FAILED
+    assert BLOCKED in message_of(env.rt, post)
+    assert "(HTTP 403)" in message_of(env.rt, post)
+    assert (env.clock.now() - began).total_seconds() < 7 * 3600
+    assert_the_outcome_is_true(env.rt, env.world, scene, post)
+    assert env.rt.reader.all("SELECT provider FROM hold") == []
+
+
+UNDECIDED: list[tuple[int, Any, dict[str, str]]] = [
+    *((status, "Blocked.", {}) for status in (401, 407, 408, 425, 429, 503)),
+    *((403, body, {}) for body in ("", " \r\n", "<!DOCTYPE html><title>No</title>", "<?xml version='1.0'?><No/>")),
+    (403, "No.", {"content-type": "text/html"}),
+]
+
+
+@pytest.mark.parametrize(("status", "body", "headers"), UNDECIDED)
+def test_no_other_foreign_response_ends_a_post_before_its_deadline(
+    env: Environment, status: int, body: Any, headers: dict[str, str]
+) -> None:
+    scene, chosen = story_of("x", "video")
+    env.world.x.next(chosen.before[0]).fails_with(status, body, headers=headers).forever()
+    post = begin(env, scene, chosen, scene.connect(env.rt, env.world))
+    drain(env.rt, env.clock, within=20 * 3600)
+    assert state_of(env.rt, post) is State.QUEUED
+
+
+def test_refusals_with_different_statuses_or_an_interruption_by_the_clock_do_not_add_up(env: Environment) -> None:
+    scene, chosen = story_of("x", "video")
+    script = env.world.x.next(chosen.before[0])
+    script.fails_with(403, "Blocked.").times(4)
+    post = begin(env, scene, chosen, scene.connect(env.rt, env.world))
+    drain(env.rt, env.clock, within=60)
+    env.clock.jump(10 * 3600)
+    env.world.x.next(chosen.before[0]).fails_with(404, "Blocked.").times(4)
+    drain(env.rt, env.clock)
+    assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
+
+
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("network", NETWORKS)
 def test_after_a_commit_that_arrived_the_read_back_decides(env: Environment, network: str, form: str) -> None:

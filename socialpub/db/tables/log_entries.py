@@ -157,6 +157,14 @@ def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
     )
 
 
+def list_refusals(reader: Reader, delivery_id: str, step: str, code: str) -> list[tuple[str, str]]:
+    """Return the end and the message of each retried attempt of a step with this code, oldest first."""
+    row = AttemptRow
+    same = (row.delivery_id == delivery_id) & (row.step == step) & (row.provider_code == code)
+    query = row.select(row.ended_at, row.message).where(same, row.outcome == AttemptOutcome.RETRYING).order_by(row.n)
+    return [(ended_at, message or "") for ended_at, message in reader.tuples(query)]
+
+
 @prepared("each change of a post that waits")
 def move_last_attempt(tx: Tx, delivery_id: str, next_at: str) -> None:
     """Change until when the last attempt of a delivery says that it waits."""

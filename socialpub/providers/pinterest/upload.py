@@ -27,7 +27,7 @@ from socialpub.providers.bodies import Base64File, FilePart
 from socialpub.providers.pinterest import limits, options
 from socialpub.providers.pinterest.client import REQUEST_ID, TABLE, call, read_id, refusal
 from socialpub.providers.pinterest.options import FIRST_FRAME
-from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object, text_at
+from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, foreign_answer, json_object, text_at
 
 UPLOAD, AWAIT = "upload", "await_processing"
 FILE_NAMES = {"video/mp4": "video.mp4", "video/quicktime": "video.mov"}
@@ -91,7 +91,9 @@ def _send(job: Job, form: _Form) -> Outcome:
     code = _storage_code(response)
     job.trace.code = code or str(response.status)
     if code is None:
-        return _restart_upload(job, f"A proxy or CDN answered instead of Pinterest's storage (HTTP {response.status}).")
+        foreign = foreign_answer(response, "Pinterest's storage")
+        job.trace.message, job.trace.refused = foreign.message, foreign.refuses
+        return _restart_upload(job, foreign.message)
     if not 400 <= response.status < 500 or response.status in (408, 429):
         return _restart_upload(job, f"Pinterest's storage responded with HTTP {response.status}, {code}.")
     if code == "EntityTooLarge":

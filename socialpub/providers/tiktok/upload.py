@@ -39,7 +39,7 @@ from socialpub.providers.base import (
     refuse_upload_address,
 )
 from socialpub.providers.bodies import FileBody
-from socialpub.providers.responses import HttpResponse, NoAnswer, ProviderError, Rejected, text_at
+from socialpub.providers.responses import HttpResponse, NoAnswer, ProviderError, Rejected, foreign_answer, text_at
 from socialpub.providers.tiktok import check, limits, options, read_back
 from socialpub.providers.tiktok.client import UNKNOWN_TASK, call
 from socialpub.providers.tiktok.creator import disabled
@@ -280,7 +280,7 @@ def put_chunk(job: Job, cut: Chunks, index: int) -> HttpResponse:
     code = response.status
     job.trace.code = None if code in TAKEN else str(code)
     if "html" in response.headers.get("content-type", "").lower() or PAGE.match(response.body):
-        raise NoAnswer(f"A proxy or CDN answered instead of TikTok's upload host (HTTP {code}).", code=str(code))
+        raise foreign_answer(response, "TikTok's upload host")
     if response.ok and code not in TAKEN:
         raise NoAnswer(f"TikTok's upload host sent an undocumented response (HTTP {code}).")
     return response

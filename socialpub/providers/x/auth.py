@@ -20,6 +20,7 @@ from socialpub.providers.responses import (
     as_object,
     json_object,
     object_at,
+    quote_words,
     text_at,
 )
 from socialpub.providers.x import limits
@@ -156,7 +157,7 @@ class XOAuth(OAuth):
             message = "X's rate limit for token requests is reached."
             return Throttled(message, retry_after_seconds=wait, request_id=request_id)
         if not 400 <= response.status < 500 or kind is None:
-            message = f"X's token endpoint sent no usable response (HTTP {response.status})."
+            message = f"X's token endpoint sent no usable response (HTTP {response.status}){quote_words(response)}."
             return NoAnswer(message, request_id=request_id)
         spent = kind == "invalid_grant" or (
             response.status == 400 and kind == "invalid_request" and any(map(REFUSED_TOKENS.search, body.texts))

@@ -1,7 +1,8 @@
 """One call to X for a job, and the table of X's refusals.
 
 X distinguishes many cases only by wording, so the table lists known wordings beside types and codes. X's error bodies
-have four shapes. Any other body (empty, a page, a gateway's JSON) is not from X's API and counts as no answer.
+have five shapes, and X's own responses carry `x-transaction-id`. Any other body (empty, a page, a gateway's JSON) is
+not from X's API and counts as no answer.
 """
 
 import math
@@ -21,6 +22,7 @@ from socialpub.providers.responses import (
     as_object,
     http_date,
     object_at,
+    read_words,
     shortened,
 )
 
@@ -113,6 +115,8 @@ ROWS: tuple[ErrorRow, ...] = (
              reason=Reason.MEDIA_INVALID),
     ErrorRow(f"Shorten the text. {FETCHED_AGAIN}", {400, 403}, {186},
              ("text is too long", "needs to be a bit shorter"), reason=Reason.TOO_LONG),
+    ErrorRow("Convert the file to JPEG, PNG, GIF or MP4 (H.264), then create the post again.", {400, 403},
+             wordings=("media type unrecognized",)),
     ErrorRow("Use either media or quotePostId, not both.", {400}, wordings=("you can only provide one of",)),
     ErrorRow("This is a bug in socialpub. Report it.", {400},
              wordings=("request body must be a json object", "requests with bodies must have content-type",
@@ -168,8 +172,11 @@ def read_error(response: HttpResponse) -> ErrorBody:
         body = response.json()
     except NoAnswer:
         body = None
-    if not _is_of_x(body):
-        return ErrorBody("", request_id=request_id, own_form=False)
+    if not _is_of_x(body) and not (request_id and isinstance(body, dict) and _texts(body)):
+        words = read_words(response) if request_id else None
+        if words is None:
+            return ErrorBody("", request_id=request_id, own_form=False)
+        return ErrorBody(words, texts=(words.lower(),), request_id=request_id)
     parts = [part for part in _parts(body) if isinstance(part, dict)]
     texts = _texts(body)
     types = {
@@ -191,7 +198,10 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
 
 def _is_of_x(body: Any) -> bool:
-    """Return whether the body has a shape of X: `errors`, a problem of X's type, code and message, OAuth's `error`."""
+    """Return whether the body has a shape of X.
+
+    These are `errors`, a problem of X's type, code and message, OAuth's `error`, and the old form with `request`.
+    """
     if not isinstance(body, dict):
         return False
     errors, kind = body.get("errors"), body.get("type") or NO_TYPE
@@ -202,7 +212,9 @@ def _is_of_x(body: Any) -> bool:
         if len(said) > 1 and {"title", "detail"}.intersection(said):
             return True
     coded = type(body.get("code")) is int and isinstance(body.get("message"), str)
-    return coded or (isinstance(body.get("error"), str) and isinstance(body.get("error_description"), str))
+    old = isinstance(body.get("request"), str) and body["request"].startswith("/")
+    described = old or isinstance(body.get("error_description"), str)
+    return coded or (isinstance(body.get("error"), str) and described)
 
 
 def _names_duplicate(part: dict[str, Any]) -> bool:

@@ -46,7 +46,7 @@ from socialpub.providers.responses import (
     plausible_wait,
     storable,
 )
-from socialpub.publishing.delivery import claim, read_back, replies, settle
+from socialpub.publishing.delivery import claim, read_back, replies, settle, waiting
 from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
 from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.results import Limited, NeedsReauth, Result, Retry, Undecidable
@@ -258,7 +258,11 @@ def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace)
         raise ReadbackDue
     if not phase.reads_back:
         outcome = provider.run(delivery.step_name, job)
-        return outcome.after(job.times(outcome.reason)) if isinstance(outcome, Again) else outcome
+        if not isinstance(outcome, Again):
+            return outcome
+        if trace.refused and waiting.is_refused_for_hours(rt, delivery, trace.code):
+            return Refused(f"{trace.message} {waiting.REFUSED_FOR_HOURS}", trace.code)
+        return outcome.after(job.times(outcome.reason))
     match provider.recover(job):
         case CannotTell() if isinstance(phase, ConfirmingInherited):
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
@@ -417,6 +421,8 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             return Refused(error.message, error.code, content=error.content)
         case NoAnswer() if delivery.commits_next:
             return Unknown(error.message, error.code)
+        case NoAnswer(refuses=True) if waiting.is_refused_for_hours(rt, delivery, error.code):
+            return Refused(f"{error.message} {waiting.REFUSED_FOR_HOURS}", error.code)
         case _:
             return Retry(error.message, error.code)
 

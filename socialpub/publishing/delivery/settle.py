@@ -226,7 +226,8 @@ class Settlement:
             self.fail(phase.message)
             return
         next_at = after(self.tx.stamp, again.seconds)
-        self.record_attempt(AttemptOutcome.RETRYING, again.reason, next_at=next_at)
+        message = " ".join(filter(None, (again.reason, self.trace.message)))
+        self.record_attempt(AttemptOutcome.RETRYING, message, next_at=next_at)
         times = delivery.progress.again
         times[again.reason] = times.get(again.reason, 0) + 1
         delivery.memo = again.memo

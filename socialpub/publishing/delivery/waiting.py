@@ -10,9 +10,10 @@ from typing import Any
 from socialpub.accounts import hints
 from socialpub.core import units
 from socialpub.core.clock import after, parse
+from socialpub.db import clock_jumps
 from socialpub.db.connection import Tx
 from socialpub.db.delivery import Delivery
-from socialpub.db.tables import delivery_rows, holds, waits
+from socialpub.db.tables import delivery_rows, holds, log_entries, waits
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import OwnWait
 from socialpub.providers.base import Content
@@ -79,6 +80,24 @@ def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
 def too_long(until: str, reason: str) -> str:
     """Return the reason to give up at once."""
     return f"would wait until {until}, after the deadline (publishing.give_up_after): {reason.rstrip('.')}"
+
+
+REFUSED_TIMES, REFUSED_FOR = 5, timedelta(hours=6)
+REFUSED_FOR_HOURS = (
+    "socialpub has received this response for hours and gives up. Correct what the response names, or check the proxy "
+    "and the firewall between socialpub and the network. Then create the post again."
+)
+
+
+def is_refused_for_hours(rt: Runtime, delivery: Delivery, status: str | None) -> bool:
+    """Return whether a response that is not the network's own has refused the same call before the commit for hours."""
+    if delivery.phase.may_be_public or delivery.phase.reads_back or status is None:
+        return False
+    refused = log_entries.list_refusals(rt.reader, delivery.id, delivery.step_name, status)
+    earlier = [ended_at for ended_at, message in refused if f'(HTTP {status}): "' in message]
+    if len(earlier) < REFUSED_TIMES - 1:
+        return False
+    return clock_jumps.age_seconds(rt.reader, rt.now(), earlier[0]) >= REFUSED_FOR.total_seconds()
 
 
 def format_hours(span: timedelta) -> str:

@@ -14,6 +14,7 @@ from socialpub.providers.responses import (
     ProviderError,
     Reason,
     Throttled,
+    read_words,
 )
 
 BODY = ErrorBody("It is spam.", "7", {7, "spam"}, ("it is spam.",), "rid-1")
@@ -83,6 +84,24 @@ def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:
     assert (rejection.message, rejection.reason, rejection.request_id) == ("Connect again.", Reason.GONE, "rid-1")
     assert (rejection.status, rejection.reauth, rejection.code) == (403, True, "7")
     assert as_outcome(rejection) == Refused("Connect again.", "7", reauth=True, rest_seconds=60.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        (b"media type unrecognized.", "media type unrecognized."),
+        (b'\xef\xbb\xbf {"a":\r\n 1}', '{"a": 1}'),
+        (b"no \x00\x1b[31m\xe2\x80\xae\xff way", "no [31m \ufffd way"),
+        (b"<?xml version='1.0'?><Error>No</Error>", "<?xml version='1.0'?><Error>No</Error>"),
+        (b"x y" * 500, "x y" * 33 + "…"),
+        (b"Bearer " + b"a" * 60 + b" is wrong", "Bearer **** is wrong"),
+        *((body, None) for body in (b"", b" \r\n\t", b"\x00", b"<html>", b"\n <!-- a --><h1>No", b"<center>502")),
+        (b"<?xml version='1.0'?><!DOCTYPE html><html>", None),
+    ],
+)
+def test_the_words_of_any_body_but_a_page_are_quoted(body: bytes, words: str | None) -> None:
+    assert read_words(HttpResponse(400, {}, body)) == words
+    assert read_words(HttpResponse(400, {"content-type": "Text/HTML"}, body)) is None
 
 
 def test_a_refusal_without_a_row_uses_the_unlisted_row() -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from socialpub.providers.auth import Account
-from socialpub.providers.base import Again, Wait
+from socialpub.providers.base import Again, Refused, Wait
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, NoAnswer
 from socialpub.providers.x.client import read_error
@@ -83,6 +83,35 @@ def test_the_edge_refuses_large_files_without_a_message(status: int, body: Any) 
     assert smaller.step == "init:0"
     assert smaller.memo["media"]["0"]["chunk_bytes"] == 1 << 19
     assert isinstance(run("upload:0", Script(answer(status, body)), "Hi", image()), Again)
+
+
+UNRECOGNIZED = "media type unrecognized."
+OLD_FORM = {"request": "/2/media/upload", "error": UNRECOGNIZED}
+OF_X = [
+    answer(400, OLD_FORM),
+    answer(400, {"error": UNRECOGNIZED}, x_transaction_id="a1"),
+    answer(400, UNRECOGNIZED.encode(), x_transaction_id="a1", content_type="text/plain; charset=utf-8"),
+    answer(400, f'"{UNRECOGNIZED}"'.encode(), x_transaction_id="a1"),
+]
+
+
+@pytest.mark.parametrize("own", OF_X)
+def test_xs_old_form_and_xs_own_headers_are_recognized(own: HttpResponse) -> None:
+    assert read_error(own).own_form
+    back: dict[str, int] = {}
+    outcome: Any = Again("", {}, "")
+    for _ in range(5):
+        if isinstance(outcome, Again):
+            outcome = run("finalize:0", Script(own), "Hi", VIDEO, memo=OPENED, back=back)
+    assert isinstance(outcome, Refused)
+    assert UNRECOGNIZED in outcome.message
+    assert "MP4" in outcome.message
+
+
+def test_a_page_or_nothing_with_xs_own_headers_is_no_answer() -> None:
+    for body in (b"", b"<html>", b"\n<!DOCTYPE html>"):
+        assert not read_error(answer(403, body, x_transaction_id="a1")).own_form
+    assert not read_error(answer(403, {"request": "GET /", "error": "blocked"})).own_form
 
 
 def test_an_alt_text_that_met_a_page_is_tried_again() -> None:

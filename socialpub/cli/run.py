@@ -106,6 +106,7 @@ def serve(context: CommandContext, stop_seconds: float | None, create: bool) -> 
         create_if_missing(context)
     with context.start("web") as rt:
         send.refuse_wrong_addresses(rt.settings)
+        _warn_about_proxies()
         supervisor = WorkerSupervisor(rt.settings.config_file)
         # Both stop at the same moment: the web server sets `stopping` when it must stop.
         threading.Thread(target=_stop_together, args=(rt.stopping, supervisor), daemon=True).start()
@@ -127,6 +128,7 @@ def web(context: CommandContext) -> None:
     from socialpub.web.http import server
 
     with context.start("web") as rt:
+        _warn_about_proxies()
         code = server.run(rt, server.open_for(rt))
     sys.exit(code)
 
@@ -142,8 +144,17 @@ def worker(context: CommandContext, stop_seconds: float | None) -> None:
     end_with_parent(stop_seconds)
     with context.start("worker") as rt:
         send.refuse_wrong_addresses(rt.settings)
+        if stop_seconds is None:  # `serve` has warned already
+            _warn_about_proxies()
         code = process.run(rt)
     sys.exit(code)
+
+
+def _warn_about_proxies() -> None:
+    from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
+
+    for sentence in find_unusable_proxies():
+        log.error(f"{sentence} Nothing can be sent to the networks. {PROXY_REMEDY}")
 
 
 def _offer_dashboard(rt: "Runtime") -> None:

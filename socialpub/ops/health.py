@@ -25,6 +25,7 @@ from socialpub.db.models import HoldRow
 from socialpub.db.tables import holds
 from socialpub.media.decoder import client
 from socialpub.providers import registry
+from socialpub.providers.failures import find_unusable_proxies
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
@@ -83,6 +84,7 @@ MANUAL_PLACES = {
     "permissions": "security#file-permissions",
     "profile": "networks#states-of-an-account",
     "proxies": "proxies#trusted-proxies",
+    "proxy variable": "troubleshooting#a-proxy-variable-cannot-be-used",
     "redirect address": "networks#register-an-app",
     "secret.key": "security#the-secret-key",
     "service": "configure#run-web-server-and-worker",
@@ -180,6 +182,8 @@ class WorkerReport:
     """The features for confining decoders that the kernel lacks. None before the first decoder has responded."""
     failing_tasks: tuple[str, ...] = ()
     """The periodic tasks that fail every time."""
+    unusable_proxies: tuple[str, ...] = ()
+    """A sentence for each proxy variable of the worker that cannot be used."""
 
 
 TASK_FAILURES = 5
@@ -201,6 +205,7 @@ def record_heartbeat(rt: Runtime, tx: Tx) -> None:
         client.last_start.failure,
         client.last_start.lacks,
         tuple(sorted(name for name, count in list(rt.task_failures.items()) if count >= TASK_FAILURES)),
+        tuple(find_unusable_proxies()),
     )
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
 

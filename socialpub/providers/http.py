@@ -21,7 +21,13 @@ from socialpub.core.secrets import redaction
 from socialpub.core.secrets.redaction import is_secret_name
 from socialpub.providers import addresses
 from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
-from socialpub.providers.failures import NOTHING_LEFT, describe_failure
+from socialpub.providers.failures import (
+    NOTHING_LEFT,
+    PROXY_REMEDY,
+    describe_failure,
+    find_unusable_proxies,
+    is_not_http,
+)
 from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent, ProviderError
 
 MAX_DEADLINE_SECONDS = 120.0
@@ -191,24 +197,33 @@ class Http:
             return asyncio.run_coroutine_threadsafe(work(client), loop)
 
     def _start(self) -> tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread]:
+        try:
+            client = self._build_client()
+        except Exception as error:
+            # Its text may contain the password of a proxy.
+            faults = [*find_unusable_proxies(), PROXY_REMEDY]
+            why = " ".join(faults) if len(faults) > 1 else f"{type(error).__name__}. Check the variable SSL_CERT_FILE."
+            raise NotSent(f"The HTTP client cannot be built. {why}") from None
         loop = asyncio.new_event_loop()
         # DNS queries use this executor. The default executor of a small host has only five threads.
         loop.set_default_executor(concurrent.futures.ThreadPoolExecutor(self._lookups, "socialpub-lookup"))
+        thread = threading.Thread(target=loop.run_forever, name="socialpub-http", daemon=True)
+        thread.start()
+        return loop, client, thread
+
+    def _build_client(self) -> httpx2.AsyncClient:
         mounts: dict[str, httpx2.AsyncBaseTransport | None] = {
             # A proxy from the environment must not get calls to a sandbox on this host.
             **dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]")),
             **{pattern.rstrip("/"): transport for pattern, transport in self._mounts.items()},
         }
-        client = httpx2.AsyncClient(
+        return httpx2.AsyncClient(
             verify=trusted_certificates(),
             mounts=mounts,
             limits=httpx2.Limits(max_connections=200, keepalive_expiry=KEEP_ALIVE_SECONDS),
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
             follow_redirects=False,
         )
-        thread = threading.Thread(target=loop.run_forever, name="socialpub-http", daemon=True)
-        thread.start()
-        return loop, client, thread
 
     async def _exchange(
         self,
@@ -256,9 +271,14 @@ class Http:
         except TimeoutError as error:
             if progress.nothing_left:
                 raise NotSent(f"{host} could not be reached: the connection timed out.") from error
-            raise NoAnswer(f"{host} did not respond in time.") from error
+            why = ": its response is not HTTP" if is_not_http(error) else ""
+            raise NoAnswer(f"{host} did not respond in time{why}.") from error
         except BROKEN as error:
             raise NoAnswer(f"The connection to {host} broke: {describe_failure(error)}.") from error
+        except Exception as error:
+            if not progress.nothing_left:
+                raise
+            raise NotSent(f"{host} could not be reached: the connection could not begin.") from error
 
 
 def _basic(auth: tuple[str, str]) -> str:

@@ -245,13 +245,19 @@ def open_client() -> Iterator[tuple["httpx2.Client", str]]:
     load("httpcore2", "httpx2")
     import httpx2
 
-    client = httpx2.Client(
-        headers={"authorization": f"Bearer {target.key}", "user-agent": "socialpub"},
-        timeout=httpx2.Timeout(RESPONSE_SECONDS, connect=CONNECT_SECONDS),
-        # The certificates take a third of the start. As for the networks, a proxy gets no calls to this host.
-        verify=httpx2.create_ssl_context(verify=True) if target.url.startswith("https:") else _no_certificates(),
-        mounts=dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]")),
-    )
+    try:
+        client = httpx2.Client(
+            headers={"authorization": f"Bearer {target.key}", "user-agent": "socialpub"},
+            timeout=httpx2.Timeout(RESPONSE_SECONDS, connect=CONNECT_SECONDS),
+            # The certificates take a third of the start. As for the networks, a proxy gets no calls to this host.
+            verify=httpx2.create_ssl_context(verify=True) if target.url.startswith("https:") else _no_certificates(),
+            mounts=dict.fromkeys(("all://127.0.0.1", "all://localhost", "all://[::1]")),
+        )
+    except (ImportError, ValueError, httpx2.InvalidURL):  # the text may contain the password of a proxy
+        from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
+
+        message = " ".join(find_unusable_proxies()) or "The HTTP client cannot be built."
+        raise NotAccepted(message, PROXY_REMEDY) from None
     with client:
         yield client, target.url
 

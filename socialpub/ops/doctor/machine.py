@@ -10,6 +10,7 @@ from socialpub.core.settings.loader import changed_keys
 from socialpub.ops import health, storage
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
+from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
 from socialpub.runtime import Runtime
 
 SEEN_FROM_HERE = (
@@ -53,6 +54,10 @@ def check_machine(rt: Runtime) -> Iterator[Finding]:
     yield from _check_time_sync()
     yield from _check_journal(rt)
     report = health.read_worker_report(rt.reader)
+    here = find_unusable_proxies()
+    for sentence in dict.fromkeys([*here, *(report.unusable_proxies if report else ())]):
+        where = "" if sentence in here else " This is the environment of the worker."
+        yield problem("proxy variable", f"{sentence}{where}", PROXY_REMEDY)
     if report is not None:
         yield from _check_worker_files(report)
         yield from _check_decoders(report)

@@ -16,7 +16,7 @@ import httpx2
 from socialpub import runtime
 from socialpub.providers import addresses
 from socialpub.providers.addresses import AllowedHosts
-from socialpub.providers.failures import NOTHING_LEFT, describe_failure
+from socialpub.providers.failures import NOTHING_LEFT, describe_failure, is_not_http
 from socialpub.providers.http import BROKEN, trusted_certificates
 
 MAX_REDIRECTS = 5
@@ -159,7 +159,9 @@ def _failures() -> Iterator[None]:
         raise DownloadFailed("leads to a URL that is not valid") from None
     except httpx2.ConnectTimeout:
         raise DownloadFailed(f"could not be reached within {CONNECT_SECONDS:.0f} seconds") from None
-    except httpx2.TimeoutException:
+    except httpx2.TimeoutException as error:
+        if is_not_http(error):
+            raise DownloadFailed(f"could not be read: {describe_failure(error)}") from None
         raise DownloadFailed(f"sent nothing for {SILENCE_SECONDS:.0f} seconds") from None
     except NOTHING_LEFT as error:
         raise DownloadFailed(f"could not be reached: {describe_failure(error)}") from None

@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from socialpub.cli import run
 from socialpub.cli.run import ChildProcess
 
 
@@ -48,3 +51,12 @@ def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path: Path) -> None:
         assert select.select([handle], [], [], 60)[0], "the child goes on without its parent"
     finally:
         os.close(handle)
+
+
+def test_a_start_names_a_proxy_variable_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("all_proxy", "socks://user:hush-word@proxy.test:1080")
+    run._warn_about_proxies()
+    (line,) = caplog.messages
+    assert "all_proxy" in line and "http://HOST:PORT" in line and "hush" not in line

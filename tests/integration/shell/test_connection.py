@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from socialpub.cli.client.connection import load_target
+from socialpub.cli.client.connection import NotAccepted, load_target, open_client
 from socialpub.core.settings import loader
 from tests.integration.shell.conftest import Shell, Wire
 
@@ -112,3 +112,10 @@ def test_a_refused_key_is_not_shown(shell: Shell, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("SOCIALPUB_KEY", KEY)
     result = shell("profiles")
     assert result.exit_code == 4 and "API key" in result.stderr and KEY not in result.output
+
+
+def test_a_proxy_variable_that_cannot_be_used_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://user:hush-word@proxy.test:1080")
+    with pytest.raises(NotAccepted) as refused, open_client():
+        pass
+    assert "ALL_PROXY" in refused.value.message and "hush" not in str(refused.value.__dict__)

@@ -1,21 +1,25 @@
 """The HTTP client: `NotSent` means for certain that nothing left this host."""
 
 import asyncio
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import h11
 import pytest
 
 from socialpub.providers.bodies import FileBody, FilePart
+from socialpub.providers.failures import find_unusable_proxies
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from tests.support.hand_loop import HandLoop
 from tests.support.sandbox_transport import SandboxTransport
 
 SECRET = "a-secret-token"
+BODY_OF_TEN = b"Content-Length: 10\r\n\r\nabc"
 
 
 class Server:
@@ -393,6 +397,113 @@ def test_a_sandbox_without_a_socket_can_cut_and_hang() -> None:
             http.call("POST", "http://sandbox.test/hang", json={})
     finally:
         http.close()
+
+
+GREETINGS = [
+    b"SSH-2.0-OpenSSH_9.6\r\n",
+    b"220 (vsFTPd 3.0.5)\r\n",
+    b"\x4a\x00\x00\x00\x0a8.0.36\x00",
+    b"<html>\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("greeting", GREETINGS)
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_server_of_another_protocol_is_not_http(
+    http: Http, loop: HandLoop, monkeypatch: pytest.MonkeyPatch, greeting: bytes, closes: bool
+) -> None:
+    receive = h11.Connection.receive_data
+
+    def receives(connection: h11.Connection, data: bytes) -> None:
+        receive(connection, data)
+        loop.forward(60)
+
+    def greets(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        connection.sendall(greeting)
+        if not closes:
+            server.over.wait()
+
+    if not closes:
+        monkeypatch.setattr(h11.Connection, "receive_data", receives)
+
+    with Server(greets) as server, pytest.raises(NoAnswer, match="its response is not HTTP"):
+        http.call("GET", server.url)
+
+
+@pytest.mark.parametrize("sent", [b"", b"HT", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\n" + BODY_OF_TEN])
+def test_a_response_that_is_cut_is_http(http: Http, sent: bytes) -> None:
+    def cuts(server: Server, connection: socket.socket) -> None:
+        server.hear(connection)
+        connection.sendall(sent)
+
+    with Server(cuts) as server, pytest.raises(NoAnswer, match="ended before the response was complete"):
+        http.call("GET", server.url)
+
+
+@pytest.fixture
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "socks5://user:hush-word@proxy.test:1080",
+        "socks5h://proxy.test",
+        "SOCKS4://proxy.test",
+        "socks://user:hush-word@proxy.test:1080",
+        "ftp://proxy.test",
+        "://",
+        "http://user:hush-word@[::1",
+        "http://proxy.test:99999",
+        "http://",
+        "http://proxy.test:port",
+        "user:hush-word@proxy.test:99999",
+    ],
+)
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
+@pytest.mark.usefixtures("no_proxies")
+def test_a_proxy_variable_that_cannot_be_used_is_named_and_nothing_leaves(
+    http: Http, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    (sentence,) = find_unusable_proxies()
+    assert name in sentence
+    assert "hush" not in sentence
+    with pytest.raises(NotSent) as refused:
+        http.call("POST", "http://network.test/", json={}, deadline_seconds=5.0)
+    assert "hush" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HTTPS_PROXY", "http://user:word@proxy.test:3128"),
+        ("https_proxy", "proxy.test:3128"),
+        ("ALL_PROXY", "https://proxy.test"),
+        ("FTP_PROXY", "socks5://proxy.test"),
+        ("HTTPS_PROXY", ""),
+        ("NO_PROXY", "[::1, http://[x"),
+    ],
+)
+@pytest.mark.usefixtures("no_proxies")
+def test_other_proxy_variables_can_be_used(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert find_unusable_proxies() == []
+    Http()._build_client()
+    monkeypatch.setenv("https_proxy", "socks5://proxy.test")
+    monkeypatch.setenv("NO_PROXY", "a.test, *")
+    assert find_unusable_proxies() == []
+
+
+def test_certificates_that_cannot_be_loaded_are_not_a_missing_media_file(
+    http: Http, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("socialpub.providers.http.trusted_certificates", Path("/no/such/file").read_bytes)
+    with pytest.raises(NotSent, match="SSL_CERT_FILE"):
+        http.call("GET", "http://network.test/")
 
 
 def test_two_bodies_are_a_mistake(http: Http) -> None:

@@ -555,3 +555,16 @@ def test_a_process_that_runs_with_an_older_configuration_is_reported(rt: Runtime
         lying = b"".join(path.read_bytes() for path in rt.settings.run_dir.rglob("*.lock"))
         assert b"very-secret" not in lying and b'"new"' not in lying
     assert problems(inside(rt)) == [], "it has ended"
+
+
+def test_a_proxy_variable_that_cannot_be_used_is_named_here_and_at_the_worker(
+    rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks5://user:hush-word@proxy.test:1080")
+    rt.write(health.record_heartbeat)
+    finding = the(inside(rt), "proxy variable")
+    assert "ALL_PROXY" in finding.message and "SOCKS" in finding.message and "hush" not in finding.sentences
+    monkeypatch.delenv("ALL_PROXY")
+    assert "the worker" in the(inside(rt), "proxy variable").message
+    rt.write(health.record_heartbeat)
+    assert "proxy variable" not in problems(inside(rt))

@@ -13,6 +13,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import upgrade, upgrade_backups
 from socialpub.ops.backup import create, restore, rollback
 from socialpub.publishing.delivery import resume
+from tests.simulation.drawn_faults import MAKE_PUBLIC
 from tests.simulation.figures import Figures
 from tests.simulation.installation import DrawnBackup, Installation, Way
 from tests.simulation.stage import Stage
@@ -20,7 +21,7 @@ from tests.support.appliance import settings_in
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-COMMITS = ("create_post", "create_pin", "content_init", "upload_chunk")
+COMMITS = MAKE_PUBLIC | {"upload_chunk"}
 """The calls that can make something public."""
 
 

@@ -290,13 +290,15 @@ class Job:
     """`Http.call`. Raises `Withdrawn` when the profile has been disconnected or the post stopped."""
     fit: Callable[[MediaFile, ImageLimits], MediaFile]
     """Returns a version of the image within the limits and without metadata, or the same file. Raises `Unfit`."""
-    now: datetime
-    """When this run began, on a clock that ignores changes of the wall clock: for pauses and ages in the memo. The
-    network's dates are compared with `since` and with the `Date` of its responses."""
+    wall_now: datetime
+    """When this run began, on the wall clock: for everything that the network or its readers see or compare, such as
+    the date of a record. The network's own dates are compared with `since` and with the `Date` of its responses."""
+    even_now: datetime
+    """The same moment on a clock that ignores changes of the wall clock: only for pauses and ages in the memo."""
     slice_over: Callable[[], bool]
     """Returns True after ten seconds: return `More` to continue in another run."""
     committed_at: datetime | None = None
-    """When the commit was announced, on the clock of `now`. After an unknown outcome, the first of the two times."""
+    """When the commit was announced, on the clock of `even_now`. After an unknown outcome, the first of the two times."""
     since: Callable[[], datetime] = field(default=_no_commit, repr=False)
     """The earliest time, on the network's clock and with a margin, at which the network can have dated the post. The
     time becomes more exact after a response in this run, so call this function again then."""

@@ -1,6 +1,7 @@
 """What readers of the networks see, and what holds for all pages."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from tests.sandbox.clients import (
     publish_id,
 )
 from tests.sandbox.files import MP4, PNG, base64_text, picture
+from tests.support.hand_clock import HandClock
 
 HERE = "https://media.example.net/p/"
 
@@ -267,6 +269,16 @@ def test_readers_see_what_facets_mark(web: TestClient, world: World, bluesky: Bl
     assert '<p class="text">No</p>' in page
     assert '<p class="text">ü broken</p>' in page
     assert "javascript" not in page
+
+
+def test_readers_find_a_post_with_an_old_date_below_and_one_with_a_later_date_at_its_time(
+    web: TestClient, clock: HandClock, bluesky: BlueskyClient
+) -> None:
+    for text, days in (("earlier", 0), ("ahead", 400), ("dated back", -40), ("latest", 0)):
+        clock.forward(60)
+        bluesky.post(text, createdAt=(clock.now() + timedelta(days=days)).isoformat())
+    page = web.get("/bluesky/feed").text
+    assert re.findall(r'<p class="text">([^<]*)</p>', page) == ["latest", "ahead", "earlier", "dated back"]
 
 
 def test_readers_see_images_videos_cards_labels_and_gates(

@@ -9,7 +9,7 @@ from socialpub.providers.http import Http
 from tests.providers.stories_tiktok import small_chunks
 from tests.simulation import paths
 from tests.simulation.figures import Figures
-from tests.simulation.judge import Untrue, judge_outcomes, judge_rows
+from tests.simulation.judge import Untrue, judge_dates, judge_outcomes, judge_rows
 from tests.simulation.restore_story import RestoreStory
 from tests.simulation.stage import HOUR, Stage
 
@@ -57,6 +57,7 @@ class Episode:
             stage.pass_time()
         self._note_figures()
         self.figures.limits += judge_outcomes(stage.world, stage.here.testimony(), stage.ended)
+        judge_dates(stage.world, stage.clock)
         judge_rows(stage.here.rt, stage.world, is_restored=bool(stage.here.ledger.inherited))
 
     # --- what it was -------------------------------------------------------------------------------------------------

@@ -21,9 +21,11 @@ from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
 from socialpub.publishing.delivery.replies import find_parent
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
+from socialpub.sandbox.bluesky.models import key_seconds
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
 from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 from tests.simulation.ledger import DrawnPost, Kind, Ledger
+from tests.simulation.times import DrawnClock
 from tests.support.oracle import Stated, find_misplaced_replies, find_row_contradictions, find_untruths
 
 FARTHEST = timedelta(days=1, seconds=35)
@@ -263,6 +265,14 @@ def judge_rows(rt: Runtime, world: World, *, is_restored: bool) -> None:
     answered = {post.id: post.in_reply_to for post in world.x.posts}
     for misplaced in find_misplaced_replies(rt.reader.all, answered):
         _must(is_restored, misplaced)
+
+
+def judge_dates(world: World, clock: DrawnClock) -> None:
+    """A record of Bluesky has a date, and a key of that date, that the wall clock of its appliance has shown."""
+    for record in world.bluesky.records.values():
+        dated = parse(record.value["createdAt"])
+        _must(clock.has_shown(dated), f"no clock showed {dated}: {record}")
+        _must(abs(dated.timestamp() - key_seconds(record.rkey)) < 0.001, f"the key has another date: {record}")
 
 
 def _on_x(world: World, account_id: str, marker: str) -> dict[str, str]:

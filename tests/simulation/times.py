@@ -1,6 +1,6 @@
 """The clocks of an episode: ours may be set and the machine may be switched off; those of the networks go on evenly."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from socialpub.sandbox import World
 from tests.support.hand_clock import HandClock
@@ -15,6 +15,14 @@ class DrawnClock(HandClock):
         """How far our clock was set, all together."""
         self.boots = 0
         self.passed_seconds = 0.0
+        self._periods: list[tuple[float, float]] = []
+        """The first and the last time that the wall clock showed, each until it was set."""
+        self._period_began = self.now().timestamp()
+
+    def has_shown(self, moment: datetime) -> bool:
+        """Return whether the wall clock has shown this moment, to the millisecond."""
+        periods = (*self._periods, (self._period_began, self.now().timestamp()))
+        return any(first - 0.001 <= moment.timestamp() <= last for first, last in periods)
 
     def forward(self, seconds: float) -> None:
         super().forward(seconds)
@@ -22,7 +30,9 @@ class DrawnClock(HandClock):
 
     def jump(self, seconds: float) -> None:
         """Somebody sets our clock; those of the networks stay right."""
+        self._periods.append((self._period_began, self.now().timestamp()))
         super().jump(seconds)
+        self._period_began = self.now().timestamp()
         self.jumps += 1
         self.set_seconds += abs(seconds)
         if self.world is not None:

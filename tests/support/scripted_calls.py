@@ -82,6 +82,7 @@ def scripted_job(
     **more: Any,
 ) -> Job:
     """A run of one step, `seconds` after NOW; `more` are other fields of the job."""
+    now = NOW + timedelta(seconds=seconds)
     return Job(
         content=content,
         options=options,
@@ -89,9 +90,8 @@ def scripted_job(
         memo=memo or {},
         token=token,
         call=script.call,
-        now=NOW + timedelta(seconds=seconds),
         times_back=back or {},
-        **{"fit": as_it_is, "slice_over": lambda: False, **more},
+        **{"wall_now": now, "even_now": now, "fit": as_it_is, "slice_over": lambda: False, **more},
     )
 
 

@@ -88,7 +88,7 @@ def attach_card(job: Job, section: BlueskySection) -> Outcome:
     response = upload.send(job, section, image)
     if not response.ok:
         with suppress(NoAnswer):  # after a rate limit or an expired token, the step runs again
-            client.classify(response, now=job.now, sent_bytes=True)
+            client.classify(response, now=job.wall_now, sent_bytes=True)
         return Done({**_note(job, "The link card has no image. The account's server refused it."), "card": card})
     return Done({**job.memo, "card": {**card, "thumb": upload.read_blob(response)}})
 

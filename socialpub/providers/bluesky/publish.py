@@ -5,6 +5,7 @@ records with 500, so a failed call is followed by a query for the record.
 """
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
@@ -57,10 +58,10 @@ def build_record(job: Job, section: BlueskySection) -> Outcome:
         return missing
     written = text.sent_text(job.content.text)
     facets = text.facets(written, _find_mentioned(job, section, text.list_handles(written)))
-    key = new_key(job.now)
-    post = build_post(job.content, job.options, job.memo, job.now, facets, reply)
-    gate = build_gate(uri_of(job.account.id, key), job.options, job.now)
-    built = {"key": key, "post": post, "gate": gate, "cid": cid_of(post), "built_at": job.now.timestamp()}
+    key = new_key(job.wall_now)
+    post = build_post(job.content, job.options, job.memo, job.wall_now, facets, reply)
+    gate = build_gate(uri_of(job.account.id, key), job.options, job.wall_now)
+    built = {"key": key, "post": post, "gate": gate, "cid": cid_of(post)}
     return Done({**job.memo, "record": built})
 
 
@@ -76,7 +77,7 @@ def _find_mentioned(job: Job, section: BlueskySection, handles: list[str]) -> di
         if did is not None and servers.is_did(did):
             found[handle] = did
         elif not 400 <= response.status < 500 or response.status == client.TOO_MANY:
-            raise client.classify(response, now=job.now)
+            raise client.classify(response, now=job.wall_now)
     job.trace.code = None
     return found
 
@@ -88,7 +89,7 @@ def _find_thread(job: Job, section: BlueskySection) -> tuple[dict[str, Any] | No
         return None, None
     response = get_record(job, section, key_of(uri))
     if not response.ok:
-        rejection = client.classify(response, now=job.now)
+        rejection = client.classify(response, now=job.wall_now)
         if rejection.reason is not Reason.GONE:
             raise NoAnswer(rejection.message, code=rejection.code)
         message = "The post to reply to is not on the account. Choose another post."
@@ -108,7 +109,8 @@ def _find_thread(job: Job, section: BlueskySection) -> tuple[dict[str, Any] | No
 
 def publish(job: Job, section: BlueskySection) -> Outcome:
     built = job.memo["record"]
-    if not job.unknown_before and not 0 <= job.now.timestamp() - built["built_at"] <= FRESH_SECONDS:
+    age = job.wall_now - datetime.fromisoformat(built["post"]["createdAt"])
+    if not job.unknown_before and abs(age) > timedelta(seconds=FRESH_SECONDS):  # also after the clock was set
         return Again(RECORD, _without(job.memo, "record"), TOO_OLD, UNTIL_DEADLINE)
     response = _write(job, section)
     if _is_written(job, response):
@@ -117,7 +119,7 @@ def publish(job: Job, section: BlueskySection) -> Outcome:
         code = client.read_error(response).code or str(response.status)
         message = f"The account's server sent no usable response (HTTP {response.status})."
         return find_own(job, section) or Unknown(message, code)
-    rejection = client.classify(response, now=job.now)
+    rejection = client.classify(response, now=job.wall_now)
     if job.unknown_before or rejection.reason is Reason.DUPLICATE:
         found = find_own(job, section)
         if found is not None:
@@ -171,7 +173,7 @@ def _upload_and_write(job: Job, section: BlueskySection) -> Outcome | None:
     for index in range(len(job.content.media)):
         response = upload.send(job, section, upload.fitted(job, index))
         if not response.ok:
-            return as_outcome(client.classify(response, now=job.now, sent_bytes=True))
+            return as_outcome(client.classify(response, now=job.wall_now, sent_bytes=True))
         if upload.read_blob(response) != job.memo["blobs"][str(index)]["blob"]:
             return None
     if not job.content.media:

@@ -42,7 +42,7 @@ def _find_by_key(job: Job, section: BlueskySection) -> Published | None:
 
 def _refuse_other_than_absent(job: Job, response: HttpResponse) -> None:
     """Raise unless the server says that the record is absent. A server without the account says nothing about it."""
-    rejection = client.classify(response, now=job.now)
+    rejection = client.classify(response, now=job.wall_now)
     if rejection.reason is not Reason.GONE:
         raise NoAnswer(rejection.message, code=rejection.code)
 
@@ -55,7 +55,7 @@ def _search(job: Job, section: BlueskySection) -> Readback | CannotTell:
         params |= {"cursor": cursor} if cursor else {}
         response = client.call(job, section, "GET", "com.atproto.repo.listRecords", authorized=False, params=params)
         if not response.ok:
-            rejection = client.classify(response, now=job.now)
+            rejection = client.classify(response, now=job.wall_now)
             raise NoAnswer(rejection.message, code=rejection.code)
         body = _read(response)
         records = body.get("records")

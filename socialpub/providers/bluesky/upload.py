@@ -31,7 +31,7 @@ def upload_item(job: Job, section: BlueskySection, index: int) -> Outcome:
     if response.ok:
         found = {"blob": read_blob(response), "width": media.facts.get("width"), "height": media.facts.get("height")}
         return Done({**job.memo, "blobs": {**blobs(job.memo), str(index): found}})
-    rejection = client.classify(response, now=job.now, sent_bytes=True)
+    rejection = client.classify(response, now=job.wall_now, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and media.kind == "image":
         return shrink_images(job) or as_outcome(rejection)
     return as_outcome(rejection)

@@ -86,7 +86,7 @@ def _send(job: Job, form: _Form) -> Outcome:
         return _restart_upload(job, error.message)
     job.trace.request_id = response.headers.get("x-amz-request-id")
     if _is_accepted(response):
-        kept = {"id": form.media_id, "uploaded_at": job.now.timestamp(), "polls": 0}
+        kept = {"id": form.media_id, "uploaded_at": job.even_now.timestamp(), "polls": 0}
         return Done({**job.memo, "video": kept})
     code = _storage_code(response)
     job.trace.code = code or str(response.status)
@@ -130,7 +130,7 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
         )
         return _register_again(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
     # `registered` is usual right after the upload, and an unknown status is not a verdict.
-    waited = job.now.timestamp() - video["uploaded_at"]
+    waited = job.even_now.timestamp() - video["uploaded_at"]
     memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
     return Wait(pause_after(video["polls"], waited), "Pinterest is processing the video", memo)
 

@@ -174,7 +174,7 @@ def _check_byte_count(job: Job, task: TaskStatus) -> Outcome | None:
     upload, total_bytes = job.memo.get("upload", {}), job.content.media[0].size_bytes
     if not upload.get("watched") or task.uploaded_bytes is None or task.has_all(total_bytes):
         return None
-    now, count = job.now.timestamp(), task.describe_count(total_bytes)
+    now, count = job.even_now.timestamp(), task.describe_count(total_bytes)
     reason = f"{count} The rest may still arrive. The outcome is known one hour after the upload URL expires"
     if now < upload["ends_at"] + limits.UPLOAD_MARGIN_SECONDS:
         return Wait(_pause(job), reason, job.memo)
@@ -219,7 +219,7 @@ def _not_yet(job: Job) -> Wait:
 
 
 def _waited_seconds(job: Job) -> float:
-    return 0.0 if job.committed_at is None else (job.now - job.committed_at).total_seconds()
+    return 0.0 if job.committed_at is None else (job.even_now - job.committed_at).total_seconds()
 
 
 def _pause(job: Job) -> float:

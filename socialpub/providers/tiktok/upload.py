@@ -145,7 +145,7 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
     job.trace.message = f"publish_id {publish_id}"
     upload = {
         "address": job.seal(address),
-        "ends_at": job.now.timestamp() + limits.UPLOAD_SECONDS - limits.UPLOAD_MARGIN_SECONDS,
+        "ends_at": job.even_now.timestamp() + limits.UPLOAD_SECONDS - limits.UPLOAD_MARGIN_SECONDS,
         "sent": 0,
         "out": False,
     }
@@ -292,7 +292,7 @@ def refuse_task_address(job: Job, section: TikTokSection) -> Held | None:
 
 def is_address_expired(job: Job) -> bool:
     """Return whether the URL has expired or is about to expire."""
-    return bool(job.now.timestamp() >= job.memo["upload"]["ends_at"])
+    return bool(job.even_now.timestamp() >= job.memo["upload"]["ends_at"])
 
 
 def note_progress(job: Job, sent: int, **more: object) -> Memo:

@@ -88,7 +88,7 @@ class X(Provider):
         if response.ok:
             post_id = client.read_id(response, "post")
             return Published(post_id, client.permalink(self.section, job.account.username, post_id))
-        rejection = client.classify(response, now=job.now)
+        rejection = client.classify(response, now=job.wall_now)
         if rejection.reason is Reason.DUPLICATE and job.unknown_before:
             message = "X reports that it already has this text, so the earlier attempt probably succeeded."
             return Unknown(message, rejection.code)
@@ -113,7 +113,7 @@ def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
     )
     if creates >= CREATES:
         return given_up
-    if not memo.get("waited") and job.now.timestamp() - finished_at < FRESH_SECONDS:
+    if not memo.get("waited") and job.even_now.timestamp() - finished_at < FRESH_SECONDS:
         return Wait(RETRY_SECONDS, "X has not made the media available yet", {**memo, "waited": True})
     first = upload.plan(job.content)[0].name
     return Again(first, {**memo, "waited": False, "media": {}}, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)

@@ -221,14 +221,14 @@ class _Timeline:
 
     def _ask_in_the_other(self, refusal: HttpResponse, token: str) -> HttpResponse:
         """Ask in the other dialect: X refuses unknown names with 400. Raises the error of either response."""
-        rejection = classify(refusal, now=self.job.now)
+        rejection = classify(refusal, now=self.job.wall_now)
         if rejection.status != 400 or self.both_tried:
             raise rejection
         self.both_tried = True
         dialect = TWEETS if self.dialect is POSTS else POSTS
         response = self._ask(dialect, token)
         if not response.ok:
-            again = classify(response, now=self.job.now)
+            again = classify(response, now=self.job.wall_now)
             # X refuses both dialects, so the names are not the cause. The usual dialect has the better message.
             raise rejection if again.status == 400 else again
         self.dialect = dialect

@@ -89,7 +89,7 @@ def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Out
         multipart={"media_category": "tweet_image", "media": _slice(fitted, 0, fitted.size_bytes)},
     )
     if response.ok:
-        return Done(remember(job.memo, index, {**read_upload(job, response), "ready_at": job.now.timestamp()}))
+        return Done(remember(job.memo, index, {**read_upload(job, response), "ready_at": job.even_now.timestamp()}))
     rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message, content=True)
@@ -169,11 +169,11 @@ def finalize(job: Job, section: XSection, index: int, upload: Upload) -> Outcome
         upload["expires_at"] = usable_until(job, lifetime)
     processing = data.get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
-        return Done(remember(job.memo, index, {**upload, "ready_at": job.now.timestamp()}))
+        return Done(remember(job.memo, index, {**upload, "ready_at": job.even_now.timestamp()}))
     if processing.get("state") == "failed":
         return _failed(job, index, processing)
     pause = _check_after(processing)
-    return Done(remember(job.memo, index, {**upload, "pause": pause, "waits_since": job.now.timestamp()}))
+    return Done(remember(job.memo, index, {**upload, "pause": pause, "waits_since": job.even_now.timestamp()}))
 
 
 def await_processing(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
@@ -187,11 +187,11 @@ def await_processing(job: Job, section: XSection, index: int, upload: Upload) ->
         return _restart(job, index, _rejection(job, response))
     processing = require_data(response).get("processing_info")
     if not isinstance(processing, dict) or processing.get("state") == "succeeded":
-        upload["ready_at"] = job.now.timestamp()
+        upload["ready_at"] = job.even_now.timestamp()
         return Wait(limits.SETTLING_SECONDS, f"X has just processed the {what}", remember(job.memo, index, upload))
     if processing.get("state") == "failed":
         return _failed(job, index, processing)
-    waited = job.now.timestamp() - upload.setdefault("waits_since", job.now.timestamp())
+    waited = job.even_now.timestamp() - upload.setdefault("waits_since", job.even_now.timestamp())
     if waited > limits.PROCESSING_TIMEOUT_SECONDS:
         minutes = limits.PROCESSING_TIMEOUT_SECONDS // 60
         return Refused(
@@ -220,7 +220,7 @@ def _may_halve(media: MediaFile, chunk: int) -> bool:
 
 
 def _rejection(job: Job, response: HttpResponse, *, sent_bytes: bool = False) -> Rejected:
-    return classify(response, now=job.now, media=True, sent_bytes=sent_bytes)
+    return classify(response, now=job.wall_now, media=True, sent_bytes=sent_bytes)
 
 
 def _restart(job: Job, index: int, rejection: Rejected) -> Outcome:
@@ -269,7 +269,7 @@ def set_alt_text(job: Job, section: XSection, index: int, upload: Upload) -> Out
         if response.ok:
             read_data(response)
         else:
-            failure = classify(response, now=job.now, media=True).message
+            failure = classify(response, now=job.wall_now, media=True).message
     except NoAnswer as error:
         upload["alt_tries"] = upload.get("alt_tries", 0) + 1
         if upload["alt_tries"] < ALT_TEXT_TRIES:
@@ -304,7 +304,7 @@ def read_upload(job: Job, response: HttpResponse) -> Upload:
 
 def usable_until(job: Job, lifetime_seconds: int) -> float:
     """Return the end of the use of an upload, which is before X's end, because the post needs time."""
-    return job.now.timestamp() + lifetime_seconds - min(limits.EXPIRY_MARGIN_SECONDS, lifetime_seconds / 10)
+    return job.even_now.timestamp() + lifetime_seconds - min(limits.EXPIRY_MARGIN_SECONDS, lifetime_seconds / 10)
 
 
 def ready(job: Job, index: int) -> bool:
@@ -313,7 +313,7 @@ def ready(job: Job, index: int) -> bool:
 
 
 def _expired(job: Job, upload: Upload) -> bool:
-    return bool(job.now.timestamp() >= upload.get("expires_at", 0))
+    return bool(job.even_now.timestamp() >= upload.get("expires_at", 0))
 
 
 def start_over(job: Job, index: int, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:

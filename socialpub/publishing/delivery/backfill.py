@@ -73,7 +73,8 @@ def _ask(rt: Runtime, row: Row) -> bool:
             token=tokens.load_fresh(rt, profile.id),
             call=lambda method, url, **arguments: rt.http_for(row.provider).call(method, url, **arguments),
             fit=_no_fitting,
-            now=rt.now(),
+            wall_now=rt.now(),
+            even_now=rt.now() - clock_jumps.total_shift(rt.reader, rt.clock),
             slice_over=lambda: False,
             open=lambda sealed: rt.secrets.open(sealed.encode(), "delivery", row.id, "memo"),
         )

@@ -14,7 +14,8 @@ APP_PASSWORD_SCOPE, MAIN_SCOPE = "com.atproto.appPass", "com.atproto.access"
 
 Status = Literal["active", "deactivated", "takendown", "deleted"]
 
-TID = re.compile(r"[234567abcdefghij][234567abcdefghijklmnopqrstuvwxyz]{12}")
+TID_DIGITS = "234567abcdefghijklmnopqrstuvwxyz"
+TID = re.compile(rf"[234567abcdefghij][{TID_DIGITS}]{{12}}")
 HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 
 
@@ -105,8 +106,25 @@ class BlueskyRecord:
         return f"at://{self.did}/{self.collection}/{self.rkey}"
 
     @property
+    def sorted_at(self) -> datetime:
+        """Where readers find it: at its own date, but never after the server stored it."""
+        try:
+            dated = datetime.fromisoformat(self.value["createdAt"])
+        except (KeyError, TypeError, ValueError):
+            return self.created_at
+        return min(dated, self.created_at) if dated.tzinfo else self.created_at
+
+    @property
     def text(self) -> str:
         return str(self.value.get("text", ""))
+
+
+def key_seconds(rkey: str) -> float:
+    """Return the time in a key, as Unix time."""
+    number = 0
+    for digit in rkey:
+        number = number << 5 | TID_DIGITS.index(digit)
+    return (number >> 10) / 1e6
 
 
 def blobs_in(value: Any) -> list[dict[str, Any]]:

@@ -76,8 +76,9 @@ class BlueskyPages(NetworkPages[BlueskySandbox]):
 
 
 def _views(bluesky: BlueskySandbox, posts: list[BlueskyRecord]) -> list[dict[str, Any]]:
-    """Return the newest posts that readers see, newest first."""
+    """Return the newest posts that readers see, newest first by their dates: a post with an old date is far below."""
     visible = [one for one in posts if not one.taken_down and bluesky.accounts[one.did].status == "active"]
+    visible.sort(key=lambda post: post.sorted_at)
     return [_view(bluesky, post) for post in visible[: -SHOWN_POSTS - 1 : -1]]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from socialpub.sandbox.bluesky.cid import cid_of_record
 from socialpub.sandbox.bluesky.lexicon import InvalidRecord, check_record, find_float
-from socialpub.sandbox.bluesky.models import PROFILE, TID, BlueskyAccount, BlueskyRecord, blobs_in
+from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, open_call, parameter
 from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, StreamedBody, json_reply
@@ -14,7 +14,6 @@ from socialpub.sandbox.pages import avatar
 
 MAX_WRITES = 200
 UNSET = object()
-TID_DIGITS = "234567abcdefghijklmnopqrstuvwxyz"
 
 
 # --- who and what ----------------------------------------------------------------------------------------------------

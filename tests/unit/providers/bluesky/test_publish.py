@@ -346,6 +346,12 @@ def test_a_record_that_was_never_sent_is_built_again_when_it_is_old() -> None:
     assert later.memo["record"]["post"]["createdAt"] == "2026-11-21T12:02:01.000Z"
 
 
+@pytest.mark.parametrize("set_by", [-86_400.0, 86_400.0])
+def test_a_record_that_was_never_sent_is_built_again_when_the_clock_was_set(set_by: float) -> None:
+    outcome = run("publish", Script(), memo=built(), wall_now=NOW + timedelta(seconds=set_by))
+    assert isinstance(outcome, Again)
+
+
 def test_a_record_that_may_have_been_sent_never_changes() -> None:
     memo = built()
     script = Script(written(memo))

@@ -116,6 +116,17 @@ def total_shift(store: Reader, clock: Clock) -> timedelta:
     return timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
 
 
+def shifts_since(store: Reader, written_at: str) -> tuple[float, ...]:
+    """Return the sum of all jumps in seconds, now and before each jump since this stamp. The newest sum comes first."""
+    known = load_state(store)
+    sums = [known.moved if known else 0.0]
+    for at, seconds in reversed(known.jumps if known else ()):
+        if at < after(written_at, min(seconds, 0.0)):
+            break
+        sums.append(sums[-1] - seconds)
+    return tuple(sums)
+
+
 def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
     """Return the age of a stamp, even if the clock was set since."""
     known, age = load_state(store), (now - parse(written_at)).total_seconds()

@@ -142,10 +142,10 @@ def sums_of(copy: Path) -> bytes:
 
 
 @contextmanager
-def restored(copy: Path, world: World, clock: HandClock) -> Iterator[Runtime]:
+def restored(copy: Path, world: World, clock: HandClock, *, bluesky: bool = False) -> Iterator[Runtime]:
     """The copy as another appliance with the same networks."""
     http = http_over(FaultTransport(world))
-    settings = Settings(data_dir=copy.parent / "elsewhere", providers=providers_of_the_sandbox())
+    settings = Settings(data_dir=copy.parent / "elsewhere", providers=providers_of_the_sandbox(bluesky=bluesky))
     restore.restore(copy, settings, clock)
     rt = build(settings, clock=clock, http=http, role="test")
     try:

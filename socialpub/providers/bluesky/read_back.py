@@ -5,7 +5,6 @@ account's newer posts are then compared with the sent post.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
@@ -13,10 +12,10 @@ from socialpub.providers.base import CannotTell, Job, Published, Readback
 from socialpub.providers.bluesky import client
 from socialpub.providers.bluesky.client import POST
 from socialpub.providers.bluesky.publish import FRESH_SECONDS, get_record, is_own
-from socialpub.providers.bluesky.record import key_of, permalink, uri_of
+from socialpub.providers.bluesky.record import key_at, key_of, permalink, uri_of
 from socialpub.providers.bluesky.text import sent_text
 from socialpub.providers.comparison import same_text
-from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object, object_at, text_at
+from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, as_object, json_object, object_at, text_at
 
 PAGE_SIZE = 100
 MAX_PAGES = 10
@@ -48,30 +47,52 @@ def _refuse_other_than_absent(job: Job, response: HttpResponse) -> None:
 
 
 def _search(job: Job, section: BlueskySection) -> Readback | CannotTell:
-    """Compare the account's posts since the commit. The server lists the newest keys first."""
-    found, cursor = [], ""
-    for _ in range(MAX_PAGES):
-        params = {"repo": job.account.id, "collection": POST, "limit": str(PAGE_SIZE)}
-        params |= {"cursor": cursor} if cursor else {}
-        response = client.call(job, section, "GET", "com.atproto.repo.listRecords", authorized=False, params=params)
-        if not response.ok:
-            rejection = client.classify(response, now=job.wall_now)
-            raise NoAnswer(rejection.message, code=rejection.code)
-        body = _read(response)
-        records = body.get("records")
-        if not isinstance(records, list):
-            raise NoAnswer("The account's server did not list the posts.")
-        # The record is built before the commit.
-        since = job.since() - timedelta(seconds=FRESH_SECONDS)
-        newer = [one for one in records if isinstance(one, dict) and not _is_older(one, since)]
-        found += [text_at(one, "uri") or "" for one in newer if _could_be(job, object_at(one, "value"))]
-        cursor = text_at(body, "cursor") or ""
-        if not cursor or not newer:
-            break
-    else:
-        page = f"{section.site_url}/profile/{job.account.id}"
-        return CannotTell(f"The account has too many newer posts to find this post. Check {page}.")
-    return Readback(tuple(_post(job, section, key_of(uri)) for uri in sorted(found) if uri))
+    """Compare the account's posts since the commit, by their places in the list, which the server sorts by key.
+
+    A key and the date of its record come from the same clock, so the date says nothing more.
+    """
+    found: set[str] = set()
+    for lowest, highest in _find_places(job):
+        cursor = highest
+        for _ in range(MAX_PAGES):
+            values, cursor = _list_page(job, section, cursor)
+            newer = {key: value for key, value in values.items() if key >= lowest}
+            found |= {key for key, value in newer.items() if key < (highest or "~") and _could_be(job, value)}
+            if not cursor or len(newer) < len(values) or not values:
+                break
+        else:
+            page = f"{section.site_url}/profile/{job.account.id}"
+            return CannotTell(f"The account has too many newer posts to find this post. Check {page}.")
+    return Readback(tuple(_post(job, section, key) for key in sorted(found)))
+
+
+def _find_places(job: Job) -> list[tuple[str, str]]:
+    """Return the lowest key of each part of the list to search, and the key above it. Empty: the end of the list."""
+    since, now = job.since().timestamp() - FRESH_SECONDS, job.wall_now.timestamp() + FRESH_SECONDS
+    places = [(key_at(since), "")]
+    for shift in sorted(shift for shift in job.shifts if shift > 0):
+        lowest, highest = key_at(since - shift), key_at(now - shift)
+        if highest >= places[-1][0]:
+            places[-1] = (lowest, places[-1][1])
+        else:
+            places.append((lowest, highest))
+    return places
+
+
+def _list_page(job: Job, section: BlueskySection, cursor: str) -> tuple[dict[str, Mapping[str, Any]], str]:
+    """Return the records by key, and the cursor of the next page."""
+    params = {"repo": job.account.id, "collection": POST, "limit": str(PAGE_SIZE)}
+    params |= {"cursor": cursor} if cursor else {}
+    response = client.call(job, section, "GET", "com.atproto.repo.listRecords", authorized=False, params=params)
+    if not response.ok:
+        rejection = client.classify(response, now=job.wall_now)
+        raise NoAnswer(rejection.message, code=rejection.code)
+    body = _read(response)
+    records = body.get("records")
+    if not isinstance(records, list):
+        raise NoAnswer("The account's server did not list the posts.")
+    found = ((text_at(one, "uri"), object_at(one, "value")) for one in map(as_object, records))
+    return {key_of(uri): value for uri, value in found if uri}, text_at(body, "cursor") or ""
 
 
 def _could_be(job: Job, value: Mapping[str, Any]) -> bool:
@@ -91,14 +112,6 @@ def _kinds(embed: Mapping[str, Any]) -> Iterator[str]:
     if kind is not None:
         listed = embed.get("images") or embed.get("items")
         yield from [kind] * (len(listed) if isinstance(listed, list) else 1)
-
-
-def _is_older(record: Mapping[str, Any], since: datetime) -> bool:
-    try:
-        created = datetime.fromisoformat(object_at(record, "value")["createdAt"])
-    except (KeyError, TypeError, ValueError):
-        return False
-    return (created if created.tzinfo else created.replace(tzinfo=UTC)) < since
 
 
 def _read(response: HttpResponse) -> dict[str, Any]:

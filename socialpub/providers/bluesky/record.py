@@ -41,7 +41,12 @@ _CLOCK_BITS = 10
 
 def new_key(now: datetime) -> str:
     """Return a TID: the microseconds since 1970 and ten random bits, in 13 characters that sort by time."""
-    number = (int(now.timestamp() * 1_000_000) << _CLOCK_BITS | secrets.randbelow(1 << _CLOCK_BITS)) & (2**63 - 1)
+    return key_at(now.timestamp(), secrets.randbelow(1 << _CLOCK_BITS))
+
+
+def key_at(seconds: float, clock: int = 0) -> str:
+    """Return the key of this time, without `clock` the lowest one."""
+    number = (int(max(seconds, 0.0) * 1_000_000) << _CLOCK_BITS | clock) & (2**63 - 1)
     return "".join(_KEY_CHARACTERS[number >> shift & 31] for shift in range(60, -1, -5))
 
 

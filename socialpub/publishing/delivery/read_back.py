@@ -262,7 +262,10 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     ours = delivery.unknown_since
     assert ours is not None
     if phase.inherited:
-        return parse(ours) - WITHOUT_A_DATE  # a time of the original installation's clock
+        # A time of the original installation's clock, which may have been set back after the backup.
+        shifts = clock_jumps.shifts_since(rt.reader, ours)
+        at = parse(ours).timestamp() - (max(shifts) - shifts[0])
+        return datetime.fromtimestamp(max(at, 0.0), UTC) - WITHOUT_A_DATE
     if now is not None:
         return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
     # Our clock may have been wrong before it was set, or may be wrong now.

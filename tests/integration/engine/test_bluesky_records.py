@@ -1,16 +1,26 @@
-"""Bluesky's records have the date of the wall clock."""
+"""Bluesky's records: their date is the wall clock's, a restored appliance finds them, and a decoration stops no post."""
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import parse
+from socialpub.db.states import State
+from socialpub.providers.base import Job, Outcome
+from socialpub.providers.bluesky import Bluesky
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.drafts import Change
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.bluesky.models import key_seconds
-from tests.support.appliance import accept
+from tests.support.appliance import accept, message_of, state_of
+from tests.support.copies import copy_of, restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import connect_bluesky, providers_of_the_sandbox
@@ -57,3 +67,68 @@ def test_a_record_has_the_date_of_the_wall_clock_although_the_clock_was_once_set
     for record in records:
         assert abs(parse(record.value["createdAt"]) - clock.now()) < timedelta(minutes=1)
         assert abs(key_seconds(record.rkey) - clock.now().timestamp()) < 60
+
+
+# --- after a restore -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def former_version(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Date records as former versions did: by the wall clock minus all of its jumps."""
+    run = Bluesky.run
+
+    def run_as_before(self: Bluesky, step: str, job: Job) -> Outcome:
+        return run(self, step, replace(job, wall_now=job.even_now))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Bluesky, "run", run_as_before)
+        yield
+
+
+def publish_then_restore(
+    rt: Runtime, world: World, clock: HandClock, folder: Path, jump_after_backup: float = 0.0, others: int = 0
+) -> None:
+    """Publish a scheduled post early, and restore the backup that has it scheduled. It exists once."""
+    world.bluesky.refresh_grace_seconds = 90 * 86400  # both use the same session
+    profile = connect_bluesky(rt, world)
+    post = accept(rt, profile, body="Launch", at=clock.now() + timedelta(days=25))
+    copy = copy_of(rt, folder)
+    clock.forward(600)
+    if jump_after_backup:
+        set_clock(rt, clock, jump_after_backup)
+    rt.write(posts.edit, post, Change(frozenset({"scheduled_at"}), scheduled_at=None), OWNER)
+    drain(rt)
+    assert texts(world) == ["Launch"]
+    for number in range(others):
+        accept(rt, profile, body=f"Another {number}")
+        drain(rt)
+    clock.forward(3 * DAY)
+    with restored(copy, world, clock, bluesky=True) as again:
+        again.write(resume.resume)
+        drain(again, clock, within=50 * DAY)
+        assert state_of(again, post) is State.PUBLISHED, message_of(again, post)
+    assert texts(world).count("Launch") == 1
+
+
+@pytest.mark.parametrize("jump", JUMPS)
+def test_a_restored_appliance_finds_a_record_that_a_former_version_dated_wrong(
+    rt: Runtime, world: World, clock: HandClock, tmp_path: Path, jump: float, former_version: None
+) -> None:
+    set_clock(rt, clock, jump)
+    clock.forward(5 * DAY)
+    publish_then_restore(rt, world, clock, tmp_path)
+
+
+def test_a_restored_appliance_finds_a_record_between_two_jumps_of_the_clock(
+    rt: Runtime, world: World, clock: HandClock, tmp_path: Path, former_version: None
+) -> None:
+    set_clock(rt, clock, 44 * DAY)
+    clock.forward(5 * DAY)
+    publish_then_restore(rt, world, clock, tmp_path, jump_after_backup=20 * DAY)
+
+
+@pytest.mark.parametrize("jump", [20 * DAY, -20 * DAY, -5 * HOUR])
+def test_a_restored_appliance_finds_a_record_although_the_clock_was_set_after_the_backup(
+    rt: Runtime, world: World, clock: HandClock, tmp_path: Path, jump: float
+) -> None:
+    publish_then_restore(rt, world, clock, tmp_path, jump_after_backup=jump)

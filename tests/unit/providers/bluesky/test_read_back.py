@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from socialpub.providers.base import CannotTell, Done, MediaFile, Memo, Readback
+from socialpub.providers.bluesky.record import key_at
 from socialpub.providers.responses import NoAnswer
 from tests.support.scripted_calls import NOW, answer
 from tests.unit.providers.bluesky.script import ADAPTER, DID, Script, image, job, refusal, run, stored
@@ -82,11 +83,35 @@ def test_only_the_same_text_reply_and_media_could_be_the_post() -> None:
     assert found(Script(page), options={"replyToPostId": "p", "replyTo": "at://other"}) == []
 
 
-def test_older_posts_end_the_search() -> None:
-    script = Script(listed(record("new", seconds=1), cursor="x"), listed(record("old", seconds=-900), cursor="y"))
-    assert found(script) == ["new"]
+def at(seconds: float) -> str:
+    """The key of a record that was made then."""
+    return key_at(NOW.timestamp() + seconds)
+
+
+def test_a_lower_place_in_the_list_ends_the_search() -> None:
+    script = Script(listed(record(at(1)), cursor="x"), listed(record(at(-900)), cursor="y"))
+    assert found(script) == [at(1)]
     assert script.asked == [LIST, LIST]
     assert script.calls[1].params["cursor"] == "x"
+
+
+def test_the_place_in_the_list_counts_and_not_the_date() -> None:
+    assert found(Script(listed(record(at(1), seconds=-4e6), record(at(-900), seconds=60)))) == [at(1)]
+
+
+def test_the_search_goes_on_where_a_known_jump_of_the_clock_would_have_put_the_record() -> None:
+    """The list between these places may be long, and is not read."""
+    day, year = 86_400.0, 365 * 86_400.0
+    pages = (
+        [record(at(1), "Other"), record(at(-day))],
+        [record(at(5 - year)), record(at(-2 * year))],
+    )
+    script = Script(*(listed(*page, cursor="x") for page in pages))
+    assert found(script, shifts=(year, year - 1, -day)) == [at(5 - year)]
+    assert [call.params.get("cursor") for call in script.calls] == [None, at(121 - year)]
+    script = Script(NOTHING)
+    assert found(script, shifts=(100.0, 0.0)) == []
+    assert len(script.calls) == 1, "both places are one"
 
 
 def test_too_many_newer_posts_cannot_be_searched() -> None:

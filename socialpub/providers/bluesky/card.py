@@ -7,7 +7,6 @@ no card, and a note says why. The page is foreign text of up to a megabyte, so e
 import html
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
@@ -18,7 +17,7 @@ from socialpub.providers.bluesky import client, limits, upload
 from socialpub.providers.bluesky.graphemes import cut_graphemes
 from socialpub.providers.bluesky.text import first_link, sent_text
 from socialpub.providers.preview import read_host
-from socialpub.providers.responses import NoAnswer
+from socialpub.providers.responses import ProviderError
 
 PAGE_BYTES = 1_000_000
 PAGE_TYPES = ("text/html", "application/xhtml+xml")
@@ -73,7 +72,7 @@ def attach_card(job: Job, section: BlueskySection) -> Outcome:
             raise NotFetched("The link does not lead to an HTML page.")
         page = read_page(fetched.body, fetched.charset, fetched.url)
     except NotFetched as failure:
-        return Done(_note(job, f"The post has no link card. {failure}"))
+        return Done(client.add_note(job.memo, f"The post has no link card. {failure}"))
     card: dict[str, Any] = {
         "uri": link,
         "title": page.title or read_host(link),
@@ -84,18 +83,15 @@ def attach_card(job: Job, section: BlueskySection) -> Outcome:
     try:
         image = job.fetch_image(page.image, limits.THUMB)
     except NotFetched as failure:
-        return Done({**_note(job, f"The link card has no image. {failure}"), "card": card})
-    response = upload.send(job, section, image)
-    if not response.ok:
-        with suppress(NoAnswer):  # after a rate limit or an expired token, the step runs again
-            client.classify(response, now=job.wall_now, sent_bytes=True)
-        return Done({**_note(job, "The link card has no image. The account's server refused it."), "card": card})
-    return Done({**job.memo, "card": {**card, "thumb": upload.read_blob(response)}})
-
-
-def _note(job: Job, sentence: str) -> dict[str, Any]:
-    notes = [note for note in job.memo.get("notes", ()) if note != sentence]
-    return {**job.memo, "notes": [*notes, sentence]}
+        return Done({**client.add_note(job.memo, f"The link card has no image. {failure}"), "card": card})
+    try:
+        response = upload.send(job, section, image)
+        if not response.ok:
+            raise client.classify(response, now=job.wall_now, sent_bytes=True)
+        return Done({**job.memo, "card": {**card, "thumb": upload.read_blob(response)}})
+    except ProviderError as error:
+        without = {**client.add_note(job.memo, f"The link card has no image. {error.message}"), "card": card}
+        return client.ask_again(job.memo, "The image of the link card", error) or Done(without)
 
 
 def read_page(body: bytes, charset: str | None, url: str) -> PageSummary:

@@ -9,15 +9,19 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers.base import Job
+from socialpub.providers.base import Job, Memo, Wait
 from socialpub.providers.bluesky import servers
 from socialpub.providers.error_table import NOT_4XX, Action, ErrorBody, ErrorRow, ErrorTable
 from socialpub.providers.responses import (
+    AuthExpired,
     HttpResponse,
+    NotSent,
+    ProviderError,
     Reason,
     Rejected,
     http_date,
     json_object,
+    named_wait,
     plausible_wait,
     retry_after_seconds,
     shortened,
@@ -74,6 +78,32 @@ def call(
     response = job.call(method, url, address=servers.pick_address(section, url), **request)
     job.trace.code = None if response.ok else (read_error(response).code or str(response.status))
     return response
+
+
+TRIES_OF_DECORATIONS = 3
+_PAUSES = (15.0, 60.0)
+_LONGEST_PAUSE = 300.0
+_STOPS_THE_POST = frozenset({"AccountDeactivated"})
+
+
+def ask_again(memo: Memo, what: str, error: ProviderError) -> Wait | None:
+    """Return the wait before another try for a decoration of the post. None: the post goes out without it.
+
+    Raises the error if it stops the post as well.
+    """
+    if isinstance(error, NotSent | AuthExpired) or error.code in _STOPS_THE_POST:
+        raise error
+    tries = memo.get("tries", {}).get(what, 0) + 1
+    if isinstance(error, Rejected) or tries >= TRIES_OF_DECORATIONS:
+        return None
+    seconds = min(named_wait(error) or _PAUSES[tries - 1], _LONGEST_PAUSE)
+    message = f"{what}: {error.message} socialpub tries again."
+    return Wait(seconds, message, {**memo, "tries": {**memo.get("tries", {}), what: tries}})
+
+
+def add_note(memo: Memo, sentence: str) -> Memo:
+    notes = [note for note in memo.get("notes", ()) if note != sentence]
+    return {**memo, "notes": [*notes, sentence]}
 
 
 def server_of(job: Job, section: BlueskySection) -> str:

@@ -5,11 +5,12 @@ records with 500, so a failed call is followed by a query for the record.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers.base import Again, Done, Job, Memo, Outcome, Published, Refused, Unknown
+from socialpub.providers.base import Again, Done, Job, Memo, Outcome, Published, Refused, Unknown, Wait
 from socialpub.providers.bluesky import client, servers, text, upload
 from socialpub.providers.bluesky.client import POST
 from socialpub.providers.bluesky.record import (
@@ -43,9 +44,12 @@ TOO_OLD = "The post gets its key and its time again, because the attempt was del
 UNTIL_DEADLINE = 1000
 BLOBS_GONE = "The account's server no longer has the media. socialpub uploads them again."
 BLOB_UPLOADS = 3
+CARD_REFUSED = "The account's server refused the post. socialpub sends it again without {}."
 KEY_TAKEN = "Another record has the key of this post. socialpub chooses another key."
 
 GET_RECORD = "com.atproto.repo.getRecord"
+RESOLVE_HANDLE = "com.atproto.identity.resolveHandle"
+LOOKUP_SECONDS = 15.0
 
 
 # --- the record ------------------------------------------------------------------------------------------------------
@@ -57,29 +61,50 @@ def build_record(job: Job, section: BlueskySection) -> Outcome:
     if missing is not None:
         return missing
     written = text.sent_text(job.content.text)
-    facets = text.facets(written, _find_mentioned(job, section, text.list_handles(written)))
+    memo, later = _look_up_mentions(job, section, text.list_handles(written))
+    if later is not None:
+        return later
+    facets = text.facets(written, {handle: did for handle, did in memo.get("mentions", {}).items() if did})
     key = new_key(job.wall_now)
-    post = build_post(job.content, job.options, job.memo, job.wall_now, facets, reply)
+    post = build_post(job.content, job.options, memo, job.wall_now, facets, reply)
     gate = build_gate(uri_of(job.account.id, key), job.options, job.wall_now)
     built = {"key": key, "post": post, "gate": gate, "cid": cid_of(post)}
-    return Done({**job.memo, "record": built})
+    return Done({**memo, "record": built})
 
 
-def _find_mentioned(job: Job, section: BlueskySection, handles: list[str]) -> dict[str, str]:
-    """Return the accounts that the text mentions. An unknown handle stays plain text."""
-    found = {}
+def _look_up_mentions(job: Job, section: BlueskySection, handles: list[str]) -> tuple[Memo, Wait | None]:
+    """Return the memo with the DID of each mention, or None for plain text, and the wait before another try."""
+    memo, later = job.memo, None
     for handle in handles:
-        params = {"handle": handle}
-        response = client.call(
-            job, section, "GET", "com.atproto.identity.resolveHandle", authorized=False, params=params
-        )
-        did = text_at(json_object(response), "did") if response.ok else None
-        if did is not None and servers.is_did(did):
-            found[handle] = did
-        elif not 400 <= response.status < 500 or response.status == client.TOO_MANY:
-            raise client.classify(response, now=job.wall_now)
+        if handle in memo.get("mentions", {}):
+            continue
+        did = None
+        try:
+            did = _look_up(job, section, handle)
+        except ProviderError as error:
+            again = client.ask_again(memo, f"The mention @{handle}", error)
+            if again is not None:
+                memo, later = again.memo, again
+                continue
+            note = f"The mention @{handle} is plain text, because the account's server could not look it up."
+            memo = client.add_note(memo, note)
+        memo = {**memo, "mentions": {**memo.get("mentions", {}), handle: did}}
     job.trace.code = None
-    return found
+    return memo, later and replace(later, memo=memo)
+
+
+def _look_up(job: Job, section: BlueskySection, handle: str) -> str | None:
+    """Return the DID of a handle. None: no account has it."""
+    params = {"handle": handle}
+    response = client.call(
+        job, section, "GET", RESOLVE_HANDLE, authorized=False, params=params, deadline_seconds=LOOKUP_SECONDS
+    )
+    did = text_at(json_object(response), "did") if response.ok else None
+    if did is not None and servers.is_did(did):
+        return did
+    if 400 <= response.status < 500 and response.status != client.TOO_MANY:
+        return None
+    raise client.classify(response, now=job.wall_now)
 
 
 def _find_thread(job: Job, section: BlueskySection) -> tuple[dict[str, Any] | None, Refused | None]:
@@ -156,7 +181,7 @@ def _send_again(job: Job, section: BlueskySection, rejection: Rejected) -> Outco
         return _upload_and_write(job, section)
     if job.unknown_before:
         return None
-    otherwise = as_outcome(rejection)
+    otherwise = _without_card(job, rejection) or as_outcome(rejection)
     if rejection.reason is Reason.MEDIA_INVALID:
         first = f"{upload.UPLOAD}:0" if job.content.media else CARD if job.memo.get("card") else RECORD
         memo = _without(job.memo, "record", "blobs", "card")
@@ -164,8 +189,18 @@ def _send_again(job: Job, section: BlueskySection, rejection: Rejected) -> Outco
     if rejection.reason is Reason.TOO_LARGE and job.content.media:
         return upload.shrink_images(job)
     if rejection.reason is Reason.DUPLICATE:
-        return Again(RECORD, _without(job.memo, "record"), KEY_TAKEN, otherwise=otherwise)
-    return None
+        return Again(RECORD, _without(job.memo, "record"), KEY_TAKEN, otherwise=as_outcome(rejection))
+    return otherwise
+
+
+def _without_card(job: Job, rejection: Rejected) -> Again | None:
+    """Return the way to the post without the image of its card, then without its card: a decoration stops no post."""
+    card = job.memo.get("card")
+    if not card or not rejection.content:
+        return None
+    part, kept = ("the image of its link card", _without(card, "thumb")) if "thumb" in card else ("its link card", {})
+    memo = client.add_note(_without(job.memo, "record", "card"), f"The account's server refused {part}.")
+    return Again(RECORD, memo | ({"card": kept} if kept else {}), CARD_REFUSED.format(part))
 
 
 def _upload_and_write(job: Job, section: BlueskySection) -> Outcome | None:
@@ -177,7 +212,12 @@ def _upload_and_write(job: Job, section: BlueskySection) -> Outcome | None:
         if upload.read_blob(response) != job.memo["blobs"][str(index)]["blob"]:
             return None
     if not job.content.media:
-        return None
+        if not job.memo.get("card"):
+            return None
+        # The key stays the same, so the first call cannot take effect as another post.
+        built, card = job.memo["record"], _without(job.memo["card"], "thumb")
+        post = {**built["post"], "embed": {**built["post"]["embed"], "external": card}}
+        job = replace(job, memo={**job.memo, "record": {**built, "post": post, "cid": cid_of(post)}})
     return _published(job, section) if _is_written(job, _write(job, section)) else None
 
 

@@ -1,4 +1,4 @@
-"""Bluesky's records: their date is the wall clock's, a restored appliance finds them, and a decoration stops no post."""
+"""Bluesky's records have the wall clock's date, and a restored appliance finds them. No decoration stops a post."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -132,3 +132,42 @@ def test_a_restored_appliance_finds_a_record_although_the_clock_was_set_after_th
     rt: Runtime, world: World, clock: HandClock, tmp_path: Path, jump: float
 ) -> None:
     publish_then_restore(rt, world, clock, tmp_path, jump_after_backup=jump)
+
+
+# --- decorations -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["503", "timeout", "rate limit", "page"])
+def test_a_mention_that_cannot_be_looked_up_is_plain_text_after_three_tries(
+    rt: Runtime, world: World, clock: HandClock, fault: str
+) -> None:
+    script, profile = world.bluesky.next("resolve_handle"), connect_bluesky(rt, world)
+    match fault:
+        case "503":
+            script.fails_with(503)
+        case "timeout":
+            script.times_out_before_effect()
+        case "rate limit":
+            script.rate_limited(86_400)
+        case "page":
+            script.fails_with(200, html=True)
+    script.forever()
+    began = clock.now()
+    post = accept(rt, profile, body="Thanks @demo.test and #tea")
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert timedelta(minutes=1) < clock.now() - began < timedelta(minutes=15)
+    (record,) = world.bluesky.posts
+    assert [facet["features"][0]["$type"] for facet in record.value["facets"]] == ["app.bsky.richtext.facet#tag"]
+    note = rt.reader.value("SELECT message FROM attempt WHERE outcome = 'published'")
+    assert note == "The mention @demo.test is plain text, because the account's server could not look it up."
+
+
+def test_a_mention_is_marked_when_the_server_answers_again(rt: Runtime, world: World, clock: HandClock) -> None:
+    profile = connect_bluesky(rt, world)
+    world.bluesky.next("resolve_handle").fails_with(503).times(2)
+    post = accept(rt, profile, body="Thanks @demo.test")
+    drain(rt, clock)
+    assert state_of(rt, post) is State.PUBLISHED
+    assert world.bluesky.posts[0].value["facets"]
+    assert rt.reader.value("SELECT message FROM attempt WHERE outcome = 'published'") is None

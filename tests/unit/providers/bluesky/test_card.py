@@ -5,10 +5,22 @@ from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Content, Done, Fetched, ImageLimits, MediaFile, NotFetched
+from socialpub.providers.base import (
+    Again,
+    Content,
+    Done,
+    Fetched,
+    ImageLimits,
+    MediaFile,
+    NotFetched,
+    Published,
+    Refused,
+    Wait,
+)
 from socialpub.providers.bluesky.card import read_page
 from socialpub.providers.bluesky.graphemes import count_graphemes
-from socialpub.providers.responses import AuthExpired, HttpResponse, Throttled
+from socialpub.providers.bluesky.publish import BLOBS_GONE
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
 from tests.support.scripted_calls import answer
 from tests.unit.providers.bluesky import script
 from tests.unit.providers.bluesky.script import ADAPTER, Script, blob, image
@@ -140,13 +152,82 @@ def test_an_image_that_cannot_be_used_leaves_a_card_without_an_image() -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "error"), [((429, "RateLimitExceeded"), Throttled), ((400, "ExpiredToken"), AuthExpired)]
+    "failure",
+    [
+        script.refusal(429, "RateLimitExceeded"),
+        answer(503, b"<html>"),
+        answer(200, {"blob": "odd"}),
+        NoAnswer("timed out"),
+    ],
 )
-def test_an_image_that_the_server_does_not_accept_now_is_sent_again(
-    refused: tuple[int, str], error: type[Exception]
-) -> None:
-    with pytest.raises(error):
-        run_card(script.refusal(*refused), fetch=lambda *_: page(), fetch_image=lambda *_: image())
+def test_an_image_that_the_server_does_not_accept_is_sent_three_times(failure: HttpResponse | Exception) -> None:
+    memo: dict[str, Any] = {}
+    more: dict[str, Any] = {"fetch": lambda *_: page(), "fetch_image": lambda *_: image()}
+    for _ in range(2):
+        waits = script.run("card", Script(failure), TEXT, memo=memo, **more)
+        assert isinstance(waits, Wait)
+        memo = waits.memo
+    last = script.run("card", Script(failure), TEXT, memo=memo, **more)
+    assert isinstance(last, Done)
+    assert set(last.memo["card"]) == {"uri", "title", "description"}
+    assert last.memo["notes"][0].startswith("The link card has no image. ")
+
+
+@pytest.mark.parametrize(
+    "error", [AuthExpired("expired"), NotSent("no route"), Throttled("x", code="AccountDeactivated")]
+)
+def test_what_stops_the_post_too_does_not_cost_the_image(error: Exception) -> None:
+    with pytest.raises(type(error)):
+        script.run("card", Script(error), TEXT, fetch=lambda *_: page(), fetch_image=lambda *_: image())
+
+
+# --- a card that the server refuses ----------------------------------------------------------------------------------
+
+CARD = {"uri": URL, "title": "Tea", "description": "", "thumb": blob()}
+
+
+def build(memo: dict[str, Any]) -> dict[str, Any]:
+    outcome = script.run("record", Script(), TEXT, memo=memo)
+    assert isinstance(outcome, Done)
+    return outcome.memo
+
+
+@pytest.mark.parametrize(
+    ("refusal", "before"),
+    [
+        (script.refusal(400, "InvalidRequest", "Invalid app.bsky.feed.post record: at $.record.embed"), 0),
+        (script.refusal(400, "InvalidRequest", "blob too big (maximum 500000, got 900000)"), 0),
+        (script.refusal(413, "PayloadTooLargeError"), 0),
+        (script.refusal(400, "BlobNotFound"), 2),
+    ],
+)
+def test_a_refused_card_goes_first_without_its_image_and_then_not_at_all(refusal: HttpResponse, before: int) -> None:
+    memo, back = build({"card": CARD}), {BLOBS_GONE: before}
+    outcome = script.run("publish", Script(refusal), TEXT, memo=memo, back=back)
+    assert isinstance(outcome, Again)
+    assert (outcome.step, "thumb" in outcome.memo["card"]) == ("record", False)
+    again = script.run("publish", Script(refusal), TEXT, memo=build(outcome.memo), back=back)
+    assert isinstance(again, Again)
+    last = build(again.memo)
+    assert "embed" not in last["record"]["post"]
+    assert last["notes"] == [
+        "The account's server refused the image of its link card.",
+        "The account's server refused its link card.",
+    ]
+    if before == 0:
+        assert isinstance(script.run("publish", Script(refusal), TEXT, memo=last, back=back), Refused)
+
+
+def test_an_image_that_is_gone_after_an_unknown_outcome_is_left_out_under_the_same_key() -> None:
+    memo = build({"card": CARD})
+    key, gone = memo["record"]["key"], script.refusal(400, "BlobNotFound")
+    written = answer(200, {"uri": f"at://{script.DID}/app.bsky.feed.post/{key}", "cid": "bafy"})
+    calls = Script(gone, script.refusal(400, "RecordNotFound"), written)
+    outcome = script.run("publish", calls, TEXT, memo=memo, unknown_before=True)
+    assert isinstance(outcome, Published)
+    body = calls.calls[-1].json
+    assert (body["rkey"], "thumb" in body["record"]["embed"]["external"]) == (key, False)
+    assert body["record"]["createdAt"] == memo["record"]["post"]["createdAt"]
 
 
 def test_a_page_without_a_title_is_named_by_its_host() -> None:

@@ -18,9 +18,10 @@ from socialpub.providers.base import (
     Published,
     Refused,
     Unknown,
+    Wait,
 )
 from socialpub.providers.bluesky.record import cid_of, new_key
-from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, Throttled
+from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
 from tests.support.scripted_calls import NOW, answer
 from tests.unit.providers.bluesky.script import ADAPTER, DID, Script, blob, image, job, refusal, run, stored, video
 
@@ -90,11 +91,32 @@ def test_a_mention_of_a_known_handle_is_a_facet_and_of_an_unknown_one_is_text() 
     assert all("token" not in call.request for call in script.calls)
 
 
-def test_a_mention_waits_for_a_server_that_does_not_answer() -> None:
-    with pytest.raises(NoAnswer):
-        built("Hi @bob.test", script=Script(answer(502, b"<html>")))
-    with pytest.raises(Throttled):
-        built("Hi @bob.test", script=Script(refusal(429, "RateLimitExceeded")))
+def test_a_mention_is_looked_up_three_times_and_others_once() -> None:
+    text, bob, ann = "Hi @bob.test @ann.test", answer(502, b"<html>"), answer(200, {"did": "did:plc:ann"})
+    first = run("record", Script(bob, ann), text)
+    assert isinstance(first, Wait)
+    second = run("record", Script(NoAnswer("timed out")), text, memo=first.memo)
+    assert isinstance(second, Wait)
+    third = run("record", Script(answer(200, {"did": "not a DID"})), text, memo=second.memo)
+    assert isinstance(third, Done)
+    (facet,) = post_in(third.memo)["facets"]
+    assert facet["features"][0]["did"] == "did:plc:ann"
+    assert third.memo["notes"] == [
+        "The mention @bob.test is plain text, because the account's server could not look it up."
+    ]
+
+
+def test_a_lookup_waits_as_long_as_its_server_says_but_five_minutes_at_most() -> None:
+    for retry_after, seconds in (("20", 20.0), ("86400", 300.0)):
+        limited = refusal(429, "RateLimitExceeded", retry_after=retry_after)
+        outcome = run("record", Script(limited), "Hi @bob.test")
+        assert isinstance(outcome, Wait)
+        assert outcome.seconds == seconds
+
+
+def test_a_lookup_does_not_give_up_when_the_post_cannot_leave_either() -> None:
+    with pytest.raises(NotSent):
+        run("record", Script(NotSent("no route")), "Hi @bob.test", memo={"tries": {"The mention @bob.test": 2}})
 
 
 def test_images_have_their_alt_text_and_the_size_that_was_uploaded() -> None:

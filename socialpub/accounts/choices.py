@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from socialpub.accounts import boards, hints, profiles, questions
+from socialpub.accounts import boards, grants, hints, profiles, questions
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import NotAnswered, Question
 from socialpub.core.clock import parse
@@ -264,6 +264,7 @@ def _list_notes(rt: Runtime, profile: Profile, known: NetworkChoices) -> list[st
         *known.locked.values(),
         None if longest is None else f"A video may last at most {longest} seconds.",
         None if limits is None else " ".join(limits.sentences),
+        *rt.providers[profile.provider].account_notes(grants.to_account(profile)),
         *(f"{key} lists the first {MAX_VALUES} of {len(known.choices[key])} values." for key in cut),
     ]
     return [note for note in notes if note]

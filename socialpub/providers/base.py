@@ -298,7 +298,7 @@ class Job:
     slice_over: Callable[[], bool]
     """Returns True after ten seconds: return `More` to continue in another run."""
     committed_at: datetime | None = None
-    """When the commit was announced, on the clock of `even_now`. After an unknown outcome, the first of the two times."""
+    """When the commit was announced, on the clock of `even_now`. After an unknown outcome, the first of both."""
     since: Callable[[], datetime] = field(default=_no_commit, repr=False)
     """The earliest time, on the network's clock and with a margin, at which the network can have dated the post. The
     time becomes more exact after a response in this run, so call this function again then."""
@@ -447,6 +447,10 @@ class Provider(ABC):
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:  # noqa: ARG002
         """Return labels and values for the owner about the account's limits."""
+        return []
+
+    def account_notes(self, account: Account) -> list[str]:  # noqa: ARG002
+        """Return sentences about what this account cannot publish now."""
         return []
 
     def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002

@@ -151,6 +151,9 @@ class ScriptedNetwork:
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(str(key), str(value)) for key, value in facts.items()]
 
+    def account_notes(self, account: Account) -> list[str]:
+        return []
+
     def app_limits(self, chosen: Mapping[str, Any] | None = None) -> None:
         return None
 

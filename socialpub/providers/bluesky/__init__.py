@@ -13,7 +13,7 @@ from socialpub.providers.auth import SERVER, Account
 from socialpub.providers.base import CannotTell, Content, Job, Kind, Outcome, Provider, Readback, Step
 from socialpub.providers.bluesky import card, options, publish, read_back, servers, upload
 from socialpub.providers.bluesky.auth import BlueskySignIn
-from socialpub.providers.bluesky.check import list_notes, list_problems
+from socialpub.providers.bluesky.check import list_notes, list_problems, unconfirmed_email
 from socialpub.providers.bluesky.preview import preview_post
 
 
@@ -35,11 +35,16 @@ class Bluesky(Provider):
         return f"{site}/profile/{account.username or account.id}" if account and account.id else site
 
     def account_facts(self, facts: Mapping[str, Any]) -> list[tuple[str, str]]:
-        limit = facts.get(servers.BLOB_LIMIT)
+        limit, email = facts.get(servers.BLOB_LIMIT), facts.get(servers.EMAIL_CONFIRMED)
+        known = {True: "confirmed", False: "not confirmed: Bluesky does not show videos of this account"}
         return [
             ("Server", urlsplit(facts.get(SERVER) or self.section.service).netloc),
             ("Largest file", f"{limit / 1_000_000:,.0f} MB" if limit else "not known"),
+            *([("Email address", known[email])] if email in known else ()),
         ]
+
+    def account_notes(self, account: Account) -> list[str]:
+        return list(filter(None, [unconfirmed_email(account)]))
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
         has_card = card.card_link(content, options) is not None

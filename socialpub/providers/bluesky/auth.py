@@ -177,7 +177,7 @@ class BlueskySignIn(SignIn):
 
     def _identify(self, http: Http, server: str, session: Mapping[str, Any]) -> Identity:
         did = _read_did(session)
-        facts: dict[str, Any] = {SERVER: server}
+        facts: dict[str, Any] = {SERVER: server, **_read_email(session)}
         name = picture = None
         with suppress(ProviderError):  # the account can publish without these
             facts |= servers.describe(http, self._section, server)
@@ -188,7 +188,8 @@ class BlueskySignIn(SignIn):
         """Return the handle of the day, and the server if the account has moved to a usable one."""
         server = self._home(session, account.server or self._section.service)
         moved = server != account.server and servers.is_usable(self._section, server)
-        return Identity(account.id, _read_handle(session), None, None, {SERVER: server} if moved else {})
+        facts = _read_email(session) | ({SERVER: server} if moved else {})
+        return Identity(account.id, _read_handle(session), None, None, facts)
 
 
 def clean_handle(text: str) -> str:
@@ -238,6 +239,11 @@ def _read_did(session: Mapping[str, Any]) -> str:
     if did is None or not servers.is_did(did):
         raise NoAnswer("The account's server did not say which account the session belongs to.")
     return did
+
+
+def _read_email(session: Mapping[str, Any]) -> dict[str, bool | None]:
+    confirmed = session.get("emailConfirmed")
+    return {servers.EMAIL_CONFIRMED: confirmed if isinstance(confirmed, bool) else None}
 
 
 def _read_handle(session: Mapping[str, Any]) -> str:

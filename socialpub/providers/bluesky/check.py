@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from socialpub.core import units
+from socialpub.core import commands, units
 from socialpub.core.errors import FieldError
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile, codec_name
-from socialpub.providers.bluesky import limits
+from socialpub.providers.bluesky import limits, servers
 from socialpub.providers.bluesky.graphemes import count_graphemes
 from socialpub.providers.bluesky.options import is_reply
 from socialpub.providers.bluesky.text import list_handles, sent_text
@@ -20,12 +20,24 @@ BODY = ("post", "body")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
+def unconfirmed_email(account: Account | None) -> str | None:
+    """Return why the account cannot publish videos. None: it can, or its server does not say."""
+    if account is None or account.facts.get(servers.EMAIL_CONFIRMED) is not False:
+        return None
+    how = commands.or_run("admin", "refresh-profile", account.profile_id) if account.profile_id else ""
+    return (
+        "The email address of this account is not confirmed, so Bluesky does not show its videos. Confirm the address "
+        f"in the Bluesky app (Settings, Account), then press “Refresh” on the profile's page{how}."
+    )
+
+
 def list_problems(content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:  # noqa: ARG001
     return [*_text(content), *_media(content, account)]
 
 
-def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:  # noqa: ARG001
-    found: list[str] = []
+def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:
+    email = None if content.has_video else unconfirmed_email(account)  # with a video, it is a problem
+    found = [] if email is None else [email]
     for item in content.media:
         about = _video_notes(item) if item.kind == "video" else _image_notes(item)
         found.extend(f"Media item {item.position + 1}: {note}" for note in about)
@@ -82,6 +94,8 @@ def _media(content: Content, account: Account) -> Iterator[FieldError]:
 
 
 def _video(video: MediaFile, account: Account) -> Iterator[str]:
+    if email := unconfirmed_email(account):
+        yield email
     if video.mime_type not in limits.VIDEO_TYPES:
         yield f"Bluesky accepts only MP4 videos, not {video.mime_type}. Convert the video."
     allowed = limits.video_bytes(account.facts)

@@ -156,6 +156,8 @@ def describe(http: Http, section: BlueskySection, server: str) -> dict[str, Any]
     return {} if limit is None else {BLOB_LIMIT: limit}
 
 
+EMAIL_CONFIRMED = "email_confirmed"
+"""The key in the facts: whether the account's email address is confirmed. None: the server does not say."""
 BLOB_LIMIT = "blob_limit"
 """The key in the facts for the largest file in bytes that the server accepts."""
 

@@ -7,8 +7,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers.base import Again, Content, Done, ImageLimits, Job, Kind, MediaFile, Memo, Outcome, Step
+from socialpub.providers.base import (
+    Again,
+    Content,
+    Done,
+    ImageLimits,
+    Job,
+    Kind,
+    MediaFile,
+    Memo,
+    Outcome,
+    Refused,
+    Step,
+)
 from socialpub.providers.bluesky import client, limits
+from socialpub.providers.bluesky.check import unconfirmed_email
 from socialpub.providers.bodies import FileBody
 from socialpub.providers.error_table import as_outcome
 from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, as_object, json_object, object_at, text_at
@@ -26,6 +39,9 @@ def plan(content: Content) -> list[Step]:
 def upload_item(job: Job, section: BlueskySection, index: int) -> Outcome:
     if str(index) in blobs(job.memo):
         return Done(job.memo)
+    email = unconfirmed_email(job.account) if job.content.has_video else None
+    if email is not None:  # the token's renewal may have reported this after the check
+        return Refused(email, content=True)
     media = fitted(job, index)
     response = send(job, section, media)
     if response.ok:

@@ -6,24 +6,27 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
+from socialpub.accounts import choices, upkeep
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import parse
 from socialpub.db.states import State
 from socialpub.providers.base import Job, Outcome
 from socialpub.providers.bluesky import Bluesky
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts import drafts, posts
+from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.bluesky.models import key_seconds
+from tests.samples import media
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.copies import copy_of, restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import connect_bluesky, providers_of_the_sandbox
+from tests.support.sandbox_http import artifact, connect_bluesky, providers_of_the_sandbox
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -171,3 +174,35 @@ def test_a_mention_is_marked_when_the_server_answers_again(rt: Runtime, world: W
     assert state_of(rt, post) is State.PUBLISHED
     assert world.bluesky.posts[0].value["facets"]
     assert rt.reader.value("SELECT message FROM attempt WHERE outcome = 'published'") is None
+
+
+# --- an unconfirmed email address ------------------------------------------------------------------------------------
+
+
+def test_a_video_is_refused_once_the_server_says_that_the_email_address_is_not_confirmed(
+    rt: Runtime, world: World, clock: HandClock, tmp_path: Path
+) -> None:
+    """The account is connected before a version that kept the fact, so the renewal of its token reports it first."""
+    world.bluesky.existing_account("demo").email_confirmed = False
+    profile = connect_bluesky(rt, world)
+    clip = DraftMedia(artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=360, height=360), "video/mp4"))
+    clock.forward(3 * HOUR)
+    post = accept(rt, profile, media=(clip,))
+    drain(rt, clock)
+    assert state_of(rt, post) is State.FAILED
+    assert "The email address of this account is not confirmed" in message_of(rt, post)
+    assert f"refresh-profile {profile}" in message_of(rt, post)
+    assert not world.bluesky.blobs
+    (checked,) = drafts.check_draft(rt, rt.reader, Draft(None, None, (profile,), (clip,)), OWNER)
+    assert [problem.path for problem in checked.problems] == [("media", 0)]
+    (words,) = drafts.check_draft(rt, rt.reader, Draft("Words", None, (profile,)), OWNER)
+    assert (words.problems, words.notes) == ([], [checked.problems[0].message])
+    assert anyio.run(choices.describe, rt, profile)["notes"] == words.notes
+    text = accept(rt, profile, body="Words")
+    drain(rt, clock)
+    assert state_of(rt, text) is State.PUBLISHED
+    world.bluesky.existing_account("demo").email_confirmed = True
+    upkeep.fetch_account_data(rt, profile)
+    later = accept(rt, profile, media=(clip,))
+    drain(rt, clock)
+    assert state_of(rt, later) is State.PUBLISHED

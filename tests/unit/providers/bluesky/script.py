@@ -53,6 +53,7 @@ def session(**changed: Any) -> dict[str, Any]:
         "accessJwt": token("com.atproto.appPass"),
         "refreshJwt": token("com.atproto.refresh", 7_776_000),
         "active": True,
+        "emailConfirmed": True,
         "didDoc": document(SERVICE),
         **changed,
     }

@@ -11,6 +11,7 @@ from socialpub.providers.bluesky import servers
 from socialpub.providers.bluesky.auth import BlueskySignIn, clean_handle
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
 from tests.unit.providers.bluesky.script import (
+    ADAPTER,
     DID,
     PLC,
     SECTION,
@@ -24,6 +25,7 @@ from tests.unit.providers.bluesky.script import (
 )
 
 AUTH = BlueskySignIn(SECTION)
+EMAIL = {"email_confirmed": True}
 ACCOUNT = Account(DID, "studio.test", facts={"server": SERVICE})
 GIVEN = {"handle": "studio.test", "password": "abcd-efgh-ijkl-mnop"}
 LIMITS = answer(200, {"did": "did:web:service.test", "blobUploadLimit": 50_000_000})
@@ -49,7 +51,7 @@ def test_a_sign_in_returns_the_account_its_server_and_both_lifetimes() -> None:
     assert script.calls[0].json == {"identifier": "studio.test", "password": "abcd-efgh-ijkl-mnop"}
     assert (identity.account_id, identity.username, identity.name) == (DID, "studio.test", "Studio")
     assert identity.picture_url == f"{SERVICE}/xrpc/com.atproto.sync.getBlob?did={DID}&cid=bafkrei7"
-    assert identity.facts == {"server": SERVICE, "blob_limit": 50_000_000}
+    assert identity.facts == {"server": SERVICE, "blob_limit": 50_000_000, "email_confirmed": True}
     assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (7200, 7_776_000)
     assert script.over
 
@@ -57,7 +59,7 @@ def test_a_sign_in_returns_the_account_its_server_and_both_lifetimes() -> None:
 def test_an_account_without_a_profile_and_a_server_without_limits_can_sign_in() -> None:
     client, _ = http(answer(200, session()), answer(500), NO_PROFILE)
     identity, _ = AUTH.sign_in(client, GIVEN)
-    assert (identity.name, identity.picture_url, identity.facts) == (None, None, {"server": SERVICE})
+    assert (identity.name, identity.picture_url, identity.facts) == (None, None, {"server": SERVICE, **EMAIL})
 
 
 def test_the_main_password_is_refused_and_its_session_ended() -> None:
@@ -144,7 +146,8 @@ def test_a_refresh_returns_the_next_pair_and_the_handle_of_the_day() -> None:
     assert script.asked == ["POST com.atproto.server.refreshSession"]
     assert script.calls[0].request["token"] == "RT-1"
     assert tokens.identity is not None
-    assert (tokens.identity.account_id, tokens.identity.username, tokens.identity.facts) == (DID, "new.test", {})
+    assert (tokens.identity.account_id, tokens.identity.username) == (DID, "new.test")
+    assert tokens.identity.facts == EMAIL
     assert tokens.expires_in_seconds == 7200
 
 
@@ -153,7 +156,17 @@ def test_a_refresh_follows_a_move_to_a_usable_server_only(server: str, facts: di
     client, _ = http(answer(200, session(didDoc=document(server))))
     identity = AUTH.refresh(client, ACCOUNT, "RT-1").identity
     assert identity is not None
-    assert identity.facts == facts
+    assert identity.facts == facts | EMAIL
+
+
+@pytest.mark.parametrize(("said", "known"), [(True, True), (False, False), (None, None), ("no", None)])
+def test_each_session_says_whether_the_email_address_is_confirmed(said: Any, known: bool | None) -> None:
+    client, _ = http(answer(200, session(emailConfirmed=said)))
+    identity = AUTH.refresh(client, ACCOUNT, "RT-1").identity
+    assert identity is not None
+    assert identity.facts == {"email_confirmed": known}
+    rows = dict(ADAPTER.account_facts(identity.facts))
+    assert ("Email address" in rows) == (known is not None)
 
 
 def test_a_handle_that_no_longer_resolves_is_shown_as_the_did() -> None:

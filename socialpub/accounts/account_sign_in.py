@@ -4,6 +4,7 @@ A secret value is used for one call. It is neither stored nor logged. Nothing is
 the account.
 """
 
+import shlex
 from collections.abc import Mapping
 
 from socialpub.accounts import connect, grants, hints, profiles, tokens
@@ -16,7 +17,7 @@ from socialpub.core.secrets import redaction
 from socialpub.db.connection import Tx
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.providers.auth import Identity, SignIn, SignInRefused
+from socialpub.providers.auth import Identity, OtherServer, SignIn, SignInRefused
 from socialpub.providers.base import Provider
 from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
@@ -35,6 +36,14 @@ class WrongValue(OperatorError):
         self.field = field
 
 
+class UnconfirmedServer(OperatorError):
+    """The owner must confirm the server of the account first. `server` is its name."""
+
+    def __init__(self, server: str, message: str) -> None:
+        super().__init__(message, f"If this is the right server, add --server {shlex.quote(server)}.")
+        self.server = server
+
+
 def check(rt: Runtime, provider: Provider, profile_id: str | None, surface: Surface) -> Profile | None:
     """Return the profile to connect again. Raises NotFound, and OperatorError if no value can connect the account."""
     if (obstacle := connect.find_missing_app(rt, provider.name)) is not None:
@@ -49,12 +58,13 @@ def sign_in(
     name: str | None = None,
     profile_id: str | None = None,
     surface: Surface = Surface.SHELL,
+    server: str | None = None,
 ) -> Connected:
     """Connect the account to which these values of the network's fields sign in. No secret value is stored.
 
-    With `profile_id`, only the account of that profile is accepted. Asks the network, so do not call on the event loop.
-    Raises as `begin` does, OperatorError (`WrongValue` for a field), and Unavailable when the disk could not store the
-    tokens. Then nothing is saved.
+    With `profile_id`, only the account of that profile is accepted. `server`: as in `SignIn.sign_in`. Asks the network,
+    so do not call on the event loop. Raises as `begin` does, OperatorError (`WrongValue` for a field,
+    `UnconfirmedServer`), and Unavailable when the disk could not store the tokens. Then nothing is saved.
     """
     provider = rt.providers[provider_name]
     check(rt, provider, profile_id, surface)
@@ -62,7 +72,7 @@ def sign_in(
         name = profiles.check_name(name)
     try:
         with tokens.reserve_disk(rt):
-            identity, credentials = _ask_sign_in(rt, provider, values, surface)
+            identity, credentials = _ask_sign_in(rt, provider, values, surface, server)
         try:
             connected = rt.write(_save_sign_in, provider, identity, credentials, name, profile_id, surface)
         except OperatorError:
@@ -76,7 +86,7 @@ def sign_in(
 
 
 def _ask_sign_in(
-    rt: Runtime, provider: Provider, given: Mapping[str, str], surface: Surface
+    rt: Runtime, provider: Provider, given: Mapping[str, str], surface: Surface, server: str | None
 ) -> tuple[Identity, Credentials]:
     """Sign in, and return the account and its tokens. Raises OperatorError."""
     auth = provider.auth
@@ -90,9 +100,11 @@ def _ask_sign_in(
             raise WrongValue(one.name, f"{one.label} has more than {MAX_VALUE_LENGTH} characters.", one.hint or None)
     asked_at = rt.now()
     try:
-        identity, answer = auth.sign_in(rt.http_for(provider.name), values)
+        identity, answer = auth.sign_in(rt.http_for(provider.name), values, server)
     except SignInRefused as refused:
         raise WrongValue(refused.field, refused.message, refused.remedy or None) from refused
+    except OtherServer as other:
+        raise UnconfirmedServer(other.server, other.message) from other
     except ProviderError as error:
         message = f"{provider.label} did not sign in the account: {error.message}"
         raise OperatorError(message, hints.after_failure(provider, error, surface)) from error

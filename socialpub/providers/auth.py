@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from socialpub.core.validation import to_label
 from socialpub.providers.http import Http
-from socialpub.providers.responses import NoAnswer, Rejected, read_lifetime
+from socialpub.providers.responses import NoAnswer, ProviderError, Rejected, read_lifetime
 
 MAX_TOKEN_LENGTH = 8192
 """The maximum length of a token, far above the length of real tokens."""
@@ -153,14 +153,24 @@ class SignInRefused(Rejected):
     """Sentences: what the owner does. Empty: correct the value."""
 
 
+@dataclass(eq=False, kw_only=True)
+class OtherServer(ProviderError):
+    """The account is on a server that the owner has not confirmed. No secret value was sent to this server."""
+
+    server: str
+    """The name for the owner, who can confirm it: the URL, without `https://`."""
+
+
 class SignIn(Auth):
     """A network that signs in with fields instead of a consent page."""
 
     fields: ClassVar[tuple[SignInField, ...]]
 
     @abstractmethod
-    def sign_in(self, http: Http, values: Mapping[str, str]) -> tuple[Identity, Tokens]:
+    def sign_in(self, http: Http, values: Mapping[str, str], server: str | None = None) -> tuple[Identity, Tokens]:
         """Sign in with a value for each field, and return the account and its tokens.
 
-        Raises `SignInRefused` if the owner can correct a field.
+        `server`: the server that the owner has confirmed, as `OtherServer` names it. Secret values go only to this
+        server, or without it only to that of the configuration. Raises `OtherServer` for an account of another server,
+        and `SignInRefused` if the owner can correct a field.
         """

@@ -79,8 +79,8 @@ class ScriptedSignIn(SignIn):
         self.refresh_answers: list[Tokens | Exception] = []
         self.revoked: list[str] = []
 
-    def sign_in(self, http: object, values: Mapping[str, str]) -> tuple[Identity, Tokens]:
-        self.given.append(dict(values))
+    def sign_in(self, http: object, values: Mapping[str, str], server: str | None = None) -> tuple[Identity, Tokens]:
+        self.given.append({**values, **({"server": server} if server else {})})
         if self.answers:
             answer = self.answers.pop(0)
             if isinstance(answer, Exception):

@@ -7,6 +7,7 @@ from typing import TextIO
 import click
 
 from socialpub.accounts import account_sign_in, boards, connect, consents, grants, hints, profiles, tokens, upkeep
+from socialpub.accounts.account_sign_in import UnconfirmedServer
 from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.boards import BoardWithSections
 from socialpub.accounts.connect import StartedConnection
@@ -19,6 +20,7 @@ from socialpub.cli.output import (
     CommandError,
     ask,
     ask_hidden,
+    ask_to_continue,
     format_time,
     print_json,
     print_line,
@@ -65,6 +67,12 @@ NOTHING_CONNECTED = "Nothing was connected, and the URL of the consent page is n
     metavar="FILE|-",
     help="Read the app password from a file or from standard input. Default: ask on the terminal.",
 )
+@click.option(
+    "--server",
+    metavar="HOST",
+    help="For a network with app passwords: send the password only to this server. Default: ask on the terminal before "
+    "the password is sent to another server than that of the configuration.",
+)
 @pass_command_context
 def connect_profile(
     context: CommandContext,
@@ -74,6 +82,7 @@ def connect_profile(
     paste: bool,
     handle: str | None,
     password_file: TextIO | None,
+    server: str | None,
 ) -> None:
     """Connect an account, and print the profile's id.
 
@@ -90,10 +99,10 @@ def connect_profile(
         if isinstance(provider.auth, SignIn):
             if paste:
                 raise click.UsageError(f"{provider.label} has no consent page, so --paste has no effect.")
-            print_connected(rt, _sign_in(rt, provider, provider.auth, name, profile_id, handle, password_file))
+            print_connected(rt, _sign_in(rt, provider, provider.auth, name, profile_id, handle, password_file, server))
             return
-        if handle is not None or password_file is not None:
-            option = "--password-file" if handle is None else "--handle"
+        fields = {"--handle": handle, "--password-file": password_file, "--server": server}
+        if option := next((option for option, value in fields.items() if value is not None), None):
             raise click.UsageError(
                 f"{provider.label} asks for your consent on its own page, so {option} has no effect."
             )
@@ -172,6 +181,7 @@ def _sign_in(
     profile_id: str | None,
     handle: str | None,
     password_file: TextIO | None,
+    server: str | None,
 ) -> Connected:
     """Sign in with the options, and ask on the terminal for values that the options do not give."""
     profile = account_sign_in.check(rt, provider, profile_id, Surface.SHELL)
@@ -179,8 +189,15 @@ def _sign_in(
         handle = profile.username
     given = {"handle": handle, "password": _read_password(password_file)}
     values = {field.name: given.get(field.name) or _ask_value(provider, field) for field in auth.fields}
-    with spinner(f"Signing in at {provider.label}"):
-        return account_sign_in.sign_in(rt, provider.name, values, name, profile_id)
+    while True:
+        try:
+            with spinner(f"Signing in at {provider.label}"):
+                return account_sign_in.sign_in(rt, provider.name, values, name, profile_id, server=server)
+        except UnconfirmedServer as unconfirmed:
+            if server is not None or not sys.stdin.isatty():
+                raise
+            ask_to_continue(f"{unconfirmed.message} Send it there?")
+            server = unconfirmed.server
 
 
 def _read_password(file: TextIO | None) -> str | None:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers.auth import SERVER, Account, Identity, SignIn, SignInField, SignInRefused, Tokens
+from socialpub.providers.auth import SERVER, Account, Identity, OtherServer, SignIn, SignInField, SignInRefused, Tokens
 from socialpub.providers.bluesky import servers
 from socialpub.providers.bluesky.client import CONNECT_AGAIN, SUSPENDED, classify, read_error
 from socialpub.providers.http import Http
@@ -67,16 +67,16 @@ class BlueskySignIn(SignIn):
     def __init__(self, section: BlueskySection) -> None:
         self._section = section
 
-    def sign_in(self, http: Http, values: Mapping[str, str]) -> tuple[Identity, Tokens]:
+    def sign_in(self, http: Http, values: Mapping[str, str], server: str | None = None) -> tuple[Identity, Tokens]:
         handle, password = clean_handle(values[HANDLE]), values[PASSWORD].strip()
         if not (servers.is_handle(handle) or servers.is_did(handle)):
             raise SignInRefused("This is not a handle. A handle looks like studio.bsky.social.", field=HANDLE)
         if not password:
             raise SignInRefused("The app password is empty.", field=PASSWORD, remedy=CREATE_ONE)
         try:
-            server, session = self._create_session(http, handle, password)
-            self._check_session(http, server, session)
-            home = self._home(session, server)
+            used, session = self._create_session(http, handle, password, server)
+            self._check_session(http, used, session)
+            home = self._home(session, used)
             servers.pick_address(self._section, home)
         except servers.ServerRefused as error:
             raise SignInRefused(error.message, field=HANDLE) from None
@@ -131,21 +131,33 @@ class BlueskySignIn(SignIn):
 
     # --- the parts of a sign-in ---
 
-    def _create_session(self, http: Http, handle: str, password: str) -> tuple[str, dict[str, Any]]:
+    def _create_session(
+        self, http: Http, handle: str, password: str, confirmed: str | None
+    ) -> tuple[str, dict[str, Any]]:
         """Return the server that accepted the password, and its session.
 
-        The configured service knows only its own accounts, so the account's own server is asked once.
+        The configured service knows only its own accounts. The password goes to another server only if the owner has
+        confirmed this server: a mistyped handle may lead to the server of a stranger.
         """
         service = self._section.service
-        response = self._send_password(http, service, handle, password)
-        if response.status != 401 or read_error(response).code != "AuthenticationRequired":
-            return service, _read_session(response)
+        response = None
+        if confirmed is None or servers.is_named(service, confirmed):
+            response = self._send_password(http, service, handle, password)
+            if response.status != 401 or read_error(response).code != "AuthenticationRequired":
+                return service, _read_session(response)
         did = handle if servers.is_did(handle) else servers.find_did(http, self._section, handle)
         if did is None:
             raise SignInRefused(f"No account has the handle {handle}. Check the handle.", field=HANDLE)
         server = servers.find_server(http, self._section, did, None if handle == did else handle)
-        if server is None or server == service:
+        if response is not None and (server is None or servers.is_of_service(server, service)):
             return service, _read_session(response)
+        if server is None:
+            raise SignInRefused(f"The account {handle} has no server. Check the handle.", field=HANDLE)
+        servers.pick_address(self._section, server)  # the owner is not asked about a server that is not allowed
+        if confirmed is None or not servers.is_named(server, confirmed):
+            name, expected = servers.name_of(server), confirmed or servers.name_of(service)
+            message = f"The account {handle} is on the server {name}, not on {expected}."
+            raise OtherServer(f"{message} Its password was not sent to {name}.", server=name)
         session = _read_session(self._send_password(http, server, did, password))
         if text_at(session, "did") != did:
             raise SignInRefused(f"The server of {handle} returned the session of another account.", field=HANDLE)

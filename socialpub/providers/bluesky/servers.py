@@ -83,6 +83,25 @@ def _is_configured(section: BlueskySection, scheme: str, host: str, port: int) -
     return False
 
 
+HOSTED = {"https://bsky.social": ".host.bsky.network"}
+"""The end of the names of the servers whose accounts sign in at this service."""
+
+
+def is_of_service(server: str, service: str) -> bool:
+    """Return whether the accounts of this server sign in at the service."""
+    hosted = HOSTED.get(service)
+    return server == service or (hosted is not None and (urlsplit(server).hostname or "").endswith(hosted))
+
+
+def name_of(server: str) -> str:
+    return server.removeprefix("https://")
+
+
+def is_named(server: str, name: str) -> bool:
+    """Return whether the owner's name for a server means this one."""
+    return name_of(server).casefold() == name_of(name.strip().casefold()).rstrip("/")
+
+
 # --- from a handle to a server -----------------------------------------------------------------------------------
 
 

@@ -222,20 +222,29 @@ async def _connect(visit: Visit, provider_name: str, profile: Profile | None = N
 
 
 async def _sign_in(visit: Visit, provider_name: str, fields: Sequence[SignInField], profile: Profile | None) -> Answer:
-    """Sign in with the values of the form, or show the form. After an error, only secret values are lost."""
-    rt, problem = visit.rt, None
+    """Sign in with the values of the form, or show the form. Secret values are never shown again.
+
+    An account of another server has a second step: the page names the server and asks for the secret values again.
+    """
+    rt, problem, server, question = visit.rt, None, None, None
     errors: dict[str, str] = {}
     known = profile.username if profile else None
     shown = {field.name: known or "" for field in fields[:1] if not field.secret}
     if any(visit.form.texts(field.name) for field in fields):
         given = {field.name: visit.form.text(field.name) for field in fields}
         sign_in = partial(
-            account_sign_in.sign_in, profile_id=profile.id if profile else None, surface=Surface.DASHBOARD
+            account_sign_in.sign_in,
+            profile_id=profile.id if profile else None,
+            surface=Surface.DASHBOARD,
+            server=visit.form.text("server") or None,
         )
         try:
             finished = await asyncio.to_thread(sign_in, rt, provider_name, given)
         except account_sign_in.WrongValue as error:
             errors[error.field] = error.sentence
+            server = visit.form.text("server")
+        except account_sign_in.UnconfirmedServer as error:
+            server, question = error.server, error.message
         except OperatorError as error:
             problem = error.sentence
         except Unavailable as error:
@@ -253,6 +262,8 @@ async def _sign_in(visit: Visit, provider_name: str, fields: Sequence[SignInFiel
         fields=fields,
         shown=shown,
         errors=errors,
+        server=server,
+        question=question,
         path=visit.path,
     )
 

@@ -6,10 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
 from socialpub.cli.admin import profiles
 from socialpub.providers import registry
+from socialpub.providers.auth import OtherServer
 from tests.integration.cli.conftest import SANDBOX, Terminal
 from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
 
@@ -37,13 +39,50 @@ class Typed:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, **answers: str) -> None:
         self.asked: list[tuple[str, bool]] = []
         self.answers = answers
+        self.agrees = True
         monkeypatch.setattr(profiles, "ask", lambda label: self._answer(label, hidden=False))
         monkeypatch.setattr(profiles, "ask_hidden", lambda label: self._answer(label, hidden=True))
+        monkeypatch.setattr(profiles, "ask_to_continue", self._continue)
         monkeypatch.setattr(profiles, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+
+    def _continue(self, question: str) -> None:
+        self.asked.append((question, False))
+        if not self.agrees:
+            raise click.Abort
 
     def _answer(self, label: str, *, hidden: bool) -> str:
         self.asked.append((label, hidden))
         return self.answers[label.split()[-1].lower()]
+
+
+OTHER = OtherServer("The account demo.test is on the server pds.test, not on bsky.social.", server="pds.test")
+
+
+def test_a_script_must_name_the_server_of_an_account_that_is_elsewhere(
+    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
+) -> None:
+    how = ("--handle", "demo.test", "--password-file", password_file)
+    network.auth.answers = [OTHER]
+    done = terminal.refusal(*CONNECT, *how)
+    assert OTHER.message in done
+    assert "Hint: If this is the right server, add --server pds.test." in done
+    assert profiles_of(terminal) == []
+    terminal.success(*CONNECT, *how, "--server", "pds.test")
+    assert [one.get("server") for one in network.auth.given] == [None, "pds.test"]
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_the_terminal_names_the_server_of_an_account_that_is_elsewhere_and_asks(
+    terminal: Terminal, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch, agrees: bool
+) -> None:
+    typed = Typed(monkeypatch, handle="demo.test", password=APP_PASSWORD)
+    typed.agrees = agrees
+    network.auth.answers = [OTHER]
+    done = terminal(*CONNECT)
+    assert typed.asked[-1] == (f"{OTHER.message} Send it there?", False)
+    assert len(profiles_of(terminal)) == agrees
+    assert [one.get("server") for one in network.auth.given] == [None, "pds.test"][: 1 + agrees]
+    assert (done.exit_code == 0) == agrees
 
 
 def profiles_of(terminal: Terminal) -> Any:

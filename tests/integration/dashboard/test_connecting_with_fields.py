@@ -9,6 +9,7 @@ import pytest
 
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.db.tables import audit_log, profile_rows
+from socialpub.providers.auth import OtherServer, SignInRefused
 from socialpub.providers.responses import NoAnswer
 from socialpub.runtime import Runtime
 from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
@@ -35,6 +36,24 @@ def values_of(page: Page) -> tuple[str, str]:
     handle, password = page.field("Handle"), page.field("App password")
     assert (handle.attributes["type"], password.attributes["type"]) == ("text", "password")
     return handle.attributes["value"], password.attributes["value"]
+
+
+def test_an_account_of_another_server_has_a_second_step_before_the_password_is_sent(
+    rt: Runtime, owner: Tab, network: ScriptedSignInNetwork
+) -> None:
+    other = OtherServer("The account demo.test is on the server pds.test, not on bsky.social.", server="pds.test")
+    network.auth.answers = [other, SignInRefused("Wrong.", field="password")]
+    page = connect(owner)
+    assert other.message in page.text
+    assert values_of(page) == ("demo.test", "")
+    assert APP_PASSWORD not in page.html
+    assert profile_rows.list_all(rt.reader) == []
+    page = owner.press("Connect at pds.test", {"App password": "a mistake"})
+    assert page.status == 400
+    assert "a mistake" not in page.html
+    page = owner.press("Connect at pds.test", {"App password": APP_PASSWORD})
+    assert page.role("status") == "@demo.test on Bluesky is connected."
+    assert [one.get("server") for one in network.auth.given] == [None, "pds.test", "pds.test"]
 
 
 def connect(owner: Tab, **values: str) -> Page:

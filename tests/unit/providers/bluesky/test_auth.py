@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers import addresses
-from socialpub.providers.auth import Account, SignInRefused
+from socialpub.providers.auth import Account, OtherServer, SignInRefused
 from socialpub.providers.bluesky import servers
 from socialpub.providers.bluesky.auth import BlueskySignIn, clean_handle
 from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
@@ -82,7 +82,6 @@ def test_the_main_password_is_refused_and_its_session_ended() -> None:
         ((answer(200, session(active=False, status="deactivated")), answer(200)), "handle"),
         ((WRONG, refusal(400, "HandleNotFound")), "handle"),
         ((WRONG, answer(200, {"did": DID}), answer(200, document(SERVICE))), "password"),
-        ((WRONG, answer(200, {"did": DID}), answer(200, document(HOME)), WRONG), "password"),
         ((WRONG, answer(200, {"did": DID}), answer(200, document("http://127.0.0.1:22"))), "handle"),
         ((answer(200, session(didDoc=document("http://127.0.0.1:22"))),), "handle"),
         ((answer(200, session(didDoc=document("https://a@home.test"))),), "handle"),
@@ -107,23 +106,54 @@ def test_what_is_not_a_handle_is_refused_without_a_call(handle: str) -> None:
     assert script.calls == []
 
 
-def test_an_account_of_another_server_signs_in_there() -> None:
+@pytest.mark.parametrize("named", [None, "stranger.test", "https://service.test", "home.test.stranger.test"])
+def test_the_password_of_an_account_of_another_server_goes_nowhere_before_the_owner_confirms(named: str | None) -> None:
+    asks_service = named is None or "service" in named
+    client, script = http(*[WRONG] * asks_service, answer(200, {"did": DID}), answer(200, document(HOME + "/")))
+    with pytest.raises(OtherServer) as other:
+        AUTH.sign_in(client, GIVEN, named)
+    assert other.value.server == "home.test"
+    assert "studio.test is on the server home.test, not on" in other.value.message
+    assert script.over
+    assert not any(call.path.startswith(HOME) for call in script.calls)
+    assert any("json" in call.request for call in script.calls) == asks_service
+
+
+@pytest.mark.parametrize("named", ["home.test", "HOME.test/", " https://home.test "])
+def test_an_account_of_another_server_signs_in_there(named: str) -> None:
     there = session(didDoc=document(HOME))
     client, script = http(
-        WRONG, answer(200, {"did": DID}), answer(200, document(HOME + "/")), answer(200, there), LIMITS, NO_PROFILE
+        answer(200, {"did": DID}), answer(200, document(HOME + "/")), answer(200, there), LIMITS, NO_PROFILE
     )
-    identity, _ = AUTH.sign_in(client, GIVEN)
+    identity, _ = AUTH.sign_in(client, GIVEN, named)
     assert identity.facts["server"] == HOME
     assert script.asked == [
-        "POST com.atproto.server.createSession",
         "GET com.atproto.identity.resolveHandle",
         f"GET {PLC}/{DID}",
         f"POST {HOME}/xrpc/com.atproto.server.createSession",
         f"GET {HOME}/xrpc/com.atproto.server.describeServer",
         f"GET {HOME}/xrpc/com.atproto.repo.getRecord",
     ]
-    assert script.calls[3].json["identifier"] == DID
-    assert all(call.request["address"] == PUBLIC for call in script.calls[3:])
+    assert script.calls[2].json["identifier"] == DID
+    assert all(call.request["address"] == PUBLIC for call in script.calls[2:])
+
+
+def test_the_service_of_bluesky_decides_about_the_accounts_of_its_servers() -> None:
+    """The entryway signs them in, so its refusal of a password is final and the owner is not asked about them."""
+    hosted, service = "https://morel.us-east.host.bsky.network", "https://bsky.social"
+    assert servers.is_of_service(hosted, service)
+    assert servers.is_of_service(service, service)
+    for other in (f"{hosted}.stranger.test", "https://host.bsky.network", "https://morelhost.bsky.network"):
+        assert not servers.is_of_service(other, service)
+    assert not servers.is_of_service(hosted, SERVICE)
+
+
+@pytest.mark.parametrize("server", ["http://127.0.0.1:22", "https://nas.test", "http://home.test"])
+def test_the_owner_is_not_asked_about_a_server_that_is_not_allowed(server: str) -> None:
+    client, script = http(WRONG, answer(200, {"did": DID}), answer(200, document(server)))
+    with pytest.raises(SignInRefused):
+        AUTH.sign_in(client, GIVEN)
+    assert script.over
 
 
 def test_the_password_goes_only_to_the_server_whose_document_names_the_handle() -> None:
@@ -135,9 +165,9 @@ def test_the_password_goes_only_to_the_server_whose_document_names_the_handle() 
 
 def test_a_server_cannot_claim_the_account_of_another_server() -> None:
     stolen = session(did="did:plc:zzzzzzzzzzzzzzzzzzzzzzzz")
-    client, _ = http(WRONG, answer(200, {"did": DID}), answer(200, document(HOME)), answer(200, stolen))
+    client, _ = http(answer(200, {"did": DID}), answer(200, document(HOME)), answer(200, stolen))
     with pytest.raises(SignInRefused, match="another account"):
-        AUTH.sign_in(client, GIVEN)
+        AUTH.sign_in(client, GIVEN, "home.test")
 
 
 def test_a_refresh_returns_the_next_pair_and_the_handle_of_the_day() -> None:

@@ -6,10 +6,12 @@ import os
 import secrets
 import shutil
 import socket
+import sqlite3
 import subprocess
 import tempfile
 import threading
 from abc import ABC, abstractmethod
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -149,6 +151,10 @@ class BlueskyServer(ABC):
     def take_down(self, account: Account, record: Record | None = None) -> None:
         """Take down a record, or the account."""
 
+    @abstractmethod
+    def confirm_email(self, account: Account) -> None:
+        """Confirm the email address, as its owner does with the link in a message."""
+
     def close(self) -> None:
         self.front.down()
 
@@ -224,6 +230,12 @@ class RealServer(BlueskyServer):
         admin = base64.b64encode(f"admin:{self._admin}".encode()).decode()
         self.ask("com.atproto.admin.updateSubjectStatus", body, token=f"Basic {admin}")
 
+    def confirm_email(self, account: Account) -> None:
+        with closing(sqlite3.connect(self._folder / "account.sqlite", isolation_level=None)) as database:
+            at = "2026-01-01T00:00:00.000Z"
+            changed = database.execute("UPDATE account SET emailConfirmedAt = ? WHERE did = ?", (at, account.did))
+            assert changed.rowcount == 1
+
     def close(self) -> None:
         super().close()
         for pipe in (self._process.stdin, self._process.stdout):
@@ -269,6 +281,7 @@ class StandIn(BlueskyServer):
 
     def add_account(self, name: str) -> Account:
         made = self.world.bluesky.add_account(self._unused_handle(name))
+        made.email_confirmed = False  # as on the real server
         return Account(made.username, made.did, made.password, made.app_password)
 
     def change_handle(self, account: Account, name: str) -> None:
@@ -289,6 +302,9 @@ class StandIn(BlueskyServer):
             self.world.bluesky.set_status(account.handle, "takendown")
         else:
             self.world.bluesky.take_down(record.uri)
+
+    def confirm_email(self, account: Account) -> None:
+        self.world.bluesky.existing_account(account.handle).email_confirmed = True
 
     def close(self) -> None:
         super().close()

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from socialpub.accounts import upkeep
 from socialpub.db.states import State
 from tests.bluesky.stories import PUT, UPLOAD, Story
 from tests.samples import media
@@ -131,8 +132,12 @@ def test_a_file_that_is_gone_before_the_commit_is_uploaded_again(story: Story, t
     assert len(story.front.calls_of(UPLOAD)) == 2
 
 
-def test_a_video_is_stored_as_it_is(story: Story, tmp_path: Path) -> None:
+def test_a_video_is_stored_as_it_is_once_the_email_address_is_confirmed(story: Story, tmp_path: Path) -> None:
     path = media.video_mp4(tmp_path / "a.mp4", seconds=2)
+    refused = story.publish("Video", media=[story.media(path, "video/mp4")])
+    assert "The email address of this account is not confirmed" in story.message(refused)
+    story.server.confirm_email(story.account)
+    upkeep.fetch_account_data(story.rt, story.profile)
     story.assert_published_once(story.publish("Video", media=[story.media(path, "video/mp4", "A test")]))
     (record,) = story.records()
     embed = record.value["embed"]

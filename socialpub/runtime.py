@@ -35,6 +35,21 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+_write_check: "contextvars.ContextVar[Callable[[Runtime, Tx], None] | None]" = contextvars.ContextVar(
+    "write_check", default=None
+)
+
+
+@contextlib.contextmanager
+def check_writes(check: "Callable[[Runtime, Tx], None]") -> Iterator[None]:
+    """Run `check` first in the transaction of every write of this task. An error of the check ends the write."""
+    token = _write_check.set(check)
+    try:
+        yield
+    finally:
+        _write_check.reset(token)
+
+
 class Wakeup(Protocol):
     """Wakes the worker for a delivery. The reconciler repeats lost wake-ups."""
 
@@ -155,13 +170,23 @@ class Runtime:
 
     def write(self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `fn(rt, tx, *args)` in a transaction and wait for the disk. Do not call this on the event loop."""
-        return self.db.write(lambda tx: fn(self, tx, *args, **kwargs))
+        return self.db.write(self._checked(fn, args, kwargs))
 
     def write_soon(
         self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
         """Do the same on the event loop."""
-        return self.db.write_soon(lambda tx: fn(self, tx, *args, **kwargs))
+        return self.db.write_soon(self._checked(fn, args, kwargs))
+
+    def _checked(self, fn: Callable[..., T], args: Any, kwargs: Any) -> Callable[[Tx], T]:
+        check = _write_check.get()  # the writer's thread does not have the context of the caller
+
+        def run(tx: Tx) -> T:
+            if check is not None:
+                check(self, tx)
+            return fn(self, tx, *args, **kwargs)
+
+        return run
 
     async def read_in_thread(self, fn: Callable[[Reader], T]) -> T:
         """Run a long read in a thread, so it does not block the event loop."""

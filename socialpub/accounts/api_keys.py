@@ -1,7 +1,7 @@
 """API keys: the caller of a request, and its permissions (contract section 2).
 
 A key is `spk_<id>_<secret>`: the id finds the row, and only a digest of the secret is stored, so the key is shown once.
-Every request asks the database whether the key is valid: a revocation works at once.
+Every request asks the database whether the key is valid, and so does each of its writes: a revocation works at once.
 """
 
 import json
@@ -61,6 +61,11 @@ class Caller:
     def restricted(self) -> bool:
         """Whether a limit for agents applies to the key, so that it cannot disconnect a profile."""
         return self.posts_per_day is not None or self.approval
+
+    @property
+    def limits(self) -> tuple[object, ...]:
+        """Everything that the key may do."""
+        return self.scope, self.providers, self.profiles, self.posts_per_day, self.approval
 
     @property
     def limited(self) -> bool:
@@ -206,21 +211,21 @@ def authenticate(rt: Runtime, token: str) -> Caller | None:
     row = access_rows.find_key(rt.reader, key_id)
     if row is None or not crypto.matches_hash(secret, row[1]):
         return None
-    return _caller(rt, key_id, row)
+    return _caller(rt, key_id, row, rt.stamp())
 
 
-def find_caller(rt: Runtime, key_id: str) -> Caller | None:
+def find_caller(rt: Runtime, store: Reader, now: str, key_id: str) -> Caller | None:
     """Return the caller of this key id, as `authenticate` does."""
-    row = access_rows.find_key(rt.reader, key_id)
-    return None if row is None else _caller(rt, key_id, row)
+    row = access_rows.find_key(store, key_id)
+    return None if row is None else _caller(rt, key_id, row, now)
 
 
 def find_ended(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
     return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 
-def _caller(rt: Runtime, key_id: str, row: Row) -> Caller | None:
-    if row[5] is not None or (row[4] is not None and row[4] <= rt.stamp()):
+def _caller(rt: Runtime, key_id: str, row: Row, now: str) -> Caller | None:
+    if row[5] is not None or (row[4] is not None and row[4] <= now):
         return None
     specified = None
     if row[2] is None and (extensions := list_extensions(rt)):

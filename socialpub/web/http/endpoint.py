@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 
 from starlette.routing import Route
 
+from socialpub import runtime
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import actor
 from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError, Forbidden, MethodNotAllowed, NotFound, Unauthorized, UnsupportedMediaType
 from socialpub.core.validation import Mistakes
+from socialpub.db.connection import Reader, Tx
 from socialpub.publishing.posts import idempotency
 from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
 from socialpub.runtime import Runtime
@@ -106,7 +108,7 @@ class Endpoint:
         if self.scope != "write":
             return await self._answer(rt, caller, request)
         self.check_scope(caller)
-        with actor.act_as(actor.key(caller.key_id, caller.name)):
+        with actor.act_as(actor.key(caller.key_id, caller.name)), runtime.check_writes(partial(_check_key, caller)):
             return await self._answer(rt, caller, request)
 
     def check_scope(self, caller: Caller) -> None:
@@ -191,7 +193,8 @@ class Endpoint:
         try:
             return await work()
         except (Exception, asyncio.CancelledError):
-            await rt.write_soon(idempotency.forget, request_key)
+            # Not a write of the key: the request is forgotten even if the key has ended.
+            await rt.db.write_soon(lambda tx: idempotency.forget(rt, tx, request_key))
             raise
 
     def _check(self, rt: Runtime, request: Request, read: BodyRead, *, is_form: bool) -> None:
@@ -271,10 +274,21 @@ def find_caller(request: Request) -> Caller | None:
 def authenticate_again(request: Request) -> Caller:
     """Return the caller after a wait during which the key may have ended. Raises Unauthorized."""
     assert request.caller is not None
-    caller = api_keys.find_caller(request.state.rt, request.caller.key_id)
-    if caller is None:
+    rt = request.state.rt
+    return _find_valid(rt, rt.reader, rt.stamp(), request.caller)
+
+
+def _check_key(caller: Caller, rt: Runtime, tx: Tx) -> None:
+    """Refuse a write of a running request whose key was revoked, has expired or has other limits now."""
+    if _find_valid(rt, tx, tx.stamp, caller).limits != caller.limits:
+        raise Forbidden("The permissions of this key changed during the request. Send the request again.")
+
+
+def _find_valid(rt: Runtime, store: Reader, now: str, caller: Caller) -> Caller:
+    found = api_keys.find_caller(rt, store, now, caller.key_id)
+    if found is None:
         raise unauthorized(UNKNOWN_KEY)
-    return caller
+    return found
 
 
 def wrong_key(request: Request, detail: str) -> Unauthorized:

@@ -136,6 +136,50 @@ def test_a_read_key_changes_nothing_at_any_address(
     assert rows(rt) == before
 
 
+NEEDS_A_FILE = ("/api/v1/uploads/complete", "/api/v1/uploads/import")
+"""Their stories are in `integration/uploads`."""
+WRITES = [(m, p) for m, p, _ in OPERATIONS if m != "GET" and not p.endswith("/validate") and p not in NEEDS_A_FILE]
+CHANGES = {
+    "revoked_at = '2026-01-01T00:00:00.000Z'": 401,
+    "expires_at = created_at": 401,
+    "scope = 'read'": 403,
+    "posts_per_day = 1": 403,
+    "approval = 1": 403,
+    "providers = '[\"x\"]'": 403,
+    "profiles = '[]'": 403,
+    "last_used_at = created_at, name = 'another name'": 0,
+}
+"""Changes of a key, and the status of its running request. 0: the change is none of the request's business."""
+
+
+@pytest.mark.parametrize("announced", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(("method", "path"), WRITES, ids=[f"{method} {path}" for method, path in WRITES])
+def test_a_running_request_writes_nothing_after_its_key_has_changed(
+    client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, change: str, announced: bool
+) -> None:
+    write_soon, writes = rt.db.write_soon, []
+    changed_at = 2 if announced and path.endswith(("/posts", "/uploads", "/retry")) else 1
+
+    def change_first(*arguments: Any) -> Any:
+        writes.append(arguments)
+        if len(writes) == changed_at:
+            rt.db.write(lambda tx: tx.execute(f"UPDATE api_key SET {change} WHERE name = 'test'"))
+        return write_soon(*arguments)
+
+    before = {**rows(rt), "api_key": []}
+    rt.db.write_soon = change_first  # type: ignore[method-assign]
+    told = {"content-type": "application/json", "authorization": f"Bearer {client.key}"}
+    told |= {"idempotency-key": "once"} if announced else {}
+    reply = client.ask(method, filled(path, known), body_for(method, path, known["id"]), told)
+    assert len(writes) >= changed_at
+    if CHANGES[change] == 0:
+        assert reply.status not in (401, 403)
+        return
+    assert (reply.status, {**rows(rt), "api_key": []}) == (CHANGES[change], before)
+    assert reply.status == 403 or reply.headers["www-authenticate"] == "Bearer"
+
+
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=LABELS)
 def test_every_documented_operation_needs_a_valid_key(
     client: Client, known: dict[str, str], method: str, path: str, operation: Any

@@ -348,6 +348,23 @@ def test_a_read_key_reads_and_changes_nothing(
     assert post_ids(rt) == [post_id] and read_post(rt, post_id)["status"] == "scheduled"
 
 
+@pytest.mark.parametrize("tool", ["create_post", "update_post", "cancel_post", "retry_post"])
+def test_a_key_that_is_revoked_during_a_call_changes_nothing(
+    agent: Agent, rt: Runtime, accounts: dict[str, str], tool: str
+) -> None:
+    post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
+    before, write_soon = read_post(rt, post_id), rt.db.write_soon
+
+    def revoke_first(*arguments: Any) -> Any:
+        rt.write(api_keys.revoke, agent.key.split("_")[1])
+        return write_soon(*arguments)
+
+    rt.db.write_soon = revoke_first  # type: ignore[method-assign]
+    given = {"profiles": ["x"], "text": "b"} if tool == "create_post" else {"postId": post_id}
+    problem = agent.call(tool, **given, **({"text": "b"} if tool == "update_post" else {}))
+    assert (problem["code"], post_ids(rt), read_post(rt, post_id)) == ("unauthorized", [post_id], before)
+
+
 def test_a_limited_key_reaches_only_its_accounts(agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]) -> None:
     foreign = agent.call("create_post", text="a", profiles=["shop"], waitSeconds=0)["data"]["id"]
     with Agent(app, rt.write(api_keys.create, "limited", providers=["x"])) as limited:

@@ -185,6 +185,34 @@ def test_a_url_that_cannot_be_fetched_is_refused_at_once(caller: Client, draft: 
         assert said in message(reply)
 
 
+@pytest.mark.parametrize("change", ["revoke", "limit"])
+@pytest.mark.parametrize("request_of", ["import", "post", "form", "edit"])
+def test_a_key_that_changes_during_a_fetch_adds_nothing(
+    rt: Runtime, caller: Client, host: FileHost, draft: Any, request_of: str, change: str
+) -> None:
+    clause = "revoked_at = created_at" if change == "revoke" else "approval = 1"
+    at = stamp(rt.now() + timedelta(hours=1))
+    scheduled = {"post": {"body": "x", "scheduledAt": at}, "profiles": draft()["profiles"]}
+    post = caller.send("POST", "/posts", scheduled).data["id"]
+    before = stored(rt), rt.reader.all("SELECT * FROM post")
+
+    async def play(writer: asyncio.StreamWriter) -> None:
+        await asyncio.to_thread(rt.db.write, lambda tx: tx.execute(f"UPDATE api_key SET {clause}"))
+        writer.write(response(PNG))
+
+    host.responses["/a"] = play
+    media = {"url": host.url()}
+    payload = json.dumps(draft(media)).encode()
+    method, path, body, more = {
+        "import": ("POST", "/uploads/import", media, {}),
+        "post": ("POST", "/posts", draft(media), {}),
+        "form": ("POST", "/posts", form(payload), {"content_type": "multipart/form-data; boundary=x"}),
+        "edit": ("PATCH", f"/posts/{post}", {"media": [media]}, {}),
+    }[request_of]
+    assert caller.send(method, path, body, **more).status == (401 if change == "revoke" else 403)
+    assert (stored(rt), rt.reader.all("SELECT * FROM post")) == before
+
+
 def test_a_host_with_tiny_chunks_does_not_block_other_requests(
     caller: Client, host: FileHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:

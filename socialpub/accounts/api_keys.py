@@ -59,7 +59,7 @@ class Caller:
 
     @property
     def restricted(self) -> bool:
-        """Whether a limit for agents applies to the key, so that it cannot disconnect a profile."""
+        """Whether a limit for agents applies: the key changes only its own posts and disconnects no profile."""
         return self.posts_per_day is not None or self.approval
 
     @property

@@ -49,7 +49,7 @@ def describe(posts_per_day: int | None, *, approval: bool) -> str:
     if approval:
         sentences.append("Each of its posts waits until you approve it.")
     if sentences:
-        sentences.append("It cannot disconnect a profile.")
+        sentences.append("It changes only its own posts, and it cannot disconnect a profile.")
     return " ".join(sentences)
 
 

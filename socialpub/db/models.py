@@ -89,6 +89,8 @@ class PostRow(TableRow):
     """The number of restores of the database when the post was accepted or last confirmed."""
     text_version = IntegerField(constraints=_ZERO)
     """The version of `body`. An edit begins a new version if log entries show the former text."""
+    key_id = TextField(null=True)
+    """The key that created the post. Null: a post of an earlier version of socialpub."""
 
     class Meta:
         indexes = _indexes(

@@ -10,7 +10,7 @@ from socialpub.accounts import key_limits, profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import actor, commands
 from socialpub.core.clock import new_id, stamp
-from socialpub.core.errors import Conflict, NotFound
+from socialpub.core.errors import Conflict, Forbidden, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.delivery import Delivery
@@ -67,6 +67,7 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
         audience_id=audience,
         outcomes=outcomes,
         restore_count=len(appliance_state.restores(tx)),
+        key_id=caller.key_id,
     )
     audience_rows.add_post(tx, audience, (status, outcomes), tx.stamp)
     _insert_media(tx, post_id, draft.media)
@@ -260,6 +261,15 @@ def find_visible(store: Reader, post_id: str, caller: Caller) -> Row:
     if not audience_rows.sees(store, caller, post.audience_id):
         raise NotFound("No post has this id.")
     return post
+
+
+def check_own(store: Reader, post_id: str, caller: Caller) -> None:
+    """Raise NotFound, and Forbidden unless the caller's key, which has a limit, created this post (contract 10.3)."""
+    if _find(store, post_id).key_id != caller.key_id:
+        raise Forbidden(
+            "Another key or the owner created this post. A key with a limit on its posts changes and cancels only the "
+            "posts that it created. Use a key without such a limit."
+        )
 
 
 def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail: Any) -> None:

@@ -42,6 +42,14 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
     return posts.visible(rt.reader, caller, path_params["postId"])
 
 
+def is_changeable(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
+    """Do the same for a change. Raises Forbidden if the key sees the post but may not change it."""
+    found = is_visible(rt, caller, path_params)
+    if found and caller.restricted:
+        posts.check_own(rt.reader, path_params["postId"], caller)
+    return found
+
+
 # --- creating --------------------------------------------------------------------------------------------------------
 
 
@@ -140,7 +148,7 @@ def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-@endpoint(scope="write", resource=is_visible, body=PostChange, check_rows=check_rows)
+@endpoint(scope="write", resource=is_changeable, body=PostChange, check_rows=check_rows)
 async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
     post_id, change = request.path_params["postId"], request.body.to_change()
     with ExitStack() as kept:
@@ -151,7 +159,7 @@ async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
     return ok(_show(rt.reader, post_id))
 
 
-@endpoint(scope="write", resource=is_visible)
+@endpoint(scope="write", resource=is_changeable)
 async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.cancel, post_id, caller)

@@ -151,7 +151,8 @@ OPERATIONS = {
         problems={409: "The post is not scheduled for a future time"},
         request=EXAMPLES["change"],
         notes="At least one field is required. Omitted fields do not change. `post.scheduledAt: null` publishes the "
-        "post now. The appliance fetches media with a `url` before it changes the post.",
+        "post now. The appliance fetches media with a `url` before it changes the post. "
+        "A key with a limit on its posts gets 403 for a post of another key.",
     ),
     "POST /api/v1/posts/{postId}/cancel": Operation(
         "cancelPost",
@@ -159,7 +160,8 @@ OPERATIONS = {
         "Cancel a scheduled post",
         Success(200, "The canceled post", schemas.PostAnswer, _data("canceledPost")),
         problems={409: "The post is not scheduled, or publishing has started"},
-        notes="Also cancels the deliveries of the post. The request does not need a body.",
+        notes="Also cancels the deliveries of the post. The request does not need a body. A key with a limit on its "
+        "posts gets 403 for a post of another key.",
     ),
     "POST /api/v1/posts/{postId}/retry": Operation(
         "retryPost",

@@ -137,6 +137,45 @@ def test_a_key_with_a_limit_cannot_disconnect_a_profile(
     assert client.send("POST", f"/profiles/{profile}/disconnect").status == 204
 
 
+@pytest.mark.parametrize("limit", [{"posts_per_day": 5}, {"approval": True}])
+def test_a_key_with_a_limit_edits_and_cancels_only_the_posts_that_it_created(
+    client: Client, rt: Runtime, three: list[str], limit: dict[str, Any]
+) -> None:
+    agent, other = (rt.write(api_keys.create, "agent", **limit, profiles=three[:1]) for _ in range(2))
+    later = stamp(rt.now() + timedelta(hours=1))
+
+    def create(key: str, profile: str = three[0]) -> str:
+        draft = {"post": {"body": "Mine", "scheduledAt": later}, "profiles": [profile]}
+        return str(client.send("POST", "/posts", draft, key=key).data["id"])
+
+    def change(key: str, post_id: str, body: Any) -> tuple[int, int]:
+        edited = client.send("PATCH", f"/posts/{post_id}", body, key=key)
+        canceled = client.send("POST", f"/posts/{post_id}/cancel", key=key)
+        return edited.status, canceled.status
+
+    edit, owners = {"post": {"body": "Changed"}}, accept(rt, three[0], at=rt.now() + timedelta(hours=1))
+    foreign = (create(client.key), create(other), owners)
+    for body in (edit, {"post": {"body": "Mine"}}, {"post": {"body": 5}}, {}):
+        assert [change(agent, post_id, body) for post_id in foreign] == [(403, 403)] * 3, "before the body is judged"
+    unseen = create(client.key, three[1])
+    assert change(agent, unseen, edit) == change(agent, "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01", edit) == (404, 404)
+    assert [client.send("GET", f"/posts/{post_id}").data.get("body") for post_id in foreign[:2]] == ["Mine"] * 2
+    mine = create(agent)
+    assert client.send("PATCH", f"/posts/{mine}", {"post": {"body": "By another key"}}).status == 200
+    assert change(agent, mine, edit) == (200, 200), "it stays the key's own post"
+    assert change(client.key, create(agent), edit) == (200, 200), (
+        "a key without a limit changes every post that it sees"
+    )
+
+
+def test_a_retry_with_a_limited_key_is_a_post_of_that_key(client: Client, rt: Runtime, profile: str) -> None:
+    agent, failed = rt.write(api_keys.create, "agent", approval=True), accept(rt, profile)
+    end_deliveries(rt, failed, State.FAILED)
+    retried = client.send("POST", f"/posts/{failed}/retry", key=agent)
+    assert retried.status == 201
+    assert rt.reader.value("SELECT key_id FROM post WHERE id = ?", (retried.data["id"],)) == agent.split("_")[1]
+
+
 def test_a_post_at_the_end_of_the_calendar_can_wait_for_approval(client: Client, rt: Runtime, profile: str) -> None:
     agent, last = rt.write(api_keys.create, "agent", approval=True), "9999-12-31T23:59:59.000Z"
     draft = {"post": {"body": "Far", "scheduledAt": last}, "profiles": [profile]}

@@ -84,7 +84,7 @@ def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal: Terminal, rt
     assert "10 posts a day" in terminal("admin", "list-keys").stdout
     assert terminal("admin", "create-key", "a", "--posts-per-day", "0").exit_code == 2
     made = terminal("admin", "create-key", "asks", "--approval")
-    assert "Each of its posts waits until you approve it. It cannot disconnect a profile." in made.stderr
+    assert "Each of its posts waits until you approve it. It changes only its own posts, and it" in made.stderr
     caller = api_keys.authenticate(rt, made.stdout.strip())
     assert caller is not None
     assert caller.approval

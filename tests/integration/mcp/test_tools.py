@@ -348,6 +348,17 @@ def test_a_read_key_reads_and_changes_nothing(
     assert post_ids(rt) == [post_id] and read_post(rt, post_id)["status"] == "scheduled"
 
 
+def test_an_agent_with_a_limit_changes_only_its_own_posts(
+    agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]
+) -> None:
+    foreign = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
+    with Agent(app, rt.write(api_keys.create, "limited", posts_per_day=9)) as limited:
+        own = limited.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
+        for post_id, code in ((foreign, "forbidden"), (own, None)):
+            assert limited.call("update_post", postId=post_id, text="b").get("code") == code
+            assert limited.call("cancel_post", postId=post_id).get("code") == code
+
+
 @pytest.mark.parametrize("tool", ["create_post", "update_post", "cancel_post", "retry_post"])
 def test_a_key_that_is_revoked_during_a_call_changes_nothing(
     agent: Agent, rt: Runtime, accounts: dict[str, str], tool: str

@@ -54,8 +54,11 @@ class Download:
 
 
 @asynccontextmanager
-async def download(url: str, allowed: AllowedHosts) -> AsyncIterator[Download]:
-    """Open the file at `url`. Raises DownloadFailed. The caller limits the total time and the size."""
+async def download(url: str, allowed: AllowedHosts | None) -> AsyncIterator[Download]:
+    """Open the file at `url`. Raises DownloadFailed. The caller limits the total time and the size.
+
+    `allowed` are the private hosts of `media.import_from`. None: the owner cannot allow private hosts for this URL.
+    """
     # Loading the certificates takes 20 ms or more.
     certificates = await asyncio.to_thread(trusted_certificates)
     options = [(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)]
@@ -72,7 +75,7 @@ async def download(url: str, allowed: AllowedHosts) -> AsyncIterator[Download]:
 
 
 async def _follow(
-    transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts
+    transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts | None
 ) -> tuple[httpx2.Response, httpx2.URL]:
     """Return the response after the redirects, whose bodies are not read, and its URL."""
     for hop in range(MAX_REDIRECTS + 1):
@@ -87,7 +90,7 @@ async def _follow(
     raise DownloadFailed(f"leads over more than {MAX_REDIRECTS} redirects")
 
 
-async def _open(transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts) -> httpx2.Response:
+async def _open(transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: AllowedHosts | None) -> httpx2.Response:
     """Connect to the first checked IP address that accepts the connection."""
     failure: Exception | None = None
     for address in (await _look_up(url, allowed))[:MAX_CONNECTS]:
@@ -100,7 +103,7 @@ async def _open(transport: httpx2.AsyncHTTPTransport, url: httpx2.URL, allowed: 
     raise failure
 
 
-async def _look_up(url: httpx2.URL, allowed: AllowedHosts) -> list[str]:
+async def _look_up(url: httpx2.URL, allowed: AllowedHosts | None) -> list[str]:
     """Return the checked IP addresses of the host."""
     host = url.raw_host.decode("ascii")
     port = url.port or (443 if url.scheme == "https" else 80)
@@ -113,11 +116,9 @@ async def _look_up(url: httpx2.URL, allowed: AllowedHosts) -> list[str]:
         pass
     if not found:
         raise DownloadFailed(f"has a host that was not found: {host}")
-    if not all(allowed.allow(host, address) for address in found):
-        raise DownloadFailed(
-            f"leads to {host}, which is not a public host; the owner of the appliance can allow it with "
-            "media.import_from"
-        )
+    if not all((allowed or AllowedHosts()).allow(host, address) for address in found):
+        remedy = "; the owner of the appliance can allow it with media.import_from" if allowed is not None else ""
+        raise DownloadFailed(f"leads to {host}, which is not a public host{remedy}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Pages and images of the links in a post, fetched during the delivery like media by URL.
+"""Pages and images of the links in a post, fetched from public hosts only.
 
 The time and the sizes are limited, because a host may be slow, large or hostile. A failure is a `NotFetched`.
 """
@@ -15,7 +15,6 @@ from socialpub.core import logging, units
 from socialpub.core.errors import Unavailable
 from socialpub.media.decoder import client
 from socialpub.media.types import MediaRejected
-from socialpub.providers.addresses import AllowedHosts
 from socialpub.providers.base import Fetched, ImageLimits, MediaFile, NotFetched, Unfit
 from socialpub.publishing.media import renditions, uploads
 from socialpub.publishing.media.download import DownloadFailed, download
@@ -73,8 +72,8 @@ class LinkFetcher:
         raise NotFetched(message)
 
     async def _download(self, url: str, max_bytes: int, seconds: float, *, whole: bool) -> Fetched:
-        allowed = AllowedHosts.parse(self._rt.settings.media.import_from)
-        async with asyncio.timeout(seconds), download(url, allowed) as found:
+        # Readers of the post see the page's words, so the private hosts of `media.import_from` are not allowed.
+        async with asyncio.timeout(seconds), download(url, None) as found:
             body = bytearray()
             async for piece in found.pieces:
                 body += piece

@@ -4,12 +4,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socialpub.core.settings.schema import MediaSection
+from socialpub.providers import addresses
 from socialpub.providers.base import ImageLimits, NotFetched
 from socialpub.publishing.media import link_pages, renditions
 from socialpub.publishing.media.link_pages import LinkFetcher
@@ -24,7 +26,14 @@ HTML = "Content-Type: text/html; charset=Shift_JIS"
 
 @pytest.fixture
 def appliance_options(network: Any) -> dict[str, Any]:
-    return {"providers": {"x": network}, "media": MediaSection(import_from=("127.0.0.1",))}
+    """The owner allows media files of every host, which concerns no page."""
+    return {"providers": {"x": network}, "media": MediaSection(import_from=("127.0.0.0/8", "localhost"))}
+
+
+@pytest.fixture(autouse=True)
+def _public_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only this address of the test machine counts as public."""
+    monkeypatch.setattr(addresses, "is_public", lambda address: str(address) == "127.0.0.1")
 
 
 @pytest.fixture
@@ -64,9 +73,10 @@ def test_a_page_is_cut_at_the_limit_and_knows_where_it_is(links: LinkFetcher) ->
 def test_a_private_host_is_refused_before_any_request(rt: Runtime) -> None:
     with serving(a=redirect("http://127.0.0.3:1/")) as host:
         message = failure(lambda: LinkFetcher(rt, "d1").fetch(host.url("/a"), 1000))
-        assert message.startswith("The page leads to 127.0.0.3, which is not a public host")
-        private = f"http://127.0.0.2:{host.port}/a"
-        assert "not a public host" in failure(lambda: LinkFetcher(rt, "d1").fetch_image(private, LIMITS))
+        assert message == "The page leads to 127.0.0.3, which is not a public host."
+        for private in ("127.0.0.2", "2130706434", "[::ffff:127.0.0.2]"):
+            url = f"http://{private}:{host.port}/a"
+            assert "not a public host" in failure(partial(LinkFetcher(rt, "d1").fetch_image, url, LIMITS))
         assert host.paths == ["/a"]
 
 

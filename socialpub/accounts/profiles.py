@@ -150,7 +150,7 @@ def account_columns(identity: Identity, known: Profile | None, now: str) -> dict
 
 
 def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
-    """Change the label. Existing posts keep the previous label."""
+    """Change the label. Deliveries that have ended keep the previous label."""
     profile = get(tx, profile_id)
     name = check_name(name)
     profile_rows.update(tx, profile_id, name=name, updated_at=tx.stamp)

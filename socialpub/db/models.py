@@ -199,6 +199,7 @@ class DeliveryRow(TableRow):
     profile_id = TextField()
     provider = TextField()
     profile_name = TextField()
+    """The name of the profile. It follows a new name until the delivery ends."""
     account_id = TextField()
     state = TextField()
     """A `State`."""

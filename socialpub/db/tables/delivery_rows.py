@@ -261,6 +261,13 @@ def running_in(store: Reader, profile_id: str) -> list[Row]:
     )
 
 
+def rename_open(tx: Tx, profile_id: str, name: str) -> None:
+    """Store the new name of a profile in its open deliveries. An ended delivery keeps the name at its end."""
+    for is_open in ("state = 'queued'", "state = 'running'"):  # one statement for each index
+        sql = f"UPDATE delivery SET profile_name = ? WHERE profile_id = ? AND {is_open} AND profile_name <> ?"
+        tx.execute(sql, (name, profile_id, name))
+
+
 def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
     """Return the commit announcements and ids of other open deliveries with equal content."""
     rows = tx.all(

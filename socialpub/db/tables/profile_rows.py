@@ -11,6 +11,7 @@ from peewee import fn
 from socialpub.db.connection import Reader, Tx, Value, prepared
 from socialpub.db.models import ChoiceLabelRow, ProfileRow
 from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import delivery_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,10 @@ def insert(tx: Tx, **columns: Value) -> None:
 
 
 def update(tx: Tx, profile_id: str, **columns: Value) -> None:
+    """Set columns. Open deliveries follow a new name."""
     tx.update("profile", profile_id, **columns)
+    if "name" in columns:
+        delivery_rows.rename_open(tx, profile_id, str(columns["name"]))
 
 
 def require_reauth(tx: Tx, profile_id: str, reason: str) -> None:

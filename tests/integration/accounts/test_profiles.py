@@ -13,13 +13,16 @@ from socialpub.accounts import connect, grants, profiles, tokens, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
+from socialpub.db.queries import api_json
+from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.providers.auth import Account, Identity, Tokens
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from socialpub.worker.tasks import Background
-from tests.support.appliance import add_profile, open_appliance
+from tests.support.appliance import OWNER, accept, add_profile, end_deliveries, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
 
@@ -103,6 +106,35 @@ def test_the_owner_may_choose_the_name(rt):
             rt.write(profiles.rename, imported.profile_id, wrong)
     with pytest.raises(NotFound):
         rt.write(profiles.rename, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f", "Unknown")
+
+
+def test_a_delivery_has_the_name_of_its_profile_until_it_ends(rt):
+    profile = connect.import_account(rt, "x", GRANT).profile_id
+    other = add_profile(rt, account_id="another")
+    ended = {state: accept(rt, profile) for state in (State.PUBLISHED, State.FAILED, State.UNCONFIRMED)}
+    for state, post in ended.items():
+        end_deliveries(rt, post, state)
+    canceled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    rt.write(posts.cancel, canceled, OWNER)
+    running, scheduled = accept(rt, profile, other), accept(rt, profile, at=rt.now() + timedelta(hours=1))
+    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running' WHERE post_id = ?", (running,)))
+
+    def names(post):
+        return [one["profileName"] for one in json.loads(api_json.post(rt.reader, post))["deliveries"]]
+
+    rt.write(profiles.rename, profile, "News")
+    assert (names(running), names(scheduled)) == (["News", "x profile"], ["News"])
+    rt.write(profiles.save, rt.providers["x"], Identity("7", "seven", "Eight", None), GRANT, None)
+    assert names(scheduled) == ["News"], "the owner's name stays"
+    rt.write(profiles.rename, profile, "Seven")
+    rt.write(profiles.save, rt.providers["x"], Identity("7", "seven", "Seven", None), GRANT, "Seven up")
+    assert (names(running), names(scheduled)) == (["Seven up", "x profile"], ["Seven up"])
+    assert [names(post) for post in (*ended.values(), canceled)] == [["Seven"]] * 4
+    end_deliveries(rt, scheduled, State.FAILED)
+    rt.write(profiles.rename, profile, "Later")
+    assert names(scheduled) == ["Seven up"]
+    logged = rt.reader.value("SELECT profile_name FROM log_entry WHERE post_id = ? ORDER BY n DESC", (scheduled,))
+    assert logged == "Seven up", "as the log does"
 
 
 def test_the_same_account_again_gives_its_profile_new_tokens(rt, clock):

@@ -123,6 +123,11 @@ def accept(
     return rt.write(posts.create, Draft(body, at, profiles, media, options), OWNER)
 
 
+def approve(rt: Runtime, post_id: str) -> bool:
+    """The owner reads a post and approves it. Return whether it waited."""
+    return rt.write(posts.approve, post_id)
+
+
 def state_of(rt: Runtime, post_id: str, position: int = 0) -> State:
     return State(_column(rt, post_id, position, "state"))
 

@@ -1,7 +1,7 @@
 """Posts: create, edit, approve, cancel and stop them. Each change is one write."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -110,9 +110,14 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
 
 
 def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> None:
-    """Change a future scheduled post. Raises NotFound, InvalidRequest, Conflict, and Unavailable."""
+    """Change a future scheduled post. The current values change nothing, not even an approval.
+
+    Raises NotFound, InvalidRequest, Conflict, and Unavailable.
+    """
     uploads.insert_arrived(rt, tx, [item.arriving for item in change.media if item.arriving])
     post, reply_to = check_edit(rt, tx, post_id, change, caller, tx.now)
+    if _repeats(rt, tx, post, change, reply_to):
+        return
     body = change.body if "body" in change.given else post.body
     used_before = _named_artifacts(tx, post_id)
     _store_earlier_content(tx, post)
@@ -154,6 +159,26 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     post_rows.update(tx, post_id, scheduled_at=scheduled_at, restore_count=restore_count)
     post_rows.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
+
+
+def _repeats(rt: Runtime, tx: Tx, post: Row, change: Change, reply_to: Mapping[str, str | None]) -> bool:
+    """Return whether a change contains only the current values."""
+    media = [(item.artifact_id, item.alt) for item in change.media]
+    values = {
+        "body": (change.body, post.body),
+        "scheduled_at": (_stamp_or_none(change.scheduled_at), post.scheduled_at),
+        "media": (media, post_rows.list_media(tx, post.id)),
+    }
+    if any(name in change.given and new != current for name, (new, current) in values.items()):
+        return False
+    for row in delivery_rows.list_of_post(tx, post.id) if "options" in change.given else ():
+        current = json.loads(row.options)
+        new = drafts.options_after(rt, profiles.get(tx, row.profile_id), current, change)
+        # As JSON, because 1, 1.0 and true are equal in Python.
+        same = json.dumps(new, sort_keys=True) == json.dumps(current, sort_keys=True)
+        if not same or reply_to.get(row.id, row.reply_to) != row.reply_to:
+            return False
+    return True
 
 
 def check_edit(

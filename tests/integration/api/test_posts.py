@@ -5,11 +5,13 @@ from typing import Any
 
 import pytest
 
+from socialpub.accounts import api_keys
 from socialpub.core.clock import stamp
+from socialpub.db.tables import delivery_rows
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import accept, add_profile, approve
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
@@ -210,6 +212,56 @@ def test_a_scheduled_post_is_changed_field_by_field(client: Client, rt: Runtime,
     assert (unchanged["body"], unchanged["status"]) == ("After", "scheduled")
     assert unchanged["deliveries"][0]["providerOptions"] == {"a": 1}
     assert patch({"providerOptions": {}})["deliveries"][0]["providerOptions"] == {}
+
+
+MEDIA = [{"artifactId": "first", "alt": "A cat"}, {"artifactId": "second"}]
+OWN_URL = [MEDIA[0], {"url": "second"}]
+
+
+@pytest.mark.parametrize(
+    ("change", "is_new"),
+    [
+        ({"post": {"body": " Hello\n"}}, False),
+        ({"post": {"scheduledAt": "2026-10-12T14:00:00.0000+02:00"}}, False),
+        ({"media": MEDIA}, False),
+        ({"media": OWN_URL}, False),
+        ({"providerOptions": {"x": {"b": [1, 2], "a": 1}}}, False),
+        ({"providerOptions": {"x": {"b": [1, 2], "a": 1, "stored": "yes"}}}, False),
+        ({"post": {"body": "Hello", "scheduledAt": "2026-10-12T12:00:00Z"}, "media": MEDIA}, False),
+        ({"post": {"body": "Hello."}}, True),
+        ({"post": {"scheduledAt": "2026-10-12T12:00:00.001Z"}}, True),
+        ({"post": {"body": "Hello", "scheduledAt": None}}, True),
+        ({"media": MEDIA[::-1]}, True),
+        ({"media": [MEDIA[0], {**MEDIA[1], "alt": "A dog"}]}, True),
+        ({"providerOptions": {"x": {"a": True, "b": [1, 2]}}}, True),
+        ({"providerOptions": {"x": {"a": 1, "b": [2, 1]}}}, True),
+        ({"providerOptions": {}}, True),
+    ],
+)
+def test_a_change_that_repeats_the_current_values_keeps_the_post_and_its_approval(
+    client: Client, rt: Runtime, clock: HandClock, change: dict[str, Any], is_new: bool
+) -> None:
+    ids = {"first": artifact(rt), "second": artifact(rt)}
+    profile = add_profile(rt, account_id="agent's", options='{"stored": "yes"}')
+    client.key = rt.write(api_keys.create, "agent", approval=True)
+    draft = {
+        "post": {"body": "Hello", "scheduledAt": "2026-10-12T12:00:00Z"},
+        "profiles": [profile],
+        "media": [{**item, "artifactId": ids[item["artifactId"]]} for item in MEDIA],
+        "providerOptions": {"x": {"a": 1, "b": [1, 2]}},
+    }
+    post_id = client.send("POST", "/posts", draft).data["id"]
+    approve(rt, post_id)
+    before = client.send("GET", f"/posts/{post_id}").data
+    if "media" in change:
+        items = [{name: ids.get(value, value) for name, value in item.items()} for item in change["media"]]
+        change = {**change, "media": [{"url": before["media"][1]["url"]} if "url" in item else item for item in items]}
+    clock.forward(1)
+    changed = client.send("PATCH", f"/posts/{post_id}", change)
+    assert changed.status == 200
+    assert (changed.data["updatedAt"] != before["updatedAt"]) == is_new
+    assert (changed.data == {**before, "media": changed.data["media"]}) == (not is_new)
+    assert (delivery_rows.unapproved_among(rt.reader, [post_id]) == {post_id}) == is_new
 
 
 def test_a_null_time_publishes_at_once(client: Client, scheduled: str) -> None:

@@ -93,6 +93,9 @@ def codec_name(codec: str) -> str:
 
 Memo = dict[str, Any]
 """A delivery's state between steps: JSON without secrets. `notes` has sentences for the owner."""
+LINK_CARD = "link_card"
+"""In the memo: the card that the owner sees before the approval, as `Provider.read_card` returns it. With `unread`, the
+worker has not read the page yet."""
 LABELS = "labels"
 """The key in the memo for the network's names of option values, by option key."""
 
@@ -315,6 +318,8 @@ class Job:
     `NotFetched`."""
     fetch_image: Callable[[str, ImageLimits], MediaFile] = field(default=_not_given, repr=False)
     """Returns an image of such a page within the limits. It is removed with the delivery. Raises `NotFetched`."""
+    kept_file: Callable[[str], Path] = field(default=_not_given, repr=False)
+    """Returns the path of a fetched image by its file name. The file may be missing after a restore."""
     seal: Callable[[str], str] = field(default=_not_given, repr=False)
     """Encrypts a secret for the memo (a signed upload URL)."""
     open: Callable[[str], str] = field(default=_not_given, repr=False)
@@ -456,6 +461,16 @@ class Provider(ABC):
     def app_limits(self, chosen: Mapping[str, Any] | None = None) -> AppLimits | None:  # noqa: ARG002
         """Return the network's restrictions of this app, or of a post with the options `chosen`, or None."""
         return None
+
+    def card_link(self, content: Content, options: options.Options, /) -> str | None:  # noqa: ARG002
+        """Return the link of the post whose page becomes a card, or None. Pure."""
+        return None
+
+    def read_card(
+        self, link: str, fetch: Callable[[str, int], Fetched], fetch_image: Callable[[str, ImageLimits], MediaFile], /
+    ) -> Memo:
+        """Return the card of `card_link` as JSON: `uri`, then `title`, `description` and `image`, or a `note`."""
+        raise NotImplementedError
 
     @abstractmethod
     def plan(self, content: Content, options: Mapping[str, Any], /) -> Sequence[Step]:

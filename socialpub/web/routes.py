@@ -66,6 +66,7 @@ def dashboard_routes() -> list[Route]:
         route("/compose", GET=views.show, POST=views.submit),
         route("/posts/{postId}/edit", GET=views.edit_form, POST=views.save),
         route("/artifacts/{artifactId}/thumbnail", GET=media.thumbnail),
+        route("/deliveries/{deliveryId}/card-image", GET=post_pages.card_image),
         route("/compose/check", POST=views.check_live),
         route("/compose/uploads", POST=media.reserve),
         route("/compose/uploads/complete", POST=media.complete),

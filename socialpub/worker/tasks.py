@@ -32,7 +32,7 @@ from socialpub.ops.backup import create, last_backup, restore, schedule
 from socialpub.ops.notify import schedule as notify_schedule
 from socialpub.ops.webhooks.sender import WebhookThreads
 from socialpub.publishing import retention
-from socialpub.publishing.delivery import backfill, engine
+from socialpub.publishing.delivery import approvals, backfill, engine
 from socialpub.publishing.media import renditions, thumbnails
 from socialpub.publishing.posts import idempotency
 from socialpub.runtime import Runtime
@@ -209,6 +209,7 @@ class Background:
                 "account data", 10.0, lambda rt: upkeep.refresh_account_data(rt, holds.held_networks(rt.reader))
             ),
             PeriodicTask("backfill", 20.0, backfill.fill_in_missing),
+            PeriodicTask("link cards", 1.0, approvals.read_cards),
             PeriodicTask("avatars", 10.0, avatars.fetch_next),
             PeriodicTask("holds", 60.0, lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),
             PeriodicTask("ended deliveries", 3600.0, engine.forget_ended),

@@ -26,6 +26,7 @@ from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import posts
+from socialpub.publishing.posts.details import load_details
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.support.hand_clock import HandClock
@@ -125,7 +126,9 @@ def accept(
 
 def approve(rt: Runtime, post_id: str) -> bool:
     """The owner reads a post and approves it. Return whether it waited."""
-    return rt.write(posts.approve, post_id)
+    details = load_details(rt.reader, post_id, rt.stamp())
+    assert details is not None
+    return rt.write(posts.approve, post_id, details.version)
 
 
 def state_of(rt: Runtime, post_id: str, position: int = 0) -> State:

@@ -160,6 +160,9 @@ class ScriptedNetwork:
     def preview(self, content: Content, options: Mapping[str, Any], account: Account) -> Preview:
         return Preview(text=(TextPart(content.text),), media=tuple(item.position for item in content.media))
 
+    def card_link(self, content: Content, options: Mapping[str, Any]) -> None:
+        return None
+
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:
         return self.steps
 

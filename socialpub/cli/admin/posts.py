@@ -1,6 +1,7 @@
 """The commands `list-posts`, `show-post`, `approve-post`, `stop-post` and `retry-post`."""
 
 import json
+import sys
 from collections import Counter
 from typing import Any
 
@@ -10,14 +11,23 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.cli.admin import ID
 from socialpub.cli.admin.appliance import note_paused
 from socialpub.cli.context import CommandContext, pass_command_context
-from socialpub.cli.output import CommandError, format_time, print_json, print_line, print_note, print_table
+from socialpub.cli.output import (
+    CommandError,
+    ask_to_continue,
+    format_time,
+    print_json,
+    print_line,
+    print_note,
+    print_table,
+)
+from socialpub.core import commands
 from socialpub.core.post_summary import api_outcome, next_try
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus, State
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.details import DeliveryDetails
+from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
 from socialpub.runtime import Runtime
 
 LONGEST_TEXT = 60
@@ -32,16 +42,12 @@ def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
     """Show a post with its plans and attempts."""
     with context.open() as rt:
         note_paused(rt)
-        details = post_details.load_details(rt.reader, post_id, rt.stamp())
-    if details is None:
-        raise _no_post()
+        details = _load(rt, post_id)
     if as_json:
         plans = [_plan_json(one) for one in details.deliveries]
-        print_json({"post": details.post, "plans": plans, "attempts": details.attempts})
+        print_json({"post": details.post, "version": details.version, "plans": plans, "attempts": details.attempts})
         return
-    _show_head(details.post)
-    for delivery in details.deliveries:
-        _show_delivery(delivery)
+    _show(details)
 
 
 @click.command()
@@ -89,26 +95,34 @@ def retry_post(context: CommandContext, post_id: str, include_unknown: bool) -> 
 
 @click.command()
 @click.argument("post_id", metavar="ID", type=ID)
+@click.option("--if-version", metavar="VERSION", help="Approve only this version, which `show-post` prints.")
 @pass_command_context
-def approve_post(context: CommandContext, post_id: str) -> None:
+def approve_post(context: CommandContext, post_id: str, if_version: str | None) -> None:
     """Approve a post of a key with approval. The post is published at its time, or now if its time has passed.
 
-    `show-post` shows the post. A later change by such a key needs another approval.
+    The command shows the post and asks. In a script, `--if-version` is required. A later change by such a key needs
+    another approval.
     """
+    if if_version is None and not sys.stdin.isatty():
+        show = commands.line("admin", "show-post", post_id)
+        raise click.UsageError(f"There is no terminal, so --if-version is required. `{show}` prints the version.")
     with context.open() as rt:
-        waited = rt.write(posts.approve, post_id)
-        post = _find(rt, post_id)
-        details = post_details.load_details(rt.reader, post_id, rt.stamp())
-        waits_for_post = details is not None and details.waits_for_post
+        details = _load(rt, post_id)
+        if if_version is None:
+            _show(details)
+            if details.waits_for_approval:
+                ask_to_continue("Approve this version?")
+        if not rt.write(posts.approve, post_id, details.version if if_version is None else if_version):
+            raise CommandError("The post does not wait for an approval.")
+        details = _load(rt, post_id)
         note_paused(rt)
-    _show_head(post)
-    at = post.get("scheduledAt", "")
+    if if_version is not None:
+        _show_head(details.post)
+    at = details.post.get("scheduledAt", "")
     when = f"at {format_time(at)}" if at > rt.stamp() else "now"
-    if waits_for_post:
+    if details.waits_for_post:
         when = "after the post to which it replies"
-    print_note(
-        f"The post is approved and is published {when}." if waited else "The post does not wait for an approval."
-    )
+    print_note(f"The post is approved and is published {when}.")
 
 
 @click.command()
@@ -126,6 +140,13 @@ def stop_post(context: CommandContext, post_id: str) -> None:
             print_note("  The delivery is past its commit. The outcome is read back, and the post is not sent again.")
     if before in ("settled", "canceled"):
         print_note(f"The post is already {before}. There is nothing to stop.")
+
+
+def _load(rt: Runtime, post_id: str) -> PostDetails:
+    details = post_details.load_details(rt.reader, post_id, rt.stamp())
+    if details is None:
+        raise _no_post()
+    return details
 
 
 def _find(rt: Runtime, post_id: str) -> dict[str, Any]:
@@ -156,7 +177,15 @@ def _line(post: dict[str, Any]) -> tuple[str, ...]:
 
 def _plan_json(details: DeliveryDetails) -> dict[str, Any]:
     steps = [{"step": step.name, "kind": step.kind, "done": step.done} for step in details.steps]
-    return {"deliveryId": details.delivery.id, "profileId": details.delivery.profile_id, "steps": steps}
+    plan = {"deliveryId": details.delivery.id, "profileId": details.delivery.profile_id, "steps": steps}
+    return plan if details.link_card is None else {**plan, "linkCard": details.link_card}
+
+
+def _show(details: PostDetails) -> None:
+    _show_head(details.post)
+    print_line(f"  version   {details.version}")
+    for delivery in details.deliveries:
+        _show_delivery(delivery)
 
 
 def _show_head(post: dict[str, Any]) -> None:
@@ -180,6 +209,9 @@ def _show_delivery(details: DeliveryDetails) -> None:
             print_line(f"  {shown[key]}")
     if shown["providerOptions"]:
         print_line(f"  options {json.dumps(shown['providerOptions'], ensure_ascii=False)}")
+    if card := details.link_card:
+        for text in _card_lines(card):
+            print_line(f"  link card: {text}")
     if not details.steps:
         starts = f"starts at {format_time(details.delivery.run_at)}"
         waits = "waits for your approval" if details.delivery.waits_for_approval else starts
@@ -194,6 +226,14 @@ def _show_delivery(details: DeliveryDetails) -> None:
             [_attempt_row(one) for one in details.attempts],
             "",
         )
+
+
+def _card_lines(card: dict[str, Any]) -> list[str]:
+    if "unread" in card:
+        return [f"{card['uri']} is being read. You can approve the post after that."]
+    image = "with an image, which the dashboard shows" if "image" in card else None
+    found = (card["uri"], card.get("title"), card.get("description"), image, card.get("note"))
+    return [text for text in found if text]
 
 
 def _attempt_row(attempt: dict[str, Any]) -> tuple[str | None, ...]:

@@ -359,6 +359,12 @@ def list_unapproved(reader: Reader, limit: int) -> list[Row]:
     )
 
 
+def list_unread_cards(reader: Reader) -> list[str]:
+    """Return the deliveries that wait for the owner's approval and for the page of their link card, oldest first."""
+    sql = f"SELECT id FROM delivery WHERE {IS_UNAPPROVED} AND json_extract(memo, '$.link_card.unread') ORDER BY id"
+    return [row[0] for row in reader.all(sql)]
+
+
 def count_unapproved(reader: Reader) -> int:
     """Count the posts that wait for the owner's approval."""
     return int(reader.value(f"SELECT count(DISTINCT post_id) FROM delivery WHERE {IS_UNAPPROVED}"))

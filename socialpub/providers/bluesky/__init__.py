@@ -25,6 +25,8 @@ class Bluesky(Provider):
     check = staticmethod(list_problems)
     notes = staticmethod(list_notes)
     preview = staticmethod(preview_post)
+    card_link = staticmethod(card.card_link)
+    read_card = staticmethod(card.read_card)
 
     def __init__(self, section: BlueskySection) -> None:
         self.section = section

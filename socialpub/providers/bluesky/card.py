@@ -6,13 +6,24 @@ no card, and a note says why. The page is foreign text of up to a megabyte, so e
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urljoin
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers.base import Content, Done, Job, NotFetched, Outcome
+from socialpub.providers.base import (
+    LINK_CARD,
+    Content,
+    Done,
+    Fetched,
+    ImageLimits,
+    Job,
+    MediaFile,
+    Memo,
+    NotFetched,
+    Outcome,
+)
 from socialpub.providers.bluesky import client, limits, upload
 from socialpub.providers.bluesky.graphemes import cut_graphemes
 from socialpub.providers.bluesky.text import first_link, sent_text
@@ -61,37 +72,68 @@ def card_link(content: Content, options: Mapping[str, Any]) -> str | None:
     return first_link(sent_text(content.text))
 
 
-def attach_card(job: Job, section: BlueskySection) -> Outcome:
-    """Put the card into the memo, or a note about why there is none."""
-    link = card_link(job.content, job.options)
-    if link is None or job.memo.get("card"):
-        return Done(job.memo)
+def read_card(
+    link: str, fetch: Callable[[str, int], Fetched], fetch_image: Callable[[str, ImageLimits], MediaFile]
+) -> Memo:
+    """Return the card of a page: its texts and its stored image, or a note about what is missing."""
     try:
-        fetched = job.fetch(link, PAGE_BYTES)
+        fetched = fetch(link, PAGE_BYTES)
         if fetched.content_type not in PAGE_TYPES:
             raise NotFetched("The link does not lead to an HTML page.")
         page = read_page(fetched.body, fetched.charset, fetched.url)
     except NotFetched as failure:
-        return Done(client.add_note(job.memo, f"The post has no link card. {failure}"))
-    card: dict[str, Any] = {
-        "uri": link,
-        "title": page.title or read_host(link),
-        "description": page.description,
-    }
+        return {"uri": link, "note": f"The post has no link card. {failure}"}
+    card = {"uri": link, "title": page.title or read_host(link), "description": page.description}
     if page.image is None:
-        return Done({**job.memo, "card": card})
+        return card
     try:
-        image = job.fetch_image(page.image, limits.THUMB)
+        image = fetch_image(page.image, limits.THUMB)
     except NotFetched as failure:
-        return Done({**client.add_note(job.memo, f"The link card has no image. {failure}"), "card": card})
+        return {**card, "note": f"The link card has no image. {failure}"}
+    return {**card, "image": {"name": image.path.name, "type": image.mime_type, "bytes": image.size_bytes}}
+
+
+def attach_card(job: Job, section: BlueskySection) -> Outcome:
+    """Put the card into the memo, or a note about why there is none.
+
+    A card that the owner has approved is sent as it was approved, or not at all.
+    """
+    link = card_link(job.content, job.options)
+    if link is None or job.memo.get("card"):
+        return Done(job.memo)
+    approved = job.memo.get(LINK_CARD, {})
+    is_approved = approved.get("uri") == link and "unread" not in approved
+    read = approved if is_approved else read_card(link, job.fetch, job.fetch_image)
+    memo = client.add_note(job.memo, read["note"]) if "note" in read else job.memo
+    if "title" not in read:
+        return Done(memo)
+    card = {name: read[name] for name in ("uri", "title", "description")}
+    if "image" not in read:
+        return Done({**memo, "card": card})
     try:
-        response = upload.send(job, section, image)
-        if not response.ok:
-            raise client.classify(response, now=job.wall_now, sent_bytes=True)
-        return Done({**job.memo, "card": {**card, "thumb": upload.read_blob(response)}})
+        return Done({**memo, "card": {**card, "thumb": _upload_image(job, section, read["image"])}})
     except ProviderError as error:
-        without = {**client.add_note(job.memo, f"The link card has no image. {error.message}"), "card": card}
-        return client.ask_again(job.memo, "The image of the link card", error) or Done(without)
+        again = client.ask_again(job.memo, "The image of the link card", error)
+        if again is not None:
+            return again
+        failure = error.message
+    except FileNotFoundError:
+        failure = "Its file is missing."
+    if is_approved:
+        sentence = f"The post has no link card, because the approved card has an image. {failure}"
+        return Done(client.add_note(memo, sentence))
+    return Done({**client.add_note(memo, f"The link card has no image. {failure}"), "card": card})
+
+
+def _upload_image(job: Job, section: BlueskySection, image: Memo) -> dict[str, Any]:
+    """Return the blob of a stored image. Raises ProviderError, FileNotFoundError."""
+    path = job.kept_file(image["name"])
+    path.stat()
+    file = MediaFile(0, "image", image["type"], image["bytes"], path, path.name)
+    response = upload.send(job, section, file)
+    if not response.ok:
+        raise client.classify(response, now=job.wall_now, sent_bytes=True)
+    return upload.read_blob(response)
 
 
 def read_page(body: bytes, charset: str | None, url: str) -> PageSummary:

@@ -7,6 +7,7 @@ wait. The claim of a waiting delivery never starts the delivery. It ends the del
 from datetime import datetime
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.core import logging
 from socialpub.core.clock import later, parse, stamp
 from socialpub.core.errors import Conflict
 from socialpub.db.connection import Tx
@@ -14,11 +15,15 @@ from socialpub.db.delivery import Delivery
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows, log_entries, profile_rows
 from socialpub.db.tables.log_entries import AttemptOutcome
-from socialpub.providers.base import Refused
+from socialpub.providers.base import LINK_CARD, Memo, Refused
 from socialpub.publishing.delivery import reply_waits, transitions, waiting
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.delivery.transitions import PhaseEvent
+from socialpub.publishing.media.link_pages import LinkFetcher
+from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
+
+log = logging.get_logger("socialpub.approvals")
 
 APPROVED = "The owner approved this post."
 WAITS = "Waits for the owner's approval: "
@@ -32,11 +37,13 @@ def update(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     waiting post keeps waiting.
     """
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
-        if delivery.waits_for_approval:
-            _wait(rt, tx, delivery, is_new=False)
-        elif caller.approval:
+        is_new = not delivery.waits_for_approval
+        if is_new and not caller.approval:
+            continue
+        if is_new:
             transitions.move(delivery, PhaseEvent.NEEDS_APPROVAL, required_at=tx.stamp, key_name=caller.name)
-            _wait(rt, tx, delivery, is_new=True)
+        _expect_card(rt, tx, delivery)
+        _wait(rt, tx, delivery, is_new=is_new)
 
 
 def approve(rt: Runtime, tx: Tx, post_id: str) -> int:
@@ -95,3 +102,42 @@ def _deadline(rt: Runtime, delivery: Delivery) -> datetime:
 def _not_approved(rt: Runtime) -> str:
     hours = waiting.format_hours(rt.settings.publishing.max_lateness)
     return f"the owner did not approve the post within {hours} of its time. To publish it, create the post again."
+
+
+# --- link cards ------------------------------------------------------------------------------------------------------
+#
+# A link card shows the words of a foreign page, which may change at any time. So the worker reads the page while the
+# post waits, the owner approves the card with the post, and this card is sent.
+
+
+def _expect_card(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+    """Let the worker read the page of a link, unless it has read this link."""
+    provider = rt.providers[delivery.provider]
+    content = post_content.load_content(rt, tx, delivery.post_id)
+    link = provider.card_link(content, provider.read_options(delivery.options)[0])
+    if link != delivery.memo.get(LINK_CARD, {}).get("uri"):
+        others = {name: value for name, value in delivery.memo.items() if name != LINK_CARD}
+        delivery.memo = others if link is None else {**others, LINK_CARD: {"uri": link, "unread": True}}
+
+
+def read_cards(rt: Runtime) -> None:
+    """Read the pages of link cards in posts that wait for an approval, oldest first."""
+    for delivery_id in delivery_rows.list_unread_cards(rt.reader):
+        delivery = delivery_rows.find(rt.reader, delivery_id)
+        if rt.stopping.is_set() or delivery is None:
+            return
+        links, link = LinkFetcher(rt, delivery.id), delivery.memo[LINK_CARD]["uri"]
+        try:
+            card = rt.providers[delivery.provider].read_card(link, links.fetch, links.fetch_image)
+        except Exception:
+            # The post could never be approved.
+            log.error("the page of a link card could not be read", exc_info=True, delivery_id=delivery.id)
+            card = {"uri": link, "note": "The post has no link card. The page could not be read."}
+        rt.write(_store_card, delivery.id, card)
+
+
+def _store_card(rt: Runtime, tx: Tx, delivery_id: str, card: Memo) -> None:
+    """Store the card, unless the post has another link now."""
+    delivery = delivery_rows.find(tx, delivery_id)
+    if delivery is not None and delivery.memo.get(LINK_CARD) == {"uri": card["uri"], "unread": True}:
+        delivery_rows.update(tx, delivery_id, memo=delivery_rows.as_json({**delivery.memo, LINK_CARD: card}))

@@ -380,6 +380,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
         public_url=public_url,
         fetch=links.fetch,
         fetch_image=links.fetch_image,
+        kept_file=partial(renditions.path_of, rt, delivery.id),
         seal=lambda text: rt.secrets.seal(text, *place).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode(), *place),
         times_back=delivery.progress.again,

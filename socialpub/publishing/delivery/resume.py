@@ -17,6 +17,7 @@ from socialpub.db.states import Committing, State
 from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, post_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
+from socialpub.providers.base import LINK_CARD
 from socialpub.publishing.delivery import read_back, transitions
 from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.runtime import Runtime
@@ -133,7 +134,8 @@ def _start_over(tx: Tx, delivery: Delivery) -> None:
         return
     if isinstance(delivery.phase, Committing):
         transitions.move(delivery, PhaseEvent.STARTED_OVER)
-    delivery.plan, delivery.step, delivery.memo = None, 0, {}
+    approved = {LINK_CARD: delivery.memo[LINK_CARD]} if LINK_CARD in delivery.memo else {}
+    delivery.plan, delivery.step, delivery.memo = None, 0, approved
     delivery.progress.tries, delivery.progress.again = 0, {}
     delivery.state, delivery.held_by, delivery.run_at = State.QUEUED, None, tx.stamp
     delivery_rows.store(tx, delivery)

@@ -47,7 +47,7 @@ class LinkFetcher:
         try:
             with rt.files.reservations.reserve(IMAGE_BYTES, for_accepted_post=True):
                 body = self._receive("The image", url, IMAGE_BYTES, whole=True).body
-                path = renditions.keep_source(rt, self._delivery_id, url, body)
+                path = renditions.keep_source(rt, self._delivery_id, body)
             facts = client.inspect_file(path, None, uploads.media_limits(rt.settings))
             if not facts.mime_type.startswith("image/"):
                 raise NotFetched(f"The image of the page is {facts.mime_type}.")

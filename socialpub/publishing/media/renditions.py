@@ -44,9 +44,19 @@ def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimi
     return replace(media, path=version, mime_type=verdict["mime_type"], size_bytes=verdict["size_bytes"], facts=facts)
 
 
-def keep_source(rt: Runtime, delivery_id: str, name: str, body: bytes) -> Path:
-    """Store a file of this delivery only, and return its path. Raises OSError."""
-    path = rt.files.path(files.rendition_key(delivery_id, sha256(f"source {name}".encode()).hexdigest()[:24]))
+def path_of(rt: Runtime, delivery_id: str, name: str) -> Path:
+    """Return the path of a file of this delivery by its file name."""
+    return rt.files.path(files.rendition_key(delivery_id, name))
+
+
+def keep_source(rt: Runtime, delivery_id: str, body: bytes) -> Path:
+    """Store a file of this delivery only, and return its path. Raises OSError.
+
+    A stored file is never replaced: the owner may have seen it.
+    """
+    path = path_of(rt, delivery_id, sha256(body).hexdigest()[:24])
+    if path.exists():
+        return path
     (rt.files.root / files.RENDITIONS).mkdir(exist_ok=True, mode=0o700)
     path.parent.mkdir(exist_ok=True, mode=0o700)
     part = path.with_suffix(f".{token_hex(8)}.part")

@@ -31,10 +31,14 @@ async def load(rt: Runtime, artifact_id: str) -> bytes | None:
     key = None if row is None or row.status != "verified" or row.removed_at else row.storage_key
     if key is None:
         return None
-    kept = files.thumbnail_path(rt.files.root, key)
+    return await load_of(rt, rt.files.path(key), files.thumbnail_path(rt.files.root, key))
+
+
+async def load_of(rt: Runtime, source: Path, kept: Path) -> bytes | None:
+    """Return the thumbnail of a file, which is stored at `kept`. Raises as `load`."""
     made = await asyncio.to_thread(_read, kept)
     if made is None:
-        made = await _make(rt, rt.files.path(key), kept)
+        made = await _make(rt, source, kept)
     return made or None
 
 

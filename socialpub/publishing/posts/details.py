@@ -1,5 +1,6 @@
 """The details of one post for pages and commands: each delivery with its plan, attempts and wait."""
 
+import hashlib
 import json
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from socialpub.db.states import COMMITS, State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.db.tables.log_entries import AttemptOutcome
+from socialpub.providers.base import LINK_CARD
 from socialpub.providers.registry import DRAFT_MODES
 
 IN_APP = "inApp"
@@ -57,6 +59,11 @@ class DeliveryDetails:
     """The first posts that reply to this delivery, at most MAX_REPLIES."""
 
     @property
+    def link_card(self) -> dict[str, Any] | None:
+        """The link card that waits for the owner's approval or was approved, as `read_card` returns it."""
+        return self.delivery.memo.get(LINK_CARD)
+
+    @property
     def outcome(self) -> str:
         """`pending`, `published`, `failed`, `unknown` or `canceled`."""
         return self.delivery.state.outcome
@@ -76,6 +83,21 @@ class PostDetails:
     @property
     def waits_for_approval(self) -> bool:
         return any(one.delivery.waits_for_approval for one in self._open)
+
+    @property
+    def reads_card(self) -> bool:
+        """Whether the worker still reads the page of a link card, so that the post cannot be approved yet."""
+        return any("unread" in (one.link_card or ()) for one in self._open)
+
+    @property
+    def version(self) -> str:
+        """A digest of everything that will be public, and where: an approval applies to one version."""
+        content = [self.post.get(name) for name in ("updatedAt", "body", "scheduledAt")]
+        content.append([[item["artifactId"], item.get("alt")] for item in self.post["media"]])
+        for one in self.deliveries:
+            row = one.delivery
+            content.append([row.profile_id, one.shown["profileName"], row.options, row.reply_to, one.link_card])
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     @property
     def waits_for_post(self) -> bool:

@@ -29,7 +29,7 @@ from socialpub.publishing.delivery import approvals, read_back, replies, reply_w
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media import uploads
-from socialpub.publishing.posts import content, drafts
+from socialpub.publishing.posts import content, details, drafts
 from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
@@ -151,11 +151,11 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         waits = reply_waits.update(rt, tx, delivery.id)
         if scheduled_at is None and not waits:
             tx.after_commit(rt.wakeup.notify, delivery.id)
-    approvals.update(rt, tx, post_id, caller)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation
     post_rows.change_text(tx, post, body)
+    approvals.update(rt, tx, post_id, caller)
     post_rows.update(tx, post_id, scheduled_at=scheduled_at, restore_count=restore_count)
     post_rows.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
@@ -197,13 +197,22 @@ def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
         raise Conflict("Only posts scheduled for the future can be edited.")
 
 
-def approve(rt: Runtime, tx: Tx, post_id: str) -> bool:
-    """Approve a post that waits for the owner. Return whether the post waited. Raises NotFound, Conflict."""
+def approve(rt: Runtime, tx: Tx, post_id: str, version: str) -> bool:
+    """Approve this version of a post that waits for the owner. Return whether the post waited.
+
+    Raises NotFound, and Conflict, also if the post has another version (`PostDetails.version`) now.
+    """
     post = _find(tx, post_id)
     if post.status in post_rows.FINAL:
         raise Conflict(f"The post is already {post.status}. There is nothing to approve.")
-    if not approvals.approve(rt, tx, post_id):
+    found = details.load_details(tx, post_id, tx.stamp)
+    if found is None or not found.waits_for_approval:
         return False
+    if found.reads_card:
+        raise Conflict("The link card is being read. You can approve the post when its page shows the card.")
+    if version != found.version:
+        raise Conflict("The post was changed after you read it, so it is not approved. Check the new version first.")
+    approvals.approve(rt, tx, post_id)
     record(tx, AuditAction.POST_APPROVED, post_id, post.body)
     return True
 

@@ -2,14 +2,19 @@
 
 import json
 from datetime import timedelta
+from types import SimpleNamespace
+
+import pytest
 
 from socialpub.accounts.api_keys import Caller
+from socialpub.cli.admin import posts as commands_of_posts
 from socialpub.cli.admin.posts import SIGNS
+from socialpub.cli.output import ask_to_continue
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log, post_rows
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Draft
+from socialpub.publishing.posts.drafts import Change, Draft
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import OWNER, accept, status_of
@@ -52,24 +57,76 @@ def test_a_refused_post_shows_what_x_said(terminal: Terminal, rt: Runtime) -> No
     assert "✓ create_post" not in shown
 
 
+AGENT = Caller("agent", "write", approval=True)
+
+
+def version_of(terminal: Terminal, post: str) -> str:
+    shown = json.loads(terminal.success("admin", "show-post", post, "--json").stdout)["version"]
+    assert f"  version   {shown}\n" in terminal.success("admin", "show-post", post).stdout
+    return str(shown)
+
+
 def test_a_post_of_an_agent_is_approved_or_stopped(terminal: Terminal, rt: Runtime) -> None:
-    agent, profile = Caller("agent", "write", approval=True), terminal.connect()
-    first, second = (rt.write(posts.create, Draft(text, None, (profile,)), agent) for text in ("One", "Two"))
+    profile = terminal.connect()
+    first, second = (rt.write(posts.create, Draft(text, None, (profile,)), AGENT) for text in ("One", "Two"))
     shown = terminal("admin", "show-post", first).stdout
     assert "no plan yet, waits for your approval" in shown
     assert f"Waits for the owner's approval: {rt.settings.base_url}/posts/{first}" in shown
-    done = terminal("admin", "approve-post", first)
+    version = version_of(terminal, first)
+    done = terminal("admin", "approve-post", first, "--if-version", version)
     assert (done.exit_code, "  | One" in done.stdout) == (0, True)
     assert "The post is approved and is published now." in done.stderr
-    assert "does not wait for an approval" in terminal("admin", "approve-post", first).stderr
+    again = terminal("admin", "approve-post", first, "--if-version", version)
+    assert (again.exit_code, "does not wait for an approval" in again.stderr) == (1, True)
     assert terminal("admin", "stop-post", second).exit_code == 0
-    refused = terminal("admin", "approve-post", second)
+    refused = terminal("admin", "approve-post", second, "--if-version", version_of(terminal, second))
     assert (refused.exit_code, "nothing to approve" in refused.stderr) == (1, True)
-    assert terminal("admin", "approve-post", NOBODY).exit_code == 1
+    assert terminal("admin", "approve-post", NOBODY, "--if-version", version).exit_code == 1
     drain(rt, terminal.clock)
     assert [post.text for post in terminal.world.x.posts] == ["One"]
     recorded = [one.action for one in audit_log.load_page(rt.reader, ["post"]).entries]
     assert recorded[:2] == ["post.stopped", "post.approved"]
+
+
+def test_a_script_approves_only_the_version_that_it_names(terminal: Terminal, rt: Runtime) -> None:
+    post = rt.write(posts.create, Draft("Good morning", rt.now() + timedelta(hours=1), (terminal.connect(),)), AGENT)
+    version = version_of(terminal, post)
+    assert version_of(terminal, post) == version
+    rt.write(posts.edit, post, Change(frozenset({"body"}), body="Buy my coin"), AGENT)
+    for wrong in (version, version[:-1], "", version.upper()):
+        refused = terminal("admin", "approve-post", post, "--if-version", wrong)
+        assert (refused.exit_code, refused.stdout) == (1, ""), wrong
+        assert "changed after you read it, so it is not approved" in refused.stderr
+    blind = terminal("admin", "approve-post", post, stdin="y\n")
+    assert (blind.exit_code, "--if-version is required" in blind.stderr) == (2, True)
+    terminal.clock.forward(2 * 3600)
+    drain(rt)
+    assert terminal.world.x.posts == []
+    last = terminal("admin", "approve-post", post, "--if-version", version_of(terminal, post))
+    assert last.exit_code == 0, last.stderr
+
+
+def test_at_a_terminal_the_owner_reads_the_post_and_then_agrees(
+    terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(commands_of_posts, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
+    post = rt.write(posts.create, Draft("Good morning", rt.now() + timedelta(hours=1), (terminal.connect(),)), AGENT)
+    for answer in ("n\n", "\n", ""):
+        refused = terminal("admin", "approve-post", post, stdin=answer)
+        assert (refused.exit_code, "  | Good morning" in refused.stdout) == (1, True)
+
+    def agree_and_edit(question: str) -> None:
+        ask_to_continue(question)
+        rt.write(posts.edit, post, Change(frozenset({"body"}), body="Buy my coin"), AGENT)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(commands_of_posts, "ask_to_continue", agree_and_edit)
+        refused = terminal("admin", "approve-post", post, stdin="y\n")
+    assert (refused.exit_code, "changed after you read it" in refused.stderr) == (1, True)
+    done = terminal("admin", "approve-post", post, stdin="y\n")
+    assert (done.exit_code, "The post is approved" in done.stderr) == (0, True)
+    done = terminal("admin", "approve-post", post, stdin="y\n")
+    assert (done.exit_code, "does not wait" in done.stderr) == (1, True)
 
 
 def test_a_scheduled_post_has_no_plan_yet(terminal: Terminal, rt: Runtime) -> None:

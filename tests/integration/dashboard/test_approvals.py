@@ -87,7 +87,7 @@ def test_only_the_version_that_the_owner_saw_is_approved(
     assert "Next:" not in page.text, "the end of the wait is not a try"
     change(rt, post, "Buy my coins", by)
     page = owner.press("Approve")
-    assert "changed after you opened its page, so it is not approved" in page.role("alert")
+    assert "changed after you read it, so it is not approved" in page.role("alert")
     assert "Buy my coins" in page.text
     clock.forward(2 * 3600)
     drain(rt)

@@ -16,7 +16,7 @@ from socialpub.providers.base import Readback, Refused
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Change, Draft
-from tests.support.appliance import OWNER, accept, connect_again, message_of, state_of, status_of
+from tests.support.appliance import OWNER, accept, approve, connect_again, message_of, state_of, status_of
 from tests.support.copies import become_restored
 from tests.support.drain import DAY, drain
 
@@ -61,8 +61,8 @@ def test_a_post_is_held_from_acceptance_on_and_starts_at_its_time_after_the_appr
     clock.forward(HOUR)
     drain(rt)
     assert (network.asked, last_attempt(rt, post)) == ([], held)
-    assert rt.write(posts.approve, post)
-    assert not rt.write(posts.approve, post), "a second press changes nothing"
+    assert approve(rt, post)
+    assert not approve(rt, post), "a second press changes nothing"
     drain(rt)
     assert state_of(rt, post) is (State.QUEUED if hours else State.PUBLISHED)
     drain(rt, clock)
@@ -83,7 +83,7 @@ def test_a_post_that_is_not_approved_in_time_fails_and_says_so(rt, clock, networ
     assert (state_of(rt, post), status_of(rt, post)) == (State.QUEUED, "scheduled" if hours else "pending")
     clock.forward(2)
     with pytest.raises(Conflict, match="did not approve the post within 24 hours"):
-        rt.write(posts.approve, post)
+        approve(rt, post)
     assert resume.load_outlook(rt, rt.reader).too_late == 1
     rt.write(resume.end_pause)
     drain(rt, clock)
@@ -99,7 +99,7 @@ def test_a_post_that_is_approved_after_its_time_is_sent_at_once_and_is_late_from
     drain(rt)
     assert list(health.worker_problems(rt.reader, rt.now()))[1:] == [], "a post that waits for its owner is not overdue"
     rt.write(resume.pause)
-    assert rt.write(posts.approve, post)
+    assert approve(rt, post)
     clock.forward(20 * HOUR)
     rt.write(resume.end_pause)
     drain(rt)
@@ -112,7 +112,7 @@ def test_a_change_by_the_agent_needs_approval_again_and_other_changes_keep_an_ap
     assert waits(rt, post), "another key approves nothing"
     edit(rt, post, AGENT, "Again")
     assert rt.reader.value("SELECT count(*) FROM attempt") == 1, "changes of a waiting post leave one attempt"
-    rt.write(posts.approve, post)
+    approve(rt, post)
     edit(rt, post, OWNER, "By another key again")
     assert not waits(rt, post)
     edit(rt, post, AGENT, "Final")
@@ -120,7 +120,7 @@ def test_a_change_by_the_agent_needs_approval_again_and_other_changes_keep_an_ap
     clock.forward(5 * HOUR)
     drain(rt)
     assert network.asked == []
-    rt.write(posts.approve, post)
+    approve(rt, post)
     drain(rt)
     assert network.effects == ["Final"]
 
@@ -135,7 +135,7 @@ def test_a_change_of_an_ordinary_post_by_the_agent_needs_approval(rt, clock, net
 
 def test_a_claim_before_the_change_makes_the_change_a_conflict(rt, clock, network, asked):
     post = asked(1)
-    rt.write(posts.approve, post)
+    approve(rt, post)
     clock.forward(HOUR + 1)
     with pytest.raises(Conflict):
         edit(rt, post, AGENT)
@@ -164,7 +164,7 @@ def test_a_retry_by_the_agent_of_any_post_needs_approval(rt, clock, network, pro
     if by_agent:
         with pytest.raises(Conflict, match="already retries"):
             rt.write(retries.retry, post, AGENT)
-        rt.write(posts.approve, again)
+        approve(rt, again)
         drain(rt)
         assert network.asked.count("create_post") == 2
 
@@ -174,7 +174,7 @@ def test_a_stopped_post_cannot_be_approved(rt, clock, network, asked):
     for post in (now, later):
         rt.write(posts.stop, post)
         with pytest.raises(Conflict, match="nothing to approve"):
-            rt.write(posts.approve, post)
+            approve(rt, post)
     drain(rt, clock)
     assert [state_of(rt, post) for post in (now, later)] == [State.FAILED, State.CANCELED]
     assert network.asked == []
@@ -195,7 +195,7 @@ def test_an_account_that_is_connected_again_sends_nothing_without_approval(
     drain(rt)
     for approves in (is_first, not is_first):
         if approves:
-            rt.write(posts.approve, post)
+            approve(rt, post)
         else:
             connect_again(rt)
         drain(rt)
@@ -223,7 +223,7 @@ def test_the_deadline_of_an_approval_follows_a_clock_that_is_set(rt, clock, netw
     due_at, run_at = rt.reader.one("SELECT due_at, run_at FROM delivery")
     assert waits(rt, post)
     assert stamp(clock.now() + timedelta(hours=24)) == run_at or hours
-    rt.write(posts.approve, post)
+    approve(rt, post)
     assert rt.reader.value("SELECT run_at FROM delivery") == due_at or not hours
     drain(rt, clock)
     assert network.effects == ["Draft"]
@@ -247,7 +247,7 @@ def test_a_restored_post_still_needs_approval_and_is_only_read_back(rt, clock, n
         assert (state_of(rt, post), waits(rt, post)) == (State.FAILED, False), "the account does not show it"
         return
     assert "upload" not in network.asked
-    rt.write(posts.approve, post)
+    approve(rt, post)
     drain(rt, clock)
     assert network.effects == ["Draft"]
     assert ("recover" in network.asked) is not nothing_was_sent
@@ -255,13 +255,13 @@ def test_a_restored_post_still_needs_approval_and_is_only_read_back(rt, clock, n
 
 def test_an_approval_that_is_in_the_backup_stays_and_a_restored_post_that_was_sent_is_found(rt, clock, network, asked):
     approved, open_one = asked(3, "Approved"), asked(3, "Open")
-    rt.write(posts.approve, approved)
+    approve(rt, approved)
     become_restored(rt)
     rt.write(resume.resume)
     network.results["recover"] = [Readback(), Readback((network.publish("Open"),))]
     drain(rt, clock, within=4 * HOUR)
     assert (state_of(rt, approved), waits(rt, open_one)) == (State.PUBLISHED, True)
-    rt.write(posts.approve, open_one)
+    approve(rt, open_one)
     drain(rt)
     assert (state_of(rt, open_one), network.effects) == (State.PUBLISHED, ["Open", "Approved"])
 
@@ -294,11 +294,11 @@ def test_a_reply_of_the_agent_waits_for_the_approval_and_then_for_its_parent(rt,
     edits = asked(2, "3", {"x": {"replyToPostId": first}})
     edit(rt, edits, OWNER, "3 changed")
     assert waits(rt, edits), "a change of a reply by another key approves nothing"
-    rt.write(posts.approve, second)
+    approve(rt, second)
     assert last_attempt(rt, second)[:2] == ("held", f"Waits for the post {first}, to which this post replies.")
     drain(rt, clock, within=HOUR)
     assert network.effects == []
-    rt.write(posts.approve, first)
+    approve(rt, first)
     drain(rt, clock, within=HOUR)
     assert network.effects == ["1", "2"]
     assert waits(rt, edits)

@@ -21,7 +21,7 @@ from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Change, Draft
 from socialpub.runtime import Runtime
-from tests.support.appliance import accept, add_profile
+from tests.support.appliance import accept, add_profile, approve
 from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
@@ -128,7 +128,7 @@ def test_posts_that_wait_for_approval_are_sent_in_groups_and_again_after_a_chang
         ask(f"Loop {number}")
         minutes(1)
     assert len(postbox.received) <= 3, "a looping agent does not fill the mailbox"
-    rt.write(posts.approve, first)
+    approve(rt, first)
     minutes(120)
     sent = len(postbox.received)
     rt.write(posts.edit, first, Change(frozenset({"body"}), body="One, changed"), agent)

@@ -27,7 +27,7 @@ from tests.integration.api.client import Client
 from tests.integration.states import model
 from tests.integration.states.model import ModelPost, ModelProfile
 from tests.integration.states.network import Fate, RememberingNetwork
-from tests.support.appliance import add_profile, open_appliance
+from tests.support.appliance import add_profile, approve, open_appliance
 from tests.support.drain import DAY, drain
 from tests.support.hand_clock import HandClock
 from tests.support.oracle import find_row_contradictions
@@ -263,7 +263,7 @@ class StateMachine(RuleBasedStateMachine):
         """The owner's: the present version may be sent, if the post has not ended and is not too late."""
         post = self._one()
         try:
-            waited = self.rt.write(posts.approve, post.id)
+            waited = approve(self.rt, post.id)
         except Conflict:
             assert post.status in ("settled", "canceled") or post.needs_approval, "nothing hinders this approval"
         else:

@@ -40,9 +40,6 @@ Post = dict[str, Any]
 
 PAUSED = "Publishing is paused. The post is published after you press “Resume” under System."
 UNAPPROVED = "The post is due now. It is published when you press “Approve” on its page."
-CHANGED_BEFORE_APPROVAL = (
-    "The post was changed after you opened its page, so it is not approved. Check the new version below."
-)
 UNTICKED = "Check the account first. If the post is not there, tick this box. Otherwise, no action is needed."
 NO_TIME = "Choose a date and a time, such as 2026-11-25 09:00."
 _SUBJECTS = {"profiles": "The account", "media": "The media", "providerOptions": "An option"}
@@ -73,14 +70,15 @@ def list_actions(rt: Runtime, details: PostDetails) -> dict[str, bool]:
     `asks_first`: a failed delivery may be public. `change_first`: networks refused the content. A post that waits for
     an approval has “Stop” instead of “Cancel post”.
     """
-    post, approve = details.post, details.waits_for_approval
+    post, waits = details.post, details.waits_for_approval
     outlook = retries.load_outlook(rt.reader, post["id"])
     cancel = _passes(partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp()))
     return {
-        "approve": approve,
-        "cancel": cancel and not approve,
+        "waits": waits,
+        "approve": waits and not details.reads_card,
+        "cancel": cancel and not waits,
         "change": _passes(partial(check_changeable, rt, post)),
-        "stop": (approve or not cancel) and _passes(partial(posts.check_stoppable, post["status"])),
+        "stop": (waits or not cancel) and _passes(partial(posts.check_stoppable, post["status"])),
         "post_again": outlook.may_pass,
         "asks_first": bool(outlook.unknown),
         "change_first": outlook.content_refused,
@@ -149,11 +147,7 @@ async def approve(rt: Runtime, visit: Visit) -> Answer:
     post = load_post(rt, visit.params["postId"])
     version = PostVersion.read(visit.form)
     try:
-        if version is None:
-            raise ChangedMeanwhile
-        waited = await rt.write_soon(submissions.approve_version, post["id"], version)
-    except ChangedMeanwhile:
-        return _go_back(visit, alert=CHANGED_BEFORE_APPROVAL)
+        waited = await rt.write_soon(posts.approve, post["id"], version.content if version else "")
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     if not waited:

@@ -19,23 +19,26 @@ from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import artifact_rows, audience_rows, delivery_rows, profile_rows
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
+from socialpub.providers.base import LINK_CARD
 from socialpub.providers.options import find_post_option, spelled
 from socialpub.providers.registry import OPTIONS
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.delivery import waiting
+from socialpub.publishing.media import renditions, thumbnails
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import previews
 from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.forms import ListFilter
-from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH_SOON_SECONDS, Visit, page
+from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH_SOON_SECONDS, Visit, no_such_page, page
 from socialpub.web.dashboard.compose import option_fields
 from socialpub.web.dashboard.labels import DELIVERY_STATES, POST_STATES
 from socialpub.web.dashboard.posts import actions, submissions
 from socialpub.web.dashboard.posts.submissions import PostVersion
 from socialpub.web.http.answer import Answer
+from socialpub.web.http.files import static_url
 
 PER_PAGE = 20
 MAX_SEARCH_LETTERS = 200
@@ -104,8 +107,9 @@ async def _read_posts(rt: Runtime, query: PostFilter) -> PostPage:
 async def show(rt: Runtime, visit: Visit) -> Answer:
     details = actions.load_details(rt, visit)
     post = details.post
-    refresh_seconds = _refresh_seconds(details)
-    if refresh_seconds is None and visit.is_fragment:
+    refresh_seconds = REFRESH_SOON_SECONDS if details.reads_card else _refresh_seconds(details)
+    was_read = visit.query.ticked("card") and not details.reads_card
+    if visit.is_fragment and (refresh_seconds is None or was_read):
         visit.headers.append((b"hx-refresh", b"true"))  # reload the whole page, because the actions have changed
     # Previews need a click, because measuring the text takes time.
     previewed = None
@@ -116,7 +120,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         details=details,
         post=post,
         actions=actions.list_actions(rt, details),
-        version=PostVersion.of(post),
+        version=PostVersion(post["updatedAt"], details.version),
         form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
         previewed=previewed,
@@ -132,6 +136,18 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         who=audit_text.describe_actor,
         what=lambda entry: audit_text.describe_on_post(audit_text.with_times(entry, visit.written)),
     )
+
+
+@page()
+async def card_image(rt: Runtime, visit: Visit) -> Answer:
+    """Send a thumbnail of the image of a link card, which the owner sees before the approval."""
+    delivery = delivery_rows.find(rt.reader, visit.params["deliveryId"])
+    image = delivery and delivery.memo.get(LINK_CARD, {}).get("image")
+    if delivery is None or not image:
+        raise no_such_page()
+    source = renditions.path_of(rt, delivery.id, image["name"])
+    made = await thumbnails.load_of(rt, source, source.with_suffix(".jpg"))
+    return visit.go(static_url("no_image.svg")) if made is None else visit.show_image(made)
 
 
 def _is_pasted(post: dict[str, Any]) -> bool:

@@ -24,7 +24,7 @@ from socialpub.core.errors import NotFound
 from socialpub.db.connection import Reader, Tx
 from socialpub.db.queries import api_json
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus
-from socialpub.db.tables import artifact_rows, delivery_rows, post_rows
+from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.publishing.posts import idempotency, posts
 from socialpub.publishing.posts.drafts import Change, Draft
 from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
@@ -178,17 +178,6 @@ def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change
     if not version.is_of(post):
         raise ChangedMeanwhile
     posts.edit(rt, tx, post_id, change, OWNER)
-
-
-def approve_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion) -> bool:
-    """Approve the post if it still has this version. Raises ChangedMeanwhile and the errors of `posts.approve`.
-
-    A post that does not wait has another version after its approval. That change needs no alert.
-    """
-    waits = any(one.waits_for_approval for one in delivery_rows.list_open_of_post(tx, post_id))
-    if waits and not version.is_of(_load(tx, post_id)):
-        raise ChangedMeanwhile
-    return posts.approve(rt, tx, post_id)
 
 
 def _load(tx: Tx, post_id: str) -> Any:

@@ -1,6 +1,7 @@
 """A link card shows what the page says about itself, and a page that cannot be read never fails the post."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,8 +91,9 @@ def run_card(
     fetch: Callable[[str, int], Fetched],
     fetch_image: Callable[[str, ImageLimits], MediaFile] | None = None,
     options: dict[str, Any] | None = None,
+    memo: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    more: dict[str, Any] = {"fetch": fetch}
+    more: dict[str, Any] = {"fetch": fetch, "kept_file": lambda _: Path(__file__), "memo": memo or {}}
     if fetch_image is not None:
         more["fetch_image"] = fetch_image
     outcome = script.run("card", Script(*answers), TEXT, options=options, **more)

@@ -12,6 +12,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from socialpub.providers.domains import TLDS as LISTED
@@ -89,8 +90,9 @@ def list_handles(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+@lru_cache(maxsize=8)
 def first_link(text: str) -> str | None:
-    """Return the complete URL of the first link."""
+    """Return the complete URL of the first link. Each account of a post asks for the same text."""
     return next((mark.value for mark in find_marks(text) if mark.kind is MarkKind.LINK), None)
 
 

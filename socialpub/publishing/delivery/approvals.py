@@ -15,7 +15,7 @@ from socialpub.db.delivery import Delivery
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows, log_entries, profile_rows
 from socialpub.db.tables.log_entries import AttemptOutcome
-from socialpub.providers.base import LINK_CARD, Memo, Refused
+from socialpub.providers.base import LINK_CARD, Content, Memo, Refused
 from socialpub.publishing.delivery import reply_waits, transitions, waiting
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.delivery.transitions import PhaseEvent
@@ -36,13 +36,15 @@ def update(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     If the key of the caller needs approval, the post waits even if its earlier version was approved. Otherwise, only a
     waiting post keeps waiting.
     """
+    content: Content | None = None
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
         is_new = not delivery.waits_for_approval
         if is_new and not caller.approval:
             continue
         if is_new:
             transitions.move(delivery, PhaseEvent.NEEDS_APPROVAL, required_at=tx.stamp, key_name=caller.name)
-        _expect_card(rt, tx, delivery)
+        content = content or post_content.load_content(rt, tx, post_id)
+        _expect_card(rt, delivery, content)
         _wait(rt, tx, delivery, is_new=is_new)
 
 
@@ -110,10 +112,9 @@ def _not_approved(rt: Runtime) -> str:
 # post waits, the owner approves the card with the post, and this card is sent.
 
 
-def _expect_card(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+def _expect_card(rt: Runtime, delivery: Delivery, content: Content) -> None:
     """Let the worker read the page of a link, unless it has read this link."""
     provider = rt.providers[delivery.provider]
-    content = post_content.load_content(rt, tx, delivery.post_id)
     link = provider.card_link(content, provider.read_options(delivery.options)[0])
     if link != delivery.memo.get(LINK_CARD, {}).get("uri"):
         others = {name: value for name, value in delivery.memo.items() if name != LINK_CARD}

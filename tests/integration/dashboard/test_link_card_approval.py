@@ -106,8 +106,11 @@ def test_nothing_is_approved_before_the_owner_can_see_the_card(
     assert not page_.has_button("Approve") and "Publish now" not in page_.links() and "Stop" in page_.links()
     with pytest.raises(Conflict, match="The link card is being read"):
         approve(rt, post)
-    unread = version_of(rt, post)
+    unread, fragment = version_of(rt, post), f"/posts/{post}?card=on"
+    assert f'{fragment}"' in page_.html, page_.html[page_.html.find('hx-get'):][:200]
+    assert "hx-refresh" not in owner.ask("GET", fragment, headers={"hx-request": "true"}).headers
     approvals.read_cards(rt)
+    assert owner.ask("GET", fragment, headers={"hx-request": "true"}).headers["hx-refresh"] == "true"
     page_ = owner.open(f"/posts/{post}")
     assert "Recipes" in page_.text and "About Recipes" in page_.text and page_.has_button("Approve")
     with pytest.raises(Conflict, match="changed after you read it"):

@@ -34,7 +34,7 @@ from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.file_check import interruptible
 
 T = TypeVar("T")
-_JOURNAL_BYTES = 64 * 1024 * 1024
+JOURNAL_BYTES = 64 * 1024 * 1024
 """The write-ahead log is cut to this size after a checkpoint."""
 _MAIN_CACHE_KIB, _THREAD_CACHE_KIB = 2000, 250
 """The page caches of the writer and of the main thread, which has the event loop, and of every other thread.
@@ -44,7 +44,7 @@ because the system caches the file as well. A short list takes half as long with
 """
 _PRAGMAS = {
     "journal_mode": "wal",
-    "journal_size_limit": _JOURNAL_BYTES,
+    "journal_size_limit": JOURNAL_BYTES,
     "synchronous": "full",
     "foreign_keys": 0,
     "cache_size": -_MAIN_CACHE_KIB,
@@ -57,6 +57,7 @@ _NEW_FILE_PRAGMAS = {"auto_vacuum": "incremental"}
 REPLICATED_LOG_PAGES = 100_000
 """Litestream reads the log and then checkpoints it, at 1,000 pages and, by force, at 121,359. If socialpub did so
 earlier, Litestream would copy the whole database. Without Litestream, socialpub does so at this number (400 MB)."""
+REPLICATED_LOG_BYTES = REPLICATED_LOG_PAGES * 4096
 
 
 class Database:

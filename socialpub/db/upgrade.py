@@ -6,13 +6,14 @@ socialpub, so this version does not write to the database.
 
 import sqlite3
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 from peewee import PeeweeException, SqliteDatabase
-from playhouse.migrations import Runner
+from playhouse.migrations import Migration, Runner
 
 from socialpub.core import commands, logging, progress, version
 from socialpub.core.errors import OperatorError
@@ -128,6 +129,57 @@ def _refuse_former_processes(run_dir: Path) -> None:
 
 
 # --- foreign databases -----------------------------------------------------------------------------------------------
+
+_OTHER_TABLES = [
+    ("table", name, name, f"CREATE TABLE {name}{columns}")
+    for name, columns in (
+        ("sqlite_stat1", "(tbl,idx,stat)"),  # ANALYZE and PRAGMA optimize create these two
+        ("sqlite_stat4", "(tbl,idx,neq,nlt,ndlt,sample)"),
+        ("_litestream_seq", " (id INTEGER PRIMARY KEY, seq INTEGER)"),
+        ("_litestream_lock", " (id INTEGER)"),
+    )
+]
+_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY 2, 1, 3, 4"
+
+
+def find_foreign_object(connection: sqlite3.Connection) -> str | None:
+    """Return the name of an object that the applied migrations did not create in this form, or None.
+
+    SQLite runs the statements of `sqlite_schema`, so each one must be what the migrations write. Return None for a database of a newer version, and raise sqlite3.Error for one that cannot be read.
+    """
+    found = [tuple(row) for row in connection.execute(_SCHEMA)]
+    if wrong := _find_difference([row for row in found if "schema_migration" in row[1:3]], _create_schema([])):
+        return wrong  # a view could answer with any names, or without an end
+    applied = [row[0] for row in connection.execute("SELECT name FROM schema_migration ORDER BY id")]
+    if not all(isinstance(name, str) for name in applied):
+        return "schema_migration"
+    if list_unknown(applied):
+        return None
+    try:
+        expected = _create_schema(applied)
+    except PeeweeException:
+        return "schema_migration"
+    return _find_difference([row for row in found if row not in _OTHER_TABLES], expected)
+
+
+def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
+    """Return the schema that these migrations create in this order, which may differ from the order of their numbers."""
+    with closing(SqliteDatabase(":memory:")) as memory:
+        memory.connect()
+        memory.register_function(lambda *_: None, "reseal")
+        runner = Runner(memory, str(MIGRATIONS))
+        runner.History.create_table()
+        known: dict[str, Migration] = {migration.name: migration for migration in runner.migrations()}
+        for name in applied:
+            known[name].load().up(runner.migrator, memory)
+        rows: list[tuple[str, ...]] = memory.execute_sql(_SCHEMA).fetchall()
+        return rows
+
+
+def _find_difference(found: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str | None:
+    different = (Counter(found) - Counter(expected)) or (Counter(expected) - Counter(found))
+    return next((name for _, name, _, _ in different), None)
+
 
 _IS_NO_ID = "length({0}) <> 36 OR {0} GLOB '*[^0-9a-f-]*'"
 _IS_NO_PROCESS = "{0} GLOB '*[^A-Za-z0-9_-]*'"

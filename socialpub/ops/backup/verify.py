@@ -182,33 +182,25 @@ def unpack(backup: OpenedBackup, target: Path, *, media: bool) -> BackupSummary:
 def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
     try:
         with open_file(database, "rw") as reader:
+            # The check for damage computes the expressions of the schema, so it comes after these two.
+            if (name := upgrade.find_foreign_object(reader.connection)) is not None:
+                raise foreign_backup(source, f"its database differs from the schema of its version in {name!r}")
+            if unknown := upgrade.list_unknown(upgrade.list_applied(reader.connection)):
+                message = upgrade.describe_newer(f"The database in {source}", unknown)
+                raise OperatorError(message, "Use the newer version to restore it.")
             step = "Checking the database of the backup"
             result = file_check.find_damage(reader.connection, step, compare_indexes=True)
-            unknown = upgrade.list_unknown(upgrade.list_applied(reader.connection))
-            belongs_to = appliance_state.get(reader, appliance_state.SECRET_KEY)
-    except sqlite3.Error as error:
-        raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another backup.") from error
-    if result != "ok":
-        raise OperatorError(f"The database in {source} is damaged: {result}.", "Use another backup.")
-    if unknown:
-        message = upgrade.describe_newer(f"The database in {source}", unknown)
-        raise OperatorError(message, "Use the newer version to restore it.")
-    if belongs_to != info.secret_key:
-        raise foreign_backup(source, "its database and its description refer to different secret.keys")
-    try:
-        with open_file(database, "rw") as reader:
+            if result != "ok":
+                raise OperatorError(f"The database in {source} is damaged: {result}.", "Use another backup.")
+            if appliance_state.get(reader, appliance_state.SECRET_KEY) != info.secret_key:
+                raise foreign_backup(source, "its database and its description refer to different secret.keys")
             _check_names(source, reader)
     except sqlite3.Error as error:
-        raise foreign_backup(source, f"its database has another structure ({error})") from error
+        raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another backup.") from error
 
 
 def _check_names(source: Path, reader: Reader) -> None:
-    """Raise InvalidBackup for triggers and views, and for names that lead outside the media folder."""
-    active = reader.value(
-        "SELECT name FROM sqlite_schema WHERE type NOT IN ('table', 'index') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
-    )
-    if active is not None:
-        raise foreign_backup(source, f"its database contains {active!r}")
+    """Raise InvalidBackup for names that lead outside the media folder."""
     if (stray := upgrade.find_foreign_name(reader)) is not None:
         raise foreign_backup(source, f"its database contains {stray}, which would become a file name")
     for key in artifact_rows.storage_keys(reader):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from socialpub.core import commands, units
 from socialpub.core.settings.loader import changed_keys
+from socialpub.db.database import JOURNAL_BYTES, REPLICATED_LOG_BYTES
 from socialpub.ops import health, storage
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
@@ -38,7 +39,7 @@ def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
 
 
 MAX_WAL_BYTES = 256_000_000
-"""The largest normal size of SQLite's journal, which grows while a program keeps reading."""
+"""The largest normal size of SQLite's write-ahead log, which grows while a program keeps reading."""
 MAX_FILES_USED = 0.8
 SERVICES = ("socialpub-web.service", "socialpub-worker.service")
 SOCKET = "socialpub-web.socket"
@@ -83,9 +84,11 @@ def clock_is_kept() -> bool | None:
 
 def _check_journal(rt: Runtime) -> Iterator[Finding]:
     journal = rt.settings.database_file.with_name(rt.settings.database_file.name + "-wal")
-    size = storage.size_of(journal)
-    if size > MAX_WAL_BYTES:
-        message = f"{journal} has grown to {units.size(size)}: a program has been reading the database for a long time."
+    size, database_size = storage.size_of(journal), storage.size_of(rt.settings.database_file)
+    normal = REPLICATED_LOG_BYTES if rt.settings.database.replicated else JOURNAL_BYTES
+    if size > max(normal, min(database_size, MAX_WAL_BYTES)):
+        sizes = f"{units.size(size)}, and the database has {units.size(database_size)}"
+        message = f"{journal} has grown to {sizes}: a program has been reading the database for a long time."
         find = commands.here().system_line("fuser", "-v", str(journal))
         yield note("database", message, f"Find the program: `{find}`. {commands.here().restart()}.")
 

@@ -231,6 +231,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
             missing, made_by = upgrade_db.list_missing(applied), upgrade_backups.read_version(Reader(database))
             upgrade = list(check_upgrade(settings, database, missing)) if missing else []
+            foreign = upgrade_db.find_foreign_object(database) if result == "ok" and not missing else None
     except (sqlite3.Error, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}."
         yield problem(
@@ -255,6 +256,9 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             yield problem("secret.key", message, remedy)
     else:
         yield from upgrade
+    if foreign is not None:
+        message = f"{path} differs from the schema of its version in {foreign!r}: `restore` refuses its backups."
+        yield problem("backup", message, f"Undo the change to {foreign!r} with the `sqlite3` shell.")
 
 
 def _is_key(key_file: Path, check_value: str) -> bool:

@@ -19,7 +19,7 @@ from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, upgrade
 from socialpub.db.tables import artifact_rows
 from socialpub.ops.backup import create, format, restore, verify
 from socialpub.publishing import retention
@@ -33,6 +33,7 @@ from tests.support.appliance import accept, add_profile
 from tests.support.copies import copy_of, file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.upgrades import sample
 
 
 def files_in(folder: Path) -> list[str]:
@@ -357,7 +358,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, image: st
     copy = copy_of(rt, tmp_path)
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
-        with pytest.raises(OperatorError, match=r"The database in .* cannot be read"):
+        with pytest.raises(OperatorError, match=r"The database in .* cannot be read|its database differs"):
             verify.verify_backup(forged)
     with tarfile.open(copy) as tar:
         content = tar.extractfile("socialpub.db")
@@ -605,7 +606,7 @@ def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: P
         whole[place] ^= 1
 
 
-LEADS_ELSEWHERE = "would become a file name|not in the media folder|its database contains"
+LEADS_ELSEWHERE = "would become a file name|not in the media folder"
 PATHS = [
     "UPDATE artifact SET storage_key = '../../../etc/passwd'",
     "UPDATE artifact SET storage_key = '/etc/passwd'",
@@ -616,27 +617,71 @@ PATHS = [
     "UPDATE delivery SET id = '../' || id",
     "UPDATE delivery SET owner = '../../../../tmp/x'",
     "INSERT INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES ('k', 'k', 'f', '../../x', 't')",
-    "CREATE TRIGGER t AFTER UPDATE ON profile BEGIN DELETE FROM post; END",
-    "CREATE VIEW v AS SELECT * FROM profile",
 ]
+SCHEMAS = {
+    "t": "CREATE TRIGGER t AFTER UPDATE ON profile BEGIN DELETE FROM post; END",
+    "v": "CREATE VIEW v AS SELECT * FROM profile",
+    "evil": "CREATE TABLE evil (x)",
+    "e": "CREATE INDEX e ON post (hex(zeroblob(1 + length(id) * 100000000)))",
+    "sqlite_stat1": "CREATE VIEW stat1 AS SELECT 1; UPDATE sqlite_schema SET name = 'sqlite_stat1', "
+    "tbl_name = 'sqlite_stat1', sql = 'CREATE VIEW sqlite_stat1 AS SELECT 1' WHERE name = 'stat1'",
+    "f": "CREATE VIRTUAL TABLE f USING fts5(x); "
+    "UPDATE sqlite_schema SET sql = 'CREATE/**/VIRTUAL  TABLE f USING fts5(x)' WHERE name = 'f'",
+    "api_key": "UPDATE sqlite_schema SET sql = replace(sql, 'revoked_at TEXT', "
+    "'revoked_at TEXT CHECK (revoked_at IS NULL)') WHERE name = 'api_key'",
+    "post": "ALTER TABLE post ADD COLUMN x GENERATED ALWAYS AS (hex(zeroblob(1000000000))) VIRTUAL",
+    "profile": "ALTER TABLE profile ADD COLUMN x DEFAULT (abs(-9223372036854775807 - 1))",
+    "delivery_queue": "DROP INDEX delivery_queue",
+    "schema_migration": """PRAGMA foreign_keys = 0; DROP TABLE schema_migration; CREATE VIEW schema_migration AS
+        WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id, 'x' || x AS name FROM n""",
+}
+"""Statements that change the schema, by the name of an object that they change."""
 
 
 @pytest.mark.parametrize("statement", PATHS)
 def test_a_strangers_database_names_no_path(
     rt: Runtime, image: str, tmp_path: Path, clock: HandClock, statement: str
 ) -> None:
-    copy = copy_of(rt, tmp_path)
-    changed = tmp_path / "changed.db"
-    changed.write_bytes(dict(copies.contents_of(copy))["socialpub.db"])
-    with closing(sqlite3.connect(changed)) as database, database:
-        database.execute(statement)
-    forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": changed.read_bytes()}, key=rt.secrets)
-    before = files_in(tmp_path)
-    with pytest.raises(format.InvalidBackup, match=LEADS_ELSEWHERE):
+    refused_after(statement, rt, tmp_path, clock, LEADS_ELSEWHERE)
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_strangers_database_has_no_schema_of_its_own(rt: Runtime, tmp_path: Path, clock: HandClock, name: str) -> None:
+    refused_after(SCHEMAS[name], rt, tmp_path, clock, f"differs from the schema of its version in '{name}")
+
+
+def refused_after(statements: str, rt: Runtime, folder: Path, clock: HandClock, because: str) -> None:
+    forged = changed_by(statements, copy_of(rt, folder), rt)
+    before = files_in(folder)
+    with pytest.raises(format.InvalidBackup, match=because):
         verify.verify_backup(forged, rt.secrets)
-    with pytest.raises(format.InvalidBackup, match=LEADS_ELSEWHERE):
-        put_back(forged, tmp_path / "new", clock)
-    assert files_in(tmp_path) == before
+    with pytest.raises(format.InvalidBackup, match=because):
+        put_back(forged, folder / "new", clock)
+    assert files_in(folder) == before
+
+
+def changed_by(statements: str, copy: Path, rt: Runtime) -> Path:
+    """A backup whose database was changed, signed again by somebody with the key."""
+    changed = copy.with_name("changed.db")
+    changed.write_bytes(dict(copies.contents_of(copy))["socialpub.db"])
+    with closing(sqlite3.connect(changed)) as database:
+        database.execute("PRAGMA writable_schema = 1")
+        database.executescript(statements)
+    changes = {"socialpub.db": changed.read_bytes()}
+    return copies.forged(copy, copy.with_name("forged"), changed=changes, key=rt.secrets)
+
+
+def test_tables_of_sqlite_and_of_a_replica_are_no_strangers(rt: Runtime, tmp_path: Path) -> None:
+    tables = """ANALYZE; CREATE TABLE IF NOT EXISTS _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
+        CREATE TABLE IF NOT EXISTS _litestream_lock (id INTEGER); VACUUM;"""
+    assert verify.verify_backup(changed_by(tables, copy_of(rt, tmp_path), rt), rt.secrets).seal is format.Seal.FITS
+
+
+@pytest.mark.parametrize("version", sample.names())
+def test_a_database_of_every_former_version_has_a_known_schema(tmp_path: Path, version: str) -> None:
+    sample.unpack(version, tmp_path)
+    with closing(sqlite3.connect(tmp_path / "data" / "socialpub.db")) as database:
+        assert upgrade.find_foreign_object(database) is None
 
 
 def test_a_folder_that_the_unit_forbids_is_allowed_by_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -402,9 +402,20 @@ def test_a_clock_that_nothing_keeps_set_is_a_note(
     assert problems(inside(rt)) == []
 
 
-def test_a_journal_that_was_never_taken_over_is_a_note(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "MAX_WAL_BYTES", 1)
-    assert "socialpub.db-wal has grown" in the(inside(rt), "database", Level.NOTE).message
+def test_a_write_ahead_log_that_has_grown_beyond_the_database_is_a_note(rt: Runtime) -> None:
+    log = rt.settings.database_file.with_name("socialpub.db-wal")
+    for size, names_it in ((16 << 20, False), (64 << 20, False), (65 << 20, True)):
+        os.truncate(log, size)
+        messages = " ".join(finding.message for finding in inside(rt) if finding.level is Level.NOTE)
+        assert ("socialpub.db-wal has grown to" in messages) is names_it
+
+
+def test_a_schema_that_somebody_changed_is_a_problem_before_it_is_needed(rt: Runtime) -> None:
+    with closing(sqlite3.connect(rt.settings.database_file)) as database:
+        database.execute("CREATE INDEX mine ON post (id)")
+        assert "in 'mine': `restore` refuses" in the(outside(rt.settings), "backup").message
+        database.execute("DROP INDEX mine")
+    assert problems(outside(rt.settings)) == []
 
 
 def test_a_worker_that_runs_out_of_files_is_reported(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ BACKUP_VARIABLE = "SOCIALPUB_COPY"
 """The backup's folder, for the command that runs after a backup. That command may call socialpub again."""
 OTHER_VARIABLES = {CONFIG_VARIABLE, BACKUP_VARIABLE, URL_VARIABLE, KEY_VARIABLE}
 """Variables that are not settings."""
+_OF_KUBERNETES = re.compile(r"SOCIALPUB(_[A-Z0-9]+)*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9]+)*|PORT_[0-9]+_[A-Z_]+|PORT=.*://.*)")
+"""The variables of a Service whose name begins with socialpub, as NAME=VALUE."""
 
 
 def variable_name(key: Key) -> str:
@@ -45,6 +47,8 @@ def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tu
         if not name.startswith(PREFIX) or name in OTHER_VARIABLES:
             continue
         key = by_variable.get(name)
+        if key is None and any(map(_OF_KUBERNETES.fullmatch, (name, f"{name}={environ[name]}"))):
+            continue
         if key is None:
             # With the prefix, all variables would look similar.
             near = nearest(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in by_variable])

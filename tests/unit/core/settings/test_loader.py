@@ -192,6 +192,36 @@ def test_an_unknown_variable_is_a_mistake_with_the_nearest_name(mistakes):
     assert "hush" not in message
 
 
+@pytest.mark.parametrize("service", ["SOCIALPUB", "SOCIALPUB_WEB", "SOCIALPUB_2"])
+def test_the_variables_of_a_kubernetes_service_are_no_settings(configured, service):
+    own = {
+        f"{service}_SERVICE_HOST": "10.0.0.11",
+        f"{service}_SERVICE_PORT": "8000",
+        f"{service}_SERVICE_PORT_HTTP_ALT": "8000",
+        f"{service}_PORT": "tcp://10.0.0.11:8000",
+        f"{service}_PORT_8000_TCP": "tcp://10.0.0.11:8000",
+        f"{service}_PORT_8000_TCP_PROTO": "tcp",
+        f"{service}_PORT_8000_TCP_PORT": "8000",
+        f"{service}_PORT_8000_TCP_ADDR": "10.0.0.11",
+    }
+    assert configured(**own) == configured()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SOCIALPUB_PORT", "8000"),
+        ("SOCIALPUB_LISTEN_PORT", "8000"),
+        ("SOCIALPUB_HOST", "10.0.0.11"),
+        ("SOCIALPUB_PROVIDERS__SERVICE_HOST", "x"),
+        ("SOCIALPUB_MY_SERVICE", "x"),
+        ("SOCIALPUB_BASEURL", "tcp://10.0.0.11:8000"),
+    ],
+)
+def test_a_setting_that_resembles_such_a_variable_stays_a_mistake(mistakes, name, value):
+    assert f"the environment variable {name}" in mistakes(**{name: value})
+
+
 def test_a_wrong_value_from_the_environment_names_its_variable(mistakes):
     message = mistakes(SOCIALPUB_PUBLISHING__WORKERS="many")
     assert 'publishing.workers (from SOCIALPUB_PUBLISHING__WORKERS) = "many"' in message

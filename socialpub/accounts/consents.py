@@ -153,7 +153,7 @@ def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFi
     better = settings.callback_url(name)
     change = f"Remove redirect_url from [providers.{name}]"
     if rules.find(better) is None:
-        better = rules.local(settings.listen_port, _path(name)) or better
+        better = rules.local(settings.listen_ports[0], _path(name)) or better
         change = f'Set redirect_url = "{better}" in [providers.{name}]'
     fits = rules.find(better)
     kind = fits.app if fits else ""
@@ -214,4 +214,4 @@ def _leads_here(settings: Settings, network: str, address: str) -> bool:
         return True
     base, parts = urlsplit(settings.base_url), urlsplit(address)
     is_local = base.hostname in LOOPBACK and parts.hostname in LOOPBACK
-    return is_local and parts.scheme == "http" and parts.port == settings.listen_port and parts.path == _path(network)
+    return is_local and parts.scheme == "http" and parts.port in settings.listen_ports and parts.path == _path(network)

@@ -186,7 +186,10 @@ def format_address(listener: socket.socket) -> str:
     """Return `127.0.0.1:8000` or `[::1]:8000`. Raise ValueError for a socket without a port."""
     if listener.family not in (socket.AF_INET, socket.AF_INET6):
         raise ValueError
-    host, port = listener.getsockname()[:2]
+    return format_host(*listener.getsockname()[:2])
+
+
+def format_host(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

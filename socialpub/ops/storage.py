@@ -65,7 +65,7 @@ def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[N
             f"socialpub is already running with {settings.data_dir}{where}.",
             "Use the running socialpub, or stop it first. A second installation needs its own data_dir and `listen`.",
         )
-    lock.write(f"{os.getpid()} {' '.join(addresses) or settings.listen}\n".encode())
+    lock.write(f"{os.getpid()} {' '.join(addresses or settings.listen.split(', '))}\n".encode())
     try:
         yield
     finally:

@@ -241,8 +241,7 @@ def _check_redirect(rt: Runtime, provider_name: str) -> None:
             f"{label} would send your browser to {base_url}, which does not lead to this appliance: {how}.",
             "Correct base_url or its proxy, and try again. To connect by hand, add --paste.",
         )
-    local = addresses.local_url(rt.settings)
-    if who is Answering.NOTHING and addresses.find_answering(rt, local)[0] is not Answering.THIS:
+    if who is Answering.NOTHING and not addresses.answers_here(rt):
         raise CommandError(
             f"{label} would send your browser to {base_url}, but nothing answers at that URL.",
             f"{commands.here().start()}, and try again. To connect by hand, add --paste.",

@@ -243,7 +243,7 @@ def unit_texts(places: InstallationPlaces, settings: Settings) -> dict[str, str]
         found[ADDRESSES] = "\n".join([
             "# The value of `listen` in the configuration. install-service writes this file again.",
             "[Socket]",
-            "BindIPv6Only=ipv6-only",
+            "BindIPv6Only=both",
             "ListenStream=",
             *(f"ListenStream={address}" for address in addresses.resolve_listen(settings)),
             "",

@@ -11,6 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import timedelta
+from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
@@ -145,13 +146,41 @@ class SettingsError(OperatorError):
     """The configuration is not valid. The message lists every mistake."""
 
 
+def _join_listen(value: Any) -> Any:
+    return ", ".join(value) if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value) else value
+
+
 def _check_listen(value: str) -> str:
-    match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})", value)
-    if match is None or not 1 <= int(match[3]) <= 65535:
-        raise ValueError("must be a host and a port")
-    if match[1]:
-        ipaddress.IPv6Address(match[1])
-    return value
+    addresses = [address.strip() for address in value.split(",")]
+    for address in addresses:
+        match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+)):([0-9]{1,5})", address)
+        if match is None or not 1 <= int(match[3]) <= 65535:
+            raise ValueError("must be a host and a port")
+        if match[1]:
+            ipaddress.IPv6Address(match[1])
+    if (overlap := find_overlap(addresses)) is not None:
+        raise ValueError(f"{overlap}; remove one of the two")
+    return ", ".join(addresses)
+
+
+def find_overlap(addresses: Iterable[str]) -> str | None:
+    """Return a sentence about two addresses (`HOST:PORT`) that cannot both be listened on."""
+    for one, other in combinations(addresses, 2):
+        (host, port), (other_host, other_port) = _split_address(one), _split_address(other)
+        if int(port) != int(other_port):
+            continue
+        if host == other_host:
+            return f"{other} is given twice"
+        for wide, narrow, place, inside in ((host, other_host, one, other), (other_host, host, other, one)):
+            if wide == "::" or (wide == "0.0.0.0" and re.fullmatch(r"[0-9.]+", narrow)):  # noqa: S104  # no bind
+                return f"{place} also listens at {inside}"
+    return None
+
+
+def _split_address(address: str) -> tuple[str, str]:
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]").lower()
+    return (str(ipaddress.IPv6Address(host)) if ":" in host else host), port
 
 
 def _read_folder(value: Any, info: ValidationInfo) -> Any:
@@ -170,10 +199,12 @@ class Settings(Section):
     base_url: BaseUrl = Field(
         default="http://127.0.0.1:8000", description="an http(s) URL without a query; a path is allowed"
     )
-    listen: Annotated[str, AfterValidator(_check_listen)] = Field(
+    listen: Annotated[str, BeforeValidator(_join_listen), AfterValidator(_check_listen)] = Field(
         default="127.0.0.1:8000",
-        description='"HOST:PORT" with a port from 1 to 65535, IPv6 in brackets, 0.0.0.0 for every interface',
+        description='"HOST:PORT" or a list of them, with a port from 1 to 65535, IPv6 in brackets, 0.0.0.0 for every '
+        "IPv4 interface, [::] for every interface",
     )
+    """The addresses, separated by commas."""
     data_dir: Annotated[Path, BeforeValidator(_read_folder)] = Field(
         default=Path("data"), description="an absolute folder, or a folder relative to the configuration file"
     )
@@ -202,12 +233,14 @@ class Settings(Section):
         return self._file
 
     @property
-    def listen_host(self) -> str:
-        return self.listen.rpartition(":")[0].strip("[]")
+    def listen_addresses(self) -> list[tuple[str, int]]:
+        """The host and the port of each address of `listen`."""
+        pairs = (address.rpartition(":") for address in self.listen.split(", "))
+        return [(host.strip("[]"), int(port)) for host, _, port in pairs]
 
     @property
-    def listen_port(self) -> int:
-        return int(self.listen.rpartition(":")[2])
+    def listen_ports(self) -> list[int]:
+        return [port for _, port in self.listen_addresses]
 
     @property
     def secret_key_file(self) -> Path:

@@ -16,7 +16,7 @@ CONFIG = """\
 # Environment variables such as SOCIALPUB_BASE_URL or SOCIALPUB_PROVIDERS__X__CLIENT_ID override these keys.
 
 base_url = "http://127.0.0.1:8000"     # the URL of this appliance for callers, browsers and networks
-listen = "127.0.0.1:8000"              # 0.0.0.0:8000 for every interface
+listen = "127.0.0.1:8000"              # "[::]:8000" for every interface
 data_dir = "data"                      # database, media and secret.key; relative to this file
 
 # Add one section for each network. Register an app there. As its redirect URL, allow

@@ -12,6 +12,7 @@ from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from socialpub.accounts import consents
@@ -19,7 +20,8 @@ from socialpub.accounts import profiles as accounts
 from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
-from socialpub.core.settings.loader import Settings
+from socialpub.core.machine import format_host
+from socialpub.core.settings.loader import Settings, find_overlap
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Tx
@@ -34,16 +36,25 @@ from socialpub.runtime import Runtime
 
 def resolve_listen(settings: Settings) -> list[str]:
     """Return the addresses of `listen` in systemd's notation. Raises OperatorError."""
-    host, port = settings.listen_host, settings.listen_port
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        return [format_host(*info[4][:2]) for info in find_sockets(settings)]
     except OSError as error:
         raise OperatorError(
             f"The address of `listen` = {settings.listen!r} cannot be resolved: {error.strerror}.",
             "Set `listen` to an IP address and port of this machine, such as 127.0.0.1:8000.",
         ) from error
-    hosts = (f"[{address[0]}]" if family == socket.AF_INET6 else address[0] for family, *_, address in found)
-    return list(dict.fromkeys(f"{host}:{port}" for host in hosts))
+
+
+def find_sockets(settings: Settings) -> list[tuple[Any, ...]]:
+    """Return what `socket.getaddrinfo` returns for `listen`. Raises OSError, and OperatorError if two are the same."""
+    found = [
+        info
+        for host, port in settings.listen_addresses
+        for info in dict.fromkeys(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE))
+    ]
+    if (overlap := find_overlap(format_host(*info[4][:2]) for info in found)) is not None:
+        raise OperatorError(f"`listen` = {settings.listen!r} cannot be used: {overlap}.", "Remove one of the two.")
+    return found
 
 
 def socket_difference(settings: Settings, held: str) -> str | None:
@@ -133,10 +144,11 @@ def find_answering(rt: Runtime, base: str) -> tuple[Answering, str]:
     return Answering.OTHER, how
 
 
-def local_url(settings: Settings) -> str:
-    """Return the web server's URL on this machine."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.listen_host, settings.listen_host)  # noqa: S104  # no bind
-    return f"http://{f'[{host}]' if ':' in host else host}:{settings.listen_port}"
+def answers_here(rt: Runtime) -> bool:
+    """Return whether this appliance answers at an address of `listen`."""
+    loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # no bind
+    urls = (f"http://{format_host(loopback.get(host, host), port)}" for host, port in rt.settings.listen_addresses)
+    return any(find_answering(rt, url)[0] is Answering.THIS for url in urls)
 
 
 def check_web(rt: Runtime) -> Finding:
@@ -144,7 +156,7 @@ def check_web(rt: Runtime) -> Finding:
     who, how = find_answering(rt, settings.base_url)
     if who is Answering.THIS:
         return ok("web", f"{settings.base_url} leads to this appliance.")
-    runs_here = find_answering(rt, local_url(settings))[0] is Answering.THIS
+    runs_here = answers_here(rt)
     if who is Answering.OTHER:
         message = f"{settings.base_url}/healthz does not lead to this appliance: {how}."
         remedy = f"Forward requests for base_url to {settings.listen}, or correct base_url."
@@ -172,7 +184,7 @@ def _serves_elsewhere(rt: Runtime) -> str | None:
         _, *addresses = (rt.settings.run_dir / "web.lock").read_text().partition("\n")[0].split()
     except (OSError, ValueError):
         return None
-    others = (address for address in addresses if address != rt.settings.listen)
+    others = (address for address in addresses if address not in rt.settings.listen.split(", "))
     return next((address for address in others if find_answering(rt, f"http://{address}")[0] is Answering.THIS), None)
 
 
@@ -180,11 +192,11 @@ def ports_differ(settings: Settings) -> Finding | None:
     """Return a finding if `base_url` and `listen` have different ports of this machine, which requires a proxy."""
     parts = urlsplit(settings.base_url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
-    if port == settings.listen_port or not is_of_this_machine(settings.base_url):
+    if port in settings.listen_ports or not is_of_this_machine(settings.base_url):
         return None
     return problem(
         "base_url",
-        f"base_url has port {port} of this machine, but `listen` has port {settings.listen_port}. Without a proxy, "
+        f"base_url has port {port} of this machine, but `listen` is {settings.listen}. Without a proxy, "
         f"nothing answers at {settings.base_url}.",
         f"Set both to the same port, or start the proxy that forwards to {settings.listen}.",
     )

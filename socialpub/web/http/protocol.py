@@ -100,6 +100,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        if self.client is not None and "." in self.client[0]:  # an IPv4 client of a socket at [::]
+            self.client = (self.client[0].removeprefix("::ffff:"), self.client[1])
         self._since = self.loop.time()
         if not self._watch.admit(self, self._since):
             self.abort()

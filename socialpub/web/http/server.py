@@ -13,8 +13,9 @@ import uvicorn
 
 from socialpub.core import commands, logging, machine
 from socialpub.core.errors import OperatorError
-from socialpub.core.machine import format_address
+from socialpub.core.machine import format_address, format_host
 from socialpub.core.settings.loader import Settings
+from socialpub.ops.doctor.addresses import find_sockets
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from socialpub.web.http.answer import CLOSE
@@ -56,8 +57,8 @@ def open_for(rt: Runtime) -> list[socket.socket]:
     for listener in sockets:
         listener.setblocking(False)
     try:
-        configured = {address[:2] for *_, address in _resolve(rt.settings)}
-    except OSError:
+        configured = {address[:2] for *_, address in find_sockets(rt.settings)}
+    except (OSError, OperatorError):
         configured = set()
     if {listener.getsockname()[:2] for listener in sockets} != configured:
         log.warning(
@@ -77,27 +78,24 @@ def addresses(sockets: list[socket.socket]) -> str:
 def bind(settings: Settings) -> list[socket.socket]:
     """Open one listening socket per address of `listen`. Raises OperatorError."""
     sockets: list[socket.socket] = []
+    where = settings.listen
     try:
-        for family, kind, protocol, _, address in _resolve(settings):
+        for family, kind, protocol, _, address in find_sockets(settings):
+            where = format_host(*address[:2])
             listener = socket.socket(family, kind, protocol)
             sockets.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                # Without this option, listening on both 0.0.0.0 and :: would fail.
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                # [::] serves IPv4 as well, whatever the machine's default is.
+                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, address[0] != "::")
             listener.bind(address)
             listener.listen(BACKLOG)
             listener.setblocking(False)
     except OSError as error:
         for listener in sockets:
             listener.close()
-        raise _cannot_listen(settings.listen, error) from error
+        raise _cannot_listen(where, error) from error
     return sockets
-
-
-def _resolve(settings: Settings) -> list[tuple[Any, ...]]:
-    host, port = settings.listen_host, settings.listen_port
-    return list(dict.fromkeys(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)))
 
 
 def _cannot_listen(address: str, error: OSError) -> OperatorError:

@@ -9,6 +9,7 @@ import sys
 import tomllib
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -132,7 +133,7 @@ def test_the_socket_listens_where_the_configuration_says(tmp_path: Path) -> None
     config.write_text('listen = "0.0.0.0:9000"\ndata_dir = "/var/lib/socialpub"\n')
     install(tmp_path)
     drop_in = tmp_path / UNITS / files.ADDRESSES
-    assert "\nListenStream=\nListenStream=0.0.0.0:9000\n" in drop_in.read_text(), "the usual one is taken back first"
+    assert "\nBindIPv6Only=both\nListenStream=\nListenStream=0.0.0.0:9000\n" in drop_in.read_text(), "the usual one is taken back first"
     config.write_text(config.read_text().replace("9000", "9001"))
     install(tmp_path)
     assert "ListenStream=0.0.0.0:9001\n" in drop_in.read_text()
@@ -145,9 +146,10 @@ def test_the_socket_listens_where_the_configuration_says(tmp_path: Path) -> None
         ("0.0.0.0:80", ["0.0.0.0:80"]),
         ("[::1]:8000", ["[::1]:8000"]),
         ("[::]:81", ["[::]:81"]),
+        (["127.0.0.1:81", "[::1]:82"], ["127.0.0.1:81", "[::1]:82"]),
     ],
 )
-def test_an_address_is_written_as_systemd_reads_it(listen: str, expected: list[str]) -> None:
+def test_an_address_is_written_as_systemd_reads_it(listen: Any, expected: list[str]) -> None:
     assert addresses.resolve_listen(loader.Settings(listen=listen)) == expected
 
 

@@ -240,6 +240,37 @@ def test_the_sockets_of_systemd_are_used(rt: Runtime, caplog: pytest.LogCaptureF
         each.close()
 
 
+@pytest.mark.parametrize("listen", ["[::]:{0}", "127.0.0.1:{0}, [::1]:{0}"])
+def test_every_address_of_listen_is_served(rt: Runtime, listen: str) -> None:
+    port = free_port()
+    sockets = server.bind(rt.settings.model_copy(update={"listen": listen.format(port)}))
+    for host in ("127.0.0.1", "::1"):
+        socket.create_connection((host, port), timeout=5).close()
+    for each in sockets:
+        each.close()
+
+
+def test_an_ipv4_client_of_a_socket_for_both_families_has_its_ipv4_address(rt: Runtime) -> None:
+    rt.settings = rt.settings.model_copy(update={"listen": f"[::]:{free_port()}"})
+
+    async def story(serving: Server, key: str, port: int) -> None:
+        async with Line(key, port) as line:
+            line.ask("/healthz")
+            assert (await line.answer())[0] == 200
+            assert [connection.peer for connection in serving._connections()] == ["127.0.0.1"]
+
+    serve(rt, story)
+
+
+def test_a_name_that_means_an_address_of_the_list_is_refused(rt: Runtime) -> None:
+    settings = rt.settings.model_copy(update={"listen": f"localhost:{free_port()}, 127.0.0.1:{free_port()}"})
+    for each in server.bind(settings):
+        each.close()
+    port = free_port()
+    with pytest.raises(OperatorError, match=f"127.0.0.1:{port} is given twice"):
+        server.bind(settings.model_copy(update={"listen": f"localhost:{port}, 127.0.0.1:{port}"}))
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_a_socket_at_the_configured_address_logs_no_warning(
     rt: Runtime, caplog: pytest.LogCaptureFixture, host: str

@@ -33,7 +33,7 @@ def serve(rt: Runtime, story: Story, limits: ConnectionLimits | None = None) -> 
         while not serving.started:
             await asyncio.sleep(0)
         try:
-            await story(serving, key, rt.settings.listen_port)
+            await story(serving, key, rt.settings.listen_ports[0])
             if serving._draining is None:
                 serving.stop()
         except BaseException:

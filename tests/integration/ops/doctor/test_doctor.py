@@ -542,7 +542,7 @@ def test_an_address_that_only_this_machine_cannot_reach_is_a_note(rt: Runtime, h
 def test_two_ports_of_this_machine_are_reported_unless_a_proxy_joins_them(rt: Runtime, http: AnsweringHttp) -> None:
     http.answers["http://localhost:9000/healthz"] = NotSent("refused")
     finding = the(inside(at(rt, "http://localhost:9000")), "base_url")
-    assert "port 9000" in finding.message and "port 8000" in finding.message
+    assert "port 9000" in finding.message and "`listen` is 127.0.0.1:8000" in finding.message
     assert the(outside(rt.settings.model_copy(update={"data_dir": rt.settings.data_dir / "new"})), "base_url")
     http.answers["http://localhost:9000/healthz"] = shows(rt.instance_id)
     assert problems(inside(rt)) == []

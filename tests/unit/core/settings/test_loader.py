@@ -72,7 +72,7 @@ def test_a_folder_broken_toml_and_strange_bytes_have_different_messages(tmp_path
 def test_an_empty_file_gives_the_defaults_of_the_documentation(configured, tmp_path):
     s = configured("")
     assert s.base_url == "http://127.0.0.1:8000"
-    assert (s.listen_host, s.listen_port) == ("127.0.0.1", 8000)
+    assert s.listen_addresses == [("127.0.0.1", 8000)]
     assert s.providers.x.api_url == "https://api.x.com"
     assert s.providers.x.authorize_url == "https://x.com/i/oauth2/authorize"
     assert s.providers.tiktok.api_url == "https://open.tiktokapis.com"
@@ -121,11 +121,35 @@ def test_base_url_may_have_a_path_and_loses_its_last_slash(configured, written, 
 
 
 def test_listen_takes_names_addresses_and_ipv6_in_brackets(configured, mistakes):
-    assert configured('listen = "0.0.0.0:80"').listen_host == "0.0.0.0"
-    assert configured('listen = "[::1]:8000"').listen_host == "::1"
-    assert configured('listen = "localhost:65535"').listen_port == 65535
-    for wrong in ("8000", ":8000", "::1:8000", "[:::]:1", "host:0", "host:65536", "host:", "http://host:80"):
+    assert configured('listen = "0.0.0.0:80"').listen_addresses == [("0.0.0.0", 80)]
+    assert configured('listen = "[::1]:8000"').listen_addresses == [("::1", 8000)]
+    assert configured('listen = "localhost:65535"').listen_ports == [65535]
+    for wrong in ("8000", ":8000", "::1:8000", "[:::]:1", "host:0", "host:65536", "host:", "http://host:80", "", "a:1,"):
         assert "HOST:PORT" in mistakes(f'listen = "{wrong}"')
+    for wrong in ("[]", "5", "[5]", '["a:1", 5]', '[["a:1"]]'):
+        assert "HOST:PORT" in mistakes(f"listen = {wrong}")
+
+
+def test_listen_takes_a_list_in_the_file_and_commas_in_the_variable(configured):
+    in_the_file = configured('listen = ["127.0.0.1:8000", "[::1]:8001"]')
+    assert in_the_file.listen_addresses == [("127.0.0.1", 8000), ("::1", 8001)]
+    assert configured(SOCIALPUB_LISTEN="127.0.0.1:8000,[::1]:8001").listen == in_the_file.listen
+
+
+@pytest.mark.parametrize(
+    ("listen", "mistake"),
+    [
+        ("127.0.0.1:80, 127.0.0.1:80", "127.0.0.1:80 is given twice"),
+        ("[::1]:80, [0:0::1]:080", "[0:0::1]:080 is given twice"),
+        ("Example.com:80, example.com:80", "example.com:80 is given twice"),
+        ("127.0.0.1:80, 0.0.0.0:80", "0.0.0.0:80 also listens at 127.0.0.1:80"),
+        ("[::]:80, 0.0.0.0:80", "[::]:80 also listens at 0.0.0.0:80"),
+        ("localhost:80, [::]:80", "[::]:80 also listens at localhost:80"),
+    ],
+)
+def test_addresses_that_cannot_both_be_listened_at_are_a_mistake(mistakes, configured, listen, mistake):
+    assert f"{mistake}; remove one of the two" in mistakes(SOCIALPUB_LISTEN=listen)
+    assert configured(SOCIALPUB_LISTEN=f"{listen[: listen.rindex(':')]}:81")
 
 
 def test_settings_cannot_be_changed_afterwards(configured):

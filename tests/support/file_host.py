@@ -4,6 +4,12 @@ import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 Play = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
@@ -86,3 +92,20 @@ class FileHost:
             writer.close()
             with suppress(ConnectionError, ssl.SSLError):
                 await writer.wait_closed()
+
+
+def certificate(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """Return the context of a host with a certificate for this name, and the context of a client that trusts it."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
+    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+    public = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (folder / "host.pem").write_bytes(private + public)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(folder / "host.pem")
+    return server, ssl.create_default_context(cadata=public.decode())

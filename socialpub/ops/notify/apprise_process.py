@@ -108,8 +108,25 @@ def _check(urls: list[str]) -> dict[str, Any]:
     return {"wrong": found}
 
 
+_CERTIFICATES = (
+    "/etc/ssl/certs/ca-certificates.crt",  # Debian, Alpine
+    "/etc/pki/tls/certs/ca-bundle.crt",  # Fedora
+    "/etc/ssl/ca-bundle.pem",  # openSUSE
+)
+
+
+def _trust_system_certificates() -> None:
+    """Trust what the networks and webhooks trust: requests has its own list of authorities."""
+    variables = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    places = (*variables, ssl.get_default_verify_paths().openssl_cafile, *_CERTIFICATES)
+    found = next((place for place in places if place and os.path.exists(place)), None)  # noqa: PTH110
+    if found is not None:
+        os.environ.setdefault("REQUESTS_CA_BUNDLE", found)
+
+
 def _send(request: dict[str, str]) -> dict[str, Any]:
     met = _collect_errors()
+    _trust_system_certificates()
     import apprise
     import requests
 

@@ -18,6 +18,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import HOSTED, HOSTED_WITH_PATH, NotifySection
 from socialpub.ops.notify import send as notify_send
 from socialpub.ops.notify.send import SendingStopped
+from tests.support.file_host import certificate
 from tests.support.notify_services import HttpService, http_service, mail_server
 
 TITLE, BODY = "socialpub: 1 delivery failed", "Needs you:\n- “Hello <b>” failed & more\n  · a second line"
@@ -60,6 +61,18 @@ def test_the_cause_of_a_failure_is_a_sentence(service: HttpService) -> None:
     port = service.server_port
     service.server_close()
     assert send(f"ntfy://127.0.0.1:{port}/topic") == "nothing listens at the address"
+
+
+def test_a_service_is_trusted_as_this_machine_trusts_it(
+    service: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, _ = certificate("localhost", tmp_path)
+    service.socket = context.wrap_socket(service.socket, server_side=True)
+    address = f"jsons://localhost:{service.server_port}/"
+    assert send(address) == "the certificate is invalid for the host name, or not signed by a trusted authority"
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "host.pem"))
+    assert send(address) is None
 
 
 def test_a_service_that_hangs_is_given_up(service: HttpService) -> None:

@@ -2,22 +2,17 @@
 
 import asyncio
 import socket
-import ssl
 from collections.abc import Coroutine
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 
 from socialpub.providers import addresses
 from socialpub.providers.addresses import AllowedHosts
 from socialpub.publishing.media import download as downloads
 from socialpub.publishing.media.download import DownloadFailed, download
-from tests.support.file_host import FileHost, redirect, response
+from tests.support.file_host import FileHost, certificate, redirect, response
 from tests.support.hand_loop import HandLoop
 
 LOOPBACK = AllowedHosts.parse(["127.0.0.1"])
@@ -195,23 +190,6 @@ def test_an_unknown_host_and_a_closed_port_are_explained(monkeypatch: pytest.Mon
     monkeypatch.setattr(addresses, "look_up", lambda *_: [])
     with pytest.raises(DownloadFailed, match=r"has a host that was not found: xn--bcher-kva\.example$"):
         run(fetch("http://bücher.example/"))
-
-
-def certificate(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Return the context of a host with a certificate for this name, and the context of a client that trusts it."""
-    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    builder = x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
-    builder = builder.not_valid_before(now - timedelta(1)).not_valid_after(now + timedelta(1))
-    builder = builder.add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
-    public = builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    (folder / "host.pem").write_bytes(private + public)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(folder / "host.pem")
-    return server, ssl.create_default_context(cadata=public.decode())
 
 
 def test_the_certificate_must_match_the_name_after_each_redirect(

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -165,5 +166,7 @@ def main(ctx: click.Context, config: Path | None) -> None:
     # Other users must not read posts, tokens and addresses in new files. Child processes inherit the mask.
     os.umask(0o077)
     sys.excepthook = print_traceback
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack characters of a text
     commands.detect(config)
     ctx.ensure_object(CommandContext).config = config

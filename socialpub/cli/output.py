@@ -4,10 +4,11 @@ Text from callers, networks and files may be hostile, so control characters are 
 """
 
 import errno
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
@@ -43,9 +44,35 @@ def print_script(script: str) -> None:
     click.echo(script)
 
 
+def print_outcome(text: str) -> None:
+    """Print a line about something that has happened. If stdout cannot be written, print on stderr from now on.
+
+    The failure must not end the command, whose exit code reports the outcome.
+    """
+    try:
+        click.echo(text)
+    except OSError as error:
+        with suppress(OSError):
+            os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        print_note(f"Standard output cannot be written: {error.strerror}.")
+        try:
+            sys.stdout.flush()  # the line is still in the buffer
+        except OSError:
+            _discard(sys.stdout)
+
+
+def _discard(stream: IO[Any]) -> None:
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        stream.flush()  # at exit, a line that remains in the buffer would change the exit code
+
+
 def print_note(text: str = "") -> None:
-    """Print one line that is not a result."""
-    click.echo(visible(text), err=True)
+    """Print one line that is not a result, unless stderr cannot be written."""
+    try:
+        click.echo(visible(text), err=True)
+    except OSError:
+        _discard(sys.stderr)
 
 
 def ask(label: str) -> str:
@@ -81,9 +108,14 @@ def print_traceback(kind: type[BaseException], error: BaseException, trace: Trac
 
 
 def print_json(value: Any, indent: int | None = 2) -> None:
+    click.echo(json_text(value, indent))
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
     import json
 
-    click.echo(visible_json(json.dumps(value, ensure_ascii=False, indent=indent)))
+    is_unicode = (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+    return visible_json(json.dumps(value, ensure_ascii=not is_unicode, indent=indent))
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], empty: str) -> None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from socialpub.cli.client.connection import ApplianceConnection, NotAccepted
-from socialpub.cli.output import print_json, print_line, print_note
+from socialpub.cli.output import json_text, print_note, print_outcome
 from socialpub.core import commands
 from socialpub.core.post_summary import Result, judge, summarize
+from socialpub.core.secrets.redaction import visible
 
 Json = dict[str, Any]
 
@@ -45,7 +46,7 @@ class Report:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.as_json:
             for shown in self.posts:
-                print_json(shown, indent=None)
+                print_outcome(json_text(shown))
         if kind is not None and issubclass(kind, KeyboardInterrupt):
             ids = ", ".join(shown["data"]["id"] for shown in self.posts)
             print_note(f"Interrupted. Accepted: {ids or 'nothing'}.")
@@ -60,7 +61,7 @@ class Report:
         self.posts.append(create())
         self.is_sending = False
         if not self.as_json:
-            print_line(self.posts[-1]["data"]["id"])
+            print_outcome(self.posts[-1]["data"]["id"])
 
     def wait(self, at_most_seconds: float = math.inf) -> Result:
         """Wait for the newest post, and print its deliveries. Return its result."""
@@ -71,7 +72,7 @@ class Report:
         for index, shown in enumerate(self.posts):
             if judge(shown["data"]) is Result.PENDING and self.seconds_left > 0:
                 if not self.as_json:
-                    print_line(shown["data"]["id"])
+                    print_outcome(shown["data"]["id"])
                 self._wait(index, math.inf)
         return judge({"deliveries": [delivery for shown in self.posts for delivery in shown["data"]["deliveries"]]})
 
@@ -82,7 +83,7 @@ class Report:
         self.posts[index] = shown
         if not self.as_json:
             for line in describe(self.connection, shown["data"]):
-                print_line(line)
+                print_outcome(visible(line))
         return judge(shown["data"])
 
     def _poll(self, shown: Json, seconds: float) -> Json:

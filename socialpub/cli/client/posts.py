@@ -5,9 +5,10 @@ import click
 from socialpub.cli.client.connection import WrongState, connect
 from socialpub.cli.client.outcome import describe
 from socialpub.cli.client.post import json_option
-from socialpub.cli.output import format_time, print_json, print_line, print_table
+from socialpub.cli.output import format_time, json_text, print_json, print_line, print_outcome, print_table
 from socialpub.core.post_summary import summarize
 from socialpub.core.references import clearest_reference
+from socialpub.core.secrets.redaction import visible
 
 NEWEST = 10
 
@@ -52,11 +53,8 @@ def cancel(post_id: str, as_json: bool) -> None:
             shown = connection.get("posts", post_id)
             if shown["data"]["status"] != "canceled":
                 raise
-    if as_json:
-        print_json(shown, indent=None)
-        return
-    for line in (shown["data"]["id"], *summarize(shown["data"])):
-        print_line(line)
+    for line in [json_text(shown)] if as_json else [shown["data"]["id"], *map(visible, summarize(shown["data"]))]:
+        print_outcome(line)
 
 
 @click.command()

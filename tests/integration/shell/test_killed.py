@@ -1,19 +1,24 @@
-"""The real program, killed at the worst moments and started twice: exactly one post."""
+"""The real program, killed at the worst moments, started twice and without a usable output: the outcome counts."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socialpub.accounts import api_keys
+from socialpub.db.states import State
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.samples import media
+from tests.support.appliance import accept, end_deliveries
 from tests.support.rows import post_ids
 from tests.support.served import served
 
@@ -73,9 +78,12 @@ def start(rt: Runtime, app: KillingApp, tmp_path: Path) -> Iterator[Start]:
     with served(app) as url:  # type: ignore[arg-type]
         environ |= {"SOCIALPUB_URL": url, "SOCIALPUB_KEY": rt.write(api_keys.create, "script")}
 
-        def run(*words: str) -> "subprocess.Popen[str]":
-            command = [sys.executable, "-c", PROGRAM, "post", "--to", "x", "--once", "day 1", "--no-wait", *words]
-            return subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        def run(*words: str, command: str = "post --to x --no-wait --once", **more: Any) -> "subprocess.Popen[str]":
+            once = ["day 1"] if command.endswith("--once") else []
+            line = [sys.executable, "-c", PROGRAM, *command.split(), *once, *words]
+            streams: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more}
+            streams["env"] = environ | more.get("env", {})
+            return subprocess.Popen(line, text=True, **streams)
 
         yield run
 
@@ -107,3 +115,59 @@ def test_a_command_that_starts_twice_at_once_makes_one_post_and_loads_nothing_of
     loaded = ended[0][1].partition("Modules:")[2].split()
     assert {"click", "httpx2"} <= set(loaded)
     assert not {name.partition(".")[0] for name in loaded} & HEAVY
+
+
+@contextmanager
+def broken(how: str) -> Iterator[dict[str, Any]]:
+    """The streams of a command whose output cannot be written."""
+    if how == "closed pipe":
+        reading, writing = os.pipe()
+        os.close(reading)
+        yield {"stdout": writing}
+        os.close(writing)
+    elif how == "closed":
+        yield {"preexec_fn": lambda: os.close(1)}
+    else:
+        with Path("/dev/full").open("w") as full:
+            yield {"stdout": full} | ({"stderr": full} if how == "both full" else {})
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+@pytest.mark.parametrize("how", ["full", "closed pipe", "closed", "both full"])
+def test_an_output_that_cannot_be_written_changes_no_outcome_and_ends_no_thread(
+    rt: Runtime, start: Start, tmp_path: Path, how: str, more: list[str]
+) -> None:
+    (tmp_path / "thread.txt").write_text("One\n---\nTwo\n---\nThree")
+    with broken(how) as streams:
+        thread = start("--thread", str(tmp_path / "thread.txt"), *more, **streams)
+        notes = thread.communicate()[1]
+    assert thread.returncode == 0
+    ids = post_ids(rt)
+    assert len(ids) == 3
+    if how in ("full", "closed pipe"):
+        assert "Standard output cannot be written" in notes
+        assert all(post_id in notes for post_id in ids), "what stdout does not take is on stderr"
+
+
+@pytest.mark.parametrize("command", ["retry --no-wait", "cancel"])
+def test_retry_and_cancel_report_the_outcome_as_well(rt: Runtime, start: Start, profile: str, command: str) -> None:
+    post_id = accept(rt, profile, at=rt.now() + timedelta(days=1))
+    if command != "cancel":
+        end_deliveries(rt, post_id, State.FAILED)
+    with broken("full") as streams:
+        ended = start(post_id, command=command, **streams)
+        notes = ended.communicate()[1]
+    assert ended.returncode == 0, notes
+    assert post_ids(rt)[-1] in notes
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_a_terminal_without_the_characters_of_a_name_changes_no_outcome(
+    rt: Runtime, start: Start, encoding: str
+) -> None:
+    name = "“Grüße” 🎉"
+    rt.db.write(lambda tx: tx.execute("UPDATE profile SET name = ?", (name,)))
+    ended = start("Hello", "--json", env={"PYTHONIOENCODING": encoding})
+    shown, notes = ended.communicate()
+    assert ended.returncode == 0, notes
+    assert json.loads(shown)["data"]["deliveries"][0]["profileName"] == name

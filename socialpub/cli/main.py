@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,13 +159,12 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 @click.pass_context
 def main(ctx: click.Context, config: Path | None) -> None:
     """Publish to X, TikTok and Pinterest through one HTTP API, from your own server."""
-    from socialpub.cli.output import print_traceback
+    from socialpub.cli.output import accept_every_character, print_traceback
     from socialpub.core import commands
 
     # Other users must not read posts, tokens and addresses in new files. Child processes inherit the mask.
     os.umask(0o077)
     sys.excepthook = print_traceback
-    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may lack characters of a text
+    accept_every_character()
     commands.detect(config)
     ctx.ensure_object(CommandContext).config = config

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from io import TextIOWrapper
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any
 
@@ -42,6 +43,12 @@ def print_line(text: str = "") -> None:
 def print_script(script: str) -> None:
     """Print a script of ours as it is: control characters belong to it."""
     click.echo(script)
+
+
+def accept_every_character() -> None:
+    """Escape the characters that a terminal does not have, such as one that is set to Latin-1."""
+    if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def print_outcome(text: str) -> None:

@@ -94,6 +94,27 @@ def test_a_time_that_is_hidden_beside_now_is_not_sent(page: Page, rt: Runtime, x
     assert stored(rt) == [("Now, after all", None)]
 
 
+@pytest.mark.parametrize(("form", "button"), [("edit", "Save"), ("reschedule", "Reschedule")])
+@pytest.mark.parametrize("at", [AT, AT.replace(microsecond=500_000)])
+def test_a_post_at_a_time_with_seconds_moves_to_a_full_minute(
+    page: Page, rt: Runtime, x: str, at: datetime, form: str, button: str
+) -> None:
+    """Without `step`, a browser counts minutes from the value of the field and refuses all other times."""
+    post = accept(rt, x, body="Hello", at=at)
+    page.goto(f"/posts/{post}/{form}")
+    page.get_by_label("Time", exact=True).fill("2026-11-09T09:00")
+    save(page, button)
+    expect(page.get_by_role("status").first).to_contain_text("9 Nov 2026, 09:00 CET" if form != "edit" else "changed")
+    assert stored(rt) == [("Hello", "2026-11-09T08:00:00.000Z")]
+
+
+def test_a_filter_with_seconds_takes_a_full_minute(page: Page, rt: Runtime, x: str) -> None:
+    accept(rt, x, body="Hello", at=AT)
+    page.goto(f"/posts?scheduledAfter={AT:%Y-%m-%dT%H:%M:%SZ}")
+    page.get_by_label("Scheduled from").fill("2026-11-05T08:59")
+    assert page.get_by_label("Scheduled from").evaluate("field => field.checkValidity()")
+
+
 def test_a_repeated_time_needs_a_choice_at_once(page: Page, rt: Runtime, x: str) -> None:
     page.goto("/compose")
     page.get_by_label("Text", exact=True).fill("Twice")

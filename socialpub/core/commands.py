@@ -183,6 +183,10 @@ def or_run(*words: str) -> str:
     return "" if _in_dashboard.get() else f", or run `{line(*words)}`"
 
 
+def without_or_run(text: str) -> str:
+    return re.sub(", or run `[^`]*`", "", text)
+
+
 def here() -> Commands:
     """Return the commands for this process's environment."""
     return _here.in_public() if _in_public.get() else _here

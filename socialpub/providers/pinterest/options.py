@@ -83,6 +83,6 @@ def missing(chosen: Mapping[str, Any]) -> list[FieldError]:
         return []
     message = (
         "A pin needs a board. Choose a board in the options of the post or of the profile (boardId). The profile's "
-        "page in the dashboard lists the boards and their ids."
+        f"page in the dashboard and `{CHOICES_PATH}` list the boards and their ids."
     )
     return [FieldError(("providerOptions", "pinterest", "boardId"), message, FieldCode.OPTION_MISSING)]

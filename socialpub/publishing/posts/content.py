@@ -12,6 +12,7 @@ from socialpub.db.queries import post_content
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content, MediaFile
+from socialpub.providers.options import Table, spelled
 from socialpub.providers.options import list_artifacts as list_option_artifacts
 from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.media import uploads
@@ -40,7 +41,19 @@ def check_content(rt: Runtime, profile: Profile, content: Content, given: Mappin
     """Return the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]
     options, problems = provider.read_options(given)
-    return problems + provider.check(content, options, grants.to_account(profile))
+    wrong = {path[2:] for problem in problems if len(path := problem.path) > 2}
+    found = provider.check(content, options, grants.to_account(profile))
+    # A wrong value of an option is not missing as well.
+    return problems + [
+        problem
+        for problem in found
+        if not (problem.path[:1] == ("providerOptions",) and _spelled(problem, provider.option_table, given) in wrong)
+    ]
+
+
+def _spelled(problem: FieldError, table: Table, given: Mapping[str, Any]) -> tuple[str | int, ...]:
+    """Return the end of the problem's path, with the option as it is given."""
+    return tuple(spelled(str(name), table, given) or name for name in problem.path[2:3])
 
 
 def _files(rt: Runtime, store: Reader, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:

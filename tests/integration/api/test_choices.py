@@ -116,6 +116,25 @@ def test_pinterest_lists_boards_and_the_sections_of_one_board(
     assert len(transport.called) == 2, "the boards and the sections are asked for once"
 
 
+@pytest.mark.parametrize("given", [{}, {"boardId": None}, {"boardId": "Summer"}, {"board_id": 5}])
+def test_a_missing_or_wrong_board_leads_here_and_is_reported_once(
+    client: Client, pins: str, given: dict[str, Any]
+) -> None:
+    post = {"post": {"body": "Soup"}, "profiles": [pins], "providerOptions": {"pinterest": given}}
+    (checked,) = client.send("POST", "/posts/validate", post).data["deliveries"]
+    (problem,) = [one for one in checked["problems"] if one["path"][0] == "providerOptions"]
+    assert "GET /api/v1/profiles/{id}/choices" in problem["message"]
+
+
+@pytest.mark.parametrize("given", [{}, {"privacyLevel": "PUBLIC"}])
+def test_a_missing_or_wrong_privacy_level_is_reported_once(
+    client: Client, rt: Runtime, world: World, given: dict[str, Any]
+) -> None:
+    post = {"post": {"body": "Soup"}, "profiles": [connect_tiktok(rt, world)], "providerOptions": {"tiktok": given}}
+    (checked,) = client.send("POST", "/posts/validate", post).data["deliveries"]
+    assert [one["path"][-1] for one in checked["problems"] if one["path"][0] == "providerOptions"] == ["privacyLevel"]
+
+
 def test_a_list_ends_after_1000_values_and_says_so(client: Client, monkeypatch: pytest.MonkeyPatch, pins: str) -> None:
     boards = [Board(str(1000 + n), f"Board {n}", "SECRET" if n == 0 else "PUBLIC") for n in range(1002)]
     monkeypatch.setattr(Pinterest, "list_boards", lambda *_: boards)

@@ -30,14 +30,15 @@ def test_an_api_problem_names_the_command(app: App, rt: Runtime, world: World, x
     assert f"refresh-profile {x}`" in said, "a line to type, without a placeholder"
 
 
-def test_a_post_that_failed_for_its_length_shows_its_command_as_code_on_every_page(
+def test_a_post_that_failed_for_its_length_names_the_refresh_button_on_every_page(
     owner: Tab, rt: Runtime, clock: HandClock, x: str
 ) -> None:
     post = accept(rt, x, body="a" * 300)
     drain(rt, clock)
     for path in ("/", f"/posts/{post}", "/log", f"/compose?again={post}"):
         page = owner.open(path)
-        assert f"admin refresh-profile {x}</code>" in page.html, path
+        assert "press “Refresh” on the profile's page" in page.text, path
+        assert COMMAND not in page.text, path
         assert "`" not in page.text, path
 
 

@@ -332,9 +332,9 @@ def _compress(body: bytes) -> bytes:
 
 
 def _code(text: str) -> Markup:
-    """Return the text with commands in backticks as code."""
+    """Return the text with commands in backticks as code. A stored message may add a command to its button."""
     plain, code = Markup("%s"), Markup("<code>%s</code>")
-    parts = text.split("`")
+    parts = commands.without_or_run(text).split("`")
     whole = len(parts) % 2 == 1
     return Markup("").join(
         (code if index % 2 else plain) % part for index, part in enumerate(parts if whole else [text])

@@ -213,3 +213,11 @@ def disk_full() -> Unavailable:
 
 
 ALL = tuple(SocialpubError.__subclasses__())
+
+
+def file_system_cannot(what: str) -> OperatorError:
+    """Return the error for a file system without a function that every local disk has, such as a network drive."""
+    return OperatorError(
+        f"The file system of data_dir cannot {what}.",
+        "Use a local disk: move data_dir to one. Most network drives lack functions that SQLite needs.",
+    )

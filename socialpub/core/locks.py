@@ -5,14 +5,18 @@ The kernel holds a file lock and releases the lock when its process dies. No oth
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import math
 import os
 import secrets
+import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
+
+from socialpub.core.errors import file_system_cannot
 
 TRY = fcntl.LOCK_EX | fcntl.LOCK_NB
 
@@ -27,6 +31,23 @@ def _flock(fd: int, how: int) -> bool:
         fcntl.flock(fd, how)
     except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            raise file_system_cannot("lock files (flock)") from error
+        raise
+    return True
+
+
+NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+
+
+def has_record_locks(folder: Path) -> bool:
+    """Return whether the file system has the POSIX locks of SQLite, which reports a missing lock as one that is held."""
+    with tempfile.TemporaryFile(dir=folder) as file:
+        try:
+            fcntl.lockf(file, TRY)
+        except OSError as error:
+            return error.errno not in NO_LOCKS
     return True
 
 

@@ -10,14 +10,16 @@ import os
 import pwd
 import resource
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from socialpub.core import commands
+from socialpub.core import commands, locks
 from socialpub.core.command_forms import DISK_ERRORS
+from socialpub.core.errors import file_system_cannot
 from socialpub.core.machine import user_name
 from socialpub.core.settings.loader import Settings
 from socialpub.db import errors
@@ -58,6 +60,14 @@ def find_owner_fault(settings: Settings) -> FileFault | None:
             message, f"The file mode allows writing. `{show}` shows attributes that prevent writing, such as i."
         )
     return FileFault(message, f"Run `{commands.here().system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
+
+
+def find_mode_fault(settings: Settings) -> FileFault | None:
+    """Return the fault of a file system that lets other users read every file."""
+    with suppress(OSError), tempfile.TemporaryFile(dir=settings.data_dir) as file:  # with the mode 600
+        if os.fstat(file.fileno()).st_mode & 0o077:
+            return _cannot("keep files from other users (chmod)")
+    return None
 
 
 def is_closed(folder: Path) -> bool:
@@ -138,7 +148,7 @@ def find_fault(error: BaseException, settings: Settings) -> FileFault | None:
     for one in _chain(error):
         fault = None
         if isinstance(one, sqlite3.Error):
-            fault = _of_sqlite(getattr(one, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF, settings)
+            fault = _of_sqlite(getattr(one, "sqlite_errorcode", sqlite3.SQLITE_ERROR), settings)
         elif isinstance(one, OSError):
             fault = _of_system(one, settings)
         if fault is not None:
@@ -207,8 +217,29 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+_CANNOT = {
+    sqlite3.SQLITE_IOERR_SHMOPEN: "share memory between processes",
+    sqlite3.SQLITE_IOERR_SHMSIZE: "share memory between processes",
+    sqlite3.SQLITE_IOERR_SHMMAP: "share memory between processes",
+    sqlite3.SQLITE_IOERR_SHMLOCK: "lock parts of files (POSIX locks)",
+    sqlite3.SQLITE_IOERR_LOCK: "lock parts of files (POSIX locks)",
+    sqlite3.SQLITE_IOERR_RDLOCK: "lock parts of files (POSIX locks)",
+    sqlite3.SQLITE_IOERR_UNLOCK: "lock parts of files (POSIX locks)",
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK: "lock parts of files (POSIX locks)",
+    sqlite3.SQLITE_NOLFS: "store large files",
+}
+"""What a file system lacks, by SQLite's extended code. A local disk has all of it, unless the disk is full."""
+
+
+def _cannot(what: str) -> FileFault:
+    error = file_system_cannot(what)
+    return FileFault(error.message, error.hint or "")
+
+
 def _of_sqlite(code: int, settings: Settings) -> FileFault | None:
-    match code:
+    if code in _CANNOT:
+        return _full_now(settings) or _cannot(_CANNOT[code])
+    match code & 0xFF:
         case sqlite3.SQLITE_FULL:
             return _full(settings)
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
@@ -283,6 +314,9 @@ def _full(settings: Settings) -> FileFault:
 
 
 def _locked(settings: Settings) -> FileFault:
+    with suppress(OSError):
+        if not locks.has_record_locks(settings.data_dir):
+            return _cannot("lock parts of files (POSIX locks)")
     users = commands.here().system_line("fuser", "-v", str(settings.database_file))
     return FileFault(
         f"Another program keeps {settings.database_file} locked.", f"Find the program: `{users}`. Stop that program."

@@ -4,11 +4,12 @@ Existing files never change. If a step fails, everything that was created is rem
 existing database would make every stored token unreadable.
 """
 
+import os
 from contextlib import ExitStack
 from pathlib import Path
 
 from socialpub.core import commands, durable_files
-from socialpub.core.errors import OperatorError
+from socialpub.core.errors import OperatorError, file_system_cannot
 from socialpub.core.secrets import crypto
 
 CONFIG = """\
@@ -66,7 +67,7 @@ def create(folder: Path) -> list[Path]:
             _make_folder(data, 0o700, undo)
             _write(key, crypto.new_key(), undo)
             _write(config, CONFIG.encode(), undo)
-            data.chmod(0o700)
+            _restrict(data)
         except FileExistsError as error:  # another process created it, or a file has the name of a folder
             raise _already_there(Path(error.filename)) from None
         except OSError as error:
@@ -76,6 +77,15 @@ def create(folder: Path) -> list[Path]:
             ) from None
         undo.pop_all()
     return [config, data, key]
+
+
+def _restrict(data: Path) -> None:
+    try:
+        data.chmod(0o700)
+    except PermissionError as error:
+        if data.stat().st_uid != os.geteuid():
+            raise
+        raise file_system_cannot("keep files from other users (chmod)") from error
 
 
 def _already_there(path: Path) -> AlreadyThere:

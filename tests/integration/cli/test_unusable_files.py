@@ -23,9 +23,10 @@ import pytest
 from socialpub.cli.install import installer
 from socialpub.cli.install.files import InstallationPlaces
 from socialpub.cli.output import as_command_error
-from socialpub.core import commands
+from socialpub.core import commands, locks
 from socialpub.core.command_forms import ContainerCommands, ServiceCommands
-from socialpub.core.settings import loader
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings import loader, template
 from socialpub.core.settings.loader import Settings
 from socialpub.ops import file_faults
 from socialpub.ops.doctor import checks, offline
@@ -211,6 +212,77 @@ def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(
     shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=settings))
     assert shown is not None and shown.hint
     assert_no_damage(shown.message + shown.hint)
+
+
+CANNOT = "The file system of data_dir cannot "
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        *((f"SQLITE_IOERR_{end}", "share memory between processes") for end in ("SHMOPEN", "SHMSIZE", "SHMMAP")),
+        *((f"SQLITE_IOERR_{end}", "(POSIX locks)") for end in ("SHMLOCK", "LOCK", "RDLOCK", "UNLOCK")),
+        ("SQLITE_IOERR_CHECKRESERVEDLOCK", "(POSIX locks)"),
+        ("SQLITE_NOLFS", "store large files"),
+    ],
+)
+def test_what_the_file_system_lacks_is_named_by_the_extended_code(opened: Terminal, name: str, what: str) -> None:
+    find_fault = partial(file_faults.find_fault, settings=loader.load(opened.config))
+    shown = as_command_error(error_of(name), find_fault)
+    assert shown is not None and shown.hint
+    assert shown.message.startswith(CANNOT) and what in shown.message
+    assert "Use a local disk" in shown.hint
+
+
+NO_LOCKS = ["ENOLCK", "EOPNOTSUPP", "ENOSYS", "EINVAL"]
+
+
+@pytest.mark.parametrize("code", NO_LOCKS)
+def test_a_file_system_without_flock_is_named(opened: Terminal, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(getattr(errno, code), "words")
+
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    shown = opened.refusal("admin", "list-keys")
+    assert f"{CANNOT}lock files (flock)." in shown and "Use a local disk" in shown
+
+
+@pytest.mark.parametrize("code", [*NO_LOCKS, "EAGAIN"])
+def test_a_lock_that_sqlite_reports_as_held_is_named_if_no_file_can_be_locked(
+    opened: Terminal, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(getattr(errno, code), "words")
+
+    monkeypatch.setattr(locks.fcntl, "lockf", refuse)
+    find_fault = partial(file_faults.find_fault, settings=loader.load(opened.config))
+    shown = as_command_error(error_of("SQLITE_BUSY"), find_fault)
+    assert shown is not None
+    assert (CANNOT in shown.message) is (code != "EAGAIN")
+
+
+def test_a_file_system_that_ignores_modes_is_named(opened: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = loader.load(opened.config)
+    settings.secret_key_file.chmod(0o644)
+    settings.data_dir.chmod(0o755)
+
+    def named() -> list[str]:
+        return [one.message for one in checks.check_offline(settings)[0] if one.subject == "permissions"]
+
+    assert not any(CANNOT in message for message in named())
+    real = os.fstat
+    monkeypatch.setattr(os, "fstat", lambda fd: os.stat_result((0o100777, *tuple(real(fd))[1:10])))
+    assert named() == [f"{CANNOT}keep files from other users (chmod)."] * 2
+
+
+def test_a_file_system_that_refuses_modes_is_named_by_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, _: int) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
+
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(OperatorError, match=re.escape(f"{CANNOT}keep files from other users (chmod).")):
+        template.create(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("name", DAMAGED)

@@ -20,6 +20,7 @@ CLIENTS_LOCK := tests/clients/generator.lock
 CLIENTS := $(VENV)/clients
 AXE := $(VENV)/axe
 BLUESKY := $(VENV)/bluesky
+TWITTER_TEXT := $(VENV)/twitter-text
 
 .PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bluesky bench screenshots chaos simulate soak format manual-tables vendored lock clean
 
@@ -66,7 +67,7 @@ release: setup
 	@BUILDER="$(BUILDER)" BASE="$(BASE)" ANYWAY="$(ANYWAY)" $(BIN)/python -m tests.release
 
 # Install the tools of tests and checks. `make test`, `make check` and others do this themselves.
-dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready)
+dev: $(VENV)/.dev-ready $(if $(shell command -v npm),$(AXE)/.ready $(TWITTER_TEXT)/.ready)
 
 # A stamp is newer than these files while the environment matches them.
 $(VENV)/.ready: requirements.lock pyproject.toml
@@ -90,6 +91,12 @@ $(VENV)/.dev-ready: $(VENV)/.ready $(DEV_LOCK) $(PINTEREST_LOCK)
 
 $(AXE)/.ready: tests/axe/package.json tests/axe/package-lock.json
 	@echo "Installing axe-core, which checks accessibility in tests, into $(@D)"
+	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
+	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(TWITTER_TEXT)/.ready: $(addprefix tests/twitter_text/,package.json package-lock.json .npmrc)
+	@echo "Installing twitter-text, X's library with which tests compare lengths and links, into $(@D)"
 	@rm -rf $(@D) && mkdir -p $(@D) && cp $^ $(@D)
 	@npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

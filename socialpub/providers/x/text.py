@@ -1,26 +1,23 @@
 """X's length and links of a text: the weighted length and the URLs of twitter-text 3.
 
-The length decides whether a post is refused before it is sent, so tests compare it with the official conformance cases.
-The time is proportional to the length of the text, because a caller chooses the text. The reference tries its pattern
-for links at every character. This module examines every run of labels once, from its end.
+The length decides whether a post is refused before it is sent, so tests compare it with the official library. The time
+is proportional to the length of the text, because a caller chooses the text. The reference tries its pattern for links
+at every character. This module examines every run of labels once, from its end.
 
-Two differences are intended. Emoji younger than the reference's tables count 2 like all others. Letter case is ASCII,
-and the length of a domain is that of DNS, without most of IDNA's prohibitions.
+The reference is JavaScript, whose patterns see UTF-16 code units. So this module searches a text in which every
+character beyond U+FFFF is its two surrogates (`_to_units`).
 """
 
 import bisect
 import functools
 import itertools
 import re
-import tomllib
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from socialpub.providers.comparison import normalize_nfc
 from socialpub.providers.domains import TLDS
-from socialpub.providers.preview import utf16_units
 
 SPACES = r"\t-\r \x85\xa0\u1680\u180e\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 DIRECTIONAL = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
@@ -30,7 +27,9 @@ ACCENTED = (
     r"\xc0-\xd6\xd8-\xf6\xf8-\u024f\u0253\u0254\u0256\u0257\u0259\u025b\u0263\u0268\u026f\u0272\u0289\u028b\u02bb"
     r"\u0300-\u036f\u1e00-\u1eff"
 )
-_CYRILLIC = r"\u0400-\u04ff"
+_ANY_CASE = r"\u0260\u0269\u0275\u0280\u0283\u0288\u028a\u028c\u0292\u0399\u03b9\u1fbe\u2c65\u2c66\u2c7e\u2c7f"
+"""The other case of characters of `ACCENTED`."""
+_CYRILLIC = r"\u0400-\u04ff\u1c80-\u1c87"
 
 _NOT_IN_LABELS = f"{SPACES}{DIRECTIONAL}{INVALID}"
 _LABEL = f"[^{PUNCTUATION}{_NOT_IN_LABELS}]"
@@ -43,10 +42,10 @@ _NEIGHBOR = re.compile(f"[^{_NO_NEIGHBOR}]")
 _SCHEMES = ("https://", "http://")
 _PORT = re.compile(r":[0-9]++")
 _PUNYCODE = re.compile(r"[Xx][Nn]--[-0-9A-Za-z]++")
-_LATIN = re.compile(f"[-a-zA-Z0-9{ACCENTED}]")
+_LATIN = re.compile(f"[-a-zA-Z0-9{ACCENTED}{_ANY_CASE}]")
 
-_IN_PATH = rf"[a-zA-Z0-9!*';:=+,.$/%#\[\]\-\u2013_~@|&{_CYRILLIC}{ACCENTED}]"
-_ENDS_PATH = rf"[a-zA-Z0-9=_#/+\-{_CYRILLIC}{ACCENTED}]"
+_IN_PATH = rf"[a-zA-Z0-9!*';:=+,.$/%#\[\]\-\u2013_~@|&{_CYRILLIC}{ACCENTED}{_ANY_CASE}]"
+_ENDS_PATH = rf"[a-zA-Z0-9=_#/+\-{_CYRILLIC}{ACCENTED}{_ANY_CASE}]"
 _PATH_RUN = re.compile(f"{_IN_PATH}*+")
 _PATH_PART = re.compile(f"{_IN_PATH}*{_ENDS_PATH}")
 _PARENTHESES = re.compile(rf"\((?:{_IN_PATH}++\)|{_IN_PATH}*+\({_IN_PATH}++\){_IN_PATH}*+\))")
@@ -59,15 +58,24 @@ _SHORTENED = re.compile(rf"https?://t\.co/([a-z0-9]++)(?:{_QUERY_TEXT})?", re.IG
 _MAX_URL = 4096
 _MAX_LABEL = 63
 _MAX_SHORTENED = 40
-_UNSEEN = re.compile("[\u00ad\u034f\u1806\u180b-\u180d\u200b-\u200d\u2060\ufe00-\ufe0f]")
-"""Characters that IDNA removes from a label (RFC 3454, B.1)."""
-_TAG = re.compile("[\U000e0001\U000e0020-\U000e007f]")
-"""Characters of flags, forbidden in a label (RFC 3454, C.9)."""
 _LABEL_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+_BEYOND_ASCII = re.compile("[^ -~]")
+_TWO_UNITS = re.compile("[\U00010000-\U0010ffff]")
 
+
+def _upper(text: str) -> str:
+    """Return the text as JavaScript compares it without letter case."""
+    if text.isascii():
+        return text.upper()
+    return "".join(
+        upper if len(upper := one.upper()) == 1 and (upper > "\x7f" or one <= "\x7f") else one for one in text
+    )
+
+
+_TLDS = frozenset(map(_upper, TLDS))
 _TLD_LENGTHS: dict[str, tuple[int, ...]] = {
     first: tuple(sorted(set(map(len, group)), reverse=True))
-    for first, group in itertools.groupby(sorted(TLDS), key=lambda tld: tld[0])
+    for first, group in itertools.groupby(sorted(_TLDS), key=lambda tld: tld[0])
 }
 _AFTER_TLD = frozenset("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ@+-")
 
@@ -82,6 +90,26 @@ class Link:
 
 def find_links(text: str) -> Iterator[Link]:
     """Yield every link from left to right, without overlaps."""
+    units = _to_units(text)
+    at = reached = 0
+    for link in _find_links(units):
+        reached += len(_to_text(units[at : link.start]))
+        at = link.start
+        yield Link(reached, _to_text(link.text))
+
+
+def _to_units(text: str) -> str:
+    """Return the text with two surrogates for each character beyond U+FFFF."""
+    return _TWO_UNITS.sub(
+        lambda found: chr(0xD7C0 + (ord(found[0]) >> 10)) + chr(0xDC00 + (ord(found[0]) & 0x3FF)), text
+    )
+
+
+def _to_text(units: str) -> str:
+    return units.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _find_links(text: str) -> Iterator[Link]:
     taken = -1  # A link begins after this position, because its neighbor must not belong to a link.
     for chain in _CHAIN.finditer(text):
         if chain.end() > taken and "." in chain[0]:
@@ -163,9 +191,9 @@ def _may_precede(character: str) -> bool:
 
 
 def _tld_end(text: str, at: int, limit: int) -> int:
-    for length in _TLD_LENGTHS.get(text[at : at + 1].lower(), ()):
+    for length in _TLD_LENGTHS.get(_upper(text[at : at + 1]), ()):
         end = at + length
-        if end <= limit and text[at:end].lower() in TLDS and (end == limit or text[end] not in _AFTER_TLD):
+        if end <= limit and _upper(text[at:end]) in _TLDS and (end == limit or text[end] not in _AFTER_TLD):
             return end
     match = _PUNYCODE.match(text, at, limit)
     return match.end() if match else 0
@@ -214,9 +242,13 @@ def _bare(text: str, start: int, stop: int, end: int, has_path: bool) -> Iterato
     domains = list(_latin_domains(text, start, stop))
     if not domains or not _fits(end - start + len("https://"), text[start:stop]):
         return
+    reached = start
     for number, (first, last) in enumerate(domains, 1):
+        # The reference searches for the name again, so it may find the name inside a longer word before.
+        begin = text.find(text[first:last], reached)
+        reached = begin + last - first
         carries_path = has_path and number == len(domains)
-        yield Link(first, text[first:last] + (text[stop:end] if carries_path else ""))
+        yield Link(begin, text[first:last] + (text[stop:end] if carries_path else ""))
 
 
 def _latin_domains(text: str, start: int, stop: int) -> Iterator[tuple[int, int]]:
@@ -238,25 +270,21 @@ def _latin_domains(text: str, start: int, stop: int) -> Iterator[tuple[int, int]
 
 def _fits(length: int, domain: str) -> bool:
     """Return whether labels and URL are within the limits. `length` counts the scheme twice, like the reference."""
-    labels = _LABEL_DOTS.split(domain)
-    sizes = [len(label) if label.isascii() else _encoded_length(_UNSEEN.sub("", label)) for label in labels]
-    if not all(0 < size <= _MAX_LABEL for size in sizes):
+    if domain.startswith("xn--") and not any(_latin_domains(domain, 0, len(domain))):
         return False
-    return length + sum(sizes) + len(sizes) - 1 - len(domain) <= _MAX_URL
+    return length <= _MAX_URL and all(_is_short(label) for label in domain.split("."))
 
 
-def _encoded_length(label: str) -> int:
-    """Return the length of a label in DNS (`xn--…`, RFC 3492), or one above the limit when it is longer."""
-    if len(label) > 4 * _MAX_LABEL or _TAG.search(label):
-        # Folding joins at most three characters, and long rows of combining marks would take too long.
-        return _MAX_LABEL + 1
-    folded = unicodedata.normalize("NFKC", label.casefold())
-    if folded.isascii():
-        return len(folded)
-    # Every character needs at least one digit, so a longer label is not encoded.
-    if len(folded) > _MAX_LABEL or folded[:4].lower() == "xn--":
-        return _MAX_LABEL + 1
-    return len("xn--") + len(folded.encode("punycode"))
+def _is_short(label: str) -> bool:
+    """Return whether a label, with each of its parts encoded as in DNS (`xn--…`, RFC 3492), is within the limit."""
+    length = -1
+    for part in _LABEL_DOTS.split(label):
+        # Every character needs at least one digit, so a longer part is not encoded.
+        if len(points := _to_text(part)) > _MAX_LABEL:
+            return False
+        encoded = f"xn--{points.encode('punycode').decode()}" if _BEYOND_ASCII.search(part) else part
+        length += 1 + len(encoded)
+    return length <= _MAX_LABEL
 
 
 # --- the weighted length ----------------------------------------------------------------------------------------------
@@ -269,6 +297,7 @@ LIGHT = ((0x0000, 0x10FF), (0x2000, 0x200D), (0x2010, 0x201F), (0x2032, 0x2037))
 LIGHT_WEIGHT = 100
 
 _HEAVY = re.compile("[^" + "".join(f"{chr(first)}-{chr(last)}" for first, last in LIGHT) + "]")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _INVALID = frozenset("\ufffe\ufeff\uffff")
 _CASHTAG = re.compile(
     rf"(?:^|[{SPACES}{DIRECTIONAL}])\$([a-zA-Z]{{1,6}}(?:[._][a-zA-Z]{{1,2}})?)"
@@ -302,8 +331,8 @@ def weigh(text: str) -> Weighed:
 
     The last results are cached: a post for a hundred accounts has one text, and links take up to 20 ms.
     """
-    normal = normalize_nfc(text)
-    found = list(find_links(normal))
+    written, normal = _to_units(text), _to_units(normalize_nfc(text))
+    found = list(_find_links(normal))
     widths = {link.start: len(link.text) for link in found}
     emojis = find_emoji(normal)
 
@@ -315,6 +344,9 @@ def weigh(text: str) -> Weighed:
         elif at in emojis:
             weight += DEFAULT_WEIGHT
             at += emojis[at]
+        elif _PAIR.match(normal, at):
+            weight += DEFAULT_WEIGHT
+            at += 2
         else:
             weight += DEFAULT_WEIGHT if _HEAVY.match(normal, at) else LIGHT_WEIGHT
             sound = sound and normal[at] not in _INVALID
@@ -324,12 +356,12 @@ def weigh(text: str) -> Weighed:
 
     length = weight // SCALE
     # The reference adds the whole change of length by normalization to the end of the range.
-    fitting_units = utf16_units(normal[: max(fitting_end, 1)]) + utf16_units(text) - utf16_units(normal)
+    fitting_units = max(fitting_end, 1) + len(written) - len(normal)
     return Weighed(
         length=length,
         valid=sound and 0 < length <= MAX_LENGTH,
         invalid_characters=not sound,
-        urls=tuple(link.text for link in found),
+        urls=tuple(_to_text(link.text) for link in found),
         cashtags=tuple(match[1] for match in _CASHTAG.finditer(normal)),
         mentions=tuple(match[1] for match in _MENTION.finditer(normal) if not _is_within(match.start(1), found)),
         valid_range_end=max(fitting_units - 1, 0),
@@ -342,48 +374,11 @@ def _is_within(at: int, found: Sequence[Link]) -> bool:
 
 
 # --- emoji -----------------------------------------------------------------------------------------------------------
-#
-# The reference lists the sequences of 2018. This module matches their form (UTS #51: keycaps, flags, tags, skin tones,
-# presentation selectors, joined figures), so that future emoji count 2. A sequence without the form of an emoji (a flag
-# of no country, a tone on a car, five joined figures) counts by its parts, like in the reference.
 
-_POINTS: dict[str, str] = tomllib.loads((Path(__file__).parent / "emoji.toml").read_text("utf-8"))
-_ONLY_WITH_SELECTOR = "\u00a9\u00ae\u2122\u265f"
-"""Plain text unless U+FE0F follows."""
-
-MAX_JOINED = 4
-"""The number of figures in the longest joined sequence (a family, a kiss)."""
+_PATTERN = (Path(__file__).parent / "emoji.txt").read_text("utf-8").partition("\n\n")[2]
+EMOJI = re.compile(_PATTERN.replace("\n", ""))
+"""An emoji of any number of UTF-16 units. A sequence younger than the reference counts by its parts."""
 
 
-def _characters(name: str) -> str:
-    """Return ranges such as `261D 26F7-26F9` as the content of a character class."""
-    parts = _POINTS[name].split()
-    return "".join("-".join(re.escape(chr(int(point, 16))) for point in part.split("-")) for part in parts)
-
-
-def _flags() -> str:
-    regions = _POINTS["regions"].split()
-    letters = dict.fromkeys(sorted({region[0] for region in regions}), "")
-    for region in regions:
-        letters[region[0]] += _regional(region[1])
-    return "|".join(f"{_regional(first)}[{seconds}]" for first, seconds in letters.items())
-
-
-def _regional(letter: str) -> str:
-    return chr(0x1F1E6 + ord(letter) - ord("A"))
-
-
-_TONE = "[\U0001f3fb-\U0001f3ff]"
-_FIGURE = (
-    f"(?:[{_characters('toned')}]{_TONE}"
-    f"|[{_characters('text_by_default')}{_ONLY_WITH_SELECTOR}]\ufe0f"
-    f"|[{_characters('text_by_default')}{_characters('colorful')}])"
-)
-_TAGGED = "\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f"
-
-SEQUENCE = re.compile(f"[0-9#*]\ufe0f?\u20e3|{_flags()}|{_TAGGED}|{_FIGURE}(?:\u200d{_FIGURE}){{0,{MAX_JOINED - 1}}}")
-"""One emoji of any number of code points."""
-
-
-def find_emoji(text: str) -> dict[int, int]:
-    return {match.start(): len(match[0]) for match in SEQUENCE.finditer(text)}
+def find_emoji(units: str) -> dict[int, int]:
+    return {found.start(): len(found[0]) for found in EMOJI.finditer(units)}

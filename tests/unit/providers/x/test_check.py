@@ -206,8 +206,8 @@ def test_mentions_of_the_account_itself_and_of_the_replied_account_have_no_note(
 
 def test_a_text_is_weighed_once_for_all_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
     weighed: list[str] = []
-    find = x_text.find_links
-    monkeypatch.setattr(x_text, "find_links", lambda text: weighed.append(text) or find(text))
+    find = x_text._find_links
+    monkeypatch.setattr(x_text, "_find_links", lambda text: weighed.append(text) or find(text))
     for number in range(100):
         assert check("Once for all: https://example.com", who=account(id=str(number))) == []
         assert len(ADAPTER.notes(Content("Once for all: https://example.com", ()), {})) == 1

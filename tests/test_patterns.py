@@ -21,7 +21,7 @@ from starlette.routing import compile_path
 from socialpub.core import units
 from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.providers import comparison, registry
+from socialpub.providers import comparison, links, registry
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, Provider
 from socialpub.providers.bluesky.card import read_page
@@ -153,9 +153,7 @@ FOREIGN: dict[str, list[Worst]] = {
         ("", "\U0001f468\u200d", ""),
         ("\U0001f468", "\u0301", "a"),
     ],
-    "providers.bluesky.text:_ACCEPTED_LINK": [("https://", "a", " ")],
     "providers.bluesky.text:_CASHTAG": [("", "$a ", ""), ("", "$a", "x"), ("", "($", "")],
-    "providers.bluesky.text:_LINK": [("", "(a", ""), ("", "https://(", ""), ("a", ".a", "\x00"), ("", "a.a ", "")],
     "providers.bluesky.text:_MENTION": [("@", "a", "_"), ("@", "-", " "), ("", "(@", ""), ("", "@a.", "_")],
     "providers.bluesky.text:_TAG": [("", "#", " "), ("", " #", ""), ("#", "1", " ")],
     "providers.bluesky.client:_wait_seconds": [("", "9", "x")],
@@ -175,7 +173,14 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.pinterest.client:_safe": [("", "a" * 47 + " ", ""), ("", "a", " ")],
     "providers.pinterest.upload:_storage_code": [("", "<Code>", ""), ("", "<Code>A", ""), ("<Code>", "A", "")],
     "providers.pinterest.preview:_TAG": [("", "#1", ""), ("#", "1", " "), ("", "#a ", "")],
-    "providers.preview:_LINK": [("", "http://", ""), ("", "https:// ", ""), ("", "http", "")],
+    "providers.links:_ASCII_LABEL": [("", "a", "1")],
+    "providers.links:_BEGINS": [
+        *(("", piece, "") for piece in ("(a", "https://", "http://a.", "a.a ", "(a.a")),
+        ("a", ".a", "_a"),
+        ("https://", "a:", "/"),
+    ],
+    "providers.links:_IPV6": [("[", "a:", "")],
+    "providers.links:_PORT": [(":", "1", "")],
     "providers.responses:retry_after_seconds": [("-", "9", "x")],
     "providers.tiktok.upload:PAGE": [("", " ", "x"), ("", " <", ""), ("<!doctype", " ", "")],
     "providers.tiktok.auth:PKCE_FAULT": [("", "code", ""), ("", "code_", "")],
@@ -184,11 +189,11 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.tiktok.read_back:_post_ids": [("1", "0", "x")],
     "providers.base:UPLOAD_ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
     "providers.x.client:read_id": [("", "0", "x")],
-    "providers.x.text:SEQUENCE": [
-        ("", "\U0001f468\u200d", ""),
-        ("", "\U0001f3f4\U000e0061", ""),
+    "providers.x.text:EMOJI": [
+        ("", "\ud83d\udc68\u200d", ""),
+        ("", "\ud83c\udff4\udb40\udc67", ""),
         ("", "1\ufe0f", ""),
-        ("\U0001f3f4", "\U000e0061", ""),
+        ("\ud83c\udff4", "\udb40\udc67", ""),
     ],
     "providers.x.client:TYPE_OF_X": [("", "https://", ""), ("https://", "a", "")],
     "providers.x.client:_one_word": [("Aa", "A", "!"), ("A", "a", "!"), ("", "Aa", "!")],
@@ -205,8 +210,9 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.text:_PUNYCODE": [("xn--", "-", "")],
     "providers.x.text:_QUERY": [("?", "!", ""), ("?", "?", ""), ("?a", "!", "")],
     "providers.x.text:_SHORTENED": [("https://t.co/a?", "!", ""), ("https://t.co/", "a", "")],
-    "providers.x.text:_TAG": [("", "\U000e0001", "")],
-    "providers.x.text:_UNSEEN": [("", "\u200d", "")],
+    "providers.x.text:_BEYOND_ASCII": [("", "a", "é")],
+    "providers.x.text:_PAIR": [("", "\ud83d", "")],
+    "providers.x.text:_TWO_UNITS": [("", "\U0001f468", "")],
     "providers.x.read_back:ENDS_OPEN": [("", "… ", "x"), ("…", " ", "x"), ("", "https://t.co/a", "x")],
     "providers.x.read_back:MEDIA_KEY": [("", "0", "x")],
     "providers.x.read_back:MEDIA_PAGE": [("", "/status/1", ""), ("/status/", "0", ""), ("", "/status/1/photo/1", "")],
@@ -296,8 +302,17 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
             ("https://", "a.com.", ""),
         ],
     ),
+    "links.find_links": (
+        lambda one: list(links.find_links(one)),
+        [
+            *FOREIGN["providers.links:_BEGINS"],
+            *(("", piece, "") for piece in ("https://a.b/(", "a.co/", "https://a.", "https://a-", "a.co/)", "a.co:1")),
+            ("https://a/", "(", ""),
+            ("https://a/", "!", ""),
+        ],
+    ),
     "x.text.weigh": (weigh, [("", "a.com ", ""), ("", "$a ", ""), ("", "\u0301", ""), ("", "\U0001f468", "")]),
-    "x.text.find_emoji": (find_emoji, FOREIGN["providers.x.text:SEQUENCE"]),
+    "x.text.find_emoji": (find_emoji, FOREIGN["providers.x.text:EMOJI"]),
     **{
         f"{name}.preview": (
             partial(previewed, adapter),

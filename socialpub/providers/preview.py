@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
-PartKind = Literal["text", "link", "tag"]
+from socialpub.providers.links import find_links
 
-_LINK = re.compile(r"https?://[^\s<>\"]+", re.IGNORECASE)
-_ENDS_SENTENCE = ".,;:!?)]}'"
+PartKind = Literal["text", "link", "tag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +83,7 @@ def mark_tags(found: Iterable[re.Match[str]]) -> list[TextMark]:
 
 
 def mark_links(text: str) -> list[TextMark]:
-    found = []
-    for link in _LINK.finditer(text):
-        shown = link[0].rstrip(_ENDS_SENTENCE)
-        found.append(TextMark(link.start(), link.start() + len(shown), shown, "link"))
-    return found
+    return [TextMark(link.start, link.end, text[link.start : link.end], "link") for link in find_links(text)]
 
 
 def split_text(text: str, limit: int) -> tuple[str, str]:

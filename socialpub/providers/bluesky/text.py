@@ -1,21 +1,23 @@
-"""The links, mentions and hashtags of a text, found as Bluesky's own app finds them, and their facets.
+"""The links, mentions and hashtags of a text, and their facets.
 
 A facet marks bytes of the text in UTF-8. The server checks neither offsets nor overlaps, and readers see a wrong facet
 as wrong text.
 
-Two differences are intended. A link without a scheme gets one even if its domain begins with `http`, and a link without
-a host is no link, because the server refuses both. Of two marks that overlap, only the first counts.
+Mentions and hashtags are those of Bluesky's own app, except that a hashtag ends before a link. Links are those of
+`providers/links.py`. Of two marks that overlap, only the first counts.
 """
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any
 
-from socialpub.providers.domains import TLDS as LISTED
+from socialpub.providers.domains import CURRENT_TLDS
+from socialpub.providers.links import WebLink, find_links
 from socialpub.providers.preview import utf16_units
 
 _SPACES = r"\t-\r \xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff"
@@ -24,31 +26,10 @@ _UNSEEN = "\xad\u2060\u200b-\u200d\u20e2"
 _BEGINS = rf"(?<![^{_SPACES}(])"
 
 _MENTION = re.compile(rf"{_BEGINS}@([a-zA-Z0-9.-]+)\b", re.ASCII)
-_LINK = re.compile(rf"{_BEGINS}(?:(https?://)|([a-z][a-z0-9]*(?:\.[a-z0-9]+)+))[^{_SPACES}]*", re.IGNORECASE | re.ASCII)
 _TAG = re.compile(rf"(?<![^{_SPACES}])[#＃](?!\ufe0f)([^{_SPACES}{_UNSEEN}]+)")
 _CASHTAG = re.compile(rf"{_BEGINS}\$([A-Za-z][A-Za-z0-9]{{0,4}})(?![^{_SPACES}.,;:!?)\"'\u2019])")
-_ACCEPTED_LINK = re.compile(rf"https?://[^{_SPACES}/][^{_SPACES}]*", re.IGNORECASE)
-"""Part of the lexicon's format `uri`."""
 _MAX_TAG = 64
 _MAX_LINK_BYTES = 8192
-
-_YOUNGER = frozenset({"amazon", "kids", "music", "spa"})
-_RETIRED = frozenset(
-    """
-    abarth active adac afamilycompany aigo alfaromeo an avianca bananarepublic bentley bl blanco bnl boots bq budapest
-    bugatti cancerresearch cartier caseih cbs ceb chloe chrysler cityeats comcast cookingchannel csc dabur dodge doha
-    doosan duck dunlop duns eh epost esurance etisalat everbank fiat flsmidth foodnetwork frontdoor fujixerox glade
-    goodhands guardian hgtv honeywell hoteles htc iinet intel iselect iveco iwc jcp jlc kerrylogistics kinder ladbrokes
-    lancaster lancia lancome liaison linde lipsy lixil loft lupin macys maserati mcd mcdonalds meo metlife mf mobily
-    montblanc mopar movistar mtpc mutual mutuelle nadex nationwide natura newholland northwesternmutual off oldnavy
-    onion onyourside orientexpress pamperedchef panerai passagens piaget pramerica qvc raid redstone rightathome rmit
-    rocher sapo sca scjohnson scor ses shaw showtime shriram spiegel spreadbetting srt starhub statoil swiftcover
-    symantec telecity telefonica tiffany tp travelchannel uconnect um vista vistaprint volkswagen vuelos warman xfinity
-    xperia zippo
-    """.split()  # noqa: SIM905
-)
-TLDS = LISTED - _RETIRED | _YOUNGER
-"""The top-level domains that Bluesky's app knows: those of the package `tlds` 1.261, November 2026."""
 
 
 class MarkKind(StrEnum):
@@ -74,8 +55,10 @@ def sent_text(text: str) -> str:
 
 def find_marks(text: str) -> list[Mark]:
     """Return the links, mentions and hashtags from left to right, without overlaps."""
+    links = [link for link in find_links(text) if len(link.url.encode()) <= _MAX_LINK_BYTES]
+    marked = (Mark(MarkKind.LINK, link.start, link.end, link.url) for link in links)
     found = sorted(
-        (*_mentions(text), *_links(text), *_tags(text), *_cashtags(text)), key=lambda mark: (mark.start, -mark.end)
+        (*_mentions(text), *marked, *_tags(text, links), *_cashtags(text)), key=lambda mark: (mark.start, -mark.end)
     )
     marks: list[Mark] = []
     for mark in found:
@@ -129,22 +112,11 @@ def _mentions(text: str) -> Iterator[Mark]:
             yield Mark(MarkKind.MENTION, found.start(), found.end(), found[1])
 
 
-def _links(text: str) -> Iterator[Mark]:
-    for found in _LINK.finditer(text):
-        if not (_is_domain(found[2]) if found[2] else found[1].startswith("http")):
-            continue
-        written = found[0][:-1] if found[0][-1] in ".,;:!?" else found[0]
-        if written.endswith(")") and "(" not in written:
-            written = written[:-1]
-        uri = f"https://{written}" if found[2] else written
-        if _ACCEPTED_LINK.fullmatch(uri) and len(uri.encode()) <= _MAX_LINK_BYTES:
-            yield Mark(MarkKind.LINK, found.start(), found.start() + len(written), uri)
-
-
-def _tags(text: str) -> Iterator[Mark]:
+def _tags(text: str, links: Sequence[WebLink]) -> Iterator[Mark]:
+    starts = [link.start for link in links if link.has_scheme]
     for found in _TAG.finditer(text):
         tag = found[1]
-        end = len(tag)
+        end = min([len(tag), *(at - found.start(1) for at in starts[bisect_left(starts, found.start(1)) :][:1])])
         while end and _is_punctuation(tag[end - 1]):
             end -= 1
         tag = tag[:end]
@@ -159,7 +131,7 @@ def _cashtags(text: str) -> Iterator[Mark]:
 
 
 def _is_domain(name: str) -> bool:
-    return "." in name and name.rpartition(".")[2] in TLDS
+    return "." in name and name.rpartition(".")[2] in CURRENT_TLDS
 
 
 def _is_punctuation(character: str) -> bool:

@@ -153,6 +153,8 @@ FOREIGN: dict[str, list[Worst]] = {
         ("", "\U0001f468\u200d", ""),
         ("\U0001f468", "\u0301", "a"),
     ],
+    "providers.bluesky.card:_BEYOND_ASCII": [("", "a", "é")],
+    "providers.bluesky.card:_LOOKS_LIKE_PAGE": [("", "<!-- -->", ""), ("", "<!--", ""), ("<?xml ", " ", "")],
     "providers.bluesky.text:_CASHTAG": [("", "$a ", ""), ("", "$a", "x"), ("", "($", "")],
     "providers.bluesky.text:_MENTION": [("@", "a", "_"), ("@", "-", " "), ("", "(@", ""), ("", "@a.", "_")],
     "providers.bluesky.text:_TAG": [("", "#", " "), ("", " #", ""), ("#", "1", " ")],

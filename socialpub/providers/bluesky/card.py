@@ -1,13 +1,14 @@
 """Link cards: the first link of a post without media, with the title, the description and the image of its page.
 
 No server makes cards, so the adapter reads the page. A page that cannot be read never fails the post: the post then has
-no card, and a note says why. The page is foreign text of up to a megabyte, so each pattern reads it once.
+no card, and a note says why. The page is foreign text of megabytes, so each pattern reads it once.
 """
 
 import html
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import urljoin
 
@@ -30,8 +31,10 @@ from socialpub.providers.bluesky.text import first_link, sent_text
 from socialpub.providers.preview import read_host
 from socialpub.providers.responses import ProviderError
 
-PAGE_BYTES = 1_000_000
+PAGE_BYTES = 5_000_000
 PAGE_TYPES = ("text/html", "application/xhtml+xml")
+_UNKNOWN_TYPES = ("", "*/*", "unknown/unknown", "application/unknown")
+_MAX_IMAGES = 4
 _VALUE_CHARACTERS = 10_000
 _TITLES = ("og:title", "twitter:title", "<title>")
 _DESCRIPTIONS = ("og:description", "twitter:description", "description")
@@ -41,19 +44,34 @@ _TOKEN = re.compile(
     r"<!--.*?(?:-->|\Z)"
     r"|<(script|style|noscript|template|svg|textarea)\b.*?(?:</\1|\Z)"
     r"|<title\b[^<>]*+>(?P<title>[^<]*+)"
-    r"|<meta\b(?P<meta>(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)",
+    r"|<(?P<name>meta|base)\b(?P<attributes>(?:[^<>\"']++|\"[^\"]*+\"|'[^']*+')*+)",
     re.IGNORECASE | re.DOTALL,
 )
 """The parts of a page that matter, and those in which the others do not count."""
 _ATTRIBUTE = re.compile(
     r"(?<![^\s/\"'])([a-zA-Z:-]++)\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'<>=`]++))", re.DOTALL
 )
-_CHARSET = re.compile(rb"charset\s*+=\s*+[\"']?([A-Za-z0-9_.:-]++)", re.IGNORECASE)
+_LOOKS_LIKE_PAGE = re.compile(
+    r"\s*+(?:(?:<!--.*?-->|<\?xml\b[^>]*+>)\s*+)*+<(?:!doctype\s++html|html|head|title|meta|body|script|style|link|base)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_CHARSET = re.compile(rb"(?:charset|<\?xml[^>]{1,50}?encoding)\s*+=\s*+[\"']?([A-Za-z0-9_.:-]++)", re.IGNORECASE)
 _CHARSETS = re.compile(
     r"utf-?(?:8|16(?:[lb]e)?)|us-ascii|latin-?1|iso-?8859-\d{1,2}|windows-\d{3,4}|cp\d{3,4}|koi8-[ru]|big5(?:-hkscs)?"
-    r"|shift[_-]jis|euc-(?:jp|kr)|iso-2022-jp|gb(?:2312|k|18030)|tis-620|mac-?roman",
+    r"|(?:x-)?s(?:hift[_-])?jis|euc-(?:jp|kr)|iso-2022-jp|gb(?:2312|k|18030)|tis-620|mac-?roman",
     re.IGNORECASE,
 )
+_READ_AS = {
+    **dict.fromkeys(("us-ascii", "latin1", "latin-1", "iso-8859-1", "iso8859-1"), "cp1252"),
+    **dict.fromkeys(("iso-8859-9", "iso8859-9"), "cp1254"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis"), "cp932"),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    "euc-kr": "cp949",
+    "big5": "big5hkscs",
+    "tis-620": "cp874",
+}
+"""Names that mean a larger character set on web pages (WHATWG Encoding)."""
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7f\ufffd]")
 _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\ufeff]++")
 
 
@@ -61,8 +79,8 @@ _UNSHOWN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b\u2028-\u202e\u2066-\u2069\uf
 class PageSummary:
     title: str = ""
     description: str = ""
-    image: str | None = None
-    """The absolute URL."""
+    images: tuple[str, ...] = ()
+    """Absolute URLs of the same image or of others. The first that loads counts."""
 
 
 def card_link(content: Content, options: Mapping[str, Any]) -> str | None:
@@ -78,16 +96,16 @@ def read_card(
     """Return the card of a page: its texts and its stored image, or a note about what is missing."""
     try:
         fetched = fetch(link, PAGE_BYTES)
-        if fetched.content_type not in PAGE_TYPES:
+        if not is_page(fetched):
             raise NotFetched("The link does not lead to an HTML page.")
         page = read_page(fetched.body, fetched.charset, fetched.url)
     except NotFetched as failure:
         return {"uri": link, "note": f"The post has no link card. {failure}"}
     card = {"uri": link, "title": page.title or read_host(link), "description": page.description}
-    if page.image is None:
+    if not page.images:
         return card
     try:
-        image = fetch_image(page.image, limits.THUMB)
+        image = fetch_first(page.images, fetch_image)
     except NotFetched as failure:
         return {**card, "note": f"The link card has no image. {failure}"}
     return {**card, "image": {"name": image.path.name, "type": image.mime_type, "bytes": image.size_bytes}}
@@ -136,37 +154,62 @@ def _upload_image(job: Job, section: BlueskySection, image: Memo) -> dict[str, A
     return upload.read_blob(response)
 
 
+def is_page(fetched: Fetched) -> bool:
+    """Return whether this is an HTML page. Without a content type, its beginning decides."""
+    if fetched.content_type not in _UNKNOWN_TYPES:
+        return fetched.content_type in PAGE_TYPES
+    return _LOOKS_LIKE_PAGE.match(_decode(fetched.body[:2000], fetched.charset)) is not None
+
+
+def fetch_first(images: Sequence[str], fetch_image: Callable[[str, ImageLimits], MediaFile]) -> MediaFile:
+    """Return the first image that loads. Raises the `NotFetched` of the first image."""
+    failures = []
+    for image in images:
+        try:
+            return fetch_image(image, limits.THUMB)
+        except NotFetched as failure:
+            failures.append(failure)
+    raise failures[0]
+
+
 def read_page(body: bytes, charset: str | None, url: str) -> PageSummary:
     """Return what the head of a page says about the page. `charset` is that of the response."""
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for token in _TOKEN.finditer(_decode(body, charset)):
         if token["title"] is not None:
-            found.setdefault("<title>", token["title"])
-        elif token["meta"]:
-            attributes = _read_attributes(token["meta"])
-            name = attributes.get("property") or attributes.get("name")
-            if name and attributes.get("content", "").strip():
-                found.setdefault(name.strip().lower(), attributes["content"])
+            found.setdefault("<title>", []).append(token["title"])
+        elif token["attributes"]:
+            attributes = _read_attributes(token["attributes"])
+            if token["name"].lower() == "base":
+                found.setdefault("<base>", []).append(attributes.get("href", ""))
+            elif name := attributes.get("property") or attributes.get("name"):
+                found.setdefault(name.strip().lower(), []).append(attributes.get("content", ""))
+    base = _absolute(next(_texts(found, ("<base>",)), ""), url) or url
+    images = filter(None, (_absolute(image, base) for image in _texts(found, _IMAGES)))
     return PageSummary(
-        cut_graphemes(_first(found, _TITLES), limits.CARD_TITLE_GRAPHEMES),
-        cut_graphemes(_first(found, _DESCRIPTIONS), limits.CARD_DESCRIPTION_GRAPHEMES),
-        _absolute(_first(found, _IMAGES), url),
+        cut_graphemes(next(_texts(found, _TITLES), ""), limits.CARD_TITLE_GRAPHEMES),
+        cut_graphemes(next(_texts(found, _DESCRIPTIONS), ""), limits.CARD_DESCRIPTION_GRAPHEMES),
+        tuple(islice(dict.fromkeys(images), _MAX_IMAGES)),
     )
 
 
 def _decode(body: bytes, charset: str | None) -> str:
     """Return the text of a page. Its first bytes count, then the response, then the page itself."""
-    for mark, name in ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+    for mark, name in ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
         if body.startswith(mark):
             return body.decode(name, errors="replace")
     stated = _CHARSET.search(body, 0, 2048)
-    for known in (charset, stated[1].decode("ascii") if stated else None):
-        if known and _CHARSETS.fullmatch(known):
+    inside = stated[1].decode("ascii").lower() if stated else ""
+    # A page whose ASCII letters are readable is not in UTF-16, whatever it says.
+    for known in ((charset or "").lower(), "utf-8" if inside.startswith("utf-16") else inside):
+        if _CHARSETS.fullmatch(known):
             try:
-                return body.decode(known, errors="replace")
+                return body.decode(_READ_AS.get(known, known), errors="replace")
             except LookupError:
                 continue
-    return body.decode(errors="replace")
+    text = body.decode(errors="replace")
+    is_utf8 = "\ufffd" not in text or _BEYOND_ASCII.search(text)
+    return text if is_utf8 else body.decode("cp1252", errors="replace")
 
 
 def _read_attributes(text: str) -> dict[str, str]:
@@ -176,12 +219,11 @@ def _read_attributes(text: str) -> dict[str, str]:
     return found
 
 
-def _first(found: Mapping[str, str], names: tuple[str, ...]) -> str:
-    for name in names:
-        text = _UNSHOWN.sub(" ", html.unescape(found.get(name, "")[:_VALUE_CHARACTERS])).strip()
-        if text:
-            return text
-    return ""
+def _texts(found: Mapping[str, list[str]], names: tuple[str, ...]) -> Iterator[str]:
+    """Yield what the page says under these names, the best first."""
+    for value in chain.from_iterable(found.get(name, ()) for name in names):
+        if text := _UNSHOWN.sub(" ", html.unescape(value[:_VALUE_CHARACTERS])).strip():
+            yield text
 
 
 def _absolute(image: str, url: str) -> str | None:

@@ -51,10 +51,14 @@ class Download:
     length_bytes: int | None
     """The announced length. None: unknown."""
     pieces: AsyncIterator[bytes]
+    gzipped: bool = False
+    """The pieces are compressed. Only a caller that accepts this gets it."""
 
 
 @asynccontextmanager
-async def download(url: str, allowed: AllowedHosts | None) -> AsyncIterator[Download]:
+async def download(
+    url: str, allowed: AllowedHosts | None, *, accepts_gzip: bool = False
+) -> AsyncIterator[Download]:
     """Open the file at `url`. Raises DownloadFailed. The caller limits the total time and the size.
 
     `allowed` are the private hosts of `media.import_from`. None: the owner cannot allow private hosts for this URL.
@@ -68,8 +72,9 @@ async def download(url: str, allowed: AllowedHosts | None) -> AsyncIterator[Down
         try:
             content_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
             length = _check_response(response)
+            gzipped = _is_gzipped(response, accepts_gzip)
             async with aclosing(_read(response)) as pieces:
-                yield Download(str(final), content_type, response.charset_encoding, length, pieces)
+                yield Download(str(final), content_type, response.charset_encoding, length, pieces, gzipped)
         finally:
             await response.aclose()
 
@@ -137,11 +142,18 @@ def _check_response(response: httpx2.Response) -> int | None:
     """Return the length that the response announces. Raises DownloadFailed."""
     if not response.is_success:
         raise DownloadFailed(f"answered {response.status_code} {response.reason_phrase[:60]}".rstrip())
-    encoding = response.headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity"):
-        raise DownloadFailed(f"answered with the encoding {encoding[:40]}, which was not requested")
     length = response.headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 19 else None
+
+
+def _is_gzipped(response: httpx2.Response, accepts_gzip: bool) -> bool:
+    """Return whether the body is compressed. Raises DownloadFailed if the caller does not accept the encoding."""
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if encoding in ("", "identity"):
+        return False
+    if accepts_gzip and encoding in ("gzip", "x-gzip"):
+        return True
+    raise DownloadFailed(f"answered with the encoding {encoding[:40]}, which was not requested")
 
 
 async def _read(response: httpx2.Response) -> AsyncGenerator[bytes, None]:

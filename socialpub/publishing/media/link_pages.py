@@ -4,6 +4,7 @@ The time and the sizes are limited, because a host may be slow, large or hostile
 """
 
 import asyncio
+import zlib
 from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -21,10 +22,13 @@ from socialpub.publishing.media.download import DownloadFailed, download
 from socialpub.runtime import Runtime
 
 T = TypeVar("T")
+_END_OF_HEAD = b"</head"
 
 SECONDS = 10.0
 """The time for a page and its image."""
 IMAGE_BYTES = 10_000_000
+HEAD_BYTES = 1_000_000
+"""A page is read up to here, and then only until its head ends."""
 
 log = logging.get_logger("socialpub.links")
 
@@ -73,15 +77,36 @@ class LinkFetcher:
 
     async def _download(self, url: str, max_bytes: int, seconds: float, *, whole: bool) -> Fetched:
         # Readers of the post see the page's words, so the private hosts of `media.import_from` are not allowed.
-        async with asyncio.timeout(seconds), download(url, None) as found:
-            body = bytearray()
+        async with asyncio.timeout(seconds), download(url, None, accepts_gzip=True) as found:
+            body, unpacker, has_head = bytearray(), _Unpacker() if found.gzipped else None, False
             async for piece in found.pieces:
-                body += piece
+                searched = max(0, len(body) - len(_END_OF_HEAD))
+                body += unpacker.unpack(piece, max_bytes + 1 - len(body)) if unpacker else piece
                 if whole and len(body) > max_bytes:
                     raise DownloadFailed(f"is larger than {units.size(max_bytes)}")
-                if len(body) >= max_bytes:
+                has_head = has_head or _END_OF_HEAD in body[searched:].lower()
+                if len(body) >= max_bytes or (not whole and has_head and len(body) >= HEAD_BYTES):
                     break
             return Fetched(found.url, found.content_type, found.charset, bytes(body[:max_bytes]))
+
+
+class _Unpacker:
+    """Decompresses gzip. A small file can become very large, so each call has a maximum."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+
+    def unpack(self, piece: bytes, max_bytes: int) -> bytes:
+        unpacked = b""
+        try:
+            while piece and len(unpacked) < max_bytes:
+                if self._member.eof:
+                    self._member = zlib.decompressobj(zlib.MAX_WBITS | 16)
+                unpacked += self._member.decompress(piece, max_bytes - len(unpacked))
+                piece = self._member.unused_data
+        except zlib.error:
+            raise DownloadFailed("could not be decompressed") from None
+        return unpacked
 
 
 def _host(url: str) -> str:

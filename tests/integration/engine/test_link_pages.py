@@ -1,6 +1,7 @@
 """Pages and images behind the links of a post: only public hosts, within limits, and removed with the delivery."""
 
 import asyncio
+import gzip
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -106,6 +107,31 @@ def test_an_image_is_fitted_and_removed_with_the_delivery(rt: Runtime, links: Li
         assert links.fetch_image(host.url("/a"), LIMITS) == found
     renditions.forget(rt, "d1")
     assert not found.path.parent.exists()
+
+
+def test_a_page_is_read_until_its_head_ends(links: LinkFetcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(link_pages, "HEAD_BYTES", 1000)
+    script, title = b"<script>" + b"x" * 500_000 + b"</script>", b"<title>T</title></HEAD>"
+    with serving(a=response(script + title + script * 8, HTML), b=response(script * 8, HTML)) as host:
+        read = links.fetch(host.url("/a"), 3_000_000).body
+        assert title in read
+        assert len(read) < 3_000_000
+        assert len(links.fetch(host.url("/b"), 3_000_000).body) == 3_000_000
+
+
+def test_a_compressed_page_is_unpacked_up_to_the_limit(links: LinkFetcher) -> None:
+    def packed(body: bytes, encoding: str = "gzip") -> bytes:
+        return response(body, HTML, f"Content-Encoding: {encoding}")
+
+    two, bomb = gzip.compress(b"one ") + gzip.compress(b"two"), gzip.compress(b"x" * 50_000_000)
+    hosts = {"a": packed(two), "b": packed(bomb), "c": packed(b"plain"), "d": packed(b"", "br"), "e": packed(two[:20])}
+    with serving(**hosts) as host:
+        assert links.fetch(host.url("/a"), 1000).body == b"one two"
+        assert links.fetch(host.url("/b"), 1000).body == b"x" * 1000
+        assert failure(lambda: links.fetch(host.url("/c"), 1000)) == "The page could not be decompressed."
+        assert "encoding br, which was not requested" in failure(lambda: links.fetch(host.url("/d"), 1000))
+        assert links.fetch(host.url("/e"), 1000).body in (b"one ", b"")
+        assert "is larger than" in failure(lambda: links.fetch_image(host.url("/b"), LIMITS))
 
 
 def test_what_is_not_an_image_is_refused(links: LinkFetcher, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_the_head_of_a_page_gives_title_description_and_image() -> None:
     found = read_page(PAGE.encode(), None, URL)
     assert found.title == "Tea & cake – a page"
     assert found.description == 'It says "hi"'
-    assert found.image == "https://example.com/cover.jpg?a=1&b=2"
+    assert found.images == ("https://example.com/cover.jpg?a=1&b=2",)
 
 
 @pytest.mark.parametrize(
@@ -56,14 +56,27 @@ def test_the_head_of_a_page_gives_title_description_and_image() -> None:
         (b"\xff\xfe" + "<title>é</title>".encode("utf-16-le"), "é", "", None),
         (b"<meta charset=iso-8859-1><title>\xe9</title>", "é", "", None),
         (b"<meta charset=punycode><title>plain</title>", "plain", "", None),
-        (b"<title>\xff</title>", "�", "", None),
+        (b"<title>\xff</title>", "ÿ", "", None),
+        (b"<title>\xff\xc3\xa4</title>", "�ä", "", None),
+        (b"<meta charset=iso-8859-1><title>\x93a\x94</title>", "“a”", "", None),
+        (b"<meta charset=gb2312><title>" + "镕".encode("gbk"), "镕", "", None),
+        (b"<meta charset=utf-16><title>\xc3\xa4</title>", "ä", "", None),
+        (b"<?xml version='1.0' encoding='koi8-r'?><title>\xc1</title>", "а", "", None),
+        (b"<base href='/b/'><meta property=og:image content=c.png>", "", "", "https://example.com/b/c.png"),
+        (
+            b"<base href='//cdn.example.com'><meta property=og:image content='c d.png'>",
+            "",
+            "",
+            "https://cdn.example.com/c d.png",
+        ),
+        (b"<base target=_top><meta property=og:image content='?c=1'>", "", "", "https://example.com/a/page?c=1"),
     ],
 )
 def test_incomplete_and_odd_pages_give_what_they_have(
     page: bytes, title: str, description: str, image: str | None
 ) -> None:
     found = read_page(page, None, URL)
-    assert (found.title, found.description, found.image) == (title, description, image)
+    assert (found.title, found.description, found.images) == (title, description, (image,) if image else ())
 
 
 def test_the_charset_of_the_response_counts_before_that_of_the_page() -> None:
@@ -142,6 +155,40 @@ def test_a_page_that_cannot_be_read_leaves_a_note_and_no_card() -> None:
     assert memo == {"notes": ["The post has no link card. The page answered 404 Not Found."]}
     memo = run_card(fetch=lambda *_: page(content_type="application/pdf"))
     assert memo == {"notes": ["The post has no link card. The link does not lead to an HTML page."]}
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "is_page"),
+    [
+        ("text/html", "plain", True),
+        ("", " <!-- a --> <!DOCTYPE html>", True),
+        ("", "\ufeff<?xml version='1.0'?>\n<html>", True),
+        ("*/*", "<head><title>T</title>", True),
+        ("", "%PDF-1.7 <html>", False),
+        ("", "<svg>", False),
+        ("text/plain", "<html>", False),
+    ],
+)
+def test_the_beginning_of_a_page_without_a_content_type_decides(content_type: str, body: str, is_page: bool) -> None:
+    memo = run_card(fetch=lambda *_: page(body, content_type=content_type))
+    assert ("card" in memo) == is_page
+
+
+def test_the_next_image_is_tried_when_one_does_not_load() -> None:
+    asked: list[str] = []
+
+    def fetch_image(url: str, _: ImageLimits) -> MediaFile:
+        asked.append(url.rpartition("/")[2])
+        if len(asked) < 3:
+            raise NotFetched("The image answered 404 Not Found.")
+        return image()
+
+    images = "".join(f"<meta property=og:image content=/{name}>" for name in "aabc")
+    body = f"<meta name=twitter:image content=/d>{images}"
+    memo = run_card(answer(200, {"blob": blob()}), fetch=lambda *_: page(body), fetch_image=fetch_image)
+    assert asked == ["a", "b", "c"]
+    assert "notes" not in memo
+    assert memo["card"]["thumb"] == blob()
 
 
 def test_an_image_that_cannot_be_used_leaves_a_card_without_an_image() -> None:

@@ -5,6 +5,7 @@ address after the check leads to no other machine.
 """
 
 import socket
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
@@ -15,6 +16,10 @@ _REFUSED = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "3fff::/20")
 """Special networks (RFC 6890, RFC 7526, RFC 9637) that `ipaddress` of Python 3.11 calls global."""
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
 """All other IPv6 addresses are special or reserved, such as the former site-local network fec0::/10."""
+_LOCAL_DOMAINS = frozenset(
+    "alt arpa corp example home internal intranet invalid lan local localdomain localhost onion private test".split()  # noqa: SIM905
+)
+"""Top-level domains that are no public sites: those of RFC 6761, 6762, 8375 and 9476, of ICANN, and usual ones."""
 _NAT64 = IPv6Network("64:ff9b::/96")
 """The last four bytes are an IPv4 address (RFC 6052)."""
 
@@ -25,6 +30,13 @@ def is_public(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv6Address) and address not in _GLOBAL_IPV6:
         return False
     return address.is_global and not address.is_multicast and not any(address in network for network in _REFUSED)
+
+
+def is_public_name(host: str) -> bool:
+    """Return whether a host in a URL may be a public site: not an IP address or a name of a local network."""
+    labels = unicodedata.normalize("NFKC", host).lower().rstrip(".").split(".")
+    is_address = ":" in host or labels[-1][:1].isdigit()
+    return len(labels) > 1 and not is_address and labels[-1] not in _LOCAL_DOMAINS
 
 
 def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | None:

@@ -94,6 +94,7 @@ def _is_in_label(character: str) -> bool:
 
 def _url_end(text: str, start: int, host_end: int) -> int:
     """Return the end of the URL that begins at `start`."""
+    host_end += text.startswith("./", host_end)
     if port := _PORT.match(text, host_end):
         host_end = port.end()
     if text[host_end : host_end + 1] not in ("/", "?", "#"):

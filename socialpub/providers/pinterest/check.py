@@ -1,18 +1,20 @@
 """Checks a post against Pinterest's rules before anything is sent. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from socialpub.core import units
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.networks import PinterestSection
+from socialpub.providers.addresses import is_public_name
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile, codec_name
+from socialpub.providers.links import find_links
 from socialpub.providers.pinterest import limits
 from socialpub.providers.pinterest.auth import NEEDED
 from socialpub.providers.pinterest.client import SANDBOX_API
 from socialpub.providers.pinterest.options import COVER, missing
-from socialpub.providers.preview import utf16_units
+from socialpub.providers.preview import read_host, utf16_units
 
 
 def list_problems(
@@ -56,6 +58,8 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
                 f"Media item {item.position + 1}: Pinterest may refuse {width}×{height} pixels as too small. Use at "
                 f"least {limits.IMAGE_GOOD_SIDE} pixels on each side. 1000×1500 pixels are best."
             )
+    found += _link_notes("The option link", [str(options.get("link", ""))])
+    found += _link_notes("The description", [link.url for link in find_links(content.text)])
     described = [item for item in content.media if item.alt]
     found += [
         f"Media item {item.position + 1}: a pin has only one alt text. socialpub sends the alt text of media item "
@@ -63,6 +67,21 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
         for item in described[1:]
     ]
     return found
+
+
+def _link_notes(field: str, links: Iterable[str]) -> Iterator[str]:
+    """Warn about links that Pinterest blocks or that lead readers nowhere, once for each host."""
+    for host in dict.fromkeys(filter(None, map(read_host, links))):
+        if any(f".{host}".endswith(f".{name}") for name in limits.SHORTENERS):
+            yield (
+                f"{field} contains a short link ({host}). Pinterest blocks certain URL shorteners and redirects "
+                f"({limits.BLOCKED_LINKS}). Use the full URL of the page."
+            )
+        elif not is_public_name(host):
+            yield (
+                f"{field} leads to {host}, which is not a public website. Readers cannot open the link, and Pinterest "
+                f"may block it ({limits.BLOCKED_LINKS}). Use the URL of a public page."
+            )
 
 
 def alt_text(content: Content) -> str | None:

@@ -14,6 +14,18 @@ DESCRIPTION_UNITS = 800
 ALT_UNITS = 500
 LINK_CHARACTERS = 2048
 
+BLOCKED_LINKS = "Pinterest's help page “Blocked links and websites”"
+"""help.pinterest.com/en/articles/blocked-links-and-websites: no "certain redirects and URL shorteners"."""
+SHORTENERS = tuple(
+    """
+    a.co adf.ly aka.ms amzn.eu amzn.to bc.vc bit.do bit.ly bitly.com bl.ink buff.ly clck.ru cutt.ly dlvr.it dub.sh fb.me
+    geni.us gg.gg goo.gl goo.su hubs.ly ift.tt is.gd j.mp kutt.it lnk.to lnkd.in mcaf.ee n9.cl ouo.io ow.ly po.st qr.ae
+    rb.gy rebrand.ly s.id short.io shorte.st shorturl.at smarturl.it snip.ly soo.gd spr.ly surl.li t.co t.ly tiny.cc
+    tiny.one tinyurl.com tny.im tr.im trib.al u.to url.kr urlz.fr v.gd vk.cc wp.me x.gd zpr.io
+    """.split()  # noqa: SIM905
+)
+"""Pinterest does not list the shorteners. These are usual ones. Their subdomains count too."""
+
 # --- media ------------------------------------------------------------------------------------------------------------
 
 CAROUSEL = (2, 5)

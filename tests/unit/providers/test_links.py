@@ -133,6 +133,7 @@ def test_a_part_of_a_word_an_address_or_a_name_is_no_link(text: str) -> None:
         ("https://a.com、https://b.com。", ["https://a.com", "https://b.com"]),
         ("https://example.com/a(b", ["https://example.com/a(b"]),
         ("https://example.com/a (b)", ["https://example.com/a"]),
+        ("https://example.com./a. https://example.com. /a", ["https://example.com./a", "https://example.com"]),
         ("https://example.com(b)", ["https://example.com"]),
     ],
 )

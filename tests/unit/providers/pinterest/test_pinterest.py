@@ -122,6 +122,37 @@ def test_a_video_of_a_codec_that_pinterest_takes_or_that_is_not_known_has_no_pro
     assert found(pinterest, Content("", (video(**facts),)), BOARD) == []
 
 
+@pytest.mark.parametrize(
+    ("link", "host"),
+    [
+        *(("https://bit.ly/a", "bit.ly"), ("HTTP://WWW.TinyURL.com/a", "tinyurl.com"), ("https://t.co", "t.co")),
+        *(("https://maps.app.goo.gl/a", "maps.app.goo.gl"), ("http://localhost:8000/a", "localhost")),
+        *(("http://nas/a", "nas"), ("http://nas.local/a", "nas.local"), ("https://a.lan./", "a.lan.")),
+        *(("http://192.168.1.5/a", "192.168.1.5"), ("http://[fe80::1]:80/a", "fe80::1"), ("http://1.1.1.1", "1.1.1.1")),
+        *(
+            ("http://2130706433/", "2130706433"),
+            ("http://0x7f.0.0.0x1/", "0x7f.0.0.0x1"),
+            ("http://a.home.arpa", "a.home.arpa"),
+        ),
+    ],
+)
+def test_a_short_link_and_a_link_to_a_private_host_are_notes(pinterest: Pinterest, link: str, host: str) -> None:
+    one, *more = pinterest.notes(Content("", (image(),)), {**BOARD, "link": link})
+    assert one.startswith("The option link ")
+    assert f"{host})" in one or f"{host}," in one
+    assert "“Blocked links and websites”" in one
+    in_text = pinterest.notes(Content(f"See（{link}）, {link}?a=1", (image(),)), BOARD)
+    assert [note.replace("The description", "The option link") for note in in_text] == [one]
+    assert more == []
+
+
+@pytest.mark.parametrize(
+    "link", ["https://example.com/bit.ly", "https://notbit.ly.example.com", "https://münchen.de/a", ""]
+)
+def test_a_link_to_a_public_page_is_no_note(pinterest: Pinterest, link: str) -> None:
+    assert pinterest.notes(Content(link, (image(),)), {**BOARD, "link": link}) == []
+
+
 def test_lost_details_are_notes(pinterest: Pinterest) -> None:
     moving = image(mime_type="image/gif", frames=2)
     assert found(pinterest, Content("", (moving,)), BOARD) == []

@@ -15,6 +15,7 @@ from socialpub.providers.base import (
     Content,
     Job,
     Kind,
+    MediaFile,
     Outcome,
     Provider,
     Published,
@@ -28,7 +29,7 @@ from socialpub.providers.error_table import as_outcome
 from socialpub.providers.responses import Reason, Rejected
 from socialpub.providers.x import client, limits, options, read_back, upload
 from socialpub.providers.x.auth import XOAuth
-from socialpub.providers.x.check import list_notes, list_problems
+from socialpub.providers.x.check import has_undocumented_format, list_notes, list_problems
 from socialpub.providers.x.preview import preview_post
 
 CREATE = "create_post"
@@ -104,16 +105,33 @@ def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
     """
     creates = job.memo.get("creates", 0) + 1
     memo = {**job.memo, "creates": creates}
-    finished_at = max(memo["media"][str(index)]["ready_at"] for index in range(len(job.content.media)))
+    uploads = [upload.recall(memo, index) for index in range(len(job.content.media))]
+    finished_at = max(one["ready_at"] for one in uploads)
+    times = f"socialpub uploaded the media {1 + job.times(NOT_ACCEPTED)} times in vain."
     given_up = Refused(
-        f"{rejection.message} socialpub uploaded the media {1 + job.times(NOT_ACCEPTED)} times in vain. Convert videos "
-        "to H.264 in MP4, with at most 60 frames per second and 1280 pixels of width. Make images smaller than 5 MB.",
+        f"{rejection.message} {times} {' '.join(dict.fromkeys(map(_advise, job.content.media)))}",
         rejection.code,
         content=True,
+        too_long=any(map(_is_long, job.content.media)),
     )
     if creates >= CREATES:
         return given_up
     if not memo.get("waited") and job.even_now.timestamp() - finished_at < FRESH_SECONDS:
         return Wait(RETRY_SECONDS, "X has not made the media available yet", {**memo, "waited": True})
     first = upload.plan(job.content)[0].name
-    return Again(first, {**memo, "waited": False, "media": {}}, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)
+    changed = map(upload.change, job.content.media, uploads)
+    memo = {**memo, "waited": False, "media": {str(index): one for index, one in enumerate(changed)}}
+    return Again(first, memo, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)
+
+
+def _is_long(media: MediaFile) -> bool:
+    """Return whether X may refuse the video's duration from an account without a subscription."""
+    return media.kind == "video" and media.facts.get("duration_seconds", 0) > limits.VIDEO_SURE_SECONDS
+
+
+def _advise(media: MediaFile) -> str:
+    if media.kind == "image":
+        return upload.GIF_ADVICE if limits.needs_chunks(media) else upload.IMAGE_ADVICE
+    if not _is_long(media):
+        return upload.VIDEO_ADVICE
+    return f"{client.SHORTEN_VIDEO} {upload.VIDEO_ADVICE if has_undocumented_format(media) else ''}".rstrip()

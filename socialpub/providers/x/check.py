@@ -83,6 +83,10 @@ def _notes_without_subscription(video: MediaFile) -> Iterator[str]:
         )
 
 
+def has_undocumented_format(video: MediaFile) -> bool:
+    return video.mime_type == "video/webm" or any(_codec_notes(video))
+
+
 def _codec_notes(video: MediaFile) -> Iterator[str]:
     """Warn about undocumented codecs. A codec that was not measured means nothing."""
     wanted = (("video_codec", limits.VIDEO_CODEC), ("audio_codec", limits.AUDIO_CODEC))

@@ -78,6 +78,9 @@ DAILY_PAUSE_SECONDS = 3 * HOUR
 """X counts an account's posts per day in half-hour slices and does not report the end. X advises waiting for hours."""
 
 FETCHED_AGAIN = "socialpub fetches the account data again, because the account's subscription may have ended."
+SHORTEN_VIDEO = f"Shorten the video, or post it from an account with X Premium. {FETCHED_AGAIN}"
+TOO_LONG_VIDEO = ("post a video longer than", "duration too long", "exceeds max duration")
+"""Parts of X's messages, in lower case. The last two come from the processing (integrators)."""
 
 TOO_LARGE_STATUSES = frozenset({413, 431})
 
@@ -111,8 +114,7 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow("X requires a token of the account, not of the app. Connect the account again.", {403},
              {"unsupported-authentication"}, ("application-only is forbidden",), action=Action.RECONNECT),
     # The post.
-    ErrorRow("Upload the media again, within X's limits.", {400, 403}, wordings=("media ids are invalid",),
-             reason=Reason.MEDIA_INVALID),
+    ErrorRow("X does not say why.", {400, 403}, wordings=("media ids are invalid",), reason=Reason.MEDIA_INVALID),
     ErrorRow(f"Shorten the text. {FETCHED_AGAIN}", {400, 403}, {186},
              ("text is too long", "needs to be a bit shorter"), reason=Reason.TOO_LONG),
     ErrorRow("Convert the file to JPEG, PNG, GIF or MP4 (H.264), then create the post again.", {400, 403},
@@ -124,8 +126,7 @@ ROWS: tuple[ErrorRow, ...] = (
     ErrorRow("X already has a post with this text. Change the text.", {400, 403}, {187, DUPLICATE_RULES},
              ("duplicate content", "status is a duplicate"), reason=Reason.DUPLICATE),
     ErrorRow("Keep at most one cashtag ($TICKER) in the text.", {400, 403}, wordings=("one cashtag",)),
-    ErrorRow(f"Shorten the video, or post it from an account with X Premium. {FETCHED_AGAIN}", {400, 403},
-             wordings=("post a video longer than",), reason=Reason.TOO_LONG),
+    ErrorRow(SHORTEN_VIDEO, {400, 403}, wordings=TOO_LONG_VIDEO, reason=Reason.TOO_LONG),
     ErrorRow("An app may reply only to the account's own posts and to posts that mention or quote the account. "
              "Remove inReplyToPostId, replyToPostId or quotePostId, or choose another post.", {400, 403}, {433},
              ("you can only reply to or quote posts", "reply to this conversation is not allowed",

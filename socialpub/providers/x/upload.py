@@ -7,6 +7,7 @@ whose upload has expired goes back to the first step of the upload.
 import math
 from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from socialpub.core.settings.networks import XSection
@@ -23,6 +24,7 @@ from socialpub.providers.base import (
     Outcome,
     Refused,
     Step,
+    Unfit,
     Wait,
 )
 from socialpub.providers.bodies import FilePart
@@ -37,7 +39,15 @@ from socialpub.providers.responses import (
     read_lifetime,
 )
 from socialpub.providers.x import limits
-from socialpub.providers.x.client import call, classify, read_data, read_id, require_data
+from socialpub.providers.x.client import (
+    SHORTEN_VIDEO,
+    TOO_LONG_VIDEO,
+    call,
+    classify,
+    read_data,
+    read_id,
+    require_data,
+)
 
 UPLOAD_IMAGE, INIT, APPEND, FINALIZE, AWAIT, ALT_TEXT = "upload", "init", "append", "finalize", "await", "alt"
 """In a step's name, `:` and the index of the media item follow."""
@@ -68,6 +78,15 @@ EXTENSIONS = {
     "video/quicktime": "mov",
     "video/webm": "webm",
 }
+VIDEO_ADVICE = (
+    "Convert the video to MP4 with H.264, 4:2:0 color and AAC, with at most 60 frames per second and "
+    f"{limits.VIDEO_SURE_LONG_SIDE}×{limits.VIDEO_SURE_SHORT_SIDE} pixels."
+)
+IMAGE_ADVICE = "Save the image again as a JPEG of at most 2 MB, or use another image."
+GIF_ADVICE = (
+    f"Save the GIF again with at most {limits.GIF_FRAMES} frames and {limits.GIF_LONG_SIDE}×{limits.GIF_SHORT_SIDE} "
+    "pixels, or convert it to a video."
+)
 CHECK_AFTER_SECONDS = 5
 RESTARTS = 1
 IMAGE_MIN_BYTES = 500_000
@@ -81,7 +100,15 @@ def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Out
     max_bytes = upload.get("max_bytes", limits.IMAGE_BYTES)
     # Drawings stay sharp as PNG. Other images keep their own type if possible.
     types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
-    fitted = job.fit(media, ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE))
+    as_jpeg = {"as_jpeg": True} if upload.get("as_jpeg") else {}
+    within = ImageLimits(("image/jpeg",) if as_jpeg else types, max_bytes, limits.IMAGE_SIDE, limits.IMAGE_SIDE)
+    try:
+        fitted = job.fit(media, within)
+    except Unfit:
+        if not as_jpeg:
+            raise
+        # A tiny image cannot become smaller.
+        fitted = job.fit(media, replace(within, max_bytes=limits.JPEG_SURE_BYTES))
     response = call(
         job,
         "POST",
@@ -89,12 +116,24 @@ def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Out
         multipart={"media_category": "tweet_image", "media": _slice(fitted, 0, fitted.size_bytes)},
     )
     if response.ok:
-        return Done(remember(job.memo, index, {**read_upload(job, response), "ready_at": job.even_now.timestamp()}))
+        sent = {"sent_type": fitted.mime_type, "sent_bytes": fitted.size_bytes}
+        upload = {**read_upload(job, response), "ready_at": job.even_now.timestamp(), **sent}
+        return Done(remember(job.memo, index, upload))
     rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message, content=True)
-        return start_over(job, index, "X found the image too large", 4, otherwise, max_bytes=max_bytes // 2)
+        return start_over(job, index, "X found the image too large", 4, otherwise, max_bytes=max_bytes // 2, **as_jpeg)
     return as_outcome(rejection)
+
+
+def change(media: MediaFile, upload: Upload) -> Upload:
+    """Return how the next upload of a refused file differs. An image becomes a JPEG, or a smaller JPEG."""
+    if limits.needs_chunks(media):
+        return {}
+    max_bytes = limits.JPEG_SURE_BYTES
+    if upload.get("sent_type") == "image/jpeg":
+        max_bytes = min(max_bytes, upload["sent_bytes"] * 3 // 4)
+    return {"as_jpeg": True, "max_bytes": max_bytes}
 
 
 # --- sessions of chunks ----------------------------------------------------------------------------------------------
@@ -225,7 +264,7 @@ def _rejection(job: Job, response: HttpResponse, *, sent_bytes: bool = False) ->
 
 def _restart(job: Job, index: int, rejection: Rejected) -> Outcome:
     """Open a second session when X does not know this session or finds it inconsistent (a response was lost)."""
-    if rejection.status not in (400, 404):
+    if rejection.status not in (400, 404) or rejection.reason is Reason.TOO_LONG:
         return as_outcome(rejection)
     chunk = recall(job.memo, index).get("chunk_bytes")
     otherwise = Refused(rejection.message, content=rejection.reason is not Reason.GONE)
@@ -236,13 +275,16 @@ def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:
     error = processing.get("error")
     message = error.get("message") or error.get("name") if isinstance(error, dict) else None
     words = f': "{message}"' if isinstance(message, str) else ""
-    kind = job.content.media[index].kind
-    advice = (
-        "Encode the video as MP4 (H.264 High, yuv420p, AAC, at most 60 frames per second)."
-        if kind == "video"
-        else "Save the GIF again, or convert it to a video."
-    )
-    return Refused(f"X could not process media item {index + 1}{words}. {advice}", "processing-failed", content=True)
+    is_video, said = job.content.media[index].kind == "video", words.lower()
+    too_long = is_video and any(part in said for part in TOO_LONG_VIDEO)
+    if too_long:
+        advice = SHORTEN_VIDEO
+    elif "duration too short" in said:
+        advice = f"Use a video of at least {limits.VIDEO_MIN_SECONDS} seconds."
+    else:
+        advice = VIDEO_ADVICE if is_video else GIF_ADVICE
+    told = f"X could not process media item {index + 1}{words}. {advice}"
+    return Refused(told, "processing-failed", content=True, too_long=too_long)
 
 
 def _check_after(processing: dict[str, Any]) -> float:

@@ -1,12 +1,25 @@
 """The call that creates the post, and the meaning of each response."""
 
+from dataclasses import replace
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Any
 
 import pytest
 
-from socialpub.providers.base import Again, Content, Kind, Published, Refused, Unknown, Wait
+from socialpub.providers.base import (
+    Again,
+    Content,
+    Done,
+    ImageLimits,
+    Kind,
+    MediaFile,
+    Published,
+    Refused,
+    Unfit,
+    Unknown,
+    Wait,
+)
 from socialpub.providers.error_table import find_row
 from socialpub.providers.responses import (
     AppRefused,
@@ -373,6 +386,85 @@ def test_old_invalid_media_are_sent_again_once_and_created_at_most_three_times()
     assert isinstance(second, Wait)
     third = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=second.memo, seconds=5, back=back)
     assert isinstance(third, Refused)
+
+
+@pytest.mark.parametrize(
+    ("sent", "limit"),
+    [
+        (("image/png", 2_700_000), 2_000_000),
+        (("image/jpeg", 4_000_000), 2_000_000),
+        (("image/jpeg", 120_000), 90_000),
+        (("image/webp", 50_000), 2_000_000),
+    ],
+)
+def test_the_second_upload_of_a_refused_image_is_another_file(sent: tuple[str, int], limit: int) -> None:
+    asked: list[ImageLimits] = []
+
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        asked.append(limits)
+        if limits.types == ("image/jpeg",):
+            return replace(media, mime_type="image/jpeg", size_bytes=limits.max_bytes)
+        return replace(media, mime_type=sent[0], size_bytes=sent[1])
+
+    media = image(mime_type=sent[0], size_bytes=sent[1])
+    done = run("upload:0", Script(data(id="1")), "Hi", media, fit=fit)
+    again = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo_of(done), seconds=30, back={})
+    too_large = run("upload:0", Script(answer(413)), "Hi", media, memo=memo_of(again), fit=fit)
+    if limit == 2_000_000:
+        done = run("upload:0", Script(data(id="2")), "Hi", media, memo=memo_of(too_large), fit=fit)
+        assert (asked[2].types, asked[2].max_bytes) == (("image/jpeg",), 1_000_000)
+    assert (asked[1].types, asked[1].max_bytes) == (("image/jpeg",), limit)
+
+
+def test_a_refused_image_that_cannot_be_smaller_is_sent_as_it_is() -> None:
+    def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
+        if limits.max_bytes < 600:
+            raise Unfit("too small")
+        return replace(media, size_bytes=600)
+
+    memo = {"media": {"0": {"as_jpeg": True, "max_bytes": 450}}}
+    assert isinstance(run("upload:0", Script(data(id="2")), "Hi", image(), memo=memo, fit=fit), Done)
+
+
+@pytest.mark.parametrize(
+    ("media", "advice", "too_long"),
+    [
+        (image(), "Save the image again as a JPEG", False),
+        (gif(), "Save the GIF again", False),
+        (video(), "H.264", False),
+        (video(duration_seconds=141.0, video_codec="h264"), "Shorten the video", True),
+    ],
+)
+def test_the_advice_about_refused_media_fits_the_file(media: MediaFile, advice: str, too_long: bool) -> None:
+    memo = {**uploaded("1"), "creates": 2}
+    outcome = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo)
+    assert isinstance(outcome, Refused)
+    said = ["Save the image again as a JPEG", "Save the GIF again", "H.264", "Shorten the video"]
+    assert [one for one in said if one in outcome.message] == [advice]
+    assert outcome.too_long == too_long
+
+
+TOO_LONG = [
+    "This user is not allowed to post a video longer than 2 minutes.",
+    "Duration too long, maximum:30000, actual:33878 (MediaId: snf:1)",
+    "Duration 2.minutes+29.seconds+350.milliseconds exceeds max duration of 2.minutes+20.seconds",
+]
+
+
+@pytest.mark.parametrize("message", TOO_LONG)
+@pytest.mark.parametrize("step", ["create_post", "init:0", "finalize:0", "await:0", "processing"])
+def test_a_refused_duration_is_about_the_duration_wherever_x_reports_it(step: str, message: str) -> None:
+    memo = uploaded("1")
+    if step != "create_post":
+        memo["media"]["0"] = {} if step == "init:0" else {**memo["media"]["0"], "ready_at": None}
+    error = {"code": 3, "name": "UnsupportedMedia", "message": message}
+    refusal = data(id="1", processing_info={"state": "failed", "error": error})
+    answered = refusal if step == "processing" else invalid(message)
+    outcome = run("await:0" if step == "processing" else step, Script(answered), "Hi", video(), memo=memo)
+    assert isinstance(outcome, Refused)
+    assert outcome.too_long
+    assert "Shorten the video" in outcome.message
+    assert "H.264" not in outcome.message
 
 
 def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything_is_created() -> None:

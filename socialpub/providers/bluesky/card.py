@@ -200,7 +200,7 @@ def _decode(body: bytes, charset: str | None) -> str:
             return body.decode(name, errors="replace")
     stated = _CHARSET.search(body, 0, 2048)
     inside = stated[1].decode("ascii").lower() if stated else ""
-    # A page whose ASCII letters are readable is not in UTF-16, whatever it says.
+    # ASCII was readable so far. So the page is not in UTF-16, even if it names UTF-16.
     for known in ((charset or "").lower(), "utf-8" if inside.startswith("utf-16") else inside):
         if _CHARSETS.fullmatch(known):
             try:

@@ -283,8 +283,8 @@ def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:
         advice = f"Use a video of at least {limits.VIDEO_MIN_SECONDS} seconds."
     else:
         advice = VIDEO_ADVICE if is_video else GIF_ADVICE
-    told = f"X could not process media item {index + 1}{words}. {advice}"
-    return Refused(told, "processing-failed", content=True, too_long=too_long)
+    message = f"X could not process media item {index + 1}{words}. {advice}"
+    return Refused(message, "processing-failed", content=True, too_long=too_long)
 
 
 def _check_after(processing: dict[str, Any]) -> float:

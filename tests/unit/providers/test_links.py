@@ -1,4 +1,4 @@
-"""A link covers exactly its URL, whatever is around it."""
+"""A link covers exactly its URL in every surrounding."""
 
 from itertools import product
 

@@ -42,7 +42,7 @@ NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 
 
 def has_record_locks(folder: Path) -> bool:
-    """Return whether the file system has the POSIX locks of SQLite, which reports a missing lock as one that is held."""
+    """Return whether the file system has POSIX locks. SQLite reports a missing lock as one that is held."""
     with tempfile.TemporaryFile(dir=folder) as file:
         try:
             fcntl.lockf(file, TRY)

@@ -145,7 +145,8 @@ _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY 2, 1, 3,
 def find_foreign_object(connection: sqlite3.Connection) -> str | None:
     """Return the name of an object that the applied migrations did not create in this form, or None.
 
-    SQLite runs the statements of `sqlite_schema`, so each one must be what the migrations write. Return None for a database of a newer version, and raise sqlite3.Error for one that cannot be read.
+    SQLite runs the statements of `sqlite_schema`, so each one must be what the migrations write. Return None for a
+    database of a newer version, and raise sqlite3.Error for one that cannot be read.
     """
     found = [tuple(row) for row in connection.execute(_SCHEMA)]
     if wrong := _find_difference([row for row in found if "schema_migration" in row[1:3]], _create_schema([])):
@@ -163,7 +164,7 @@ def find_foreign_object(connection: sqlite3.Connection) -> str | None:
 
 
 def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
-    """Return the schema that these migrations create in this order, which may differ from the order of their numbers."""
+    """Return the schema that these migrations create in this order, perhaps not the order of their numbers."""
     with closing(SqliteDatabase(":memory:")) as memory:
         memory.connect()
         memory.register_function(lambda *_: None, "reseal")
@@ -172,7 +173,7 @@ def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
         known: dict[str, Migration] = {migration.name: migration for migration in runner.migrations()}
         for name in applied:
             known[name].load().up(runner.migrator, memory)
-        rows: list[tuple[str, ...]] = memory.execute_sql(_SCHEMA).fetchall()
+        rows: list[tuple[str, ...]] = memory.execute_sql(_SCHEMA).fetchall()  # type: ignore[no-untyped-call]
         return rows
 
 

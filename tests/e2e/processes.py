@@ -73,6 +73,11 @@ class Process:
                 found += map(int, task.read_text().split())
         return found
 
+    def read_bytes(self) -> int:
+        """The bytes that it has read so far, from files and connections."""
+        (line,) = (one for one in Path(f"/proc/{self.pid}/io").read_text().splitlines() if one.startswith("rchar:"))
+        return int(line.split()[1])
+
     def peak_bytes(self) -> int:
         """The most memory that it ever held at once (resident), since `forget_peak`."""
         status = Path(f"/proc/{self.pid}/status").read_text()

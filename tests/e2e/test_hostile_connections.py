@@ -1,34 +1,28 @@
-"""Strangers who connect and do not behave: the process stays as small as it was, and everybody else is answered.
+"""Strangers who connect and do not behave: the process takes few of their bytes, and everybody else is answered.
 
-No test waits for a timeout: connections do harm while they last.
+No test waits for a timeout: connections do harm while they last. Bytes and responses are counted, because time and peak
+memory depend on what else the machine does.
 """
 
 import contextlib
 import os
 import resource
 import socket
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
 from tests.e2e.processes import Process, until
 from tests.samples import media
 
 MIB = 1 << 20
-MOST_ADDED_BYTES = 24 * MIB
-MOST_TIMES_SLOWER = 200.0
-"""A request among them, against a calm one. Each takes a millisecond, on a busy machine ten; a starved one takes
-seconds."""
 QUESTIONS = 40
-MOST_ADDED_BYTES_OF_BODIES = 96 * MIB
-"""What all bodies may use together, and what the heap keeps of the reads between two turns of the event loop."""
+MOST_BUFFERED = 16 * MIB
+"""More than the kernel keeps of one connection, in both directions."""
 MOST_OF_ONE_ADDRESS = 64
 MOST_CONNECTIONS = 4096
 
@@ -79,58 +73,38 @@ def connecting(installation: Installation) -> Iterator[Connect]:
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def pace(caller: Caller) -> float:
-    """How long a request takes, in seconds: the median of some."""
-
-    def ask() -> float:
-        began = time.perf_counter()
+def check(installation: Installation, web: Process) -> None:
+    """Somebody who comes now is served."""
+    caller = installation.fresh_caller()
+    for _ in range(QUESTIONS):
         assert caller.ask("GET", "/api/v1/posts").status_code == 200
-        return time.perf_counter() - began
-
-    return statistics.median(ask() for _ in range(QUESTIONS))
-
-
-def check(installation: Installation, web: Process, calm: float, before: int) -> None:
-    """Somebody who comes now is served as before, and memory is what it was."""
-    assert pace(installation.fresh_caller()) < calm * MOST_TIMES_SLOWER
-    assert web.peak_bytes() - before < MOST_ADDED_BYTES
     assert web.running
 
 
-def settled(installation: Installation, web: Process) -> tuple[float, int]:
-    """A calm request's time, and the memory of a process that has answered some."""
-    pace(installation.caller())
-    calm = pace(installation.caller())
-    web.forget_peak()
-    return calm, web.peak_bytes()
-
-
-def test_silent_connections_use_little_memory_and_block_no_caller(
+def test_silent_connections_block_no_caller(
     installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]]
 ) -> None:
-    calm, before = settled(installation, web)
     silent = strangers(1100)
     for one in silent[:500]:
         one.sendall(b"GET /api/v1/posts HTTP/1.1\r\nhost: x\r\nx-slow: ")
-    check(installation, web, calm, before)
+    check(installation, web)
 
 
 def test_a_header_of_200_mib_is_refused_before_it_takes_room(
     installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]]
 ) -> None:
-    calm, before = settled(installation, web)
     (stranger,) = strangers(1)
     sent = 0
     with contextlib.suppress(ConnectionError):
         stranger.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx-large: ")
         while sent < 200 * MIB:
             sent += stranger.send(b"v" * MIB)
-    assert sent < 200 * MIB
-    check(installation, web, calm, before)
+    assert sent < MOST_BUFFERED
+    check(installation, web)
     until(lambda: "the request line and headers were too large" in web.output, "the log says so")
 
 
-def test_clients_that_never_read_use_little_memory_and_block_no_caller(
+def test_of_a_file_for_clients_that_never_read_few_bytes_are_read_and_no_caller_is_blocked(
     installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]], tmp_path: Path
 ) -> None:
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
@@ -147,10 +121,11 @@ def test_clients_that_never_read_use_little_memory_and_block_no_caller(
         },
     )
     address = urlsplit(post.json()["data"]["media"][0]["url"])
-    calm, before = settled(installation, web)
+    before = web.read_bytes()
     for one in strangers(60):
         one.sendall(f"GET {address.path}?{address.query} HTTP/1.1\r\nhost: x\r\n\r\n".encode() * 20)
-    check(installation, web, calm, before)
+    check(installation, web)
+    assert web.read_bytes() - before < 60 * MOST_BUFFERED, "of 60 times 150 MiB"
 
 
 def are_open(connections: list[socket.socket]) -> list[socket.socket]:
@@ -165,6 +140,14 @@ def are_open(connections: list[socket.socket]) -> list[socket.socket]:
             except BlockingIOError:
                 found.append(one)
     return found
+
+
+def is_answered(one: socket.socket) -> bool:
+    """Whether a refusal has come. It stays to be read."""
+    one.setblocking(False)
+    with contextlib.suppress(BlockingIOError, ConnectionError):
+        return one.recv(10, socket.MSG_PEEK).startswith(b"HTTP/1.1 4")
+    return False
 
 
 def begin_body(one: socket.socket, path: str, body: bytes) -> None:
@@ -192,13 +175,13 @@ def test_600_unfinished_bodies_and_4100_connections_do_not_stop_a_caller_from_pu
             published.append(text)
 
     publish()
-    settled(installation, web)
-    before = web.peak_bytes()
     with connecting(installation) as connect:
         bodies = [*connect(400), *(one for last in range(2, 6) for one in connect(50, f"127.0.0.{last}"))]
         for number, one in enumerate(bodies):
             path = ("/login", "/api/v1/posts", "/nowhere")[number % 3]
             begin_body(one, path, b"a" * (8000 if number % 2 else (1 << 20) - 1))
+        large = bodies[::2]
+        until(lambda: not are_open([one for one in large if not is_answered(one)]), "no large body is kept")
         publish()
         of_one_address = connect(2 * MOST_OF_ONE_ADDRESS, "127.0.0.9")
         until(lambda: len(are_open(of_one_address)) == MOST_OF_ONE_ADDRESS, "an address has its share")
@@ -208,7 +191,6 @@ def test_600_unfinished_bodies_and_4100_connections_do_not_stop_a_caller_from_pu
         assert len(are_open(silent)) <= MOST_CONNECTIONS
         publish()
         assert web.running
-    assert web.peak_bytes() - before < MOST_ADDED_BYTES_OF_BODIES
     assert sorted(installation.x.texts()) == sorted(published)
     assert "an IP address exceeded the connection limit" in web.output
     assert "addresses=127.0.0.9" in web.output

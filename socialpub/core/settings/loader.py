@@ -30,7 +30,9 @@ BACKUP_VARIABLE = "SOCIALPUB_COPY"
 """The backup's folder, for the command that runs after a backup. That command may call socialpub again."""
 OTHER_VARIABLES = {CONFIG_VARIABLE, BACKUP_VARIABLE, URL_VARIABLE, KEY_VARIABLE}
 """Variables that are not settings."""
-_OF_KUBERNETES = re.compile(r"SOCIALPUB(_[A-Z0-9]+)*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9]+)*|PORT_[0-9]+_[A-Z_]+|PORT=.*://.*)")
+_OF_KUBERNETES = re.compile(
+    r"SOCIALPUB(_[A-Z0-9]+)*_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9]+)*|PORT_[0-9]+_[A-Z_]+|PORT=.*://.*)"
+)
 """The variables of a Service whose name begins with socialpub, as NAME=VALUE."""
 
 

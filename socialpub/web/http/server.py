@@ -7,7 +7,7 @@ import signal
 import socket
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import uvicorn
 

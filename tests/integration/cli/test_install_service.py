@@ -133,7 +133,9 @@ def test_the_socket_listens_where_the_configuration_says(tmp_path: Path) -> None
     config.write_text('listen = "0.0.0.0:9000"\ndata_dir = "/var/lib/socialpub"\n')
     install(tmp_path)
     drop_in = tmp_path / UNITS / files.ADDRESSES
-    assert "\nBindIPv6Only=both\nListenStream=\nListenStream=0.0.0.0:9000\n" in drop_in.read_text(), "the usual one is taken back first"
+    assert "\nBindIPv6Only=both\nListenStream=\nListenStream=0.0.0.0:9000\n" in drop_in.read_text(), (
+        "the usual one is taken back first"
+    )
     config.write_text(config.read_text().replace("9000", "9001"))
     install(tmp_path)
     assert "ListenStream=0.0.0.0:9001\n" in drop_in.read_text()

@@ -646,7 +646,9 @@ def test_a_strangers_database_names_no_path(
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
-def test_a_strangers_database_has_no_schema_of_its_own(rt: Runtime, tmp_path: Path, clock: HandClock, name: str) -> None:
+def test_a_strangers_database_has_no_schema_of_its_own(
+    rt: Runtime, tmp_path: Path, clock: HandClock, name: str
+) -> None:
     refused_after(SCHEMAS[name], rt, tmp_path, clock, f"differs from the schema of its version in '{name}")
 
 

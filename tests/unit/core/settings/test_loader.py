@@ -124,7 +124,18 @@ def test_listen_takes_names_addresses_and_ipv6_in_brackets(configured, mistakes)
     assert configured('listen = "0.0.0.0:80"').listen_addresses == [("0.0.0.0", 80)]
     assert configured('listen = "[::1]:8000"').listen_addresses == [("::1", 8000)]
     assert configured('listen = "localhost:65535"').listen_ports == [65535]
-    for wrong in ("8000", ":8000", "::1:8000", "[:::]:1", "host:0", "host:65536", "host:", "http://host:80", "", "a:1,"):
+    for wrong in (
+        "8000",
+        ":8000",
+        "::1:8000",
+        "[:::]:1",
+        "host:0",
+        "host:65536",
+        "host:",
+        "http://host:80",
+        "",
+        "a:1,",
+    ):
         assert "HOST:PORT" in mistakes(f'listen = "{wrong}"')
     for wrong in ("[]", "5", "[5]", '["a:1", 5]', '[["a:1"]]'):
         assert "HOST:PORT" in mistakes(f"listen = {wrong}")

@@ -86,7 +86,7 @@ def bind(settings: Settings) -> list[socket.socket]:
             sockets.append(listener)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                # [::] serves IPv4 as well, whatever the machine's default is.
+                # [::] serves IPv4 as well. The default of the machine may differ.
                 listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, address[0] != "::")
             listener.bind(address)
             listener.listen(BACKLOG)

@@ -219,7 +219,7 @@ class StateMachine(RuleBasedStateMachine):
             family = len(self.families) - 1
         at = parse(told["scheduledAt"]) if "scheduledAt" in told else None
         post = ModelPost(told["id"], told["body"], targets, at, family, may_have_begun=at is None)
-        post.needs_approval = key == self.agent
+        post.needs_approval = post.is_of_agent = key == self.agent
         self.known[post.id] = post
         return post.id
 
@@ -246,11 +246,13 @@ class StateMachine(RuleBasedStateMachine):
             self.known[post_id].may_have_begun = True
 
     def _patched(self, post_id: str, change: dict[str, Any]) -> bool:
-        may, key = self.known[post_id].may_be_changed(self.now), self._key()
+        post, key = self.known[post_id], self._key()
+        may, is_foreign = post.may_be_changed(self.now), key == self.agent and not post.is_of_agent
         answer = self.client.send("PATCH", f"/posts/{post_id}", change, key=key)
-        assert answer.status == (200 if may else 409), answer.body
-        self.known[post_id].needs_approval |= may and key == self.agent
-        return may
+        assert answer.status == (403 if is_foreign else 200 if may else 409), answer.body
+        is_new = post.scheduled_at is None or change["post"].get("scheduledAt") != stamp(post.scheduled_at)
+        post.needs_approval |= may and is_new and key == self.agent and not is_foreign
+        return may and not is_foreign
 
     def cancel(self) -> None:
         post_id = self._one().id

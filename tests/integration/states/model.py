@@ -35,6 +35,8 @@ class ModelPost:
     canceled: bool = False
     may_have_begun: bool = False
     """It was due while a worker ran, or its owner said so."""
+    is_of_agent: bool = False
+    """The key with approval created it, so this key may change it."""
     needs_approval: bool = False
     """The owner has not approved its present version, which a key with approval created, changed or retried."""
     told: dict[str, Any] = field(default_factory=dict)

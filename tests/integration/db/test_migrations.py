@@ -15,6 +15,7 @@ from peewee import SqliteDatabase
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.settings.loader import Settings
 from socialpub.db import models, states, upgrade
+from socialpub.db.connection import Tx
 from socialpub.db.queries import api_json, post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.db.states import Phase, WaitingForReconnect
@@ -22,7 +23,7 @@ from socialpub.db.tables import audit_log, counters, delivery_rows, log_entries
 from socialpub.ops import audit_text, storage
 from socialpub.ops.backup import restore
 from socialpub.runtime import Runtime
-from tests.support.appliance import open_appliance
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.copies import copy_of_former_tables
 from tests.support.hand_clock import HandClock
 
@@ -102,6 +103,31 @@ def test_the_restore_of_a_former_backup_is_logged_once(tmp_path: Path, clock: Ha
     assert [(entry.at, audit_text.describe(entry)) for entry in entries] == [
         ("2026-10-12T09:01:00.000Z", "Restored a backup of 2026-10-12T09:00:00.000Z, paused.")
     ]
+
+
+def test_posts_of_the_former_version_get_the_key_that_is_known_and_the_name_of_their_profile(
+    tmp_path: Path, clock: HandClock
+) -> None:
+    with former_version(tmp_path, clock, "00[0-2]*.py", "003[0-4]_*.py") as rt:
+        profile = add_profile(rt, name="New name")
+        common = {"post_id": "p1", "provider": "x", "account_id": "acct", "profile_id": profile, "options": "{}"}
+        common |= {"profile_name": "Old name", "due_at": AT, "run_at": AT, "content_key": "c"}
+
+        def insert(tx: Tx) -> None:
+            for post in ("p1", "p2"):
+                times = {"created_at": AT, "updated_at": AT}
+                tx.insert("post", id=post, status="pending", audience_id=1, **times)
+            tx.insert("key_use", key_id="k1", accepted_at=AT, post_id="p1", profiles=1)
+            for position, state in enumerate(("queued", "running", "published", "canceled")):
+                tx.insert("delivery", id=f"d{position}", position=position, state=state, **common)
+
+        rt.db.write(insert)
+    rt = open_appliance(tmp_path, clock)
+    keys = [tuple(row) for row in rt.reader.all("SELECT id, key_id FROM post ORDER BY id")]
+    names = [row[0] for row in rt.reader.all("SELECT profile_name FROM delivery ORDER BY id")]
+    rt.close()
+    assert keys == [("p1", "k1"), ("p2", None)]
+    assert names == ["New name", "New name", "Old name", "Old name"]
 
 
 POSTS = {

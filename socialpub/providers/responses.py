@@ -252,7 +252,7 @@ _HTML = re.compile(r"<(?!\?xml)|<\?xml.{0,999}<html", re.IGNORECASE | re.DOTALL)
 _LONG_WORD = re.compile(r"[\w\-+/=%.]{48,}")
 """A token, perhaps."""
 _PASSING_STATUSES = frozenset({401, 407, 408, 425, 429})
-"""The 4xx that do not refuse a call for good, whoever answers."""
+"""The 4xx that do not refuse a call for good."""
 
 
 def read_words(response: HttpResponse) -> str | None:

@@ -9,9 +9,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
+from packaging.specifiers import SpecifierSet
+
 ROOT = Path(__file__).parents[1]
+SUPPORTED = SpecifierSet(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"])
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 DECODER_TESTS = [f"tests/integration/uploads/test_decoder_{name}.py" for name in ("process", "faults", "confinement")]
 TRIED_TESTS = ("tests/unit", *DECODER_TESTS)
@@ -55,6 +59,11 @@ def main() -> None:
         python = find(version)
         if python is None:
             print(f"Python {version} is not on the PATH or under ~/.pyenv/versions", flush=True)
+            continue
+        if f"{version}.0" not in SUPPORTED:
+            print(
+                f"Python {version} is not tried: raise requires-python ({SUPPORTED}) in a branch to try it", flush=True
+            )
             continue
         began = time.monotonic()
         print(f"Trying Python {version}: {python}", flush=True)

@@ -5,6 +5,7 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -62,6 +63,25 @@ def jpeg_scans(path: Path, scans: int, width: int = 320, height: int = 240) -> P
     stop = whole.index(b"\xff", first + 2 + int.from_bytes(whole[first + 2 : first + 4]))
     path.write_bytes(whole[:first] + whole[first:stop] * scans + b"\xff\xd9")
     return path
+
+
+def jpeg_damaged(path: Path, damage: bytes = b"\xff\x9f", at: float = 0.2, **save: Any) -> Path:
+    """Write a JPEG with these bytes in its compressed pixels. `save` are Pillow's options."""
+    media.jpeg(path, 320, 240, noise=True, **save)
+    whole = bytearray(path.read_bytes())
+    scan = whole.rindex(b"\xff\xda") + 14
+    place = scan + int((len(whole) - scan) * at)
+    while 0xFF in whole[place - 1 : place + len(damage) + 1]:
+        place += 1
+    whole[place : place + len(damage)] = damage
+    path.write_bytes(whole)
+    return path
+
+
+def jpeg_ended(path: Path, share: float, **save: Any) -> Path:
+    """Write the first part of a JPEG, with an end marker."""
+    cut(media.jpeg(path, 320, 240, noise=True, **save), share)
+    return with_tail(path, b"\xff\xd9")
 
 
 def gif_script(path: Path) -> Path:

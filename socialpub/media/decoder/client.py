@@ -142,10 +142,10 @@ progressive JPEG, and 1.75 GiB as WebP. An ordinary photo needs 0.1 GiB."""
 VIDEO_CPU_SECONDS = 60.0
 """Processor time for inspecting a video. Time on the wall clock depends on the load of the machine."""
 
-IMAGE_CPU_SECONDS = 30.0
-"""Processor time for inspecting an image. Measured: 100 megapixels take 0.3 to 0.7 s as PNG, GIF or baseline JPEG, 2.6
-s as WebP, and 5.1 s as JPEG with `MAX_SCANS`. 500 megapixels of an animated WebP take 7.3 s. Old machines need four
-times as long."""
+IMAGE_CPU_SECONDS = 60.0
+"""Processor time for inspecting an image. Measured: 100 megapixels take 0.3 to 1.4 s as PNG, GIF or baseline JPEG, 2.6
+s as WebP, and 10 s as JPEG with `MAX_SCANS`, because a JPEG is decoded twice. 500 megapixels of an animated WebP take
+7.3 s. Old machines need four times as long."""
 
 FIT_CPU_SECONDS = 240.0
 """Processor time for fitting. Measured: 96 megapixels take up to 35 s, or 123 s if they are noise."""

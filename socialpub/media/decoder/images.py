@@ -5,8 +5,10 @@ bytes cannot use gigabytes.
 """
 
 import contextlib
+import io
 import struct
 import warnings
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,20 +19,26 @@ from PIL import (
     Image,
     JpegImagePlugin,  # noqa: F401
     MpoImagePlugin,  # noqa: F401
-    PngImagePlugin,  # noqa: F401
+    PngImagePlugin,
     UnidentifiedImageError,
     WebPImagePlugin,  # noqa: F401
 )
 
 from socialpub.media import types
-from socialpub.media.decoder import structure
+from socialpub.media.decoder import jpeg, structure
 from socialpub.media.types import MediaLimits, MediaRejected, is_own_fault, type_mismatch
 
 FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
 """Pillow's name for each accepted type. Other decoders do not run."""
 
-ORIENTATION = 0x0112
+_ORIENTATION = 0x0112
 """The EXIF tag with the orientation, 1 to 8."""
+
+PngImagePlugin.MAX_TEXT_CHUNK = 16 * 1024 * 1024
+"""The limit of an unpacked text or color profile in a PNG. Pillow's own limit, 1 MiB, is too low for real files."""
+
+_ROWS = 64
+"""Checksums are computed for this number of rows at a time, because the whole copy needs too much memory."""
 
 
 def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -> dict[str, Any]:
@@ -44,14 +52,63 @@ def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -
         raise MediaRejected(f"The {FORMATS[mime_type]} image {broken}.") from None
     if other is not None:
         raise MediaRejected(f"The file was declared as {mime_type}, but it is also {other}. Send only the image.")
-    del data
-    with open_image(path, mime_type, limits.image_pixels) as image:
-        return _facts(image, mime_type, limits)
+    with open_image(data, mime_type, limits.image_pixels) as image:
+        facts = _facts(image, mime_type, limits)
+        pixels = _checksum(image) if mime_type == "image/jpeg" else None
+    if pixels is not None:
+        _check_complete(data, pixels, limits.image_pixels)
+    return facts
+
+
+def _check_complete(data: bytes, pixels: int, max_pixels: int) -> None:
+    """Raise `MediaRejected` unless all pixels of the JPEG come from its data.
+
+    libjpeg fills missing pixels with gray and reports no error. The other decoders report an error.
+    """
+    with open_image(jpeg.with_padding(data), "image/jpeg", max_pixels) as image:
+        image.load()
+        complete = _checksum(image) == pixels
+    if not (complete and jpeg.has_all_components(data)):
+        raise MediaRejected("The JPEG image is incomplete: data of its pixels are missing.")
+
+
+def shows_the_same(rewritten: bytes, original: bytes, mime_type: str, max_pixels: int) -> bool:
+    """Return whether all frames of both files have the same pixels, colors and durations."""
+    try:
+        return _shown(rewritten, mime_type, max_pixels) == _shown(original, mime_type, max_pixels)
+    except MediaRejected:
+        return False
+
+
+def _shown(data: bytes, mime_type: str, max_pixels: int) -> list[tuple[Any, ...]]:
+    shown: list[tuple[Any, ...]] = []
+    with open_image(data, mime_type, max_pixels) as image:
+        for frame in range(count_frames(image, mime_type)):
+            image.seek(frame)
+            image.load()
+            facts = (image.info.get(name) for name in ("duration", "loop", "icc_profile", "gamma", "transparency"))
+            shown.append((image.mode, image.size, _checksum(image), *facts))
+    return shown
+
+
+def _checksum(image: Image.Image) -> int:
+    value = 0
+    for top in range(0, image.height, _ROWS):
+        rows = image.crop((0, top, image.width, min(top + _ROWS, image.height)))
+        value = zlib.crc32((rows.convert("RGBA") if rows.mode in ("P", "PA") else rows).tobytes(), value)
+    return value
+
+
+def count_frames(image: Image.Image, mime_type: str) -> int:
+    """Return the number of frames. Programs show only the first image of a multi-picture JPEG.
+
+    Messengers remove the others and keep their index.
+    """
+    return 1 if mime_type == "image/jpeg" else int(getattr(image, "n_frames", 1))
 
 
 def _facts(image: Image.Image, mime_type: str, limits: MediaLimits) -> dict[str, Any]:
-    # Programs show only the first image of a multi-picture JPEG. Messengers remove the others and keep their index.
-    frames = 1 if mime_type == "image/jpeg" else int(getattr(image, "n_frames", 1))
+    frames = count_frames(image, mime_type)
     _check_total(image.width * image.height * frames, frames, limits)
     total = 0
     for frame in range(frames):
@@ -79,26 +136,32 @@ def _check_total(pixels: int, frames: int, limits: MediaLimits) -> None:
 
 
 def orientation(image: Image.Image) -> int:
-    """Return the EXIF orientation, 1 to 8, or 1 without a valid tag."""
+    """Return the EXIF orientation, 1 to 8, or 1 without a valid tag. Browsers ignore an orientation in XMP."""
+    if image.format == "PNG":
+        image.load()  # EXIF may follow the pixels
+    exif = Image.Exif()
     try:
-        value = image.getexif().get(ORIENTATION, 1)
+        exif.load(image.info.get("exif") or b"")
+        value = exif.get(_ORIENTATION, 1)
     except (ValueError, SyntaxError, OSError, KeyError, IndexError, TypeError, struct.error):
         return 1
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 @contextlib.contextmanager
-def open_image(path: Path, mime_type: str, max_pixels: int) -> Iterator[Image.Image]:
+def open_image(data: bytes, mime_type: str, max_pixels: int) -> Iterator[Image.Image]:
     """Open the image in Pillow without decoding it. Raise `MediaRejected` for all errors of Pillow in this block."""
     before = Image.MAX_IMAGE_PIXELS, GifImagePlugin.LOADING_STRATEGY
     Image.MAX_IMAGE_PIXELS = max_pixels
     # Frames with a palette need a quarter of the memory.
     GifImagePlugin.LOADING_STRATEGY = GifImagePlugin.LoadingStrategy.RGB_AFTER_DIFFERENT_PALETTE_ONLY
+    if mime_type == "image/jpeg":
+        data = jpeg.with_end(data)
     try:
-        with path.open("rb") as file, warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(file, formats=[FORMATS[mime_type]]) as image:
+            with Image.open(io.BytesIO(data), formats=[FORMATS[mime_type]]) as image:
                 yield image
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise MediaRejected(f"The image has more than {max_pixels} pixels in one frame.") from None
@@ -117,6 +180,8 @@ def open_image(path: Path, mime_type: str, max_pixels: int) -> Iterator[Image.Im
 
 
 def _undecodable(mime_type: str, error: Exception) -> MediaRejected:
+    if "truncated" in str(error):
+        return MediaRejected(f"The {FORMATS[mime_type]} image is incomplete: data of its pixels are missing.")
     # The message of UnidentifiedImageError contains the path.
     detail = "" if isinstance(error, UnidentifiedImageError) or not str(error) else f" ({error})"
     return MediaRejected(f"The file was declared as {mime_type}, but cannot be decoded as this type{detail}.")

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, ImageCms
+from PIL import Image, ImageChops, ImageCms
 
 from socialpub.media import types
 from socialpub.media.decoder import structure
-from socialpub.media.decoder.images import FORMATS, open_image, orientation
+from socialpub.media.decoder.images import FORMATS, open_image, orientation, shows_the_same
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
 # --- pixels ----------------------------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ def normalize_colors(image: Image.Image, profile: bytes | None) -> Image.Image:
         # `convert` alone would change all values above 255 to white.
         return image.convert("I").point(lambda value: value * (1 / 257) + 0).convert("L")
     if image.mode == "CMYK":
-        return _from_cmyk(image, profile)
+        return _to_srgb(image, profile) if profile and profile[16:20] == b"CMYK" else image.convert("RGB")
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         clear = image if image.mode == "RGBA" else image.convert("RGBA")
         lowest = clear.getchannel("A").getextrema()[0]
@@ -43,22 +43,33 @@ def normalize_colors(image: Image.Image, profile: bytes | None) -> Image.Image:
     return image.convert("L" if image.mode == "1" else "RGB")
 
 
-def _from_cmyk(image: Image.Image, profile: bytes | None) -> Image.Image:
-    if profile is not None and profile[16:20] == b"CMYK":
-        try:
-            inks = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-            shown = ImageCms.profileToProfile(image, inks, ImageCms.createProfile("sRGB"), outputMode="RGB")
-            if shown is not None:
-                return shown
-        except (ImageCms.PyCMSError, OSError, ValueError):
-            pass  # ignore an invalid profile
-    return image.convert("RGB")
+def _to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
+    """Return the pixels as RGB in sRGB. An invalid profile is ignored."""
+    try:
+        source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+        shown = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+    except (ImageCms.PyCMSError, OSError, ValueError):
+        shown = None
+    return image.convert("RGB") if shown is None else shown
 
 
-def profile_for(mode: str, profile: bytes | None) -> dict[str, Any]:
-    """Return the encoder's option for the color profile, if the profile is for this mode."""
-    space = b"GRAY" if mode == "L" else b"RGB "
-    return {"icc_profile": profile} if profile is not None and profile[16:20] == space else {}
+_MAX_PROFILE_BYTES = 1024 * 1024
+"""Decoders such as Pillow refuse a larger profile in a PNG."""
+
+
+def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Image, dict[str, Any]]:
+    """Return the image, and the encoder's option for the color profile, if the profile is for this mode.
+
+    A large profile is replaced by sRGB.
+    """
+    if profile is None or profile[16:20] != (b"GRAY" if image.mode == "L" else b"RGB "):
+        return image, {}
+    if len(profile) <= _MAX_PROFILE_BYTES:
+        return image, {"icc_profile": profile}
+    shown = _to_srgb(image.convert("RGB") if image.mode == "RGBA" else image, profile)
+    if image.mode == "RGBA":
+        shown.putalpha(image.getchannel("A"))
+    return shown, {}
 
 
 def scale_image(image: Image.Image, sides: tuple[int, int]) -> Image.Image:
@@ -93,21 +104,23 @@ _NO_MEMORY = ("encoding error 1", "encoding error 2")
 _MAX_SIDE = {"image/jpeg": 65_500, "image/webp": 16_383, "image/png": 2**31 - 1}
 """The limits of the encoders. libjpeg's limit is below the limit of the format."""
 
-_HOLDS_TRANSPARENCY = ("image/png", "image/webp")
+_PNG, _WEBP_LOSSLESS = "image/png", "image/webp;lossless"
+_HOLDS_TRANSPARENCY = (_PNG, "image/webp")
+_FROM_CAMERAS = ("image/jpeg", "image/heic", "image/heif", "image/avif")
+"""An image of these types was already compressed with loss."""
 
 
 def candidate_types(own: str, types: Sequence[str], *, transparent: bool) -> list[str]:
-    """Return the types to try, in order: types with transparency first, then the image's own type, then `types`.
+    """Return the types to try, in order.
 
-    The image is scaled for the last type, so this is a lossy type if possible.
+    Images that are not photos of cameras stay without loss if possible: as PNG, else as WebP. The last type is lossy if
+    possible, because the image is scaled for this type.
     """
     able = [name for name in types if name in _MAX_SIDE]
-    able.sort(key=lambda name: (transparent and name not in _HOLDS_TRANSPARENCY, name != own))
-    lossy = [name for name in able if name != "image/png"]
-    if not lossy:
-        return able
-    # PNG is only useful if the image is a PNG or has transparency.
-    return [name for name in able[:1] if name == "image/png" and (transparent or own == name)] + lossy[:1]
+    lossless = [name for name in (_PNG, _WEBP_LOSSLESS) if name.partition(";")[0] in able][:1]
+    lossy = [name for name in able if name != _PNG]
+    lossy.sort(key=lambda name: (transparent and name not in _HOLDS_TRANSPARENCY, name != own))
+    return [*([] if own in _FROM_CAMERAS and lossy else lossless), *lossy[:1]]
 
 
 class TooLarge(Exception):
@@ -119,33 +132,35 @@ class TooLarge(Exception):
 
 
 def encode_best(
-    image: Image.Image, mime_type: str, max_bytes: int, extra: dict[str, Any], *, may_be_small: bool = True
+    image: Image.Image, candidate: str, max_bytes: int, extra: dict[str, Any], *, may_be_small: bool = True
 ) -> bytes:
-    """Return the best encoding of this size within `max_bytes`.
+    """Return the best encoding of this size within `max_bytes`. `candidate` is from `candidate_types`.
 
     `may_be_small` False: the image hardly fits, so the lowest quality is tried first. Raise `TooLarge`, `CannotFit` or
     MemoryError.
     """
+    mime_type = candidate.partition(";")[0]
+    lossless = candidate in (_PNG, _WEBP_LOSSLESS)
     longest = max(image.size)
     if longest > _MAX_SIDE[mime_type]:
         raise TooLarge(_MAX_SIDE[mime_type] / longest)
     if mime_type not in _HOLDS_TRANSPARENCY and image.mode == "RGBA":
         image = _on_white(image)
     above = _BEST + 1
-    if may_be_small or mime_type == "image/png":
-        data = _encode(image, mime_type, _BEST, extra)
+    if may_be_small or lossless:
+        data = _encode(image, candidate, _BEST, extra)
         if len(data) <= max_bytes:
             return data
         above = _BEST
-    if mime_type != "image/png":
-        data = _encode(image, mime_type, _LEAST, extra)
+    if not lossless:
+        data = _encode(image, candidate, _LEAST, extra)
     if len(data) > max_bytes:
         # Bytes are proportional to the area, so few steps are enough.
         raise TooLarge(min(0.9, math.sqrt(max_bytes / len(data)) * 0.98))
     quality = _LEAST
     while above - quality > 1:
         middle = (quality + above) // 2
-        attempt = _encode(image, mime_type, middle, extra)
+        attempt = _encode(image, candidate, middle, extra)
         if len(attempt) <= max_bytes:
             quality, data = middle, attempt
         else:
@@ -153,17 +168,30 @@ def encode_best(
     return data
 
 
-def _encode(image: Image.Image, mime_type: str, quality: int, extra: dict[str, Any]) -> bytes:
+def _encode(image: Image.Image, candidate: str, quality: int, extra: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    options = extra if mime_type == "image/png" else {"quality": quality, **extra}
+    mime_type = candidate.partition(";")[0]
+    options: dict[str, Any] = {} if candidate == _PNG else {"quality": quality}
+    if candidate == "image/jpeg":
+        options["subsampling"] = 0  # drawings need colors at full resolution
+    elif candidate == _WEBP_LOSSLESS:
+        options = {"lossless": True}
     try:
-        image.save(buffer, FORMATS[mime_type], **options)
+        (_with_palette(image) if candidate == _PNG else image).save(buffer, FORMATS[mime_type], **options, **extra)
     except (OSError, ValueError) as error:
         reason = str(error)
         if reason in _NO_MEMORY or reason.startswith("out of memory"):
             raise MemoryError from None
         raise CannotFit(f"The image cannot be written as {mime_type} ({reason}).") from None
     return buffer.getvalue()
+
+
+def _with_palette(image: Image.Image) -> Image.Image:
+    """Return the image with a palette if it has at most 256 colors: the PNG then has a fraction of the size."""
+    if image.mode != "RGB" or image.getcolors(256) is None:
+        return image
+    small = image.quantize(256, dither=Image.Dither.NONE)
+    return small if ImageChops.difference(small.convert("RGB"), image).getbbox() is None else image
 
 
 def _on_white(image: Image.Image) -> Image.Image:
@@ -173,6 +201,8 @@ def _on_white(image: Image.Image) -> Image.Image:
 
 
 # --- fitting ---------------------------------------------------------------------------------------------------------
+
+_MAX_PIXELS = MediaLimits().image_pixels
 
 WITH_LESS_MEMORY = 0.7
 """The factor (half of the pixels) after an encoder runs out of memory."""
@@ -185,55 +215,50 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
     has no metadata, so nothing was written. `reencoded` is False if only metadata were removed. Raise `CannotFit` or
     MemoryError.
     """
-    mime_type = _image_type(source)
+    data = source.read_bytes()
+    mime_type = types.image_type(data)
+    if mime_type is None:
+        raise CannotFit("The file is not an image of an accepted type.")
     try:
-        with open_image(source, mime_type, MediaLimits().image_pixels) as opened:
+        with open_image(data, mime_type, _MAX_PIXELS) as opened:
             turned = orientation(opened)
             width, height = opened.size if turned < 5 else opened.size[::-1]
             factor = limits.scale(width, height)
             if not limits.rewrite and mime_type in limits.types and _shows_as_it_is(opened, turned, factor):
-                copied = _copy_pixels(source, target, mime_type, limits.max_bytes)
-                if copied is not None:
-                    size, changed = copied
-                    return _result(mime_type, width, height, size, changed=changed, reencoded=False)
+                plain = structure.strip_metadata(data, mime_type)
+                size = len(data) if plain is None else len(plain)
+                if size <= limits.max_bytes and plain == data:
+                    return _result(mime_type, width, height, size, changed=False, reencoded=False)
+                if plain and size <= limits.max_bytes and shows_the_same(plain, data, mime_type, _MAX_PIXELS):
+                    target.write_bytes(plain)
+                    return _result(mime_type, width, height, size, reencoded=False)
             if mime_type == "image/gif" and "image/gif" in limits.types and getattr(opened, "n_frames", 1) > 1:
-                raise CannotFit(_gif_too_large(limits, width, height, source.stat().st_size))
+                if factor == 1 and len(data) <= limits.max_bytes:
+                    raise CannotFit("The metadata of this animated GIF cannot be removed. Save the GIF again.")
+                raise CannotFit(_gif_too_large(limits, width, height, len(data)))
             if factor < 1:
                 # The JPEG decoder can decode at a lower size, which is never below the given size.
                 opened.draft(None, (math.ceil(opened.width * factor), math.ceil(opened.height * factor)))
             image = detach_image(opened)
     except MediaRejected as rejected:
         raise CannotFit(rejected.reason) from None
-    del opened
+    del opened, data
     profile = image.info.get("icc_profile")
     image = normalize_colors(image, profile)
     image = scale_image(image, _sides((width, height), factor, turned))
     image = set_upright(image, turned)
-    image.info = {}  # otherwise, Pillow writes comments and a profile of another color space
     candidates = candidate_types(mime_type, limits.types, transparent=image.mode == "RGBA")
     if not candidates:
         raise CannotFit(f"The image cannot be written as {' or '.join(limits.types)}.")
-    return write_within(image, candidates, target, limits.max_bytes, profile_for(image.mode, profile))
+    image, extra = apply_profile(image, profile)
+    image.info = {}  # otherwise, Pillow writes comments and a profile of another color space
+    return write_within(image, candidates, target, limits.max_bytes, extra)
 
 
 def _shows_as_it_is(image: Image.Image, turned: int, factor: float) -> bool:
     """Return whether the pixels can stay: upright, small enough, and in colors that every viewer supports."""
-    return turned == 1 and factor == 1 and image.mode != "CMYK"
-
-
-def _copy_pixels(source: Path, target: Path, mime_type: str, max_bytes: int) -> tuple[int, bool] | None:
-    """Write the file without its metadata to `target`, unless it has no metadata.
-
-    Return its size and whether it was written, or None for a file that is too large or invalid.
-    """
-    data = source.read_bytes()
-    plain = structure.strip_metadata(data, mime_type)
-    if plain is None or len(plain) > max_bytes:
-        return None
-    if plain == data:
-        return len(data), False
-    target.write_bytes(plain)
-    return len(plain), True
+    large_profile = len(image.info.get("icc_profile") or b"") > _MAX_PROFILE_BYTES
+    return turned == 1 and factor == 1 and image.mode != "CMYK" and not large_profile
 
 
 def _result(
@@ -247,14 +272,6 @@ def _result(
         "changed": changed,
         "reencoded": reencoded,
     }
-
-
-def _image_type(source: Path) -> str:
-    with source.open("rb") as file:
-        mime_type = types.image_type(file.read(12))
-    if mime_type is None:
-        raise CannotFit("The file is not an image of an accepted type.")
-    return mime_type
 
 
 def _gif_too_large(limits: FitLimits, width: int, height: int, size: int) -> str:
@@ -287,7 +304,7 @@ def write_within(
                 scale, ran_out = WITH_LESS_MEMORY, True
             else:
                 target.write_bytes(data)
-                result = _result(candidate, image.width, image.height, len(data))
+                result = _result(candidate.partition(";")[0], image.width, image.height, len(data))
                 return result | ({"gave_way": True} if ran_out else {})
         width, height = int(image.width * scale), int(image.height * scale)
         if width < 1 or height < 1:

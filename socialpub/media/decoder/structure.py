@@ -1,5 +1,8 @@
-"""The structure of image and video files, read without a decoder: their end, hidden content and metadata."""
+"""The structure of image and video files, read without a decoder: their end, hidden content and metadata.
 
+`jpeg.py` reads the structure of a JPEG. Only a decoder decides whether an image is complete."""
+
+import contextlib
 import io
 import re
 import struct
@@ -11,31 +14,24 @@ from pathlib import Path
 from typing import BinaryIO
 
 from socialpub.media import types
+from socialpub.media.decoder import jpeg
 from socialpub.media.types import MediaRejected
 
 # --- parts of an image ------------------------------------------------------------------------------------------------
-
-MAX_SCANS = 100
-"""The decoder processes the whole image for each scan of a JPEG, so a small file could take hours. Programs write about
-ten scans."""
-
-JPEG_SCAN, JPEG_END = 0xDA, 0xD9
-_JPEG_MARKER = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
-_WITHOUT_LENGTH = (0x01, 0xD8)
 
 GIF_EXTENSION, GIF_IMAGE, GIF_END = 0x21, 0x2C, 0x3B
 
 
 class Broken(Exception):
-    """The file is incomplete or has invalid parts. The message ends a sentence about the file."""
+    """The file has invalid parts. The message ends a sentence about the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a file between `start` and `stop`.
 
-    `name` is a JPEG's marker, a PNG's or WebP's chunk type, or the first bytes of a GIF's block. It is empty for the
-    bytes before the first part.
+    `name` is a PNG's or WebP's chunk type, or the first bytes of a GIF's block. It is empty for the bytes before the
+    first part.
     """
 
     name: bytes
@@ -43,75 +39,44 @@ class Part:
     stop: int
 
 
-def image_parts(data: bytes, mime_type: str) -> Iterator[Part]:
-    """Yield the parts in the order of the file. Raise `Broken`."""
-    return _PARTS[mime_type](data)
-
-
 def image_end(data: bytes, mime_type: str) -> int:
-    """Return the end of the image. Raise `Broken`."""
+    """Return the end of the image. Raise `Broken`, or `MediaRejected` for a JPEG with too many scans."""
     if mime_type == "image/webp":
         return _end_of_webp(data)
+    if mime_type == "image/jpeg":
+        return jpeg.read_segments(data).end
     last = 0
-    for part in image_parts(data, mime_type):
+    for part in _PARTS[mime_type](data):
         last = part.stop
-    return last
-
-
-def _of_jpeg(data: bytes) -> Iterator[Part]:
-    """Yield the parts up to the first end marker, before further images (MPF). A scan includes its compressed
-    pixels."""
-    yield Part(b"", 0, 2)
-    at, scans = 2, 0
-    while True:
-        start, marker = _jpeg_marker(data, at)
-        at = start + 2
-        if marker == JPEG_END:
-            yield Part(bytes((marker,)), start, at)
-            return
-        if marker not in _WITHOUT_LENGTH:
-            at += int.from_bytes(data[at : at + 2])
-        if marker == JPEG_SCAN:
-            scans += 1
-            if scans > MAX_SCANS:
-                raise Broken(
-                    f"has more than {MAX_SCANS} scans, more than cameras and programs write. Save the image again"
-                )
-            at, _ = _jpeg_marker(data, at)
-        yield Part(bytes((marker,)), start, at)
-
-
-def _jpeg_marker(data: bytes, at: int) -> tuple[int, int]:
-    match = _JPEG_MARKER.search(data, at)
-    if match is None:
-        raise Broken("has no end marker and is incomplete")
-    return match.start(), data[match.end() - 1]
+    return min(last, len(data))
 
 
 def _of_png(data: bytes) -> Iterator[Part]:
+    """Yield the complete chunks."""
     yield Part(b"", 0, 8)
-    at = 8
-    while at + 12 <= len(data):
-        length = int.from_bytes(data[at : at + 4])
-        name, stop = data[at + 4 : at + 8], at + 12 + length
+    at, name = 8, b""
+    while at + 12 <= len(data) and name != b"IEND":
+        stop = at + 12 + int.from_bytes(data[at : at + 4])
+        name = data[at + 4 : at + 8]
         if stop > len(data):
-            break
+            return
         if zlib.crc32(data[at + 4 : stop - 4]) != int.from_bytes(data[stop - 4 : stop]):
             raise Broken("has a damaged chunk: its checksum is wrong")
         yield Part(name, at, stop)
-        if name == b"IEND":
-            return
         at = stop
-    raise Broken("has no end chunk and is incomplete")
 
 
 def _of_gif(data: bytes) -> Iterator[Part]:
-    """Yield the parts. The name of an extension is its introducer, its label and, for an application, its name."""
+    """Yield the parts. The name of an extension is its introducer, its label and, for an application, its name.
+
+    Viewers skip other bytes between blocks, and show a GIF without an end.
+    """
 
     def table(flags: int) -> int:
         return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
-    try:
+    data += _GIF_MISSING_END
+    with contextlib.suppress(IndexError):
         at = 13 + table(data[10])
         yield Part(b"", 0, at)
         while data[at] != GIF_END:
@@ -121,14 +86,13 @@ def _of_gif(data: bytes) -> Iterator[Part]:
             elif data[at] == GIF_IMAGE:
                 at += 11 + table(data[at + 9])
             else:
-                raise Broken("has bytes between its blocks")
+                at += 1
+                continue
             while length := data[at]:
                 at += length + 1
             at += 1
             yield Part(data[start : min(start + 14, at)], start, at)
-    except IndexError:
-        raise Broken("has no end and is incomplete") from None
-    yield Part(data[at : at + 1], at, at + 1)
+        yield Part(data[at : at + 1], at, at + 1)
 
 
 def _of_webp(data: bytes) -> Iterator[Part]:
@@ -152,8 +116,10 @@ def _end_of_webp(data: bytes) -> int:
     return stop + (stop & 1 if stop < len(data) else 0)
 
 
+_GIF_MISSING_END = bytes((0, GIF_END))
+_LAST = {"image/png": b"IEND", "image/gif": bytes((GIF_END,))}
+
 _PARTS: Mapping[str, Callable[[bytes], Iterator[Part]]] = {
-    "image/jpeg": _of_jpeg,
     "image/png": _of_png,
     "image/gif": _of_gif,
     "image/webp": _of_webp,
@@ -161,11 +127,6 @@ _PARTS: Mapping[str, Callable[[bytes], Iterator[Part]]] = {
 
 
 # --- metadata --------------------------------------------------------------------------------------------------------
-
-_JPEG_HEADERS = frozenset((*range(0xC0, 0xD0), *range(0xDA, 0xE0), JPEG_END))
-"""Frames, tables, scans, restart intervals."""
-_JPEG_SEGMENTS = {0xE0: b"JFIF\0", 0xE2: b"ICC_PROFILE\0", 0xEE: b"Adobe"}
-"""The beginnings of application segments that colors depend on."""
 
 _PNG_ANCILLARY = frozenset(
     b"tRNS gAMA cHRM sRGB iCCP sBIT bKGD pHYs cICP mDCV cLLI acTL fcTL fdAT".split()
@@ -182,35 +143,34 @@ _WEBP_HAS_EXIF, _WEBP_HAS_XMP = 0x08, 0x04
 
 
 def strip_metadata(data: bytes, mime_type: str) -> bytes | None:
-    """Return the image file without metadata, or None for an invalid file."""
+    """Return the image file without metadata, or None if its parts are damaged.
+
+    The result counts only after `images.shows_the_same`.
+    """
+    if mime_type == "image/jpeg":
+        return jpeg.strip_metadata(data)
     try:
-        kept = [
-            data[part.start : part.stop]
-            for part in image_parts(data, mime_type)
-            if not part.name or _IS_NEEDED[mime_type](data, part)
-        ]
-        return _join_webp(kept) if mime_type == "image/webp" else b"".join(kept)
-    except (Broken, IndexError):
+        parts = list(_PARTS[mime_type](data))
+    except Broken:
         return None
+    if parts[-1].name != _LAST.get(mime_type, parts[-1].name):
+        return None
+    data += _GIF_MISSING_END
+    kept = [data[part.start : part.stop] for part in parts if not part.name or _IS_NEEDED[mime_type](part)]
+    return _join_webp(kept) if mime_type == "image/webp" else b"".join(kept)
 
 
-def _is_needed_in_jpeg(data: bytes, part: Part) -> bool:
-    marker = part.name[0]
-    begins = _JPEG_SEGMENTS.get(marker)
-    return marker in _JPEG_HEADERS or (begins is not None and data.startswith(begins, part.start + 4))
-
-
-def _is_needed_in_png(_: bytes, part: Part) -> bool:
+def _is_needed_in_png(part: Part) -> bool:
     return part.name[:1].isupper() or part.name in _PNG_ANCILLARY
 
 
-def _is_needed_in_gif(_: bytes, part: Part) -> bool:
+def _is_needed_in_gif(part: Part) -> bool:
     if part.name[0] != GIF_EXTENSION or part.name[1] not in (_GIF_COMMENT, _GIF_APPLICATION):
         return True
     return part.name[1] == _GIF_APPLICATION and part.name[3:] in _GIF_APPLICATIONS
 
 
-def _is_needed_in_webp(_: bytes, part: Part) -> bool:
+def _is_needed_in_webp(part: Part) -> bool:
     return part.name in _WEBP_CHUNKS
 
 
@@ -224,8 +184,7 @@ def _join_webp(kept: list[bytes]) -> bytes:
     return b"RIFF" + (len(whole) + 4).to_bytes(4, "little") + b"WEBP" + whole
 
 
-_IS_NEEDED: Mapping[str, Callable[[bytes, Part], bool]] = {
-    "image/jpeg": _is_needed_in_jpeg,
+_IS_NEEDED: Mapping[str, Callable[[Part], bool]] = {
     "image/png": _is_needed_in_png,
     "image/gif": _is_needed_in_gif,
     "image/webp": _is_needed_in_webp,

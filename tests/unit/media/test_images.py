@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -56,6 +57,73 @@ def test_a_damaged_chunk_of_a_png_is_noticed(tmp_path: Path) -> None:
     whole[len(whole) // 2] ^= 0xFF
     path.write_bytes(bytes(whole))
     assert "checksum" in rejection(path, "image/png")
+
+
+JPEGS: list[dict[str, Any]] = [
+    {}, {"restart_marker_rows": 1}, {"progressive": True}, {"progressive": True, "restart_marker_rows": 1},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("save", JPEGS)
+@pytest.mark.parametrize("share", [0.3, 0.5, 0.9, 0.999])
+def test_a_part_of_a_jpeg_with_an_end_marker_is_incomplete(tmp_path: Path, share: float, save: dict[str, Any]) -> None:
+    assert "incomplete" in rejection(hostile.jpeg_ended(tmp_path / "a", share, **save), "image/jpeg")
+
+
+@pytest.mark.parametrize("damage", [b"\xff\xd9", b"\xff\xe5", b"\xff\xfe", b"\xff\xd8"])
+@pytest.mark.parametrize("save", JPEGS)
+def test_damage_that_makes_viewers_stop_leaves_an_incomplete_jpeg(
+    tmp_path: Path, damage: bytes, save: dict[str, Any]
+) -> None:
+    assert "incomplete" in rejection(hostile.jpeg_damaged(tmp_path / "a", damage, **save), "image/jpeg")
+
+
+def test_a_jpeg_without_the_scan_of_a_color_is_incomplete(tmp_path: Path) -> None:
+    media.picture(320, 240).save(tmp_path / "a", "JPEG")
+    whole = (tmp_path / "a").read_bytes()
+    head = whole[: whole.index(b"\xff\xda")]
+    (tmp_path / "a").write_bytes(head + b"\xff\xda\0\x08\x01\x01\0\0\x3f\0" + bytes(40_000) + b"\xff\xd9")
+    assert "incomplete" in rejection(tmp_path / "a", "image/jpeg")
+
+
+@pytest.mark.parametrize("save", JPEGS)
+@pytest.mark.parametrize("tail", [b"", b"\0\0\x01\x0aImage_UTC_Data1767225600000", b"\0\0\xff\xd8\xff\xe1ab"])
+def test_a_jpeg_without_an_end_marker_is_complete_if_its_pixels_are(
+    tmp_path: Path, tail: bytes, save: dict[str, Any]
+) -> None:
+    path = media.jpeg(tmp_path / "a", noise=True, **save)
+    path.write_bytes(path.read_bytes().removesuffix(b"\xff\xd9") + tail)
+    assert inspected(path, "image/jpeg").facts["width"] == 320
+
+
+@pytest.mark.parametrize(
+    ("make", "mime_type", "end", "insert"),
+    [
+        (media.gif, "image/gif", b";", b""),
+        (media.gif_animated, "image/gif", b";", b""),
+        (media.gif_animated, "image/gif", b";", bytes(3) + b";"),
+        (media.png, "image/png", b"IEND\xaeB`\x82", b""),
+        (media.png_animated, "image/png", b"\0\0\0\0IEND\xaeB`\x82", b""),
+    ],
+)
+def test_an_image_without_its_end_is_complete_if_all_frames_decode(
+    tmp_path: Path, make: Make, mime_type: str, end: bytes, insert: bytes
+) -> None:
+    path = make(tmp_path / "a")
+    facts = inspected(path, mime_type).facts
+    path.write_bytes(path.read_bytes().removesuffix(end) + insert)
+    assert inspected(path, mime_type).facts == facts
+
+
+def test_an_orientation_in_xmp_alone_is_ignored(tmp_path: Path) -> None:
+    xmp = (
+        b'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+        b'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/" tiff:Orientation="6"/></rdf:RDF></x:xmpmeta>'
+    )
+    for form in ("JPEG", "WEBP"):
+        media.picture(320, 240).save(tmp_path / "a", form, xmp=xmp)
+        facts = inspected(tmp_path / "a", f"image/{form.lower()}").facts
+        assert facts == {"width": 320, "height": 240, "frames": 1}
 
 
 def test_one_pixel_too_many_is_rejected_and_none_too_many_is_not(tmp_path: Path) -> None:

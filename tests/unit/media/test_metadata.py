@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image, ImageCms, ImageSequence, PngImagePlugin
+from PIL import Image, ImageChops, ImageCms, ImageSequence, JpegImagePlugin, PngImagePlugin
 
+from socialpub.media.decoder import jpeg as jpeg_segments
 from socialpub.media.decoder.resize import fit
 from socialpub.media.decoder.structure import strip_metadata
 from socialpub.media.types import FitLimits
-from tests.samples import media
+from tests.samples import hostile, media
 
 PLACE = b"52.5163,13.3777"
 """As EXIF, XMP, IPTC and comments may say it."""
@@ -94,7 +95,7 @@ def gif_animated(path: Path) -> Path:
     return media.inserted(path, packet, path.read_bytes().index(b"!\xff\x0bNETSCAPE"))
 
 
-MAKERS = [jpeg, multi_picture, motion_photo, with_metadata_between_scans]
+MAKERS = [jpeg, multi_picture, motion_photo]
 MAKERS += [png, png_animated, webp, webp_animated, gif_animated]
 
 
@@ -153,6 +154,50 @@ def test_files_of_programs_without_metadata_do_not_change(
 ) -> None:
     whole = make(tmp_path / "a").read_bytes()
     assert strip_metadata(whole, mime_type) == whole
+
+
+@pytest.mark.parametrize(
+    "save", [{"restart_marker_rows": 1}, {"restart_marker_blocks": 3}, {"restart_marker_rows": 1, "progressive": True}]
+)
+@pytest.mark.parametrize("damage", [b"\xff\x9f", b"\xff\x02", b"\xff\x01", b"\xff\xd3", b"\x12\x34"])
+def test_a_damaged_photo_is_published_as_viewers_show_it(tmp_path: Path, damage: bytes, save: dict[str, Any]) -> None:
+    source, target = hostile.jpeg_damaged(tmp_path / "a", damage, **save), tmp_path / "b"
+    answer = fit(source, target, EVERYTHING)
+    assert not answer["reencoded"] and b"Samplephone" not in target.read_bytes()
+    assert shown(target.read_bytes()) == shown(source.read_bytes())
+
+
+def test_a_photo_that_would_look_different_without_metadata_is_encoded_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = jpeg(tmp_path / "a"), tmp_path / "b"
+    other = media.jpeg(tmp_path / "c", noise=True).read_bytes()
+    monkeypatch.setattr(jpeg_segments, "strip_metadata", lambda _: other)
+    assert fit(source, target, EVERYTHING)["reencoded"]
+    assert PLACE not in target.read_bytes()
+    with Image.open(source) as before, Image.open(target) as after:
+        assert max(high for _, high in ImageChops.difference(before, after).getextrema()) < 16
+        assert JpegImagePlugin.get_sampling(after) == 0, "colors have the full resolution"
+
+
+@pytest.mark.parametrize("tail", [b"", b"\0\0\x01\x0aImage_UTC_Data" + PLACE])
+def test_metadata_between_scans_and_a_missing_end_need_a_new_encoding(tmp_path: Path, tail: bytes) -> None:
+    for source in (with_metadata_between_scans(tmp_path / "a"), jpeg(tmp_path / "b")):
+        if source.name == "b":
+            source.write_bytes(source.read_bytes().removesuffix(b"\xff\xd9") + tail)
+        target = tmp_path / "c"
+        assert fit(source, target, EVERYTHING)["reencoded"]
+        assert PLACE not in target.read_bytes() and target.read_bytes().endswith(b"\xff\xd9")
+
+
+def test_a_gif_without_its_end_and_with_bytes_between_its_blocks_stays_an_animation(tmp_path: Path) -> None:
+    whole = gif_animated(tmp_path / "a.gif").read_bytes().removesuffix(b";")
+    frame = whole.index(b"\0!\xf9", 900) + 1
+    for data in (whole, whole[:frame] + bytes(3) + whole[frame:] + b";"):
+        (tmp_path / "a.gif").write_bytes(data)
+        assert not fit(tmp_path / "a.gif", tmp_path / "b.gif", EVERYTHING)["reencoded"]
+        plain = (tmp_path / "b.gif").read_bytes()
+        assert shown(plain) == shown(data) and plain.endswith(b"\0;") and PLACE not in plain
 
 
 def test_a_file_that_is_too_large_only_with_its_metadata_keeps_its_pixels(tmp_path: Path) -> None:

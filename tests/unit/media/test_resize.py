@@ -1,15 +1,17 @@
 """A fitted image is upright, has an accepted type, and is as large and good as the limits allow."""
 
 import io
+import random
 from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image, ImageCms
+from PIL import Image, ImageChops, ImageCms
 
 from socialpub.media.decoder.resize import fit
 from socialpub.media.types import CannotFit, FitLimits
 from tests.samples import hostile, media
+from tests.unit.media.inspection import inspected
 
 JPEG_OR_PNG = ("image/jpeg", "image/png")
 
@@ -126,7 +128,8 @@ def test_transparency_is_removed_before_pixels_are(tmp_path: Path) -> None:
     [
         (JPEG_OR_PNG, 90_000, "image/jpeg", True),
         (("image/png",), 90_000, "image/png", False),
-        (("image/jpeg", "image/webp"), 5_000_000, "image/jpeg", True),
+        (("image/jpeg", "image/webp"), 5_000_000, "image/webp", True),
+        (("image/jpeg",), 5_000_000, "image/jpeg", True),
         (("image/webp", "image/jpeg"), 5_000_000, "image/webp", True),
     ],
 )
@@ -180,8 +183,7 @@ def test_a_multi_picture_jpeg_becomes_its_first_image(tmp_path: Path) -> None:
 @pytest.mark.parametrize("make", [media.gif_animated, media.webp_animated])
 def test_an_animation_becomes_its_first_frame_if_only_stills_are_accepted(tmp_path: Path, make: Any) -> None:
     answer, image = fitted(make(tmp_path / "a"), ("image/jpeg", "image/png"))
-    assert answer["mime_type"] == "image/jpeg"
-    assert looks_like(corners(image)[0], media.RED)
+    assert answer["mime_type"] == "image/png" and looks_like(corners(image)[0], media.RED)
 
 
 def test_an_animated_gif_is_never_changed(tmp_path: Path) -> None:
@@ -199,11 +201,63 @@ def test_a_still_gif_may_become_another_type(tmp_path: Path) -> None:
     assert answer["mime_type"] == "image/jpeg" and image.size == (100, 75)
 
 
-@pytest.mark.parametrize("make", [hostile.html, hostile.empty, lambda path: hostile.cut(media.jpeg(path, noise=True))])
+@pytest.mark.parametrize("make", [hostile.html, hostile.empty, lambda path: hostile.cut(media.png(path, noise=True))])
 def test_what_is_no_image_cannot_be_made_to_fit(tmp_path: Path, make: Any) -> None:
     with pytest.raises(CannotFit):
         fitted(make(tmp_path / "a"), max_width=10)
     assert not (tmp_path / "a.fitted").exists()
+
+
+def striped(path: Path, form: str, size: tuple[int, int] = (200, 160), **save: Any) -> Path:
+    """A drawing: red and blue columns of one pixel, which a JPEG without 4:4:4 mixes."""
+    image = Image.new("RGB", size, (0, 0, 255))
+    for x in range(0, size[0], 2):
+        image.paste((255, 0, 0), (x, 0, x + 1, size[1]))
+    (image.quantize(4) if form == "GIF" else image).save(path, form, **save)
+    return path
+
+
+@pytest.mark.parametrize("form", ["GIF", "PNG", "WEBP"])
+@pytest.mark.parametrize(
+    ("types", "mime_type"),
+    [
+        (("image/jpeg", "image/png", "image/webp"), "image/png"),
+        (JPEG_OR_PNG, "image/png"),
+        (("image/jpeg", "image/webp"), "image/webp"),
+        (("image/jpeg",), "image/jpeg"),
+    ],
+)
+def test_a_drawing_keeps_its_colors(tmp_path: Path, form: str, types: tuple[str, ...], mime_type: str) -> None:
+    source = striped(tmp_path / "a", form, **({"lossless": True} if form == "WEBP" else {}))
+    # Turned, so that the pixels cannot be copied.
+    if form != "GIF":
+        exif = Image.Exif()
+        exif[0x0112] = 3
+        striped(source, form, exif=exif.tobytes(), **({"lossless": True} if form == "WEBP" else {}))
+    answer, image = fitted(source, types)
+    assert answer["mime_type"] == mime_type
+    most = 40 if mime_type == "image/jpeg" else 0
+    with Image.open(source) as original:
+        before = original.convert("RGB") if form == "GIF" else original.convert("RGB").rotate(180)
+    assert max(high for _, high in ImageChops.difference(before, image.convert("RGB")).getextrema()) <= most
+
+
+def test_few_colors_stay_a_palette(tmp_path: Path) -> None:
+    answer, image = fitted(striped(tmp_path / "a.gif", "GIF", (1200, 1000)), max_bytes=20_000)
+    assert image.mode == "P" and image.size == (1200, 1000) and answer["mime_type"] == "image/png"
+
+
+def test_a_color_profile_above_a_mebibyte_becomes_srgb(tmp_path: Path) -> None:
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    large = (len(profile) + 1_500_000).to_bytes(4) + profile[4:] + random.Random(1).randbytes(1_500_000)
+    for form, types in (("JPEG", JPEG_OR_PNG), ("PNG", JPEG_OR_PNG), ("PNG", ("image/webp",))):
+        source = tmp_path / f"a.{form}"
+        media.picture(320, 240).save(source, form, icc_profile=large)
+        mime_type = f"image/{form.lower()}"
+        assert inspected(source, mime_type).facts["width"] == 320
+        answer, image = fitted(source, types)
+        assert "icc_profile" not in image.info and looks_like(corners(image)[1], media.GREEN)
+        assert inspected(source.with_suffix(".fitted"), answer["mime_type"]).facts["width"] == 320
 
 
 def test_impossible_limits_are_an_error(tmp_path: Path) -> None:

@@ -43,7 +43,8 @@ class MediaFile:
 
     @property
     def animated(self) -> bool:
-        return self.mime_type == "image/gif" and int(self.facts.get("frames", 1)) > 1
+        """Whether this is an image with several frames: GIF, WebP, PNG or AVIF."""
+        return self.kind == "image" and int(self.facts.get("frames", 1)) > 1
 
 
 @dataclass(frozen=True, slots=True)

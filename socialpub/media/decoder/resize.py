@@ -15,7 +15,7 @@ from PIL import Image, ImageChops, ImageCms
 
 from socialpub.media import types
 from socialpub.media.decoder import structure
-from socialpub.media.decoder.images import FORMATS, open_image, orientation, shows_the_same
+from socialpub.media.decoder.images import FORMATS, count_frames, open_image, orientation, shows_the_same
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 
 # --- pixels ----------------------------------------------------------------------------------------------------------
@@ -224,7 +224,10 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
             turned = orientation(opened)
             width, height = opened.size if turned < 5 else opened.size[::-1]
             factor = limits.scale(width, height)
-            if not limits.rewrite and mime_type in limits.types and _shows_as_it_is(opened, turned, factor):
+            animated = count_frames(opened, mime_type) > 1
+            # Networks animate only GIFs. Of other animations, they show the first frame or refuse the file.
+            fits = mime_type in limits.types and not limits.rewrite and (mime_type == "image/gif" or not animated)
+            if fits and _shows_as_it_is(opened, turned, factor):
                 plain = structure.strip_metadata(data, mime_type)
                 size = len(data) if plain is None else len(plain)
                 if size <= limits.max_bytes and plain == data:
@@ -232,7 +235,7 @@ def fit(source: Path, target: Path, limits: FitLimits) -> dict[str, Any]:
                 if plain and size <= limits.max_bytes and shows_the_same(plain, data, mime_type, _MAX_PIXELS):
                     target.write_bytes(plain)
                     return _result(mime_type, width, height, size, reencoded=False)
-            if mime_type == "image/gif" and "image/gif" in limits.types and getattr(opened, "n_frames", 1) > 1:
+            if animated and mime_type == "image/gif" and "image/gif" in limits.types:
                 if factor == 1 and len(data) <= limits.max_bytes:
                     raise CannotFit("The metadata of this animated GIF cannot be removed. Save the GIF again.")
                 raise CannotFit(_gif_too_large(limits, width, height, len(data)))

@@ -129,15 +129,15 @@ _PARTS: Mapping[str, Callable[[bytes], Iterator[Part]]] = {
 # --- metadata --------------------------------------------------------------------------------------------------------
 
 _PNG_ANCILLARY = frozenset(
-    b"tRNS gAMA cHRM sRGB iCCP sBIT bKGD pHYs cICP mDCV cLLI acTL fcTL fdAT".split()
+    b"tRNS gAMA cHRM sRGB iCCP sBIT bKGD pHYs cICP mDCV cLLI".split()
 )  # fmt: skip
-"""Transparency, colors, size and animation (PNG 3, 2025). Critical chunks begin with a capital letter."""
+"""Transparency, colors and size (PNG 3, 2025). Critical chunks begin with a capital letter."""
 
 _GIF_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 """Repetition and color profile."""
 _GIF_COMMENT, _GIF_APPLICATION = 0xFE, 0xFF
 
-_WEBP_CHUNKS = frozenset((b"VP8X", b"ICCP", b"ANIM", b"ANMF", b"ALPH", b"VP8 ", b"VP8L"))
+_WEBP_CHUNKS = frozenset((b"VP8X", b"ICCP", b"ALPH", b"VP8 ", b"VP8L"))
 _WEBP_HAS_EXIF, _WEBP_HAS_XMP = 0x08, 0x04
 """Flags of the chunk VP8X."""
 

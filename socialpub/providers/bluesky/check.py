@@ -124,4 +124,4 @@ def _video_notes(video: MediaFile) -> Iterator[str]:
 
 def _image_notes(image: MediaFile) -> Iterator[str]:
     if image.animated:
-        yield "Bluesky does not show animated GIFs. Only the first frame is published. Use a video instead."
+        yield "Bluesky does not show animated images. Only the first frame is published. Use a video instead."

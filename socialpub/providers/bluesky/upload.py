@@ -63,10 +63,10 @@ def fitted(job: Job, index: int) -> MediaFile:
     media = job.content.media[index]
     if media.kind != "image":
         return media
-    # Drawings stay sharp as PNG. Other images keep their own type if possible.
-    types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
     max_bytes = job.memo.get("max_bytes", limits.IMAGE_BYTES)
-    return job.fit(media, ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE))
+    return job.fit(
+        media, ImageLimits(limits.IMAGE_TYPES, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE)
+    )
 
 
 def send(job: Job, section: BlueskySection, media: MediaFile) -> HttpResponse:

@@ -49,8 +49,8 @@ def list_notes(content: Content, options: Mapping[str, Any], account: Account | 
     for item in content.media:
         if item.animated:
             found.append(
-                f"Media item {item.position + 1}: Pinterest does not show animated GIFs. Only the first frame is "
-                "published."
+                f"Media item {item.position + 1}: Pinterest does not show animated images. Only the first frame "
+                "is published. Use a video instead."
             )
         width, height = item.facts.get("width"), item.facts.get("height")
         if item.kind == "image" and width and height and min(width, height) < limits.IMAGE_SURE_SIDE:

@@ -65,7 +65,7 @@ def list_notes(content: Content, chosen: Mapping[str, Any], account: Account | N
     found.extend(
         f"Media item {item.position + 1}: TikTok accepts only still images. Only the first frame is posted."
         for item in content.media
-        if item.kind == "image" and int(item.facts.get("frames", 1)) > 1
+        if item.animated
     )
     if any(item.alt for item in content.media):
         found.append("TikTok does not accept alt text. socialpub leaves the alt text out.")

@@ -26,7 +26,6 @@ from socialpub.providers.base import (
     Again,
     Done,
     Held,
-    ImageLimits,
     Job,
     MediaFile,
     Memo,
@@ -315,18 +314,12 @@ def fit_photos(job: Job, section: TikTokSection) -> Outcome:
     for photo in job.content.media[began_at:]:
         if len(fitted) > began_at and job.slice_over():
             return More({**job.memo, "photos": fitted})
-        version = job.fit(photo, limits_for(photo))
+        version = job.fit(photo, limits.PHOTO)
         unreachable = check.unreachable(job.public_url(version), section)
         if unreachable is not None:
             return Refused(unreachable, "url_ownership_unverified")
         fitted.append({"path": str(version.path), "mime_type": version.mime_type, "size_bytes": version.size_bytes})
     return Done({**job.memo, "photos": fitted})
-
-
-def limits_for(photo: MediaFile) -> ImageLimits:
-    # An animated WebP within the limits would stay unchanged. As a JPEG, it becomes its first frame.
-    animated = int(photo.facts.get("frames", 1)) > 1
-    return replace(limits.PHOTO, types=("image/jpeg",)) if animated else limits.PHOTO
 
 
 def init_photos(job: Job, section: TikTokSection) -> Outcome:

@@ -101,10 +101,10 @@ def _codec_notes(video: MediaFile) -> Iterator[str]:
 
 
 def _image_notes(image: MediaFile) -> Iterator[str]:
-    if image.mime_type == "image/webp" and int(image.facts.get("frames", 1)) > 1:
+    if image.animated and not needs_chunks(image):
         yield (
-            "X documents animated GIFs but not animated WebP. X may show only the first frame or refuse the image. Use "
-            "a GIF or a video instead."
+            "X shows animated GIFs but no other animated images. Only the first frame is published. Use a GIF or a "
+            "video instead."
         )
 
 
@@ -177,7 +177,7 @@ def _media(content: Content, account: Account) -> Iterator[FieldError]:
         path = ("media", index)
         if media.kind == "video":
             yield from (FieldError(path, message) for message in _video(media, account))
-        elif media.animated:
+        elif needs_chunks(media):
             yield from (FieldError(path, message) for message in _gif(media))
         if media.alt and len(media.alt) > limits.ALT_LENGTH:
             yield FieldError(

@@ -116,4 +116,4 @@ def entitlement(facts: Mapping[str, Any]) -> Entitlement:
 
 def needs_chunks(media: MediaFile) -> bool:
     """Return whether X accepts the file in chunks. Images, including a GIF with one frame, need one call."""
-    return media.kind == "video" or media.animated
+    return media.kind == "video" or (media.animated and media.mime_type == "image/gif")

@@ -98,10 +98,9 @@ IMAGE_MIN_BYTES = 500_000
 def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
     media = job.content.media[index]
     max_bytes = upload.get("max_bytes", limits.IMAGE_BYTES)
-    # Drawings stay sharp as PNG. Other images keep their own type if possible.
-    types = ("image/png", "image/jpeg") if media.mime_type == "image/gif" else limits.IMAGE_TYPES
     as_jpeg = {"as_jpeg": True} if upload.get("as_jpeg") else {}
-    within = ImageLimits(("image/jpeg",) if as_jpeg else types, max_bytes, limits.IMAGE_SIDE, limits.IMAGE_SIDE)
+    types = ("image/jpeg",) if as_jpeg else limits.IMAGE_TYPES
+    within = ImageLimits(types, max_bytes, max_width=limits.IMAGE_SIDE, max_height=limits.IMAGE_SIDE)
     try:
         fitted = job.fit(media, within)
     except Unfit:

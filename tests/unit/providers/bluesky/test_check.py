@@ -89,8 +89,9 @@ def test_notes_warn_about_what_bluesky_changes_without_a_refusal() -> None:
         return list_notes(Content(text, media), options)
 
     assert notes(image(), video_codec="h264") == []
-    gif = image(1, mime_type="image/gif", facts={"frames": 2})
-    assert notes(image(), gif)[0].startswith("Media item 2: Bluesky does not show animated GIFs")
+    for mime_type in ("image/gif", "image/webp", "image/png"):
+        moving = image(1, mime_type=mime_type, facts={"frames": 2})
+        assert notes(image(), moving)[0].startswith("Media item 2: Bluesky does not show animated images")
     assert "HEVC (H.265). H.264 is safe" in notes(video(facts={"video_codec": "hevc", "audio_codec": "aac"}))[0]
     assert "Opus audio. AAC is safe" in notes(video(facts={"video_codec": "h264", "audio_codec": "opus"}))[0]
     assert "no effect on a reply" in notes(replyControl="nobody", replyToPostId="1")[0]

@@ -154,9 +154,10 @@ def test_a_link_to_a_public_page_is_no_note(pinterest: Pinterest, link: str) -> 
 
 
 def test_lost_details_are_notes(pinterest: Pinterest) -> None:
-    moving = image(mime_type="image/gif", frames=2)
-    assert found(pinterest, Content("", (moving,)), BOARD) == []
-    assert "first frame" in pinterest.notes(Content("", (moving,)), BOARD)[0]
+    for mime_type in ("image/gif", "image/png", "image/webp"):
+        moving = image(mime_type=mime_type, frames=2)
+        assert found(pinterest, Content("", (moving,)), BOARD) == []
+        assert "first frame" in pinterest.notes(Content("", (moving,)), BOARD)[0]
     pair = (image(0, alt="One"), image(1, alt="x" * 501))
     assert found(pinterest, Content("", pair), BOARD) == []
     assert "Media item 2: a pin has only one alt text" in pinterest.notes(Content("", pair), BOARD)[0]

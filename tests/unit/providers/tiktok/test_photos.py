@@ -70,14 +70,6 @@ def test_photos_are_fitted_before_the_commit(folder: Path) -> None:
     assert (asked[0].max_short_side, asked[0].max_bytes) == (1080, 20_000_000)
 
 
-@pytest.mark.parametrize("mime_type", ["image/gif", "image/webp"])
-def test_an_animated_image_becomes_a_still(folder: Path, mime_type: str) -> None:
-    asked: list[ImageLimits] = []
-    moving = photo(mime_type=mime_type, facts={"width": 10, "height": 10, "frames": 9})
-    run("fit_photos", Script(), moving, fit=fitted_into(folder, asked))
-    assert asked[0].types == ("image/jpeg",)
-
-
 def test_many_photos_take_several_runs() -> None:
     photos = tuple(photo(index) for index in range(3))
     first = run("fit_photos", Script(), *photos, slice_over=lambda: True)

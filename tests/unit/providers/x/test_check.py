@@ -148,7 +148,8 @@ def test_a_video_that_some_accounts_may_not_post_is_only_a_note() -> None:
         (video(video_codec="hevc", audio_codec="aac"), ("H.264", "HEVC (H.265)", "iPhones")),
         (video(video_codec="h264", audio_codec="opus"), ("AAC", "has Opus")),
         (video(video_codec="av1", audio_codec="mp3"), ("AV1 and MP3",)),
-        (image(mime_type="image/webp", facts={"frames": 3}), ("animated WebP", "GIF or a video")),
+        (image(mime_type="image/webp", facts={"frames": 3}), ("animated GIFs", "first frame", "GIF or a video")),
+        (image(mime_type="image/png", facts={"frames": 3}), ("animated GIFs", "first frame", "GIF or a video")),
     ],
 )
 def test_media_that_x_may_refuse_after_the_upload_are_a_note(media: MediaFile, parts: tuple[str, ...]) -> None:

@@ -17,11 +17,22 @@ ACCEPTED_TYPES: Mapping[str, str] = {
     "image/png": "image",
     "image/webp": "image",
     "image/gif": "image",
+    "image/heic": "image",
+    "image/heif": "image",
+    "image/avif": "image",
     "video/mp4": "video",
     "video/quicktime": "video",
     "video/webm": "video",
 }
 """The media types that the API accepts, each with its kind."""
+
+
+BOXED_IMAGES = ("image/heic", "image/heif", "image/avif")
+"""Images in the container of MP4. Networks get a JPEG. `image/heif` is the general name of the other two."""
+
+
+NAMES_WITHOUT_TYPE = (".heic", ".heif", ".avif")
+"""Names of files for which many browsers know no type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +123,17 @@ def media_kind(mime_type: str) -> str | None:
 
 
 def type_mismatch(found: str, declared: str) -> MediaRejected:
-    return MediaRejected(f"The file was declared as {declared}, but its content is {found}.")
+    return MediaRejected(f"The file was declared as {declared}, but its content is {found}.{how_to_convert(found)}")
+
+
+def how_to_convert(mime_type: str) -> str:
+    """Return a sentence for an image or a video of a type that is not accepted. Return "" for other types."""
+    name = mime_type.strip().lower().partition(";")[0]
+    if name.startswith("image/") and name not in ACCEPTED_TYPES:
+        return " Save it as JPEG or PNG."
+    if name.startswith(("video/", "audio/")) and name not in ACCEPTED_TYPES:
+        return " Convert it to MP4 with H.264 and AAC."
+    return ""
 
 
 # --- signatures ------------------------------------------------------------------------------------------------------
@@ -123,8 +144,13 @@ _IMAGES = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+_IMAGE_BRANDS = {
+    **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"), "image/heic"),
+    **dict.fromkeys((b"mif1", b"msf1"), "image/heif"),
+    **dict.fromkeys((b"avif", b"avis"), "image/avif"),
+}
 _BOXES = frozenset({b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot", b"moof", b"styp", b"sidx"})
-"""The first boxes of files (MP4, QuickTime), without those of images."""
+"""The first boxes of files (MP4, QuickTime, images)."""
 
 EBML = b"\x1a\x45\xdf\xa3"
 """The first bytes of Matroska and WebM."""
@@ -136,6 +162,8 @@ def image_type(head: bytes) -> str | None:
     """Return the accepted image type with this beginning, or None."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
+    if head[4:8] == b"ftyp":
+        return _IMAGE_BRANDS.get(head[8:12])
     return next((mime_type for start, mime_type in _IMAGES if head.startswith(start)), None)
 
 
@@ -145,7 +173,7 @@ def is_boxes(head: bytes) -> bool:
 
 
 def is_video(head: bytes) -> bool:
-    return is_boxes(head) or head.startswith(EBML)
+    return (is_boxes(head) and image_type(head) is None) or head.startswith(EBML)
 
 
 def detect_kind(path: Path) -> str | None:

@@ -7,12 +7,14 @@ import io
 import random
 import struct
 import tempfile
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import av
+import pillow_heif
 from PIL import Image, ImageCms
 
 RED, GREEN, BLUE, WHITE = (220, 30, 30), (30, 200, 30), (30, 30, 220), (250, 250, 250)
@@ -120,6 +122,45 @@ def motion_photo(path: Path) -> Path:
     video = video_mp4(path.with_suffix(".part"), seconds=0.5).read_bytes()
     path.with_suffix(".part").unlink()
     jpeg(path).write_bytes(path.read_bytes() + video)
+    return path
+
+
+def heic(path: Path, width: int = 320, height: int = 240, orientation: int = 1, **save: Any) -> Path:
+    """A phone's HEIC, with maker and place. `width` and `height` are as shown."""
+    pillow_heif.register_heif_opener()
+    image = picture(width, height)
+    if orientation in _STORED:
+        image = image.transpose(_STORED[orientation])
+    image.save(path, "HEIF", exif=_exif(orientation), **{"quality": 90, **save})
+    return path
+
+
+def heic_burst(path: Path) -> Path:
+    """Three images, of which the second is the primary image."""
+    others = [Image.new("RGB", (64, 48), color) for color in (RED, BLUE)]
+    pillow_heif.register_heif_opener()
+    others[0].save(path, "HEIF", save_all=True, append_images=[picture(320, 240), others[1]], primary_index=1)
+    return path
+
+
+def heif(path: Path, *, make: Callable[..., Path] = heic) -> Path:
+    """The file of `make` with the general brand, as some phones write it."""
+    whole = make(path).read_bytes()
+    path.write_bytes(whole[:8] + b"mif1" + whole[12:])
+    return path
+
+
+def avif(path: Path, width: int = 320, height: int = 240, orientation: int = 1) -> Path:
+    image = picture(width, height)
+    if orientation in _STORED:
+        image = image.transpose(_STORED[orientation])
+    image.save(path, "AVIF", exif=_exif(orientation), speed=10)
+    return path
+
+
+def avif_animated(path: Path, width: int = 64, height: int = 48, frames: int = 3) -> Path:
+    first, *rest = _frames(width, height, frames)
+    first.save(path, "AVIF", save_all=True, append_images=rest, duration=100, speed=10)
     return path
 
 

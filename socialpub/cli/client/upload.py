@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 TOOL, ARGUMENT = "upload_media", "path"
 
+_IMAGE_BRANDS = ((b"hei", "heic"), (b"hev", "heic"), (b"mif1", "heif"), (b"msf1", "heif"), (b"avi", "avif"))
 _SIGNATURES = (
     (0, b"\xff\xd8\xff", "image/jpeg"),
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"GIF8", "image/gif"),
     (8, b"WEBP", "image/webp"),
+    *((4, b"ftyp" + brand, f"image/{name}") for brand, name in _IMAGE_BRANDS),
     (4, b"ftypqt  ", "video/quicktime"),
     (4, b"ftyp", "video/mp4"),
     (4, b"moov", "video/quicktime"),

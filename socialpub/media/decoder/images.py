@@ -28,8 +28,20 @@ from socialpub.media import types
 from socialpub.media.decoder import jpeg, structure
 from socialpub.media.types import MediaLimits, MediaRejected, is_own_fault, type_mismatch
 
-FORMATS = {"image/jpeg": "JPEG", "image/png": "PNG", "image/webp": "WEBP", "image/gif": "GIF"}
+FORMATS = {
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/webp": "WEBP",
+    "image/gif": "GIF",
+    "image/heic": "HEIF",
+    "image/heif": "HEIF",
+    "image/avif": "AVIF",
+}
 """Pillow's name for each accepted type. Other decoders do not run."""
+
+_DECODER_ERRORS: tuple[type[Exception], ...] = (
+    ValueError, SyntaxError, EOFError, RuntimeError, LookupError, TypeError, AssertionError, struct.error,
+)  # fmt: skip
 
 _ORIENTATION = 0x0112
 """The EXIF tag with the orientation, 1 to 8."""
@@ -41,10 +53,30 @@ _ROWS = 64
 """Checksums are computed for this number of rows at a time, because the whole copy needs too much memory."""
 
 
+def load_decoder(path: Path) -> None:
+    """Load the decoder of HEIC and AVIF if the file has such a type, because other files do not need it."""
+    with path.open("rb") as file:
+        _load_decoder(types.image_type(file.read(12)))
+
+
+def _load_decoder(mime_type: str | None) -> None:
+    if mime_type not in types.BOXED_IMAGES:
+        return
+    from PIL import AvifImagePlugin
+
+    AvifImagePlugin.DEFAULT_MAX_THREADS = 1  # each further thread would need address space
+    if mime_type != "image/avif":
+        import pillow_heif
+
+        pillow_heif.register_heif_opener(decode_threads=1, thumbnails=False, depth_images=False, aux_images=False)
+
+
 def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -> dict[str, Any]:
     """Return the facts about an image (see `Facts`). Raise `MediaRejected`."""
     data = path.read_bytes()
-    if types.image_type(data) != mime_type:
+    actual = types.image_type(data)
+    both = {actual, mime_type}
+    if len(both) > 1 and not ("image/heif" in both and both <= set(types.BOXED_IMAGES)):
         raise type_mismatch(found, mime_type)
     try:
         other = structure.hidden_in_image(data, mime_type)
@@ -100,11 +132,13 @@ def _checksum(image: Image.Image) -> int:
 
 
 def count_frames(image: Image.Image, mime_type: str) -> int:
-    """Return the number of frames. Programs show only the first image of a multi-picture JPEG.
+    """Return the number of frames.
 
-    Messengers remove the others and keep their index.
+    Programs show only the first image of a multi-picture JPEG and the primary image of a HEIC file. Messengers remove
+    the others of a JPEG and keep their index.
     """
-    return 1 if mime_type == "image/jpeg" else int(getattr(image, "n_frames", 1))
+    still = mime_type == "image/jpeg" or image.format == "HEIF"
+    return 1 if still else int(getattr(image, "n_frames", 1))
 
 
 def _facts(image: Image.Image, mime_type: str, limits: MediaLimits) -> dict[str, Any]:
@@ -161,7 +195,11 @@ def open_image(data: bytes, mime_type: str, max_pixels: int) -> Iterator[Image.I
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("error", Image.DecompressionBombWarning)
-            with Image.open(io.BytesIO(data), formats=[FORMATS[mime_type]]) as image:
+            actual = types.image_type(data) or mime_type
+            if actual == "image/heif" and b"avif" in data[: int.from_bytes(data[:4])]:
+                actual = "image/avif"  # the other brands of the file
+            _load_decoder(actual)
+            with Image.open(io.BytesIO(data), formats=[FORMATS[actual]]) as image:
                 yield image
     except (Image.DecompressionBombWarning, Image.DecompressionBombError):
         raise MediaRejected(f"The image has more than {max_pixels} pixels in one frame.") from None
@@ -171,8 +209,8 @@ def open_image(data: bytes, mime_type: str, max_pixels: int) -> Iterator[Image.I
         if str(error).startswith("out of memory"):
             raise MemoryError from None
         raise _undecodable(mime_type, error) from None
-    except Exception as error:
-        if isinstance(error, MemoryError) or is_own_fault(error):
+    except _DECODER_ERRORS as error:
+        if is_own_fault(error):
             raise
         raise _undecodable(mime_type, error) from None
     finally:
@@ -184,4 +222,7 @@ def _undecodable(mime_type: str, error: Exception) -> MediaRejected:
         return MediaRejected(f"The {FORMATS[mime_type]} image is incomplete: data of its pixels are missing.")
     # The message of UnidentifiedImageError contains the path.
     detail = "" if isinstance(error, UnidentifiedImageError) or not str(error) else f" ({error})"
-    return MediaRejected(f"The file was declared as {mime_type}, but cannot be decoded as this type{detail}.")
+    return MediaRejected(
+        f"The file was declared as {mime_type}, but cannot be decoded as this type{detail}. Save the image again as "
+        "JPEG or PNG."
+    )

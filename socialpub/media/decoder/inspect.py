@@ -15,7 +15,15 @@ from typing import Any
 from socialpub.core import units
 from socialpub.media import types
 from socialpub.media.decoder import structure
-from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, MediaRejected, canonical_type, type_mismatch
+from socialpub.media.types import (
+    ACCEPTED_TYPES,
+    Facts,
+    MediaLimits,
+    MediaRejected,
+    canonical_type,
+    how_to_convert,
+    type_mismatch,
+)
 
 _ACCEPTED = ", ".join(ACCEPTED_TYPES)
 _UNDECIDED = frozenset({"application/octet-stream"})
@@ -35,6 +43,10 @@ _ALSO_NAMED: Mapping[str, frozenset[str]] = {
     "image/png": _UNDECIDED | {"image/apng", "image/vnd.mozilla.apng"},
     "image/webp": _UNDECIDED,
     "image/gif": _UNDECIDED,
+    # Phones and browsers use both names for the images of a phone.
+    "image/heic": _UNDECIDED | {"image/heif", "image/heic-sequence", "image/heif-sequence"},
+    "image/heif": _UNDECIDED | {"image/heic", "image/avif", "image/heic-sequence", "image/heif-sequence"},
+    "image/avif": _UNDECIDED | {"image/heif", "image/avif-sequence"},
     "video/mp4": _MP4_FAMILY,
     "video/quicktime": _MP4_FAMILY,
     "video/webm": _UNDECIDED | {"video/x-matroska"},
@@ -50,7 +62,10 @@ def inspect_file(path: Path, declared: str | None, limits: MediaLimits) -> Facts
     if declared is not None:
         expected = canonical_type(declared)
         if expected is None:
-            raise MediaRejected(f"The declared type {declared!r} is not accepted. Accepted types are {_ACCEPTED}.")
+            raise MediaRejected(
+                f"The declared type {declared!r} is not accepted.{how_to_convert(declared)} Accepted types are "
+                f"{_ACCEPTED}."
+            )
         return _inspect_as(path, expected, limits)
     try:
         return _inspect_as(path, _recognize(path), limits)
@@ -72,7 +87,8 @@ def _recognize(path: Path) -> str:
             found = structure.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
     if found not in ACCEPTED_TYPES:
         raise MediaRejected(
-            f"The file was sent without a type. The content is {found}. Accepted types are {_ACCEPTED}."
+            f"The file was sent without a type. The content is {found}.{how_to_convert(found)} Accepted types are "
+            f"{_ACCEPTED}."
         )
     return found
 

@@ -85,12 +85,15 @@ def _load_work(request: dict[str, Any]) -> Callable[[], dict[str, Any]]:
     if request["do"] == "inspect":
         inspect.load_libmagic()
         if (types.detect_kind(source) if declared is None else media_kind(declared)) == "image":
-            from socialpub.media.decoder import images  # noqa: F401
+            from socialpub.media.decoder import images
+
+            images.load_decoder(source)
         else:
             from socialpub.media.decoder import videos
         return lambda: asdict(inspect.inspect_file(source, declared, MediaLimits(**limits)))
-    from socialpub.media.decoder import resize
+    from socialpub.media.decoder import images, resize
 
+    images.load_decoder(source)
     if request["do"] == "thumbnail" and types.detect_kind(source) == "video":
         from socialpub.media.decoder import videos  # noqa: F401
     work = resize.fit if request["do"] == "fit" else resize.write_thumbnail

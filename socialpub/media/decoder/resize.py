@@ -106,17 +106,19 @@ _MAX_SIDE = {"image/jpeg": 65_500, "image/webp": 16_383, "image/png": 2**31 - 1}
 
 _PNG, _WEBP_LOSSLESS = "image/png", "image/webp;lossless"
 _HOLDS_TRANSPARENCY = (_PNG, "image/webp")
-_FROM_CAMERAS = ("image/jpeg", "image/heic", "image/heif", "image/avif")
+_FROM_CAMERAS = ("image/jpeg", *types.BOXED_IMAGES)
 """An image of these types was already compressed with loss."""
 
 
-def candidate_types(own: str, types: Sequence[str], *, transparent: bool) -> list[str]:
+def candidate_types(own: str, accepted: Sequence[str], *, transparent: bool) -> list[str]:
     """Return the types to try, in order.
 
     Images that are not photos of cameras stay without loss if possible: as PNG, else as WebP. The last type is lossy if
     possible, because the image is scaled for this type.
     """
-    able = [name for name in types if name in _MAX_SIDE]
+    able = [name for name in accepted if name in _MAX_SIDE]
+    if own in types.BOXED_IMAGES and "image/jpeg" in able:
+        return ["image/jpeg"]
     lossless = [name for name in (_PNG, _WEBP_LOSSLESS) if name.partition(";")[0] in able][:1]
     lossy = [name for name in able if name != _PNG]
     lossy.sort(key=lambda name: (transparent and name not in _HOLDS_TRANSPARENCY, name != own))

@@ -45,6 +45,8 @@ def image_end(data: bytes, mime_type: str) -> int:
         return _end_of_webp(data)
     if mime_type == "image/jpeg":
         return jpeg.read_segments(data).end
+    if mime_type in types.BOXED_IMAGES:
+        return _end_of_boxes(io.BytesIO(data), len(data), "image")
     last = 0
     for part in _PARTS[mime_type](data):
         last = part.stop
@@ -193,15 +195,9 @@ _IS_NEEDED: Mapping[str, Callable[[Part], bool]] = {
 
 # --- containers of videos --------------------------------------------------------------------------------------------
 
-_BRANDS_OF_OTHERS: Mapping[bytes, str] = {
-    b"crx ": "image/x-canon-cr3",
-    b"heic": "image/heic",
-    b"heix": "image/heic",
-    b"mif1": "image/heif",
-    b"avif": "image/avif",
-    b"avis": "image/avif",
-    b"jp2 ": "image/jp2",
-}
+_BRANDS_OF_OTHERS: Mapping[bytes, str] = {b"crx ": "image/x-canon-cr3", b"jp2 ": "image/jp2"}
+_SEGMENT_BOXES = (b"styp", b"sidx", b"moof")
+"""The first boxes of a part of a stream (DASH, HLS), which has no header."""
 _SEGMENT = b"\x18\x53\x80\x67"
 
 
@@ -221,6 +217,11 @@ def read_container(path: Path, found: str) -> Container:
         head = file.read(4096)
         if head.startswith(types.EBML):
             return Container(_type_by_doctype(head), True, _end_of_matroska(head, size))
+        if head[4:8] in _SEGMENT_BOXES and b"moov" not in head:
+            raise MediaRejected(
+                "The file is one segment of a stream (DASH or HLS) and has no header. Join all segments of the stream "
+                "into one MP4 file."
+            )
         return Container(_type_by_brand(head, found), False, _end_of_boxes(file, size))
 
 
@@ -231,13 +232,14 @@ def _type_by_brand(head: bytes, found: str) -> str:
     first, brand = head[4:8], head[8:12]
     if first != b"ftyp":
         return "video/quicktime"
-    if brand in _BRANDS_OF_OTHERS:
-        return _BRANDS_OF_OTHERS[brand]
+    other = _BRANDS_OF_OTHERS.get(brand) or types.image_type(head)
+    if other is not None:
+        return other
     return "video/quicktime" if brand in (b"qt  ", b"mqt ") else "video/mp4"
 
 
-def _end_of_boxes(file: BinaryIO, size: int) -> int:
-    """Return the end of the last complete box. Raise `MediaRejected` if a box with frames is incomplete."""
+def _end_of_boxes(file: BinaryIO, size: int, kind: str = "video") -> int:
+    """Return the end of the last complete box. Raise `MediaRejected` if a box with pixels is incomplete."""
     at = 0
     while at + 8 <= size:
         file.seek(at)
@@ -252,7 +254,7 @@ def _end_of_boxes(file: BinaryIO, size: int) -> int:
         if at + length > size:
             if name in (b"mdat", b"moov", b"moof"):
                 raise MediaRejected(
-                    f"The video is incomplete: it has {size} bytes, but its {name.decode()} box ends at {at + length}."
+                    f"The {kind} is incomplete: it has {size} bytes, but its {name.decode()} box ends at {at + length}."
                 )
             break
         at += length

@@ -19,7 +19,15 @@ from socialpub.db.states import ArtifactStatus
 from socialpub.db.tables import artifact_rows
 from socialpub.media.decoder import client
 from socialpub.media.files import IncomingFile
-from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits, MediaRejected, canonical_type, media_kind
+from socialpub.media.types import (
+    ACCEPTED_TYPES,
+    Facts,
+    MediaLimits,
+    MediaRejected,
+    canonical_type,
+    how_to_convert,
+    media_kind,
+)
 from socialpub.runtime import Runtime
 
 # --- quota -----------------------------------------------------------------------------------------------------------
@@ -109,7 +117,8 @@ def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int
 
 
 def explain_unaccepted(mime_type: str) -> str:
-    return f"{mime_type[:100]} is not accepted; use one of {', '.join(ACCEPTED_TYPES)}"
+    hint = how_to_convert(mime_type).rstrip(".")
+    return f"{mime_type[:100]} is not accepted; use one of {', '.join(ACCEPTED_TYPES)}{hint and f'.{hint}'}"
 
 
 def explain_unusable(artifact: Row | None) -> str | None:

@@ -17,7 +17,8 @@
   const nameOf = (item) => item.dataset.file || item.querySelector(".file")?.textContent.split(", ")[0] || "";
   const sizeOf = (bytes) => bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 
-  function thumbnail(kind, address) {
+  // A browser that cannot show the file, such as a HEIC, shows `instead`.
+  function thumbnail(kind, address, instead) {
     const shown = document.createElement(kind === "video" ? "video" : "img");
     if (kind === "video") {
       Object.assign(shown, { muted: true, preload: "metadata", playsInline: true });
@@ -25,6 +26,7 @@
       shown.alt = "";
     }
     shown.src = address;
+    shown.addEventListener("error", () => { if (instead) shown.src = instead; else shown.remove(); }, { once: true });
     return shown;
   }
 
@@ -36,7 +38,9 @@
     if (artifact.durationSeconds) item.dataset.seconds = artifact.durationSeconds;
     item.querySelector('[name="artifact"]').value = id;
     item.querySelector(".file").textContent = `${artifact.fileName}, ${sizeOf(artifact.sizeBytes)}`;
-    item.querySelector(".thumbnail").replaceChildren(thumbnail(artifact.kind, address));
+    item.querySelector(".thumbnail").replaceChildren(
+      thumbnail(artifact.kind, address, artifact.kind === "image" && new URL(artifact.thumbnailUrl, artifact.from).href),
+    );
     const field = item.querySelector('[name^="alt."]');
     Object.assign(field, { name: `alt.${id}`, id: `alt-${id}`, value: alt });
     item.querySelector("label").htmlFor = field.id;

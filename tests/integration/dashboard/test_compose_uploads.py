@@ -62,7 +62,7 @@ def test_the_response_contains_the_length_of_a_video(owner: Tab, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "mime_type", "size", "says"),
     [
-        ("a.heic", "image/heic", 10, "image/heic is not accepted; use one of image/jpeg"),
+        ("a.tif", "image/tiff", 10, "image/tiff is not accepted; use one of image/jpeg"),
         (
             "a.png",
             "image/png",

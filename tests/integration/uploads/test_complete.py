@@ -54,6 +54,34 @@ def test_a_verified_upload_is_an_artifact_with_exactly_these_fields(rt, clock, c
     assert caller.ask("GET", artifact["url"]).body == png
 
 
+@pytest.mark.decoder_child
+@pytest.mark.parametrize(
+    ("make", "mime_type"), [(media.heic, "image/heic"), (media.heif, "image/heif"), (media.avif, "image/avif")]
+)
+def test_a_heic_or_avif_stays_as_it_is(caller, tmp_path, make, mime_type):
+    data = make(tmp_path / "a").read_bytes()
+    artifact = caller.upload(data, mime_type, "a")
+    assert (artifact["kind"], artifact["mimeType"]) == ("image", mime_type)
+    read = caller.ask("GET", artifact["url"])
+    assert read.body == data and read.headers["content-type"] == mime_type
+
+
+@pytest.mark.parametrize(
+    ("mime_type", "words"),
+    [
+        ("image/tiff", "Save it as JPEG or PNG"),
+        ("image/x-canon-cr3", "Save it as JPEG or PNG"),
+        ("video/x-msvideo", "Convert it to MP4 with H.264 and AAC"),
+        ("text/plain", "image/heic"),
+    ],
+)
+def test_the_refusal_of_a_type_names_the_conversion(caller, mime_type, words):
+    reply = caller.post("/uploads", {"fileName": "a", "mimeType": mime_type, "fileSize": 10})
+    assert (reply.status, reply.paths()) == (400, [["mimeType"]])
+    message = reply.json()["errors"][0]["message"]
+    assert words in message and ".." not in message
+
+
 def test_image_jpg_is_stored_as_image_jpeg(caller, tmp_path):
     data = media.jpeg(tmp_path / "a.jpg", 64, 48).read_bytes()
     assert caller.upload(data, "image/jpg", "a.jpg")["mimeType"] == "image/jpeg"

@@ -25,6 +25,9 @@ STILLS = {
     "image/png": [media.png, media.png_alpha, media.png_palette, media.png_16bit],
     "image/webp": [media.webp],
     "image/gif": [media.gif],
+    "image/heic": [media.heic, media.heic_burst, media.heif],
+    "image/heif": [media.heic, media.heif, media.avif, lambda path: media.heif(path, make=media.avif)],
+    "image/avif": [media.avif, lambda path: media.heif(path, make=media.avif)],
 }  # fmt: skip
 
 
@@ -38,10 +41,48 @@ def test_a_real_still_passes_with_its_size_in_pixels(tmp_path: Path, make: Make,
 
 @pytest.mark.parametrize(
     ("make", "mime_type"),
-    [(media.gif_animated, "image/gif"), (media.webp_animated, "image/webp"), (media.png_animated, "image/png")],
+    [
+        (media.gif_animated, "image/gif"),
+        (media.webp_animated, "image/webp"),
+        (media.png_animated, "image/png"),
+        (media.avif_animated, "image/avif"),
+    ],
 )
 def test_the_frames_of_an_animation_are_counted(tmp_path: Path, make: Make, mime_type: str) -> None:
     assert inspected(make(tmp_path / "moving"), mime_type).facts == {"width": 64, "height": 48, "frames": 3}
+
+
+@pytest.mark.parametrize("orientation", [1, 3, 6, 8])
+@pytest.mark.parametrize(("make", "mime_type"), [(media.heic, "image/heic"), (media.avif, "image/avif")])
+def test_a_photo_of_a_phone_becomes_an_upright_jpeg(
+    tmp_path: Path, make: Callable[..., Path], mime_type: str, orientation: int
+) -> None:
+    source, target = make(tmp_path / "a", 320, 240, orientation), tmp_path / "b"
+    facts = inspected(source, mime_type).facts
+    assert (facts["width"], facts["height"]) == (320, 240)
+    answer = resize.fit(source, target, FitLimits(("image/webp", "image/png", "image/jpeg"), 5_000_000))
+    assert answer["mime_type"] == "image/jpeg" and b"Samplephone" not in target.read_bytes()
+    with Image.open(target) as image:
+        assert image.size == (320, 240)
+        assert all(map(looks_like, corners(image), (media.RED, media.GREEN, media.BLUE, media.WHITE)))
+
+
+def test_a_burst_shows_its_primary_image(tmp_path: Path) -> None:
+    image = made_of(media.heic_burst(tmp_path / "a"))
+    assert image.size == (320, 240)
+    assert all(map(looks_like, corners(image), (media.RED, media.GREEN, media.BLUE, media.WHITE)))
+
+
+@pytest.mark.parametrize("share", [0.3, 0.98])
+@pytest.mark.parametrize(("make", "mime_type"), [(media.heic, "image/heic"), (media.avif, "image/avif")])
+def test_a_part_of_a_heic_or_avif_is_rejected(tmp_path: Path, make: Make, mime_type: str, share: float) -> None:
+    assert "The image is incomplete" in rejection(hostile.cut(make(tmp_path / "a"), share), mime_type)
+
+
+@pytest.mark.parametrize(("make", "mime_type"), [(media.heic, "image/heic"), (media.avif, "image/avif")])
+def test_the_pixels_of_a_heic_or_avif_are_limited(tmp_path: Path, make: Make, mime_type: str) -> None:
+    assert inspected(make(tmp_path / "a"), mime_type, MediaLimits(image_pixels=320 * 240))
+    assert "76799 pixels" in rejection(tmp_path / "a", mime_type, MediaLimits(image_pixels=320 * 240 - 1))
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

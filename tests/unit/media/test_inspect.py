@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from socialpub.media.decoder import inspect
-from socialpub.media.types import MediaLimits, canonical_type, media_kind
+from socialpub.media.decoder.inspect import inspect_file
+from socialpub.media.types import MediaLimits, MediaRejected, canonical_type, media_kind
 from tests.samples import hostile, media
 from tests.unit.media.inspection import inspected, rejection
 
@@ -29,6 +30,11 @@ def test_image_jpg_counts_as_image_jpeg(tmp_path: Path) -> None:
         (media.png, "image/jpeg", "image/png"),
         (media.jpeg, "image/png", "image/jpeg"),
         (media.video_mp4, "image/jpeg", "video/mp4"),
+        (media.heic, "image/jpeg", "image/heic"),
+        (media.heic, "image/avif", "image/heic"),
+        (media.avif, "image/heic", "image/avif"),
+        (media.heic, "video/mp4", "image/heic"),
+        (media.video_mp4, "image/heic", "video/mp4"),
         (media.jpeg, "video/mp4", "image/jpeg"),
         (media.video_mov, "video/mp4", "video/quicktime"),
         (media.video_mp4, "video/quicktime", "video/mp4"),
@@ -46,12 +52,33 @@ def test_the_error_for_a_wrong_type_names_both_types(tmp_path: Path, make: Make,
     assert declared in reason and found in reason
 
 
+@pytest.mark.parametrize(
+    ("make", "mime_type"), [(media.heic, "image/heic"), (media.heif, "image/heif"), (media.avif, "image/avif")]
+)
+def test_a_heic_or_avif_without_a_declared_type_is_recognized(tmp_path: Path, make: Make, mime_type: str) -> None:
+    assert inspect_file(make(tmp_path / "a"), None, MediaLimits()).mime_type == mime_type
+
+
 def test_an_empty_file_is_rejected(tmp_path: Path) -> None:
     assert "empty" in rejection(hostile.empty(tmp_path / "a"), "image/png")
 
 
-def test_a_type_that_is_not_accepted_is_rejected(tmp_path: Path) -> None:
-    assert "image/tiff" in rejection(media.png(tmp_path / "a"), "image/tiff")
+def test_a_type_that_is_not_accepted_is_rejected_with_the_conversion_that_helps(tmp_path: Path) -> None:
+    reason = rejection(media.png(tmp_path / "a"), "image/tiff")
+    assert "image/tiff" in reason and "Save it as JPEG or PNG" in reason
+    media.picture(64, 48).save(tmp_path / "b", "TIFF")
+    assert "image/tiff. Save it as JPEG or PNG." in rejection(tmp_path / "b", "image/png")
+    assert "H.264 and AAC" in rejection(media.video_mp4(tmp_path / "c", 0.1), "video/x-msvideo")
+
+
+def test_a_segment_of_a_stream_is_called_a_segment(tmp_path: Path) -> None:
+    whole = media.video_fragmented(tmp_path / "a", 0.5).read_bytes()
+    fragment = whole.index(b"moof") - 4
+    for first in (b"", b"\0\0\0\x10styp" + b"msdh\0\0\0\0"):
+        (tmp_path / "a").write_bytes(first + whole[fragment:])
+        for declared in ("video/mp4", None):
+            with pytest.raises(MediaRejected, match="one segment of a stream"):
+                inspect_file(tmp_path / "a", declared, MediaLimits())
 
 
 @pytest.mark.parametrize("share", [0.3, 0.98])

@@ -22,7 +22,7 @@ from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.media.types import ACCEPTED_TYPES
+from socialpub.media.types import ACCEPTED_TYPES, NAMES_WITHOUT_TYPE
 from socialpub.providers.registry import LABELS, OPTIONS
 from socialpub.providers.tiktok import creator
 from socialpub.providers.tiktok.options import (
@@ -250,7 +250,7 @@ async def show(
         first=FIRST,
         media=media.list_attached(rt, form),
         only_photos=media.only_photos(rt, form),
-        accepted=",".join(ACCEPTED_TYPES),
+        accepted=",".join((*ACCEPTED_TYPES, *NAMES_WITHOUT_TYPE)),
         max_media=MAX_MEDIA,
         zones=_zones(),
         browser_zone=times.zone_name(visit.zone),

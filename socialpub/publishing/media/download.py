@@ -56,9 +56,7 @@ class Download:
 
 
 @asynccontextmanager
-async def download(
-    url: str, allowed: AllowedHosts | None, *, accepts_gzip: bool = False
-) -> AsyncIterator[Download]:
+async def download(url: str, allowed: AllowedHosts | None, *, accepts_gzip: bool = False) -> AsyncIterator[Download]:
     """Open the file at `url`. Raises DownloadFailed. The caller limits the total time and the size.
 
     `allowed` are the private hosts of `media.import_from`. None: the owner cannot allow private hosts for this URL.

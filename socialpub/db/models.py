@@ -178,7 +178,7 @@ class IdempotencyRow(KeyedRow):
     key = TextField()
     fingerprint = TextField()
     owner = TextField(null=True)
-    """The process that runs the request."""
+    """Unused. Former versions stored the process of a running request."""
     created_at = TextField()
     status = IntegerField(null=True)
     location = TextField(null=True)

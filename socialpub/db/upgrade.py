@@ -183,13 +183,11 @@ def _find_difference(found: list[tuple[str, ...]], expected: list[tuple[str, ...
 
 
 _IS_NO_ID = "length({0}) <> 36 OR {0} GLOB '*[^0-9a-f-]*'"
-_IS_NO_PROCESS = "{0} GLOB '*[^A-Za-z0-9_-]*'"
 _FILE_NAMES = {
     ("profile", "id"): _IS_NO_ID,
     ("delivery", "id"): _IS_NO_ID,
     ("artifact", "id"): _IS_NO_ID,
-    ("delivery", "owner"): _IS_NO_PROCESS,
-    ("idempotency", "owner"): _IS_NO_PROCESS,
+    ("delivery", "owner"): "{0} GLOB '*[^A-Za-z0-9_-]*'",
 }
 """Columns whose values become file names, and the conditions that a valid value never meets."""
 

@@ -193,27 +193,16 @@ def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
 
 
 def find_request(reader: Reader, key_id: str, key: str) -> Row | None:
-    """Return fingerprint, owner, created_at, and the response (status, location, body).
-
-    A request without a response is running, or its process (`owner`) died.
-    """
-    return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ?", (key_id, key))
+    """Return fingerprint, created_at, and the response (status, location, body)."""
+    # Former versions also stored running requests, without a status.
+    return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ? AND status > 0", (key_id, key))
 
 
-def announce_request(tx: Tx, key_id: str, key: str, fingerprint: str, owner: str) -> None:
+def store_response(
+    tx: Tx, key_id: str, key: str, fingerprint: str, status: int, location: str | None, body: bytes
+) -> None:
     tx.execute(
-        "INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES (?, ?, ?, ?, ?)",
-        (key_id, key, fingerprint, owner, tx.stamp),
+        """INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, created_at, status, location, body)
+        VALUES (?, ?, ?, ?, ?, ?, ?)""",
+        (key_id, key, fingerprint, tx.stamp, status, location, body),
     )
-
-
-def store_response(tx: Tx, key_id: str, key: str, status: int, location: str | None, body: bytes) -> None:
-    tx.execute(
-        "UPDATE idempotency SET status = ?, location = ?, body = ?, owner = NULL WHERE key_id = ? AND key = ?",
-        (status, location, body, key_id, key),
-    )
-
-
-def withdraw_request(tx: Tx, key_id: str, key: str) -> None:
-    """Delete the request if it has no response."""
-    tx.execute("DELETE FROM idempotency WHERE key_id = ? AND key = ? AND status IS NULL", (key_id, key))

@@ -1,13 +1,14 @@
 """Idempotency-Key: the same request sent twice does its work once (contract 1.11).
 
-The first request announces its key. One write stores its work and its response. An announcement counts while its
-process lives. Only successful responses are stored, for a day.
+One write stores the work of a request and its response. Only successful responses are stored, for a day. The keys of
+running requests are in the memory of the one web process: a failed request and a dead process leave nothing behind.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -32,7 +33,7 @@ _FORM = re.compile(rb"[\x20-\x7e]{1,255}")
 
 @dataclass(frozen=True, slots=True)
 class RequestKey:
-    """An announced request: its key, and the fingerprint of its content."""
+    """A request with a key, and the fingerprint of its content."""
 
     key_id: str
     key: str
@@ -66,29 +67,30 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def find(rt: Runtime, store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
-    """Return the stored response to this request. None: this request is the first. Raises Conflict."""
+def find(store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
+    """Return the stored response to this request. None: no request with this key succeeded. Raises Conflict."""
     row = post_rows.find_request(store, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
-    if row.status is None and not rt.process.is_alive(row.owner or ""):
-        return None  # its process died before the work
     if row.fingerprint != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for a different request. Use a new key for each new request.")
-    if row.status is None:
+    return StoredResponse(row.status, row.location, row.body or b"")
+
+
+@contextmanager
+def claim(running: set[tuple[str, str]], ticket: RequestKey) -> Iterator[None]:
+    """Hold the key for one request. `running` contains the keys of this process. Raises Conflict."""
+    name = (ticket.key_id, ticket.key)
+    if name in running:
         raise Conflict(
             f"The first request with this {HEADER} is still running. Send the request again in a moment.",
             retry_after_seconds=RUNNING_SECONDS,
         )
-    return StoredResponse(row.status, row.location, row.body or b"")
-
-
-def begin(rt: Runtime, tx: Tx, ticket: RequestKey) -> StoredResponse | None:
-    """Announce a request. Return the stored response of an earlier request, if any. Raises Conflict."""
-    kept = find(rt, tx, ticket, tx.now)
-    if kept is None:
-        post_rows.announce_request(tx, ticket.key_id, ticket.key, ticket.fingerprint, rt.process.name)
-    return kept
+    running.add(name)
+    try:
+        yield
+    finally:
+        running.discard(name)
 
 
 def respond(
@@ -100,16 +102,21 @@ def respond(
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> StoredResponse:
-    """Run `fn` and return the response that `show` makes of its result. Store the response of an announced request."""
+    """Run `fn` and return the response that `show` makes of its result. Store the response under the key.
+
+    A canceled request may leave a write in the queue. Its repeat then returns the response of that write.
+    """
+    if ticket is not None and (stored := find(tx, ticket, tx.now)) is not None:
+        return stored
     response = show(rt, tx, fn(rt, tx, *args, **kwargs))
     if ticket is not None:
-        post_rows.store_response(tx, ticket.key_id, ticket.key, response.status, response.location, response.body)
+        store(tx, ticket, response)
     return response
 
 
-def forget(rt: Runtime, tx: Tx, ticket: RequestKey) -> None:
-    """Withdraw the announcement of a request that failed. A stored response stays."""
-    post_rows.withdraw_request(tx, ticket.key_id, ticket.key)
+def store(tx: Tx, ticket: RequestKey, response: StoredResponse) -> None:
+    row = (ticket.key_id, ticket.key, ticket.fingerprint, response.status, response.location, response.body)
+    post_rows.store_response(tx, *row)
 
 
 def clean(rt: Runtime, tx: Tx) -> int:

@@ -181,21 +181,15 @@ class Endpoint:
         hashing = partial(idempotency.fingerprint, request.path, read.value, parts)
         fingerprint = await asyncio.to_thread(hashing) if is_large else hashing()
         request_key = RequestKey(request.caller.key_id, key, fingerprint)
-        stored = idempotency.find(rt, rt.reader, request_key, rt.now())
-        if stored is None:
+        with idempotency.claim(request.state.running_keys, request_key):
+            stored = idempotency.find(rt.reader, request_key, rt.now())
+            if stored is not None:
+                answer = self.replay(rt, stored)
+                return answer._replace(headers=(*answer.headers, _REPLAYED))
             # Only after the lookup: an accepted request replays, even if its body would now be refused.
             check()
-            stored = await rt.write_soon(idempotency.begin, request_key)
-        if stored is not None:
-            answer = self.replay(rt, stored)
-            return answer._replace(headers=(*answer.headers, _REPLAYED))
-        request.idempotency_key = request_key
-        try:
+            request.idempotency_key = request_key
             return await work()
-        except (Exception, asyncio.CancelledError):
-            # Not a write of the key: the request is forgotten even if the key has ended.
-            await rt.db.write_soon(lambda tx: idempotency.forget(rt, tx, request_key))
-            raise
 
     def _check(self, rt: Runtime, request: Request, read: BodyRead, *, is_form: bool) -> None:
         """Set the body of the request. Raises InvalidRequest with all errors of the shape and the rows.

@@ -130,6 +130,8 @@ class WebState:
         """The dashboard hashes one password at a time."""
         self.live_checks = asyncio.Semaphore(2)
         """Limits the checks of drafts in the dashboard: a text of 100,000 characters occupies a thread for a second."""
+        self.running_keys: set[tuple[str, str]] = set()
+        """The Idempotency-Keys of running requests, each with its API key."""
         self.long_work: set[asyncio.Future[Any]] = set()
         """Work of requests that a stop of the process cancels."""
         self.closed = False

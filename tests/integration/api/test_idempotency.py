@@ -11,8 +11,8 @@ import pytest
 from socialpub.accounts import api_keys
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
-from socialpub.db.locks import ProcessLock
 from socialpub.publishing.posts import idempotency, posts
+from socialpub.publishing.posts.idempotency import find
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client, form
@@ -158,17 +158,35 @@ def test_concurrent_requests_create_one_post(client: Client, rt: Runtime, draft:
     assert count(rt) == 1
 
 
-def test_a_repeat_is_a_conflict_until_the_process_of_the_first_request_ends(
-    client: Client, rt: Runtime, draft: Any
+def test_a_repeat_is_a_conflict_while_the_first_request_is_running(
+    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = ProcessLock(rt.settings.run_dir / "owners", "other-process")
-    ticket = idempotency.RequestKey(client.key.split("_")[1], "k1", idempotency.fingerprint("/api/v1/posts", draft))
-    rt.write(idempotency.begin, ticket)
-    rt.db.write(lambda tx: tx.execute("UPDATE idempotency SET owner = 'other-process'").rowcount)
-    running = create(client, draft)
-    assert (running.status, running.json()["code"]) == (409, "conflict")
-    other.close()  # the process died before its write
+    from socialpub.web.api import posts as api_posts
+
+    write, repeats = api_posts.write_once, list[Reply]()
+
+    async def write_late(*args: Any) -> Any:
+        monkeypatch.undo()
+        for body in (draft, {**draft, "post": {"body": "Other"}}):
+            repeats.append(await client.sending("POST", "/posts", body, idempotency_key="k1"))
+        return await write(*args)
+
+    monkeypatch.setattr(api_posts, "write_once", write_late)
     assert create(client, draft).status == 201
+    assert [(reply.status, reply.json()["code"]) for reply in repeats] == [(409, "conflict")] * 2
+    assert create(client, draft).headers["idempotency-replayed"] == "true"
+    assert count(rt) == 1
+
+
+def test_a_canceled_request_whose_write_is_still_queued_creates_no_second_post(
+    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lookup of the repeat runs before that write."""
+    first = create(client, draft)
+    with monkeypatch.context() as early:
+        early.setattr(idempotency, "find", lambda store, *args: None if store is rt.reader else find(store, *args))
+        again = create(client, draft)
+    assert (again.status, again.data["id"]) == (201, first.data["id"])
     assert count(rt) == 1
 
 
@@ -202,6 +220,26 @@ def test_after_a_failed_write_a_retry_works(
         assert (reply.status, reply.json()["code"]) == (503, "unavailable")
         assert reply.headers["retry-after"]
     assert create(client, draft).status == 201
+    assert count(rt) == 1
+
+
+def test_a_failure_after_which_nothing_can_be_written_frees_the_key(
+    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_soon, failing = rt.db.write_soon, list[object]()
+
+    def fails(*_: object) -> str:
+        failing.append(1)
+        raise Unavailable("The database is locked.")
+
+    def write(*args: Any) -> Any:
+        return fails() if failing else write_soon(*args)
+
+    with monkeypatch.context() as locked:
+        locked.setattr(posts, "create", fails)
+        locked.setattr(rt.db, "write_soon", write)
+        assert create(client, draft).status == 503
+    assert create(client, {**draft, "post": {"body": "Changed"}}).status == 201
     assert count(rt) == 1
 
 

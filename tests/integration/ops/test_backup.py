@@ -24,8 +24,6 @@ from socialpub.db.tables import artifact_rows
 from socialpub.ops.backup import create, format, restore, verify
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import idempotency
-from socialpub.publishing.posts.idempotency import RequestKey
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support import copies
@@ -509,16 +507,6 @@ def test_an_appliance_that_appears_meanwhile_is_not_overwritten(
     assert settings.database_file.read_text() == "mine"
 
 
-def test_a_request_that_still_ran_in_the_original_counts_as_a_first_one(
-    rt: Runtime, tmp_path: Path, clock: HandClock
-) -> None:
-    ticket = RequestKey("key", "once", "fingerprint")
-    rt.write(idempotency.begin, ticket)
-    copy = copy_of(rt, tmp_path)
-    with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
-        assert other.write(idempotency.begin, ticket) is None
-
-
 def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     rt.write(resume.pause)
     copy = copy_of(rt, tmp_path)
@@ -616,7 +604,6 @@ PATHS = [
     "UPDATE profile SET id = '../../../tmp/x'",
     "UPDATE delivery SET id = '../' || id",
     "UPDATE delivery SET owner = '../../../../tmp/x'",
-    "INSERT INTO idempotency (key_id, key, fingerprint, owner, created_at) VALUES ('k', 'k', 'f', '../../x', 't')",
 ]
 SCHEMAS = {
     "t": "CREATE TRIGGER t AFTER UPDATE ON profile BEGIN DELETE FROM post; END",

@@ -16,7 +16,7 @@ from socialpub.ops.backup import create, schedule
 from socialpub.publishing.media import thumbnails
 from socialpub.publishing.posts import idempotency
 from socialpub.publishing.posts.drafts import DraftMedia
-from socialpub.publishing.posts.idempotency import RequestKey
+from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
 from socialpub.web.http.app import create_app
 from socialpub.worker.tasks import Background
 from socialpub.worker.wakeup import HueyWakeup
@@ -168,7 +168,8 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
     profile = add_profile(rt)
     rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, "create", after(tx.stamp, 3600.0), "too many"))
     for key in range(1200):
-        rt.write(idempotency.begin, RequestKey("k", str(key), "f"))
+        ticket = RequestKey("k", str(key), "f")
+        rt.db.write(lambda tx, ticket=ticket: idempotency.store(tx, ticket, StoredResponse(201, None, b"")))
     some = ("session", "sign_in_link", "not_before", "idempotency")
 
     def counts():

@@ -97,7 +97,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
         sent = [[name, text] for name, text in received.form.fields if name not in (security.CSRF_FIELD, "do")]
         key = submissions.request_key(form.form_id, visit.path, sent, received.fingerprints)
         try:
-            kept = idempotency.find(rt, rt.reader, key, rt.now())
+            kept = idempotency.find(rt.reader, key, rt.now())
         except Conflict:
             return await _sent_before(visit, form, received)
         if kept is not None and received.form.text("do") != "check":

@@ -233,7 +233,7 @@ async def publish_again(rt: Runtime, visit: Visit) -> Answer:
     include_unknown = visit.form.ticked("includeUnknown")
     form_id = visit.form.text(submissions.FIELD) or submissions.new_id()
     key = submissions.request_key(form_id, visit.path, [])
-    kept = idempotency.find(rt, rt.reader, key, rt.now())
+    kept = idempotency.find(rt.reader, key, rt.now())
     if kept is not None:
         return visit.go(f"/posts/{kept.location}", status=submissions.SUBMITTED)
     outlook = retries.load_outlook(rt.reader, post["id"])

@@ -87,23 +87,20 @@ def submit(
     With a `draft`, raises EqualPost if another form created an equal post. `confirmed` is the post that the owner wants
     a second time. None: only the form id prevents duplicates.
     """
-    stored = idempotency.begin(rt, tx, key)
+    stored = idempotency.find(tx, key, tx.now)
     if stored is not None:
         return str(stored.location), False
     content = None if draft is None else _content_key(tx, draft)
-    earlier = None if content is None else idempotency.begin(rt, tx, content)
+    earlier = None if content is None else idempotency.find(tx, content, tx.now)
     if earlier is not None and confirmed is not None:
         equal = str(earlier.location)
         if equal != confirmed and _was_just_made(tx, equal):
             raise EqualPost(equal)
-    post_id = str(idempotency.respond(rt, tx, key, _response, make).location)
-    if content is not None:
-        idempotency.respond(rt, tx, content, _response, lambda _rt, _tx: post_id)
+    post_id = make(rt, tx)
+    for one in (key, content):
+        if one is not None:
+            idempotency.store(tx, one, StoredResponse(303, post_id, b""))
     return post_id, True
-
-
-def _response(_rt: Runtime, _tx: Tx, post_id: str) -> StoredResponse:
-    return StoredResponse(303, post_id, b"")
 
 
 def _was_just_made(tx: Tx, post_id: str) -> bool:

@@ -125,6 +125,8 @@ class MediaStore:
     """Bytes of uploads without a row. Only the event loop changes the number."""
     fetching: Counter[str] = field(default_factory=Counter)
     """By API key: its requests that fetch media by URL. Only the event loop changes the numbers."""
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Taken by each fetch on the event loop before it parses a few lines."""
     walked_bytes: int = 0
     """The last measured size of renditions, thumbnails and avatars."""
     walk_again_at: float = 0.0

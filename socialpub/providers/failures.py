@@ -24,6 +24,15 @@ NOTHING_LEFT = (
 """The exceptions of httpx2 before the first byte of a request (source of 2.16): DNS, connection, TLS, a full pool, a
 proxy that opens no tunnel. Any other exception may come after bytes have left."""
 
+MAX_FRAMING_BYTES, MAX_FRAMING_LINES = 64 * 1024, 500
+
+
+class TooMuchFraming(httpx2.RemoteProtocolError):
+    """A host sent too much before its response, or between two pieces of its content."""
+
+    def __init__(self) -> None:
+        super().__init__("too much framing")
+
 
 def describe_failure(error: BaseException) -> str:
     """Return the kind of failure in a few words, without the error's own text, which may contain an address."""
@@ -63,6 +72,7 @@ _PLAIN: tuple[tuple[type[BaseException], str], ...] = (
     (httpx2.UnsupportedProtocol, "only http and https are supported"),
     (httpx2.ProxyError, "the proxy refused the connection"),
     (httpx2.TimeoutException, "the connection timed out"),
+    (TooMuchFraming, f"it sent more than 64 kB or {MAX_FRAMING_LINES} lines without content"),
     (httpx2.ProtocolError, "it ended before the response was complete"),
 )
 

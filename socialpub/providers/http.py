@@ -19,7 +19,7 @@ import httpx2
 
 from socialpub.core.secrets import redaction
 from socialpub.core.secrets.redaction import is_secret_name
-from socialpub.providers import addresses
+from socialpub.providers import addresses, framing
 from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
 from socialpub.providers.failures import (
     NOTHING_LEFT,
@@ -258,6 +258,7 @@ class Http:
                 if body is not None:
                     _attach(request, body, limit, self._stall_seconds if by_progress else None, deadline_seconds)
                 response = await client.send(request, stream=True)
+                framing.end_head(response, limits_content=False)
                 try:
                     content = await _read(response, host) if reads_body else b""
                 finally:
@@ -300,7 +301,8 @@ class _SendProgress:
         self._connecting = False
         self._sending = False
 
-    async def note(self, event: str, _: Any) -> None:
+    async def note(self, event: str, info: dict[str, Any]) -> None:
+        await framing.limit(event, info)
         self._connecting = self._connecting or event == "connection.connect_tcp.started"
         self._sending = self._sending or "send_request_headers" in event
 

@@ -123,7 +123,8 @@ class _Request:
     async def _download(self, url: str, host: str) -> tuple[ArrivingFile, str]:
         """Return the file and the declared media type of the response. Raises DownloadFailed, Unavailable."""
         try:
-            async with asyncio.timeout_at(self._ends_at), self._slots, download(url, self._allowed) as found:
+            arriving = download(url, self._allowed, self._rt.media.turn)
+            async with asyncio.timeout_at(self._ends_at), self._slots, arriving as found:
                 return await self._receive(found, host), found.content_type
         except TimeoutError:
             raise DownloadFailed(f"did not arrive within the {self._seconds:g} seconds of one request") from None
@@ -152,8 +153,6 @@ class _Request:
                     file.add(piece)
                     if file.is_too_large:
                         raise too_large
-                    # A host can send thousands of tiny chunks at once. Other requests need this pause.
-                    await asyncio.sleep(0)
             except BaseException:
                 file.drop()
                 raise

@@ -6,6 +6,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+import h11
 import pytest
 
 from socialpub.providers import addresses
@@ -16,6 +17,7 @@ from tests.support.file_host import FileHost, certificate, redirect, response
 from tests.support.hand_loop import HandLoop
 
 LOOPBACK = AllowedHosts.parse(["127.0.0.1"])
+HEAD = b"HTTP/1.1 200 OK\r\n"
 IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 300
 
 
@@ -71,6 +73,7 @@ def test_a_file_arrives_unchanged_and_no_credentials_are_sent(monkeypatch: pytes
         (b"", "could not be read: it ended before the response was complete"),
         (redirect("ftp://127.0.0.1/a"), "leads to a URL that is not an http or https URL"),
         (redirect("http://[::1/a"), "leads to a URL that is not valid"),
+        (redirect("/" + "a" * 9000), "leads to a URL that is too long"),
         (redirect("http://127.0.0.1:0/a"), "leads to a URL that has a host or a port that is not valid"),
         (redirect("http://127.0.0.1:70000/a"), "leads to a URL that has a host or a port that is not valid"),
         (
@@ -81,6 +84,24 @@ def test_a_file_arrives_unchanged_and_no_credentials_are_sent(monkeypatch: pytes
 )
 def test_a_response_that_is_not_a_file_is_explained(sent: bytes, message: str) -> None:
     assert run(refusal(FileHost({"/a": sent}))) == message
+
+
+@pytest.mark.parametrize(
+    ("sent", "charset"),
+    [
+        ("text/html", None),
+        ("Text/HTML; a=b; Charset=ISO-8859-1;c", "iso-8859-1"),
+        ('text/html;charset="utf-8"', "utf-8"),
+        ("text/html;" + ";" * 60_000 + "charset=utf-8", None),  # the parser of the standard library would take seconds
+    ],
+)
+def test_the_charset_is_read_from_the_beginning_of_the_type(sent: str, charset: str | None) -> None:
+    async def story() -> None:
+        host = FileHost({"/a": response(b"a", f"Content-Type: {sent}")})
+        async with host, download(host.url(), LOOPBACK) as found:
+            assert (found.content_type, found.charset) == ("text/html", charset)
+
+    run(story())
 
 
 @pytest.mark.parametrize(
@@ -120,6 +141,106 @@ def test_the_body_of_a_redirect_is_not_read() -> None:
             return await fetch(host.url())
 
     assert run(story()) == IMAGE
+
+
+# --- endless heads and chunks -----------------------------------------------------------------------------------------
+
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+class Parser:
+    """Counts what the parser of all downloads gets."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.sizes: list[int] = []
+        self.lines: list[int] = []
+        self.iterations: list[int] = []
+        """The iteration of the event loop for each piece."""
+        self._now = 0
+        feed = h11.Connection.receive_data
+
+        def receive_data(connection: h11.Connection, data: bytes) -> None:
+            self.sizes.append(len(data))
+            self.lines.append(data.count(b"\n"))
+            self.iterations.append(self._now)
+            feed(connection, data)
+
+        monkeypatch.setattr(h11.Connection, "receive_data", receive_data)
+
+    async def count_iterations(self) -> None:
+        while True:
+            self._now += 1
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("begins", "forever"),
+    [
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+        (b"", b"HTTP/1.1 103\n\n"),
+        (b"", b"HTTP/1.1 103 Early\r\n" + b"Link: a\r\n" * 90 + b"\r\n"),
+        (HEAD, b"a:\r\n"),
+        (HEAD, b" \r\n"),
+        (HEAD + b"a: ", b"a"),
+        (CHUNKED + b"1;", b"a"),
+        (CHUNKED + b"0\r\n", b"a:\r\n"),
+        (CHUNKED + b"1\r\nx\r\n0\r\na: ", b"a"),
+    ],
+)
+def test_a_host_that_sends_no_content_for_ever_is_given_up(
+    begins: bytes, forever: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = Parser(monkeypatch)
+
+    async def flood(writer: asyncio.StreamWriter) -> None:
+        writer.write(begins)
+        for _ in range(100):
+            writer.write(forever * (100_000 // len(forever)))
+            await writer.drain()
+
+    said = run(refusal(FileHost({"/a": flood})))
+    assert said == "could not be read: it sent more than 64 kB or 500 lines without content"
+    # The piece in which a head or content ends is not counted.
+    assert sum(parser.sizes) <= (64 + 16) * 1024
+    assert sum(parser.lines) <= 500 + 100
+    assert max(parser.lines) <= 100
+
+
+@pytest.mark.parametrize("chunk", [b"1\r\nx\r\n", b"1;aaaaaaaaaa\r\nx\r\n", b"a\r\n" + b"\n" * 10 + b"\r\n"])
+def test_tiny_chunks_leave_time_for_other_tasks(chunk: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two pieces of any download, all other tasks of the loop get time."""
+    parser = Parser(monkeypatch)
+
+    async def story() -> list[bytes]:
+        turn = asyncio.Lock()
+
+        async def fetch_in_turn(url: str) -> bytes:
+            async with download(url, LOOPBACK, turn) as found:
+                return b"".join([piece async for piece in found.pieces])
+
+        async with FileHost({"/a": CHUNKED + chunk * 5000 + b"0\r\n\r\n"}) as host:
+            counting = asyncio.ensure_future(parser.count_iterations())
+            files = await asyncio.gather(*(fetch_in_turn(host.url()) for _ in range(3)))
+            counting.cancel()
+            return files
+
+    content = chunk.partition(b"\r\n")[2][:-2]
+    assert run(story()) == [content * 5000] * 3
+    assert max(parser.lines) <= 100
+    assert len(set(parser.iterations)) == len(parser.iterations)
+
+
+def test_a_large_file_is_not_limited_by_its_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    parser = Parser(monkeypatch)
+    lines = b"\n" * 300_000
+
+    async def story(sent: bytes) -> bytes:
+        async with FileHost({"/a": sent}) as host:
+            return await fetch(host.url())
+
+    assert run(story(response(lines))) == lines
+    assert len(parser.sizes) < 100
+    assert run(story(CHUNKED + b"%x\r\n%b\r\n0\r\na: b\r\n\r\n" % (len(lines), lines))) == lines
 
 
 # --- addresses -------------------------------------------------------------------------------------------------------

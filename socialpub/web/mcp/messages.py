@@ -9,7 +9,7 @@ import orjson
 
 STATELESS = ("2026-07-28",)
 """Revisions without `initialize`. Every request names its revision in `_meta`."""
-WITH_INITIALIZE = ("2025-03-26", "2025-06-18", "2025-11-25")
+WITH_INITIALIZE = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 REVISIONS = (*WITH_INITIALIZE, *STATELESS)
 
 META_REVISION = "io.modelcontextprotocol/protocolVersion"

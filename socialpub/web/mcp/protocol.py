@@ -38,6 +38,10 @@ INSTRUCTIONS = (
 )
 
 
+WITHOUT_HEADER = "2025-03-26"
+"""The revision of a request without the header, which is newer (specification of 2025-06-18)."""
+
+
 class RpcError(Exception):
     """A failure of the protocol. A failure of a tool is a result."""
 
@@ -56,7 +60,11 @@ class Call(NamedTuple):
     caller: Caller
     request: Request
     params: Mapping[str, Any]
-    is_stateless: bool
+    revision: str
+
+    @property
+    def is_stateless(self) -> bool:
+        return self.revision in STATELESS
 
 
 async def answer(rt: Runtime, caller: Caller, request: Request) -> Answer:
@@ -76,7 +84,7 @@ async def answer(rt: Runtime, caller: Caller, request: Request) -> Answer:
             status = 404 if revision in STATELESS else 200
             text = f"The method {cut(message['method'])} is not supported in revision {revision}."
             raise RpcError(messages.UNKNOWN_METHOD, text, status=status)
-        result = await method(Call(rt, caller, request, message["params"], revision in STATELESS))
+        result = await method(Call(rt, caller, request, message["params"], revision))
     except RpcError as error:
         shown = messages.failure(request_id, error.code, error.message, error.data)
         return Answer(error.status, orjson.dumps(shown))
@@ -116,17 +124,18 @@ def _check_revision(message: dict[str, Any], headers: Mapping[bytes, bytes]) -> 
     if not isinstance(message.setdefault("params", {}), dict):
         raise RpcError(messages.INVALID_PARAMS, "params must be an object.")
     header, in_meta = _header(headers, messages.REVISION_HEADER), messages.requested_revision(message)
-    known: tuple[str, ...] = REVISIONS
     if message["method"] == "initialize" and in_meta is None:
-        asked, known = message["params"].get("protocolVersion"), WITH_INITIALIZE
+        asked = message["params"].get("protocolVersion")
         if not isinstance(asked, str):
             raise RpcError(messages.INVALID_PARAMS, "params.protocolVersion must be a string.")
-    elif in_meta is None and header not in STATELESS and not (header is None and message["method"] == DISCOVER):
-        asked = header or WITH_INITIALIZE[0]
+        # The client decides whether it speaks the revision of the answer.
+        return asked if asked in WITH_INITIALIZE else WITH_INITIALIZE[-1]
+    if in_meta is None and header not in STATELESS and not (header is None and message["method"] == DISCOVER):
+        asked = header or WITHOUT_HEADER
     else:
         _check_envelope(message, headers)
         asked = str(in_meta)
-    if asked not in known:
+    if asked not in REVISIONS:
         raise _unknown_revision(asked)
     return asked
 
@@ -180,7 +189,7 @@ def _server_info() -> dict[str, str]:
 
 async def _initialize(call: Call) -> dict[str, Any]:
     return {
-        "protocolVersion": call.params["protocolVersion"],
+        "protocolVersion": call.revision,
         "capabilities": {"tools": {}},
         "serverInfo": _server_info(),
         "instructions": _instructions(call),

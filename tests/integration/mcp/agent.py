@@ -8,7 +8,7 @@ from socialpub.web.mcp.messages import META_CAPABILITIES, META_REVISION
 from tests.integration.uploads.caller import Caller, Reply
 
 STATELESS = "2026-07-28"
-CONNECTED = ("2025-03-26", "2025-06-18", "2025-11-25")
+CONNECTED = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 
 
 class Agent(Caller):

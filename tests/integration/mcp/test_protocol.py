@@ -91,9 +91,7 @@ def test_without_a_header_the_revision_is_the_first_with_this_transport(agent: A
 @pytest.mark.parametrize(
     ("message", "headers"),
     [
-        ({**LIST, "method": "initialize", "params": {"protocolVersion": "2024-11-05"}}, {}),
-        ({**LIST, "method": "initialize", "params": {"protocolVersion": STATELESS}}, {}),
-        (LIST, {"mcp_protocol_version": "2024-11-05"}),
+        (LIST, {"mcp_protocol_version": "2024-10-07"}),
         ({"jsonrpc": "2.0", "method": "notifications/initialized"}, {"mcp_protocol_version": "1900-01-01"}),
         (
             {**LIST, "params": {"_meta": {META_REVISION: "2099-01-01", META_CAPABILITIES: {}}}},
@@ -104,9 +102,16 @@ def test_without_a_header_the_revision_is_the_first_with_this_transport(agent: A
 def test_another_revision_is_refused_with_the_known_ones(agent: Agent, message: Any, headers: dict[str, str]) -> None:
     found = error(agent.send(message, **headers))
     assert found["code"] == -32022
-    assert found["data"]["supported"] == ["2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
-    asked = message.get("params", {}).get("protocolVersion") or headers["mcp_protocol_version"]
-    assert found["data"]["requested"] == asked
+    assert found["data"]["supported"] == ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
+    assert found["data"]["requested"] == headers["mcp_protocol_version"]
+
+
+@pytest.mark.parametrize("revision", [STATELESS, "2024-10-07", "2099-01-01", "", "'; drop"])
+def test_initialize_answers_another_revision_with_the_newest_one(agent: Agent, revision: str) -> None:
+    reply = agent.send({**LIST, "method": "initialize", "params": {"protocolVersion": revision, "capabilities": {}}})
+    assert (reply.status, reply.json()["result"]["protocolVersion"]) == (200, "2025-11-25")
+    for wrong in ({}, {"protocolVersion": 1}, {"protocolVersion": None}):
+        assert error(agent.send({**LIST, "method": "initialize", "params": wrong}))["code"] == -32602
 
 
 # --- failures of the protocol ----------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ class ImportRequest(Shape):
 
 
 def _read_id_list(value: Any) -> list[str]:
-    known = [parse_id(item) for item in value.split(",")]
+    known = [parse_id(item.strip()) for item in value.split(",")]
     if None in known:
         raise field_error(f"must be a comma-separated list of UUIDs; {IDS_HINT}")
     return [item for item in known if item is not None]
@@ -216,7 +216,7 @@ def _read_id_list(value: Any) -> list[str]:
 
 def _provider_list(known: Sequence[str]) -> BeforeValidator:
     def read(value: Any) -> list[str]:
-        names: list[str] = value.split(",")
+        names = [item.strip() for item in value.split(",")]
         if not set(names) <= set(known):
             raise field_error(f"must be a comma-separated list of {', '.join(known)}")
         return names
@@ -251,7 +251,8 @@ _INSTANT = WithJsonSchema({"type": "string", "format": "date-time"})
 
 
 class PostsQuery(Query):
-    LENIENT = frozenset({"page", "perPage"})
+    NULLABLE = frozenset({"page", "perPage"})
+    LISTS = frozenset({"profileIds", "providers"})
 
     status: Annotated[
         PostStatus, _states(PostStatus, DeliveryOutcome, "for the outcome of a delivery, use deliveryStatus")
@@ -294,6 +295,8 @@ class PostsQuery(Query):
 
 
 class CreateQuery(Query):
+    NEVER_EMPTY = frozenset({"strict"})
+
     strict: Annotated[bool, BeforeValidator(read_flag), WithJsonSchema({"type": "boolean"})] = Field(
         False,
         description="`true`: if a network would refuse the post, the post is not accepted. The response is 400 with "
@@ -322,12 +325,13 @@ _POSITION = WithJsonSchema({"type": "string", "pattern": f"^({LOG_START}|{_ID_PA
 def _read_position(value: Any) -> str:
     position = LOG_START if value == LOG_START else parse_id(value)
     if position is None:
-        raise field_error(f"must be the id of a log entry, or {LOG_START}")
+        raise field_error(f"must be the id of a log entry; to begin with the oldest entry, send after={LOG_START}")
     return position
 
 
 class LogsQuery(Query):
-    LENIENT = frozenset({"limit", "offset"})
+    NULLABLE = frozenset({"limit", "offset"})
+    NEVER_EMPTY = frozenset({"after"})
 
     limit: Annotated[int, *_number(0, 100), AlsoCalled(_LENGTH)] = Field(
         50, description="The maximum number of entries in the response"

@@ -1,25 +1,29 @@
 """JSON, strict shapes and queries of requests. The OpenAPI document is built from the same shapes."""
 
+import codecs
 import json
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, cast
+from unicodedata import category
 from urllib.parse import parse_qsl
 
 import orjson
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema, create_model
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic.alias_generators import to_camel
 
-from socialpub.core import validation
+from socialpub.core import repeated_names, validation
 from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError, InvalidRequest
-from socialpub.core.validation import Mistakes, Path, field_error, inner_errors
+from socialpub.core.units import listed
+from socialpub.core.validation import Mistakes, Path, field_error, inner_errors, known_fields
 from socialpub.providers import options
 
 # --- JSON ------------------------------------------------------------------------------------------------------------
 
+_GZIP = b"\x1f\x8b"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_PATH_LEVELS = 20
 """The maximum depth of a path in an error. A deeper error contains the parent's path."""
@@ -31,17 +35,31 @@ MAX_CONTAINERS = 100_000
 
 
 def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
-    """Return the parsed value, and the errors of fields with a lone surrogate, which becomes U+FFFD in the value.
+    """Return the parsed value, and the errors of the JSON itself: repeated names, and texts with a lone surrogate, which
+    becomes U+FFFD in the value.
 
     `field` is the form field that contains the JSON. Raises InvalidRequest.
     """
+    body = body.removeprefix(codecs.BOM_UTF8)
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
         message = f"{_whole(field)} contains more than {MAX_CONTAINERS} arrays and objects."
         raise InvalidRequest.at(message=message)
     try:
-        return orjson.loads(body), Mistakes()
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        message = f"{_whole(field)} is not UTF-8: byte {error.start + 1} is wrong. Encode the JSON as UTF-8."
+        if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            message = f"{_whole(field)} is UTF-16. Encode the JSON as UTF-8."
+        elif body.startswith(_GZIP):
+            message = f"{_whole(field)} is compressed with gzip. Send the JSON without compression."
+        raise InvalidRequest.at(message=message) from None
+    try:
+        value = orjson.loads(text)
+        return value, Mistakes(FieldError(path, "is given twice") for path in repeated_names.find(text, value))
+    except RecursionError:
+        raise InvalidRequest.at(message=f"{_whole(field)} is nested too deeply.") from None
     except orjson.JSONDecodeError as error:
-        found = _read_surrogates(body)
+        found = _read_surrogates(text)
         if found is None:
             if not body.strip():
                 raise InvalidRequest.at(message=f"{_whole(field)} is empty. Send a JSON object.") from None
@@ -53,7 +71,7 @@ def _whole(field: str | None) -> str:
     return f"The field {field}" if field else "The body"
 
 
-def _read_surrogates(body: bytes) -> tuple[Any, Mistakes] | None:
+def _read_surrogates(body: str) -> tuple[Any, Mistakes] | None:
     r"""Parse JSON with lone surrogates ("\ud800"), which only the standard library reads. None for another error."""
     mistakes = Mistakes()
     try:
@@ -166,11 +184,14 @@ def _extended(shape: type[Shape], extensions: tuple[str, ...]) -> type[Shape]:
 
 # RFC 3339 with a required offset and required seconds. pydantic would accept a string of digits as a Unix time.
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d{1,12})?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_PARTS = re.compile(r"\d{4}-\d\d-\d\d([Tt ]\d\d:\d\d)?(:\d\d(?:\.\d+)?)?([Zz]|[+-][\d:]+)?", re.ASCII)
 
 
 def read_instant(value: Any) -> datetime:
     if not isinstance(value, str) or not _INSTANT.fullmatch(value):
-        raise field_error("must be a date-time with seconds and an offset, such as 2026-11-21T11:30:00Z")
+        message = "must be a date-time with seconds and an offset, such as 2026-11-21T11:30:00Z"
+        faults = _find_faults(value) if isinstance(value, str) else []
+        raise field_error(f"{message}; this value has {listed(faults)}" if faults else message)
     try:
         instant = datetime.fromisoformat(value.upper()).astimezone(UTC)
     except OverflowError:
@@ -178,6 +199,21 @@ def read_instant(value: Any) -> datetime:
     except ValueError:  # the day or hour does not exist
         raise field_error("is not a valid date and time") from None
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
+
+
+def _find_faults(value: str) -> list[str]:
+    parts = _PARTS.fullmatch(value)
+    if parts is None:
+        return []
+    time, seconds, offset = parts.groups()
+    faults = [] if time else ["no time of day"]
+    faults += [] if seconds or not time else ["no seconds"]
+    faults += ["more than 12 digits after the point"] if len(seconds or "") > len(":00.") + 12 else []
+    if not offset:
+        faults.append("no offset")
+    elif offset.upper() != "Z" and not re.fullmatch(r"[+-]\d\d:\d\d", offset):
+        faults.append("an offset that is not in the form +01:00")
+    return faults
 
 
 def read_instant_or_null(value: Any) -> datetime | None:
@@ -263,33 +299,69 @@ Ids = Annotated[
 FreeForm = Annotated[
     dict[str, Any], BeforeValidator(read_free_form), WithJsonSchema({"type": "object", "additionalProperties": True})
 ]
-Trimmed = Annotated[
+MAX_BODY, MAX_ALT = 5000, 1000
+_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_BLANK = re.compile(
+    r"[\s\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""White space, fillers and variation marks: characters that nobody sees, beside Unicode's format characters."""
+
+
+def read_text(value: str, longest: int) -> str:
+    """Return a text with LF as its only line end. It has a visible character and no control characters."""
+    text = value.replace("\r\n", "\n").replace("\r", "\n")
+    if not text:
+        raise field_error("must not be empty")
+    if len(text) > longest:
+        raise field_error(f"may have at most {longest} characters")
+    if control := _CONTROL.search(text):
+        raise field_error(f"contains the control character U+{ord(control[0]):04X}; remove it")
+    if not any(category(one) != "Cf" and not _BLANK.match(one) for one in text):
+        raise field_error("must contain a visible character")
+    return text
+
+
+def _read_body(value: str) -> str:
+    # `strip` without an argument also removes control characters.
+    return read_text(value.strip(_SPACES) or value[:1], MAX_BODY)
+
+
+_SPACES = "".join(one for one in map(chr, range(0x3001)) if one.isspace() and not _CONTROL.match(one)) + "\r"
+_SCHEMA = {"type": "string", "minLength": 1, "pattern": r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"}
+
+Trimmed = Annotated[str, AfterValidator(_read_body), WithJsonSchema({**_SCHEMA, "maxLength": MAX_BODY})]
+Alt = Annotated[
     str,
-    StringConstraints(strip_whitespace=True, min_length=1, max_length=5000),
-    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 5000, "pattern": r"\S"}),
+    AfterValidator(partial(read_text, longest=MAX_ALT)),
+    WithJsonSchema({**_SCHEMA, "maxLength": MAX_ALT}),
 ]
-Alt = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 # --- queries ---------------------------------------------------------------------------------------------------------
 
 
 class Query(Shape):
-    """The parameters of a query. An empty value or `null` of a parameter in `LENIENT` means its default."""
+    """The parameters of a query. An empty value means "not given", except for a parameter in `NEVER_EMPTY`."""
 
-    LENIENT: ClassVar[frozenset[str]] = frozenset()
+    NEVER_EMPTY: ClassVar[frozenset[str]] = frozenset()
+    NULLABLE: ClassVar[frozenset[str]] = frozenset()
+    """Parameters whose value `null` means "not given" as well."""
+    LISTS: ClassVar[frozenset[str]] = frozenset()
+    """Parameters with commas between their items. All others can be given once."""
 
 
 Q = TypeVar("Q", bound=Query)
 
-_NUMBER = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_NUMBER = re.compile(r"(-?)([0-9]+)", re.ASCII)
 MAX_NUMBER = 2**53 - 1
 
 
 def read_number(value: Any) -> int:
-    if not _NUMBER.fullmatch(value):
+    number = _NUMBER.fullmatch(value)
+    if number is None:
         raise field_error("must be a whole number")
-    return int(value)
+    # A long number is above every limit, and slow to read.
+    return int(number[1] + number[2][:18])
 
 
 def read_flag(value: Any) -> bool:
@@ -304,14 +376,22 @@ def _defaults(shape: type[Query]) -> Query:
 
 
 def read_query(shape: type[Q], query_string: bytes) -> Q:
-    """Parse a query. The last of repeated parameters counts. Raises InvalidRequest, even for unknown parameters."""
+    """Parse a query. Raises InvalidRequest, also for unknown and repeated parameters."""
     if not query_string:
         return cast(Q, _defaults(shape))
-    given = dict(parse_qsl(query_string.decode("latin-1"), keep_blank_values=True))
-    for name in shape.LENIENT & given.keys():
-        if given[name] in ("", "null"):
+    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
+    optional = known_fields(shape).keys() - shape.NEVER_EMPTY
+    given: dict[str, str] = {}
+    repeated = list[FieldError]()
+    for name, value in pairs:
+        if name in given and name not in shape.LISTS:
+            repeated.append(FieldError((name,), "is given twice"))
+        given[name] = ",".join(filter(None, (given.get(name), value)))
+    for name in optional & given.keys():
+        if given[name] == "" or (given[name] == "null" and name in shape.NULLABLE):
             del given[name]
     query, mistakes = validation.parse(shape, given)
+    mistakes = Mistakes([*repeated, *mistakes.errors], mistakes.total)
     if query is None or mistakes:
         # A list is one parameter, so the path does not contain the index of the item.
         errors = {error.path[:1]: FieldError(error.path[:1], error.message) for error in reversed(mistakes.errors)}

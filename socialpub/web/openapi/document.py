@@ -202,8 +202,13 @@ def query_parameters(query: type[Query] | None, schemas: Mapping[type[Query], di
     found = []
     for name, schema in schemas[query]["properties"].items():
         shown = {key: value for key, value in schema.items() if key != "description"}
-        words = [schema["description"], *([EMPTY_MEANS_DEFAULT] if name in query.LENIENT else [])]
+        words = [schema["description"]]
+        if name in query.NULLABLE:
+            words.append(EMPTY_MEANS_DEFAULT)
+            shown["type"] = [shown["type"], "null"]
         parameter = {"name": name, "in": "query", "description": ". ".join(words), "schema": shown}
+        if name not in query.NEVER_EMPTY:
+            parameter["allowEmptyValue"] = True
         if schema.get("type") == "array":
             parameter |= {"style": "form", "explode": False}
         found.append(parameter)

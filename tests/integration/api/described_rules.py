@@ -21,11 +21,10 @@ REASONS = (
     "the limit for images is",
     "has no delivery to the profile", "cannot be combined with", "makes the post wait for itself",
     "must be within the years 1 to 9999 in UTC",
+    "must contain a visible character",
     "not a decimal number",  # JSON Schema accepts 5.0 as an integer
 )  # fmt: skip
 """Why the appliance may refuse a request that matches its schema."""
-
-EMPTY_MEANS_DEFAULT = {"page", "perPage", "limit", "offset"}
 
 
 def negative_data_rejection(ctx: CheckContext, response: Any, case: Any) -> bool | None:
@@ -67,12 +66,14 @@ def _is_fine(case: Any, place: Any, url: str) -> bool:
     if place is ParameterLocation.HEADER:
         return names == {"Authorization"}  # every call has the key
     if place is ParameterLocation.QUERY:
-        declared = {one["name"] for one in document()["paths"][case.path][case.method.lower()]["parameters"]}
+        parameters = document()["paths"][case.path][case.method.lower()]["parameters"]
+        declared = {one["name"] for one in parameters}
+        may_be_empty = {one["name"] for one in parameters if one.get("allowEmptyValue")}
         # The URL does not contain an empty list or object.
         sent = parse_qsl(urlsplit(url).query, keep_blank_values=True)
         wrong = names & declared
         return {name for name, _ in sent} <= declared and all(
-            name in EMPTY_MEANS_DEFAULT and value in ("", "null") for name, value in sent if name in wrong
+            name in may_be_empty and value == "" for name, value in sent if name in wrong
         )
     if place is ParameterLocation.BODY and isinstance(case.body, dict):
         shapes = document()["paths"][case.path][case.method.lower()]["requestBody"]["content"]

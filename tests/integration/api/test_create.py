@@ -172,11 +172,89 @@ def test_a_whole_surrogate_pair_is_one_character(client: Client, profile: str) -
     assert reply.data["body"] == "🌻" * 5000
 
 
-@pytest.mark.parametrize("text", ["\x00", "\x1f", '"\\', "\u2028", "\x7f", "</script>", "a\r\nb"])
+@pytest.mark.parametrize("text", ['"\\', "\u2028", "\t", "</script>", "\n\n", "\u200b", "\ufffd", "\ue000"])
 def test_any_text_is_returned_unchanged(client: Client, profile: str, text: str) -> None:
     reply = client.send("POST", "/posts", draft(profile, post={"body": f"a{text}b"}))
     assert reply.status == 201
     assert client.send("GET", f"/posts/{reply.data['id']}").data["body"] == f"a{text}b"
+
+
+@pytest.mark.parametrize("way", ["create", "validate", "form", "change"])
+def test_line_ends_become_lf_and_unreadable_texts_are_refused(
+    client: Client, rt: Runtime, profile: str, way: str
+) -> None:
+    at = stamp(rt.now() + timedelta(hours=1))
+    post = client.send("POST", "/posts", draft(profile, post={"body": "old", "scheduledAt": at})).data["id"]
+    image = artifact(rt)
+
+    def send(body: str, alt: str = "alt") -> Any:
+        sent = draft(profile, post={"body": body}, media=[{"artifactId": image, "alt": alt}])
+        if way == "change":
+            return client.send("PATCH", f"/posts/{post}", {"post": sent["post"], "media": sent["media"]})
+        if way == "form":
+            raw = form(json.dumps(sent).encode())
+            return client.send("POST", "/posts", raw, content_type="multipart/form-data; boundary=x")
+        return client.send("POST", "/posts/validate" if way == "validate" else "/posts", sent)
+
+    sent = send("\r\n a\r\nb\rc\n\rd\t \r", "a\r\nb\rc")
+    assert sent.status in (200, 201)
+    if way != "validate":
+        assert (sent.data["body"], sent.data["media"][0]["alt"]) == ("a\nb\nc\n\nd", "a\nb\nc")
+    for control in (0x00, 0x08, 0x0B, 0x0C, 0x0E, 0x1C, 0x1F, 0x7F, 0x80, 0x85, 0x9F):
+        for text in (f"a{chr(control)}b", f"{chr(control)}a", f"a{chr(control)}"):
+            assert send(text).paths() == [["post", "body"]]
+        reply = send("a", text)
+        assert reply.paths() == [["media", 0, "alt"]]
+        assert f"control character U+{control:04X}; remove it" in reply.json()["detail"]
+    for blank in (
+        "\u200b",
+        "\u2060\ufeff",
+        "\u3164",
+        "\u2800",
+        "\u200d\ufe0f",
+        "\U000e0041",
+        "\u00ad \u2063",
+        "\u202e",
+    ):
+        assert send(blank).paths() == [["post", "body"]]
+        assert send("a", blank).paths() == [["media", 0, "alt"]]
+    assert send("a", " \r\n").paths() == [["media", 0, "alt"]]
+
+
+def test_a_repeated_name_is_refused_at_every_level(client: Client, profile: str) -> None:
+    image = "01a1347d-7680-7040-a833-0b530134b46a"
+    for raw, path in (
+        ('{"post":{"body":"a"},"profiles":["P"],"post":{"body":"b"}}', ["post"]),
+        ('{"post":{"body":"a","body" : "a"},"profiles":["P"]}', ["post", "body"]),
+        ('{"post":{"body":"a","\\u0062ody":"b"},"profiles":["P"]}', ["post", "body"]),
+        ('{"post":{"body":"\\":\\":"},"profiles":["P"],"profiles":["P"]}', ["profiles"]),
+        ('{"post":{"body":"a"},"profiles":["P"],"providerOptions":{"x":{},"x":{}}}', ["providerOptions", "x"]),
+        (
+            '{"post":{"body":"a"},"profiles":["P"],"providerOptions":{"x":{"replySettings":"a","replySettings":"b"}}}',
+            ["providerOptions", "x", "replySettings"],
+        ),
+        (
+            f'{{"profiles":["P"],"media":[{{"url":"https://a.example/b","artifactId":"{image}","url":"https://a.example/b"}}]}}',
+            ["media", 0, "url"],
+        ),
+    ):
+        body = raw.replace("P", profile).encode()
+        content_type = "multipart/form-data; boundary=x"
+        for reply in (
+            client.send("POST", "/posts", body, idempotency_key="k"),
+            client.send("POST", "/posts/validate", body),
+            client.send("POST", "/posts", form(body), content_type=content_type),
+        ):
+            assert reply.status == 400
+            assert {"path": path, "message": "is given twice"} in reply.json()["errors"]
+    for path, raw in (
+        ("/uploads/import", b'{"url": "https://a.example/a", "url": "https://a.example/b"}'),
+        (f"/posts/{image}/retry", b'{"includeUnknown": false, "includeUnknown": true}'),
+        ("/uploads/complete", b'{"artifactId": "a", "artifactId": "b"}'),
+    ):
+        assert client.send("POST", path, raw).status in (400, 404)
+    text = json.dumps(draft(profile, post={"body": 'a":1,"a":2, https://a.example 10:30'})).encode()
+    assert client.send("POST", "/posts", text).status == 201
 
 
 # --- profiles --------------------------------------------------------------------------------------------------------

@@ -127,9 +127,17 @@ def test_the_document_explains_empty_parameters() -> None:
     for path, names in (("/api/v1/posts", ("page", "perPage")), ("/api/v1/publish/logs", ("limit", "offset"))):
         for parameter in DOCUMENT["paths"][path]["get"]["parameters"]:
             if parameter["name"] in names:
-                assert parameter["schema"]["type"] == "integer"
+                assert parameter["schema"]["type"] == ["integer", "null"]
                 assert "default" in parameter["schema"]
                 assert "empty value or `null` means the default" in parameter["description"]
+    never_empty = {
+        parameter["name"]
+        for methods in DOCUMENT["paths"].values()
+        for operation in methods.values()
+        for parameter in operation.get("parameters", ())
+        if parameter["in"] == "query" and not parameter.get("allowEmptyValue")
+    }
+    assert never_empty == {"after", "strict"}
 
 
 def test_the_document_says_that_pages_are_numbered_from_0() -> None:

@@ -81,11 +81,11 @@ def test_filters_by_scheduled_time_are_inclusive(client: Client, rt: Runtime, pr
 
 
 BAD_VALUES = {
-    "/posts": "status=done status= profileIds= profileIds=x,y providers=x,facebook providers= page=-1 page=1.5 "
+    "/posts": "status=done profileIds=x,y providers=x,facebook providers=x,,tiktok page=-1 page=1.5 status=null "
     "scheduledAfter=2026-10-12T10:00:00 scheduledBefore=1795264200 page=%D9%A1 page=+1 page=9007199254740992 "
     f"page={'9' * 400} perPage=0 perPage=101 perPage=x",
-    "/posts/{post}": "wait=0 wait=61 wait= wait=null wait=x wait=-1 wait=1.5",
-    "/publish/logs": "limit=101 limit=-1 limit=x limit=1.0 offset=-1 offset=1e3",
+    "/posts/{post}": "wait=0 wait=61 wait=null wait=x wait=-1 wait=1.5",
+    "/publish/logs": "limit=101 limit=-1 limit=x limit=1.0 offset=-1 offset=1e3 after= after=null after",
 }
 
 
@@ -97,9 +97,53 @@ def test_a_known_parameter_with_a_bad_value_is_named(client: Client, rt: Runtime
         assert (reply.status, reply.paths()) == (400, [[query.partition("=")[0]]]), query
 
 
-def test_an_empty_value_means_the_default(client: Client) -> None:
-    for query in ("?page=&perPage=", "?page=null&perPage=null", "?perPage=1", "?perPage=100"):
-        assert client.send("GET", f"/posts{query}").status == 200
+REPEATED = (
+    "/posts?status=pending&status=settled",
+    "/posts?page=0&page=0",
+    "/posts?perPage=&perPage=5",
+    "/posts?scheduledAfter=2026-10-12T10:00:00Z&scheduledAfter=2027-10-12T10:00:00Z",
+    "/posts/{post}?wait=1&wait=2",
+    "/publish/logs?after=start&after=start",
+    "/publish/logs?limit=1&limit=2",
+    "/profiles/{profile}/choices?boardId=1&boardId=2",
+)
+
+
+@pytest.mark.parametrize("path", REPEATED)
+def test_a_repeated_parameter_is_refused(client: Client, rt: Runtime, profile: str, path: str) -> None:
+    address = path.format(post=accept(rt, profile), profile=profile)
+    reply = client.send("GET", address)
+    name = address.partition("?")[2].partition("=")[0]
+    assert (reply.status, reply.paths()) == (400, [[name]])
+    assert reply.json()["detail"] == f"{name} is given twice."
+
+
+def test_a_repeated_list_is_the_union(client: Client, rt: Runtime) -> None:
+    x, tiktok = add_profile(rt, "x"), add_profile(rt, "tiktok", "b")
+    on_x, on_tiktok = accept(rt, x), accept(rt, tiktok)
+    assert listed(client, f"?profileIds={x}&profileIds={tiktok}") == [on_tiktok, on_x]
+    assert listed(client, f"?profileIds={tiktok},%20{x}&profileIds=") == [on_tiktok, on_x]
+    assert listed(client, f"?profileIds=&profileIds={x}") == [on_x]
+    assert listed(client, "?providers=tiktok&providers=x,tiktok") == [on_tiktok, on_x]
+    assert listed(client, "?providers=x,%20tiktok") == [on_tiktok, on_x]
+    assert client.send("GET", f"/posts?profileIds={x}&profileIds=y").paths() == [["profileIds"]]
+
+
+def test_strict_is_never_empty_or_repeated(client: Client, profile: str) -> None:
+    draft = {"post": {"body": "a"}, "profiles": [profile]}
+    for query in ("strict=", "strict", "strict=null", "strict=true&strict=true", "strict=false&strict=true"):
+        assert client.send("POST", f"/posts?{query}", draft).paths() == [["strict"]]
+    assert listed(client, "") == []
+
+
+def test_an_empty_value_means_the_default(client: Client, rt: Runtime, profile: str) -> None:
+    post = accept(rt, profile)
+    empty = "status=&deliveryStatus=&profileIds=&providers=&scheduledAfter=&scheduledBefore=&page=&perPage="
+    for query in (f"?{empty}", "?page=null&perPage=null", "?perPage=1", "?perPage=100", "?status"):
+        assert listed(client, query) == [post]
+    for path in (f"/posts/{post}?wait=", "/publish/logs?limit=&offset=", f"/profiles/{profile}/choices?boardId="):
+        assert client.send("GET", path).status == 200, path
+    assert client.send("GET", "/posts?stat=").paths() == [["stat"]]
 
 
 # --- one post --------------------------------------------------------------------------------------------------------

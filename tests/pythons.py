@@ -61,9 +61,7 @@ def main() -> None:
             print(f"Python {version} is not on the PATH or under ~/.pyenv/versions", flush=True)
             continue
         if f"{version}.0" not in SUPPORTED:
-            print(
-                f"Python {version} is not tried: raise requires-python ({SUPPORTED}) in a branch to try it", flush=True
-            )
+            print(f"Python {version} is not tried: requires-python is {SUPPORTED}", flush=True)
             continue
         began = time.monotonic()
         print(f"Trying Python {version}: {python}", flush=True)

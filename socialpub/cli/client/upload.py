@@ -2,6 +2,7 @@
 
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -73,7 +74,9 @@ def _send(client: "httpx2.Client", url: str, path: Path) -> Any:
         file = open(path.expanduser(), "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
     except (OSError, ValueError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or "this is not a path"
-        raise _refusal(url, f"cannot be read: {reason}") from None
+        with suppress(RuntimeError):  # the home folder is unknown
+            path = path.expanduser()
+        raise _refusal(url, f"cannot be read: {path.absolute()}: {reason}") from None
     with file:
         status = os.fstat(file.fileno())
         mime_type = _read_type(file) if stat.S_ISREG(status.st_mode) else None

@@ -132,11 +132,12 @@ async def _look_up(url: httpx2.URL, allowed: AllowedHosts | None) -> list[str]:
             found = await runtime.run_in_thread(partial(addresses.look_up, host, port))
     except TimeoutError:
         pass
-    if not found:
-        raise DownloadFailed(f"has a host that was not found: {host}")
-    if not all((allowed or AllowedHosts()).allow(host, address) for address in found):
-        remedy = "; the owner of the appliance can allow it with media.import_from" if allowed is not None else ""
-        raise DownloadFailed(f"leads to {host}, which is not a public host{remedy}")
+    if not found or not all((allowed or AllowedHosts()).allow(host, address) for address in found):
+        # One message for both: a caller does not learn which private names exist.
+        remedy = "; the owner of the appliance can allow a private host with media.import_from"
+        raise DownloadFailed(
+            f"leads to {host}, which does not exist or is not a public host{remedy if allowed is not None else ''}"
+        )
     return found
 
 

@@ -8,16 +8,17 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest, PayloadTooLarge, cut
-from socialpub.core.validation import AlsoCalled, Keys, Path, known_fields
+from socialpub.core.validation import AlsoCalled, Keys, Path, inner_errors, known_fields
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.providers import registry
+from socialpub.providers.options import find_post_option
 from socialpub.providers.registry import LABELS, SPECIFIED
 from socialpub.publishing.media import arrivals, uploads
 from socialpub.publishing.media.uploads import Examined
@@ -54,17 +55,28 @@ OPTIONS = "Options by network, such as Pinterest's `boardId`"
 PROFILES = "The target profiles: different ids from `GET /profiles`"
 
 
-def _known_keys(provider: str) -> Keys:
-    return Keys(tuple(option.name for option in registry.OPTIONS[provider]))
+def _options_of(provider: str) -> Any:
+    """Return the rules and the known keys of this network's options."""
+    table = registry.OPTIONS[provider]
+    parent = find_post_option(table)
+
+    def check(given: dict[str, Any]) -> dict[str, Any]:
+        for key in parent.spellings if parent else ():
+            if given.get(key, "") is None:
+                message = "must be the id of a post, not null; leave it out to publish a post that is not a reply"
+                raise inner_errors([((key,), message)], 1)
+        return given
+
+    return AfterValidator(check), Keys(tuple(option.name for option in table))
 
 
 class ProviderOptions(Shape):
     """Options by network. Only networks of the selected profiles are allowed. Options of the post override the
     defaults stored with the profile."""
 
-    x: Annotated[FreeForm, _known_keys("x"), AlsoCalled(("twitter",))] = optional("Options for X")
-    tiktok: Annotated[FreeForm, _known_keys("tiktok")] = optional("Options for TikTok")
-    pinterest: Annotated[FreeForm, _known_keys("pinterest")] = optional("Options for Pinterest")
+    x: Annotated[FreeForm, *_options_of("x"), AlsoCalled(("twitter",))] = optional("Options for X")
+    tiktok: Annotated[FreeForm, *_options_of("tiktok")] = optional("Options for TikTok")
+    pinterest: Annotated[FreeForm, *_options_of("pinterest")] = optional("Options for Pinterest")
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
@@ -72,7 +84,7 @@ class ProviderOptions(Shape):
     @classmethod
     def extended_fields(cls, extensions: tuple[str, ...]) -> dict[str, Any]:
         return {
-            name: (Annotated[FreeForm, _known_keys(name)], optional(f"Options for {LABELS[name]}"))
+            name: (Annotated[FreeForm, *_options_of(name)], optional(f"Options for {LABELS[name]}"))
             for name in extensions
         }
 

@@ -70,11 +70,9 @@ DeliveryStatus = TypeAliasType(
     Annotated[
         Literal["pending", "published", "failed", "canceled"],
         Field(
-            description="`pending`: the delivery is waiting or running. The attempts of the delivery contain the "
-            "reason. `published`: exactly one post is "
-            "public. `failed`: nothing was published, and `errorMessage` says what to change. If `errorMessage` begins "
-            "with `Outcome unknown:`, the post may be public, and the message says where to check. `canceled`: the "
-            "post was canceled."
+            description="`pending`: no outcome yet; the attempts say why. `published`: exactly one post is public. "
+            "`failed`: nothing was published, and `errorMessage` says what to change. If it begins with `Outcome "
+            "unknown:`, the post may be public. `canceled`: the post was canceled."
         ),
     ],
 )
@@ -115,11 +113,9 @@ AttemptOutcome = TypeAliasType(
     Annotated[
         Literal["done", "waiting", "held", "retrying", "refused", "unknown", "published"],
         Field(
-            description="`done`: the step is finished, and the next step follows. `waiting`: the network needs time, "
-            "until `nextAt`. `held`: nothing is sent until someone acts, as `message` says. `retrying`: the step "
-            "failed temporarily, and the next retry is at `nextAt`. `refused`: the network refused the step. "
-            "`unknown`: the call was cut off, and its outcome is not known. The appliance reads back the account "
-            "before it sends anything again. `published`: the post is public."
+            description="`done`: the next step follows. `waiting`: the network needs time, until `nextAt`. `held`: "
+            "someone must act, as `message` says. `retrying`: a temporary failure, with the next try at `nextAt`. "
+            "`refused`: the network refused. `unknown`: the call was cut off. `published`: the post is public."
         ),
     ],
 )

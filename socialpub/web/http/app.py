@@ -140,7 +140,9 @@ def create_app(rt: Runtime) -> App:
     return App(rt)
 
 
-async def _not_found(_scope: object, _receive: object, _send: object) -> None:
+async def _not_found(scope: MutableMapping[str, Any], _receive: object, _send: object) -> None:
+    if "//" in scope["path"]:
+        raise NotFound("This URL does not exist. Its path contains two slashes in a row: remove one of them.")
     raise NotFound("This URL does not exist.")
 
 

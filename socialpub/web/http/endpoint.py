@@ -148,6 +148,8 @@ class Endpoint:
 
     def _is_form(self, request: Request) -> bool:
         content_type = request.content_type
+        if request.headers.get(b"content-encoding", b"").strip().lower() not in (b"", b"identity"):
+            raise UnsupportedMediaType("Send the body without compression, and remove the header Content-Encoding.")
         if content_type == JSON or (self.body_optional and not request.has_body):
             return False
         if content_type == MULTIPART and self.form is not None:

@@ -35,8 +35,9 @@ MAX_CONTAINERS = 100_000
 
 
 def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
-    """Return the parsed value, and the errors of the JSON itself: repeated names, and texts with a lone surrogate, which
-    becomes U+FFFD in the value.
+    """Return the parsed value, and the errors of the JSON itself: repeated names, and lone surrogates in texts.
+
+    A lone surrogate becomes U+FFFD in the value.
 
     `field` is the form field that contains the JSON. Raises InvalidRequest.
     """

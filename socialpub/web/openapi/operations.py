@@ -16,18 +16,12 @@ from socialpub.web.openapi import schemas
 PATH_PARAMETERS = {"id": "The `id` of the profile", "postId": "The `id` of the post"}
 
 TAGS = {
-    "Posts": "The appliance accepts a post at once and publishes it in the background, with one delivery per profile. "
-    "To check a post before you send it, use `POST /posts/validate`. To see how a post ended, read the post. To see "
-    "why, list its attempts. **Identifiers**: attempts and log entries refer to their delivery by `deliveryId`, and "
-    "log entries also refer to their post by `postId`. The deliveries inside a post do not have an id. A post has one "
-    "delivery per profile, so `profileId` and `provider` of an attempt identify the delivery. **Pages** are numbered "
-    "from 0. A page is the last one when `(page + 1) * perPage` is at least `pagination.total`.",
-    "Uploads": "An upload has three steps. `POST /uploads` reserves space for the file and returns an `uploadUrl`. A "
-    "PUT request to that URL sends the bytes. `POST /uploads/complete` verifies them. After that, posts can use the "
-    "artifact. `POST /uploads/import` does all this for a file at a URL. "
-    "Use storage URLs (`uploadUrl`, and the `url` of artifacts and media) exactly as the API returns them. "
-    "They are signed, do not need a key, and expire. You can also send files together with the post, as a multipart "
-    "form, or name their URLs in `media[].url`.",
+    "Posts": "A post is accepted at once and published in the background, with one delivery per profile. `profileId` "
+    "identifies a delivery inside a post, and `deliveryId` in attempts and log entries. A page is the last one when "
+    "`(page + 1) * perPage` is at least `pagination.total`.",
+    "Uploads": "`POST /uploads` reserves space, a PUT to `uploadUrl` sends the bytes, and `POST /uploads/complete` "
+    "verifies them. `POST /uploads/import` does all this for a file at a URL. Storage URLs are signed and expire: use "
+    "them unchanged.",
     "Profiles": "Accounts that the owner of the appliance has connected. Posts refer to their targets by profile id.",
     "Publishing logs": "What happened to the deliveries of all posts.",
 }
@@ -102,13 +96,9 @@ OPERATIONS = {
         problems={409: _KEY_CLASH},
         request=EXAMPLES["draft"],
         payload=EXAMPLES["payload"],
-        notes="Publishes now, or at `post.scheduledAt`. A post has a body, media, or both. You can upload media first "
-        "and refer to each file by `artifactId`. A media item may have a `url` instead. The appliance then fetches all "
-        "files within 100 seconds, before it accepts the post. If a file cannot be fetched, the post is not accepted, "
-        "and the response names every failing item. You can also send the files with the post, as a multipart form. "
-        "The text field `payload` then contains the JSON, and each media item refers to its file part by `fileField`. "
-        "If a network refuses the post, only the deliveries to that network fail. If the key needs approval, the "
-        "deliveries stay `pending` until the owner approves the post. A key above its number of posts a day gets 429.",
+        notes="Publishes now, or at `post.scheduledAt`. Send media by `artifactId`, by `url`, or as parts of a form "
+        "with the JSON in `payload`. If a `url` cannot be fetched, nothing is accepted. A refusal by one network fails "
+        "only its deliveries. Some keys need approval.",
     ),
     "GET /api/v1/posts": Operation(
         "listPosts",
@@ -170,21 +160,17 @@ OPERATIONS = {
         Success(201, "The new post, which is published now", schemas.PostAnswer, _data("retriedPost")),
         problems={409: f"No delivery of the post can be retried. {_KEY_CLASH}"},
         request=EXAMPLES["retryRequest"],
-        notes="Creates a new post for the profiles whose delivery is `failed`, with the same text, media and options. "
-        "Deliveries that failed with `Outcome unknown:` may already be public. They are omitted unless "
-        "`includeUnknown` is `true`. A delivery is not retried while an earlier retry is pending, or after a retry was "
-        "published. Repeating the request never publishes twice. If a profile was disconnected or media was removed "
-        "since then, the response is 400. The body may be empty.",
+        notes="Creates a new post with the same content for the profiles whose delivery is `failed`. Deliveries with "
+        "`Outcome unknown:` may be public, so they need `includeUnknown`. Repeating the request never publishes "
+        "twice. The body may be empty.",
     ),
     "GET /api/v1/posts/{postId}/attempts": Operation(
         "listAttempts",
         "Posts",
         "List the attempts of a post",
         Success(200, "Every attempt, oldest first", schemas.AttemptsAnswer, {"data": [EXAMPLES["attempt"]]}),
-        notes="Explains the state of a post. The last attempt of a waiting delivery says what the delivery waits for, "
-        "and until when. The deliveries inside a post do not have an id. `profileId` and `provider` identify the "
-        "delivery of an attempt. Log entries have the same `deliveryId`. A post that waits for its scheduled time "
-        "does not have attempts.",
+        notes="Explains the state of a post. The last attempt of a waiting delivery says what it waits for. "
+        "`profileId` and `provider` identify the delivery. A post that waits for its time does not have attempts.",
     ),
     "POST /api/v1/uploads": Operation(
         "reserveUpload",

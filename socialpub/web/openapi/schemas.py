@@ -26,9 +26,8 @@ Uri = Annotated[str, WithJsonSchema({"type": "string", "format": "uri"})]
 AnyValue = Annotated[Any, WithJsonSchema({})]
 """A value of any JSON type. Generated clients lose the fields of a schema with a union."""
 Free = Annotated[dict[str, Any], WithJsonSchema({"type": "object", "additionalProperties": True})]
-Path = Annotated[
-    list[str | int], WithJsonSchema({"type": "array", "items": {"type": ["string", "integer"]}})
-]  # generators handle this better than a choice of two schemas
+Path = Annotated[list[str | int], WithJsonSchema({"type": "array", "items": {}})]
+"""Names and indexes. Generators handle any value better than a choice of two types."""
 
 _READ_URL = (
     "Where to read the file, with a GET request and without a key. The URL is signed: use it unchanged. It is valid "
@@ -156,13 +155,9 @@ class ReservationSchema(Shape):
 
     artifact_id: Uuid = required("The upload in `POST /uploads/complete`, and later the file in posts")
     upload_url: Uri = required(
-        "Where to send the bytes, with one PUT request and without a key. The URL is signed: use it unchanged. It is "
-        "valid for one hour, unless the owner configured another time. Send `requiredHeaders` and exactly `fileSize` "
-        "bytes. Success is 200. You can repeat the PUT request until the upload is complete. The last complete PUT "
-        "request counts. Errors are problem documents. 400: fewer bytes or another type than reserved. 403: an invalid "
-        "or expired signature. 409: the upload is complete or rejected, or two PUT requests already run. 413: more "
-        "bytes than reserved. 503: the disk or the media quota does not have space for the file. Or a very slow "
-        "transfer was stopped in favor of others"
+        "The URL for one PUT request with `requiredHeaders` and exactly `fileSize` bytes. It is signed, needs no key, "
+        "and expires: use it unchanged. Success is 200. 400: another size or type. 403: expired. 409: complete. "
+        "413: too many bytes. 503: no space. The PUT may be repeated"
     )
     required_headers: dict[str, str] = required("The headers that the PUT request needs, with names in lower case")
 

@@ -1,5 +1,7 @@
 """`POST /posts`: every rule of the body, and both sides of every limit (spec 4.2 and 8)."""
 
+import codecs
+import gzip
 import json
 from datetime import timedelta
 from pathlib import Path
@@ -255,6 +257,68 @@ def test_a_repeated_name_is_refused_at_every_level(client: Client, profile: str)
         assert client.send("POST", path, raw).status in (400, 404)
     text = json.dumps(draft(profile, post={"body": 'a":1,"a":2, https://a.example 10:30'})).encode()
     assert client.send("POST", "/posts", text).status == 201
+
+
+@pytest.mark.parametrize("key", ["replyToPostId", "reply_to_post_id"])
+def test_a_reply_to_null_is_refused(client: Client, rt: Runtime, profile: str, key: str) -> None:
+    """It would be a post of its own."""
+    at = stamp(rt.now() + timedelta(hours=1))
+    post = client.send("POST", "/posts", draft(profile, post={"body": "a", "scheduledAt": at})).data["id"]
+    options = {"providerOptions": {"x": {key: None}}}
+    for method, path, body in (
+        ("POST", "/posts", draft(profile, **options)),
+        ("POST", "/posts/validate", draft(profile, **options)),
+        ("PATCH", f"/posts/{post}", options),
+    ):
+        assert client.send(method, path, body).paths() == [["providerOptions", "x", key]]
+    assert client.send("POST", "/posts", draft(profile, providerOptions={"x": {"replySettings": None}})).status == 201
+
+
+def test_what_is_wrong_with_the_bytes_of_a_body_is_named(client: Client, profile: str) -> None:
+    good = json.dumps(draft(profile)).encode()
+    assert client.send("POST", "/posts", codecs.BOM_UTF8 + good).status == 201
+    for body, said in (
+        (good.replace(b"Hello", b"H\xe9llo"), "The body is not UTF-8: byte 21 is wrong."),
+        (good.decode().encode("utf-16"), "The body is UTF-16. Encode the JSON as UTF-8."),
+        (gzip.compress(good), "The body is compressed with gzip. Send the JSON without compression."),
+    ):
+        reply = client.send("POST", "/posts", body)
+        assert (reply.status, reply.json()["code"]) == (400, "invalidRequest")
+        assert reply.json()["detail"].startswith(said)
+    for sent in (good, gzip.compress(good)):
+        refused = client.send("POST", "/posts", sent, content_encoding="gzip")
+        assert (refused.status, refused.json()["code"]) == (415, "unsupportedMediaType")
+        assert "remove the header Content-Encoding" in refused.json()["detail"]
+    assert client.send("POST", "/posts", good, content_encoding="identity").status == 201
+
+
+@pytest.mark.parametrize(
+    ("time", "fault"),
+    [
+        ("2036-11-21", "no time of day and no offset"),
+        ("2036-11-21T11:30Z", "no seconds"),
+        ("2036-11-21T11:30:00", "no offset"),
+        ("2036-11-21T11:30:00+0100", "an offset that is not in the form +01:00"),
+        ("2036-11-21T11:30+01", "no seconds and an offset that is not in the form +01:00"),
+    ],
+)
+def test_what_is_missing_in_a_time_is_named(client: Client, profile: str, time: str, fault: str) -> None:
+    reply = client.send("POST", "/posts", draft(profile, post={"body": "a", "scheduledAt": time}))
+    assert reply.paths() == [["post", "scheduledAt"]]
+    assert reply.json()["detail"].endswith(f"such as 2026-11-21T11:30:00Z; this value has {fault}.")
+
+
+def test_two_slashes_in_a_url_are_named(client: Client) -> None:
+    for path in ("/api//v1/posts", "/api/v1//posts", "/api/v1/posts//"):
+        reply = client.ask("GET", path, b"", {"authorization": f"Bearer {client.key}"})
+        assert reply.status == 404 and "two slashes in a row" in reply.json()["detail"]
+
+
+def test_the_largest_number_is_named(client: Client) -> None:
+    for number in ("9007199254740992", "9" * 30, "9" * 4000):
+        reply = client.send("GET", f"/posts?page={number}")
+        assert reply.json()["detail"] == "page must be at most 9007199254740991."
+    assert client.send("GET", f"/posts?perPage={'9' * 30}").json()["detail"] == "perPage must be at most 100."
 
 
 # --- profiles --------------------------------------------------------------------------------------------------------

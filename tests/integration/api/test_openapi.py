@@ -77,6 +77,22 @@ def test_storage_urls_are_described_in_words() -> None:
     assert "uploadUrl" in DOCUMENT["paths"]["/api/v1/uploads"]["post"]["description"]
 
 
+def test_importers_accept_the_lengths_and_types() -> None:
+    """Some agents cut descriptions after 300 characters, and refuse lists of types."""
+
+    def walk(value: Any, path: str) -> None:
+        if isinstance(value, dict):
+            if isinstance(words := value.get("description"), str) and path != "/info":
+                assert len(words) <= 300, path
+            if isinstance(types := value.get("type"), list):
+                assert len(types) == 2 and types[1] == "null", path
+        if isinstance(value, dict | list):
+            for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+                walk(item, f"{path}/{key}")
+
+    walk(DOCUMENT, "")
+
+
 def test_no_schema_is_a_union() -> None:
     """With a union beside `properties`, generated clients lose all fields."""
     found = [path for path, _ in walk(DOCUMENT) if path.rpartition("/")[2] in ("anyOf", "oneOf", "allOf", "not")]

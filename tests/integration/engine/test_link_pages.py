@@ -74,7 +74,7 @@ def test_a_page_is_cut_at_the_limit_and_knows_where_it_is(links: LinkFetcher) ->
 def test_a_private_host_is_refused_before_any_request(rt: Runtime) -> None:
     with serving(a=redirect("http://127.0.0.3:1/")) as host:
         message = failure(lambda: LinkFetcher(rt, "d1").fetch(host.url("/a"), 1000))
-        assert message == "The page leads to 127.0.0.3, which is not a public host."
+        assert message == "The page leads to 127.0.0.3, which does not exist or is not a public host."
         for private in ("127.0.0.2", "2130706434", "[::ffff:127.0.0.2]"):
             url = f"http://{private}:{host.port}/a"
             assert "not a public host" in failure(partial(LinkFetcher(rt, "d1").fetch_image, url, LIMITS))

@@ -249,7 +249,8 @@ def test_a_large_file_is_not_limited_by_its_lines(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]", "0x7f.1", "2130706433", "localhost", "[::ffff:10.0.0.1]"])
 def test_a_private_host_is_refused_and_never_called(host: str) -> None:
     with pytest.raises(
-        DownloadFailed, match=r"is not a public host; the owner .* can allow it with media\.import_from"
+        DownloadFailed,
+        match=r"does not exist or is not a public host; the owner .* can allow a private host with media\.import_from",
     ):
         run(fetch(f"http://{host}:9/", AllowedHosts()))
 
@@ -258,7 +259,7 @@ def test_an_allowed_host_cannot_redirect_to_a_private_host() -> None:
     async def story() -> None:
         async with FileHost({"/a": response(b"secret")}, "127.0.0.2") as inner:
             outer = FileHost({"/a": redirect(inner.url())})
-            assert (await refusal(outer)).startswith("leads to 127.0.0.2, which is not a public host")
+            assert (await refusal(outer)).startswith("leads to 127.0.0.2, which does not exist or is not a public host")
             assert inner.heads == []
 
     run(story())
@@ -283,7 +284,9 @@ def test_a_name_that_changes_its_address_after_the_check_leads_to_the_checked_ad
             assert await fetch(host.url(host="changing.example")) == IMAGE
             assert f"Host: changing.example:{host.port}" in host.heads[0]
             assert asked == ["changing.example"], "the connection does not ask again"
-            with pytest.raises(DownloadFailed, match=r"leads to changing\.example, which is not a public host"):
+            with pytest.raises(
+                DownloadFailed, match=r"leads to changing\.example, which does not exist or is not a public host"
+            ):
                 await fetch(host.url(host="changing.example"))
 
     run(story())
@@ -291,7 +294,7 @@ def test_a_name_that_changes_its_address_after_the_check_leads_to_the_checked_ad
 
 def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(addresses, "look_up", lambda *_: ["93.184.216.34", "192.168.1.1"])
-    with pytest.raises(DownloadFailed, match=r"leads to split\.example, which is not a public host"):
+    with pytest.raises(DownloadFailed, match=r"leads to split\.example, which does not exist or is not a public host"):
         run(fetch("http://split.example/", AllowedHosts()))
 
 
@@ -309,7 +312,9 @@ def test_an_unknown_host_and_a_closed_port_are_explained(monkeypatch: pytest.Mon
     with pytest.raises(DownloadFailed, match=r"could not be reached: the connection was refused"):
         run(fetch("http://127.0.0.1:9/"))
     monkeypatch.setattr(addresses, "look_up", lambda *_: [])
-    with pytest.raises(DownloadFailed, match=r"has a host that was not found: xn--bcher-kva\.example$"):
+    with pytest.raises(
+        DownloadFailed, match=r"leads to xn--bcher-kva\.example, which does not exist or is not a public host"
+    ):
         run(fetch("http://bücher.example/"))
 
 
@@ -357,5 +362,5 @@ def test_a_dns_query_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         return await loop.create_future()
 
     monkeypatch.setattr(downloads.runtime, "run_in_thread", hang)
-    with pytest.raises(DownloadFailed, match=r"has a host that was not found: slow\.example"):
+    with pytest.raises(DownloadFailed, match=r"leads to slow\.example, which does not exist or is not a public host"):
         run(fetch("http://slow.example/"), hand_loop=True)

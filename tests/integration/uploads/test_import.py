@@ -134,7 +134,7 @@ ENDLESS = response(PNG + bytes(LIMIT), length=None)
         (response(PNG, length=LIMIT + 1), "is larger than 48.8 KiB (50000 bytes)"),
         (ENDLESS, "is larger than 48.8 KiB (50000 bytes)"),
         (response(PNG, length=2000), "could not be read: it ended before the response was complete"),
-        (redirect("http://10.1.2.3/inner"), "leads to 10.1.2.3, which is not a public host"),
+        (redirect("http://10.1.2.3/inner"), "leads to 10.1.2.3, which does not exist or is not a public host"),
         (redirect(SECRET), "leads over more than 5 redirects"),
     ],
 )

@@ -305,7 +305,7 @@ _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BLANK = re.compile(
     r"[\s\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
-"""White space, fillers and variation marks: characters that nobody sees, beside Unicode's format characters."""
+"""White space, fillers and variation marks, which are invisible like Unicode's format characters."""
 
 
 def read_text(value: str, longest: int) -> str:

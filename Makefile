@@ -158,11 +158,6 @@ manual-tables: setup
 vendored: setup
 	$(BIN)/python -m tests.vendored
 
-# Build the data folders of earlier versions for the upgrade tests: check out, run and kill each version.
-.PHONY: upgrade-samples
-upgrade-samples: dev
-	$(BIN)/python -m tests.upgrades
-
 # Generate clients in Python and TypeScript from a running appliance, and publish to the sandbox with them. Without npm
 # (Debian: nodejs npm), only the Python client runs.
 clients: dev $(CLIENTS)/python/.ready $(if $(shell command -v npm),$(CLIENTS)/node/.ready)

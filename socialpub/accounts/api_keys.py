@@ -339,8 +339,7 @@ def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
         revoked_at = known.get(key.id)
         if revoked_at is not None:
             tx.change(ApiKeyRow, key.id, revoked_at=revoked_at)
-            if audit_log.exists(tx):
-                audit_log.record(tx, AuditAction.KEY_REVOKED, key.id, key.name)
+            audit_log.record(tx, AuditAction.KEY_REVOKED, key.id, key.name)
             revoked.append(key.name)
         elif key.id not in known or key.id in undecided_there:
             open_ids.append(key.id)

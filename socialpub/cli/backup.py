@@ -19,9 +19,7 @@ from socialpub.ops.backup.format import BackupSummary, Seal
 from socialpub.ops.backup.schedule import BackupInProgress
 from socialpub.runtime import Runtime
 
-UNSEALED = click.option(
-    "--unsealed", is_flag=True, help="Accept an unsigned backup, such as a backup of an earlier version."
-)
+UNSEALED = click.option("--unsealed", is_flag=True, help="Accept an unsigned backup, such as a database alone.")
 BACKUP_FILE = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 
 
@@ -186,7 +184,7 @@ SEALS = {
     "the backup and signed it again. To rule this out, put your own secret.key in place first.",
     Seal.UNCHECKED: "The signature was not checked, because the secret.key of the backup is not here. Tampering cannot "
     "be ruled out.",
-    Seal.NONE: "This backup is not signed (older versions did not sign backups), so tampering cannot be ruled out.",
+    Seal.NONE: "This backup is not signed, so tampering cannot be ruled out.",
 }
 
 

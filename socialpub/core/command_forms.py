@@ -17,7 +17,7 @@ MOUNT = "/data"
 ROOT_COMMANDS = {"install-service", "uninstall-service", "go-back"}
 """Commands that change the machine. Only root may run them."""
 WITHOUT_CONFIGURATION = {*ROOT_COMMANDS, "config", "demo", "manual", "sandbox"}
-WHILE_STOPPED = (("restore",), ("init", "--new-secret"), ("admin", "rotate-secret"), ("admin", "compact"))
+WHILE_STOPPED = (("restore",), ("init", "--new-secret"), ("admin", "rotate-secret"))
 """The first words of commands that do not work while the appliance is running."""
 
 UNITS = ("socialpub-web.socket", "socialpub-web", "socialpub-worker")

@@ -50,7 +50,7 @@ HOUSEKEPT_AT = "housekept_at"
 READINESS = "readiness"
 """When readiness last tried a write."""
 VERSION = "version"
-"""The version of socialpub that last upgraded or used this database. Absent: 1.0.0."""
+"""The version of socialpub that created or last upgraded this database."""
 INSTANCE_ID = "instance_id"
 UPGRADE_BACKUP_OF = "upgrade_copy_of"
 """Only in a backup before an upgrade (`db/upgrade_backups.py`): the instant of the backup."""
@@ -118,9 +118,7 @@ def restores(store: Reader) -> list[str | None]:
 
 def note_restore(tx: Tx, backed_up_at: str) -> None:
     """Record a restore of a backup of this instant. The earliest backup counts until a resume."""
-    former = restored_from(tx)
-    known = restores(tx) or ([former] if former else [])  # earlier versions do not store a list
-    put(tx, RESTORES, json.dumps([*known, backed_up_at]))
+    put(tx, RESTORES, json.dumps([*restores(tx), backed_up_at]))
     put_earliest(tx, RESTORED_FROM, backed_up_at)
 
 

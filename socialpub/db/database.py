@@ -6,7 +6,6 @@ A write returns its result after the commit, so a response never contains data t
 import asyncio
 import contextlib
 import math
-import os
 import queue
 import secrets
 import sqlite3
@@ -15,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from concurrent.futures import Future
-from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -23,7 +21,7 @@ from typing import Any, TypeVar
 
 from peewee import SqliteDatabase
 
-from socialpub.core import actor, logging, progress
+from socialpub.core import actor, logging
 from socialpub.core.clock import Clock
 from socialpub.core.errors import Unavailable
 from socialpub.core.locks import WriteQueueLock
@@ -31,7 +29,6 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, errors, secret_key, upgrade
 from socialpub.db.clock_jumps import ClockWatch
 from socialpub.db.connection import Reader, Row, Tx
-from socialpub.db.file_check import interruptible
 
 T = TypeVar("T")
 JOURNAL_BYTES = 64 * 1024 * 1024
@@ -97,7 +94,7 @@ class Database:
         self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
         with upgrade.exclusive(run_dir):
             secret_key.check_key(self._connection, secrets)
-            upgrade.apply_missing(self._peewee, secrets, run_dir, clock.now())
+            upgrade.apply_missing(self._peewee, run_dir, clock.now())
             secret_key.bind_key(self._connection, secrets)
         self._connection.row_factory = Row
         _register_media_url(self._connection, str)
@@ -138,11 +135,6 @@ class Database:
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
-    def compact(self) -> None:
-        """Rewrite the file without its free pages. Writes of other processes would wait."""
-        with closing(sqlite3.connect(self.path, timeout=self.busy_seconds, isolation_level=None)) as connection:
-            compact_file(connection, self.path.parent)
-
     def follow_clock(self) -> None:
         """Shift the waits if the wall clock was set. Every write does this. A thread that only reads calls this
         method."""
@@ -180,15 +172,12 @@ STEP_PAGES = 250
 MANY_FREE_BYTES = 32 * 1024 * 1024
 MANY_FREE_SHARE = 0.1
 """The limits below which free pages stay for new rows."""
-_INCREMENTAL = 2
 
 
 @dataclass(frozen=True, slots=True)
 class DatabasePages:
     size_bytes: int
     free_bytes: int
-    in_steps: bool
-    """Whether free pages can be released while the appliance is running."""
 
     @property
     def many_free(self) -> bool:
@@ -196,10 +185,10 @@ class DatabasePages:
 
 
 def read_pages(reader: Reader) -> DatabasePages:
-    page_bytes, pages, free, mode = (
-        int(reader.value(f"PRAGMA {name}")) for name in ("page_size", "page_count", "freelist_count", "auto_vacuum")
+    page_bytes, pages, free = (
+        int(reader.value(f"PRAGMA {name}")) for name in ("page_size", "page_count", "freelist_count")
     )
-    return DatabasePages(pages * page_bytes, free * page_bytes, mode == _INCREMENTAL)
+    return DatabasePages(pages * page_bytes, free * page_bytes)
 
 
 def release_pages(tx: Tx) -> None:
@@ -207,24 +196,6 @@ def release_pages(tx: Tx) -> None:
     # The statement releases one page per step, and Python's sqlite3 runs only one step of a statement without columns.
     for _ in range(STEP_PAGES):
         tx.execute("PRAGMA incremental_vacuum(1)")
-
-
-def compact_file(connection: sqlite3.Connection, folder: Path) -> None:
-    """Rewrite the database. `folder` must have space for a second database."""
-    variable = "SQLITE_TMPDIR"
-    before = os.environ.get(variable)
-    os.environ[variable] = str(folder)  # /tmp may be small or in memory
-    progress.begin("Compacting the database")
-    try:
-        connection.execute("PRAGMA auto_vacuum = incremental")
-        with interruptible(connection):
-            connection.execute("VACUUM")
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    finally:
-        if before is None:
-            del os.environ[variable]
-        else:
-            os.environ[variable] = before
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ _ZERO: list[Node] = [SQL("DEFAULT 0")]
 _EMPTY: list[Node] = [SQL("DEFAULT ''")]
 _EMPTY_OBJECT: list[Node] = [SQL("DEFAULT '{}'")]
 _COMPUTED: list[Node] = [SQL("GENERATED ALWAYS AS (NULL) VIRTUAL")]
-"""SQLite computes the value. The expression is in the last migration that creates the column."""
+"""SQLite computes the value. The migration that creates the column contains the expression."""
 
 
 def _indexes(*descriptions: str) -> list[SQL]:
@@ -177,10 +177,8 @@ class IdempotencyRow(KeyedRow):
     key_id = TextField()
     key = TextField()
     fingerprint = TextField()
-    owner = TextField(null=True)
-    """Unused. Former versions stored the process of a running request."""
     created_at = TextField()
-    status = IntegerField(null=True)
+    status = IntegerField()
     location = TextField(null=True)
     body = BlobField(null=True)
 
@@ -282,8 +280,6 @@ class LogEntryRow(TableRow):
     provider = TextField()
     type = TextField()
     occurred_at = TextField()
-    post_body = TextField(null=True)
-    """The text of an entry without `text_version`."""
     post_scheduled_at = TextField(null=True)
     profile_name = TextField(null=True)
     release_url = TextField(null=True)
@@ -291,8 +287,8 @@ class LogEntryRow(TableRow):
     error_message = TextField(null=True)
     ends_post = IntegerField(constraints=_ZERO)
     """1: this entry settled or canceled its post."""
-    text_version = IntegerField(null=True)
-    """The post's `text_version` at that time. None: a former version of socialpub wrote the entry."""
+    text_version = IntegerField()
+    """The post's `text_version` at that time."""
 
     class Meta:
         indexes = _indexes(

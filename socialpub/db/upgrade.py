@@ -18,13 +18,16 @@ from playhouse.migrations import Migration, Runner
 from socialpub.core import commands, logging, progress, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
-from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade_backups
 from socialpub.db.connection import Reader, prepared
 from socialpub.db.file_check import interruptible
 from socialpub.db.locks import living_processes
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+APPLICATION_ID = 0x736F6370
+"""SQLite's application id, in the header of each database with the schema of a release."""
+LAST_READER = "0000000"
+"""The last commit that can read the databases of the commits before it."""
 
 log = logging.get_logger("socialpub.upgrade")
 
@@ -41,15 +44,28 @@ def list_applied(connection: sqlite3.Connection) -> list[str]:
     return [row[0] for row in connection.execute("SELECT name FROM schema_migration")]
 
 
+def refuse_unreadable(connection: sqlite3.Connection, what: str) -> None:
+    """Raise OperatorError for a database of a newer version, and for one from before the first release."""
+    applied = list_applied(connection)
+    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+    if applied and application_id != APPLICATION_ID:
+        raise OperatorError(
+            f"{what} is older than the first release: commit {LAST_READER} is the last that can read it, and its posts are "
+            "not carried over.",
+            "Start with an empty data_dir, or use that commit.",
+        )
+    if unknown := list_unknown(applied):
+        made_by = upgrade_backups.read_version(Reader(connection))
+        raise OperatorError(
+            f"{what} was made by a newer socialpub, {made_by}: {version.current()} does not know the migrations "
+            f"{', '.join(unknown)}.",
+            "Use the newer version, or restore a backup that this version made.",
+        )
+
+
 def list_unknown(applied: Iterable[str]) -> list[str]:
     """Return the applied migrations of a newer version."""
     return sorted(set(applied) - list_known())
-
-
-def describe_newer(what: str, unknown: Iterable[str], made_by: str = upgrade_backups.FIRST_VERSION) -> str:
-    """Return the sentence for a database with unknown migrations. `made_by` is the newer version."""
-    newer = "a newer socialpub" if made_by == upgrade_backups.FIRST_VERSION else f"a newer socialpub, {made_by}"
-    return f"{what} was made by {newer}: {version.current()} does not know the migrations {', '.join(unknown)}."
 
 
 def list_missing(applied: Iterable[str]) -> list[str]:
@@ -63,29 +79,23 @@ def list_known() -> set[str]:
     return {name.removesuffix(".py") for name in names if name[0].isdecimal() and name.endswith(".py")}
 
 
-def apply_missing(database: SqliteDatabase, secrets: Secrets, run_dir: Path, now: datetime) -> list[str]:
+def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> list[str]:
     """Back up the database and apply the missing migrations. Return their names. Call this inside `exclusive`.
 
-    Each migration is one transaction. Migrations may call the SQL function `reseal` (`Secrets.reseal`). Raise
-    OperatorError for a newer database, and while a process of an earlier version is running.
+    Each migration is one transaction. Raise OperatorError for a database that this version cannot read, and while a
+    process of an earlier version is running.
     """
     connection = database.connection()  # type: ignore[no-untyped-call]
-    # Most starts end here. peewee's runner would take longer than the rest of the start of the database.
     with suppress(sqlite3.Error):  # a new database has no such table
+        refuse_unreadable(connection, "The database")
+        # Most starts end here. peewee's runner would take longer than the rest of the start of the database.
         if set(list_applied(connection)) == list_known():
             return []
-    connection.create_function("reseal", 4, secrets.reseal)
     with warnings.catch_warnings():
         # The runner stores a naive `datetime.now` through sqlite3's deprecated default adapter (Python 3.12).
         warnings.simplefilter("ignore", DeprecationWarning)
         runner = Runner(database, str(MIGRATIONS))
         before = sorted(runner.applied())
-        newer = list_unknown(before)
-        if newer:
-            raise OperatorError(
-                describe_newer("The database", newer, upgrade_backups.read_version(Reader(connection))),
-                "Install the newer version again, or restore a backup of this version.",
-            )
         missing = list_missing(before)
         if not missing:
             return []
@@ -167,7 +177,6 @@ def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
     """Return the schema that these migrations create in this order, perhaps not the order of their numbers."""
     with closing(SqliteDatabase(":memory:")) as memory:
         memory.connect()
-        memory.register_function(lambda *_: None, "reseal")
         runner = Runner(memory, str(MIGRATIONS))
         runner.History.create_table()
         known: dict[str, Migration] = {migration.name: migration for migration in runner.migrations()}

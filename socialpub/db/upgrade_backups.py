@@ -22,8 +22,6 @@ from socialpub.db.connection import Reader
 KEPT = 3
 FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
 STEP_PAGES = 4096
-FIRST_VERSION = "1.0.0"
-"""The version of a database without a stored version."""
 _TO = "-to-"
 _VERSION = re.compile(r"[0-9a-z][0-9a-z.+]{0,99}")
 
@@ -37,8 +35,8 @@ class UpgradeBackup:
     """The last migration."""
     instant: str
     size_bytes: int
-    version: str | None
-    """The version that used this database. None: the file name has no version, as in version 1.0.0."""
+    version: str
+    """The version that used this database."""
 
 
 def backup_folder(database: Path) -> Path:
@@ -52,8 +50,7 @@ def list_all(database: Path) -> list[UpgradeBackup]:
         schema, _, rest = path.name.removesuffix(END).partition("@")
         instant, _, versions = rest.partition("@")
         if instant:
-            former = versions.partition(_TO)[0] or None
-            found.append(UpgradeBackup(path, schema, instant, path.stat().st_size, former))
+            found.append(UpgradeBackup(path, schema, instant, path.stat().st_size, versions.partition(_TO)[0]))
     return sorted(found, key=lambda backup: backup.instant, reverse=True)
 
 
@@ -68,9 +65,7 @@ def free_bytes(database: Path) -> int:
 
 def read_version(store: Reader) -> str:
     """Return the version that last used this database, safe as a part of a file name."""
-    written = appliance_state.get(store, appliance_state.VERSION)
-    if written is None:
-        return FIRST_VERSION
+    written = appliance_state.get(store, appliance_state.VERSION) or ""
     return written if _VERSION.fullmatch(written) else "unknown"
 
 

@@ -69,16 +69,11 @@ def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
 def _remove_old_key(settings: Settings, clock: Clock) -> LostWithKey:
     with closing(sqlite3.connect(settings.database_file)) as connection, connection:
         connection.row_factory = Row
-        if unknown := upgrade.list_unknown(upgrade.list_applied(connection)):
-            raise OperatorError(
-                upgrade.describe_newer(str(settings.database_file), unknown),
-                "Install the newer version again, and run the command with that version.",
-            )
+        upgrade.refuse_unreadable(connection, str(settings.database_file))
         tx = Tx(connection, clock.now(), actor.current())
         secret_key.note_former_key(tx)
         appliance_state.remove(tx, appliance_state.SECRET_KEY)
-        if audit_log.exists(tx):
-            audit_log.record(tx, AuditAction.SECRET_RENEWED)
+        audit_log.record(tx, AuditAction.SECRET_RENEWED)
         accounts = profile_rows.lose_tokens(tx, REASON)
         return LostWithKey(accounts, notifications.lose_addresses(tx), webhooks.lose_all(tx))
 
@@ -143,10 +138,10 @@ def _refuse_given(key_file: Path) -> None:
 
 
 def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
-    applied = upgrade.list_applied(connection)
-    if upgrade.list_unknown(applied) or upgrade.list_missing(applied):
+    upgrade.refuse_unreadable(connection, "The database")
+    if upgrade.list_missing(upgrade.list_applied(connection)):
         raise OperatorError(
-            "The database was made by another version of socialpub.",
+            "The database was made by an older version of socialpub.",
             "Start this version once, then run the command again.",
         )
     secret_key.check_key(connection, old)

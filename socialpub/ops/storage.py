@@ -17,8 +17,7 @@ from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
 from socialpub.db import database, upgrade
 from socialpub.db.locks import living_processes
-from socialpub.db.models import LogEntryRow
-from socialpub.db.tables import artifact_rows, log_entries
+from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.runtime import Runtime
@@ -187,55 +186,11 @@ def check_quota(rt: Runtime) -> Iterator[Finding]:
 MAX_STEPS = 20
 
 
-@dataclass(frozen=True, slots=True)
-class CompactedFile:
-    before_bytes: int
-    after_bytes: int
-
-
 def release_free_pages(rt: Runtime) -> int:
     """Return free pages to the disk in a few small writes. Return the number of writes."""
     for step in range(MAX_STEPS):
         pages = database.read_pages(rt.reader)
-        if rt.stopping.is_set() or not (pages.in_steps and pages.many_free):
+        if rt.stopping.is_set() or not pages.many_free:
             return step
         rt.write(lambda _, tx: database.release_pages(tx))
     return MAX_STEPS
-
-
-def compact(rt: Runtime) -> CompactedFile:
-    """Write the database file again, without the texts that former versions repeated in log entries.
-
-    Raises OperatorError while another process is running, or without disk space.
-    """
-    others = [name for name in living_processes(rt.process.folder) if name != rt.process.name]
-    if others:
-        raise OperatorError(
-            f"Stop socialpub first (running: {', '.join(others)}). Compacting blocks all writes.",
-            f"{commands.here().while_stopped('admin', 'compact')}.",
-        )
-    before = database.read_pages(rt.reader).size_bytes
-    # SQLite writes a second file, and then copies that file through the journal.
-    needed, free = 2 * before, rt.files.free_bytes() - int(rt.settings.health.disk_floor_bytes)
-    if free < needed:
-        raise OperatorError(
-            f"Compacting the database needs {units.size(needed)} above health.disk_floor_bytes. Only "
-            f"{units.size(max(free, 0))} are free.",
-            "Free disk space. Compacting is optional: the database uses the free space in its file again.",
-        )
-    beyond = 0
-    while (batch := log_entries.next_batch(rt.reader, LogEntryRow.occurred_at, beyond)) is not None:
-        rt.db.write(log_entries.share_texts, beyond, batch[0])
-        beyond = batch[0]
-    rt.db.compact()
-    return CompactedFile(before, database.read_pages(rt.reader).size_bytes)
-
-
-def check_database_file(rt: Runtime) -> Iterator[Finding]:
-    pages = database.read_pages(rt.reader)
-    if pages.many_free and not pages.in_steps:
-        yield note(
-            "database",
-            f"{units.size(pages.free_bytes)} of the {units.size(pages.size_bytes)} in the database file are unused.",
-            f"{commands.here().while_stopped('admin', 'compact')}. This returns the space to the disk.",
-        )

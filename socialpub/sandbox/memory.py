@@ -28,7 +28,7 @@ def _json_value(value: Any) -> Any:
 
 
 def from_facts(kind: type[T], facts: dict[str, Any]) -> T:
-    """Build an object from the journal. Fields that only older versions wrote are ignored."""
+    """Build an object from the journal."""
     adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # mypy does not know that types are hashable
     return adapter.validate_python(facts)
 

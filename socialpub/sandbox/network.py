@@ -144,8 +144,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def replay(self, kind: str, facts: dict[str, Any]) -> None:
         """Pass one line of the journal to `replay_<kind>` after a restart. Unknown kinds are skipped."""
         replay = getattr(self, f"replay_{kind}", None) or getattr(self.tokens, f"replay_{kind}", None)
-        # Older versions also played Pinterest's own sandbox.
-        if replay is not None and not facts.get("sandbox"):
+        if replay is not None:
             replay(**facts)
 
     # --- faults --------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Copies as stories need them: made of one appliance, restored as another, or put together by somebody else."""
 
-import hashlib
 import io
 import tarfile
 import tempfile
@@ -30,19 +29,6 @@ def copy_of(rt: Runtime, folder: Path, *, with_secret: bool = True) -> Path:
     folder.mkdir(exist_ok=True)
     target = folder / "appliance.copy"
     create.write_backup(rt, target, with_secret=with_secret)
-    return target
-
-
-def copy_of_former_tables(rt: Runtime, folder: Path) -> Path:
-    """A copy of an appliance whose tables are a former version's, as that one wrote it: this one's own way reads tables
-    that are not there. It holds no media."""
-    database, target = folder / "copied.db", folder / "former.copy"
-    create.copy_database(rt, database)
-    info = format.BackupInfo(rt.stamp(), rt.secrets.check_value, holds_secret=True)
-    with format.create_tar(target, rt.secrets.sign_backup) as copy:
-        copy.add(format.FIRST, info.as_json())
-        copy.add_file(format.SECRET, rt.settings.secret_key_file)
-        copy.add_file(format.DATABASE, database)
     return target
 
 
@@ -100,21 +86,6 @@ def rewritten(copy: Path, target: Path, sums: bytes, *behind: tarfile.TarInfo) -
             add(tar, name, content)
         for member in behind:
             add(tar, member.name, b"x" * member.size)
-    return target
-
-
-def of_a_former_version(copy: Path, target: Path) -> Path:
-    """The same copy as it was written before there was SHA256SUMS."""
-    before = io.BytesIO()
-    with tarfile.open(fileobj=before, mode="w", format=tarfile.GNU_FORMAT) as tar:
-        for name, content in contents_of(copy):
-            add(tar, name, content)
-        written = before.getvalue()[: tar.offset]
-    with target.open("wb") as file:
-        file.write(written)
-        with tarfile.open(fileobj=file, mode="w", format=tarfile.GNU_FORMAT) as tar:
-            tar.offset = len(written)
-            add(tar, f"sha256/{hashlib.sha256(written).hexdigest()}", b"")
     return target
 
 

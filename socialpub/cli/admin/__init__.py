@@ -68,7 +68,6 @@ COMMANDS = {
     "stop-post": ("socialpub.cli.admin.posts:stop_post", "Stop the open deliveries of a post."),
     "retry-post": ("socialpub.cli.admin.posts:retry_post", "Retry the failed deliveries of a post."),
     "set-password": ("socialpub.cli.admin.appliance:set_password", "Set the dashboard's password."),
-    "compact": ("socialpub.cli.admin.appliance:compact", "Compact the database file."),
     "notify-test": ("socialpub.cli.admin.appliance:notify_test", "Send a test message to every service."),
     "add-webhook": ("socialpub.cli.admin.webhooks:add_webhook", "Send events to a URL, and print the secret."),
     "list-webhooks": ("socialpub.cli.admin.webhooks:list_webhooks", "List the webhooks with lag and last response."),

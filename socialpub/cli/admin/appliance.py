@@ -18,7 +18,6 @@ from socialpub.cli.output import (
     print_line,
     print_note,
     print_table,
-    progress_bar,
 )
 from socialpub.core import commands, units
 from socialpub.core.actor import COMMAND, act_as
@@ -204,22 +203,6 @@ def notify_test(context: CommandContext) -> None:
             f"{units.count(failed, 'service', 'services')} did not accept the message.",
             "Check their addresses under System in the dashboard or in [notify] urls: https://appriseit.com/services/",
         )
-
-
-# --- the database -----------------------------------------------------------------------------------------------------
-
-
-@click.command()
-@pass_command_context
-def compact(context: CommandContext) -> None:
-    """Compact the database file. Stop socialpub first.
-
-    Run this command once for a database of an older version. A newer database shrinks automatically.
-    """
-    with context.open() as rt, progress_bar():
-        found = storage.compact(rt)
-    print_note(f"The database file was {units.size(found.before_bytes)}, and is now {units.size(found.after_bytes)}.")
-    print_note("From now on, the file shrinks automatically after large removals.")
 
 
 # --- API keys ---------------------------------------------------------------------------------------------------------

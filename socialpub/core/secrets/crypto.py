@@ -13,7 +13,6 @@ import secrets
 from pathlib import Path
 
 from cryptography.exceptions import InvalidTag
-from cryptography.fernet import Fernet, InvalidToken
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -24,7 +23,7 @@ from socialpub.core.machine import user_name
 from socialpub.core.secrets import redaction
 
 _FORM = b"2."
-"""The beginning of sealed texts. Sealed texts of earlier versions have Fernet's form and do not belong to a place."""
+"""The beginning of sealed texts."""
 _NONCE_BYTES = 12
 KEY_BYTES = 32
 
@@ -34,7 +33,6 @@ class Secrets:
 
     def __init__(self, key: bytes) -> None:
         self._sealing = AESGCM(_derive(key, b"sealed texts"))
-        self._former = Fernet(base64.urlsafe_b64encode(_derive(key, b"tokens at rest")))
         self._backups = hmac.new(_derive(key, b"sealed copies"), digestmod=hashlib.sha256)
         self.url_key = _derive(key, b"signed urls")
         self._signing = hmac.new(self.url_key, digestmod=hashlib.sha256)
@@ -67,13 +65,6 @@ class Secrets:
             ) from None
         redaction.add_secrets(text)
         return text
-
-    def reseal(self, sealed: bytes, table: str, row_id: str, column: str) -> bytes:
-        """Seal a text of an earlier version for its place. Return other texts unchanged."""
-        try:
-            return self.seal(self._former.decrypt(sealed).decode(), table, row_id, column)
-        except InvalidToken:
-            return sealed
 
     def sign_backup(self, digest: str) -> str:
         """Return the signature of a backup with this digest in hexadecimal."""

@@ -16,13 +16,9 @@ def list_keys(reader: Reader) -> list[ApiKeyRow]:
 
 
 def unrevoked_keys(reader: Reader) -> list[ApiKeyRow]:
-    """Return the keys that are not revoked, oldest first: id, name, scope, expires_at, last_used_at.
-
-    The query uses only columns of the first schema, because a backup may have any earlier version.
-    """
+    """Return the keys that are not revoked, oldest first."""
     key = ApiKeyRow
-    query = key.select(key.id, key.name, key.scope, key.expires_at, key.last_used_at)
-    return reader.rows(query.where(key.revoked_at.is_null()).order_by(key.created_at, key.id))
+    return reader.rows(key.select().where(key.revoked_at.is_null()).order_by(key.created_at, key.id))
 
 
 def revocations(reader: Reader) -> dict[str, str | None]:

@@ -155,11 +155,6 @@ def forget_oldest(tx: Tx, before: str) -> int:
     return 0 if last is None else tx.delete(TrailRow, TrailRow.id <= last)
 
 
-def exists(reader: Reader) -> bool:
-    """Return whether this database has an audit log, which a database of an earlier version may not have."""
-    return reader.has_table(TrailRow)
-
-
 def load_page(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
     """Return a page of these kinds or of all kinds, newest first, and the total."""
     query = TrailRow.select()

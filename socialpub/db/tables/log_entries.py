@@ -18,8 +18,8 @@ from socialpub.db.tables.counters import Event
 
 POST_OF_ENTRY = "LEFT JOIN post p ON p.id = log_entry.post_id"
 ENTRIES = f"log_entry {POST_OF_ENTRY}"
-TEXT = """CASE p.text_version WHEN log_entry.text_version THEN p.body ELSE ifnull(log_entry.post_body, (
-    SELECT f.body FROM former_text f WHERE f.post_id = p.id AND f.version = log_entry.text_version)) END"""
+TEXT = """CASE p.text_version WHEN log_entry.text_version THEN p.body ELSE (
+    SELECT f.body FROM former_text f WHERE f.post_id = p.id AND f.version = log_entry.text_version) END"""
 """SQL over `ENTRIES`: the text of the post when the entry was written.
 
 Null: the post had no text, or the post was removed since. A join is faster than a subquery for each entry.
@@ -92,14 +92,6 @@ def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int,
     found = batch.alias("batch")
     ((last, oldest),) = reader.tuples(Select([found], [fn.MAX(found.c.n), fn.MIN(found.c.at)]))
     return None if last is None else (last, oldest)
-
-
-def share_texts(tx: Tx, beyond: int, last: int) -> None:
-    """Remove the texts from the entries of this batch that a former version wrote, if their posts have these texts."""
-    entry, post = LogEntryRow, PostRow
-    in_batch = (entry.n > beyond) & (entry.n <= last) & entry.text_version.is_null()
-    shared = entry.update(text_version=post.text_version, post_body=None).from_(post)
-    tx.run(shared.where(in_batch & (post.id == entry.post_id) & (post.body == entry.post_body)))
 
 
 def delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:

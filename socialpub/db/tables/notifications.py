@@ -118,8 +118,6 @@ def delete_address(tx: Tx, address_id: str) -> str | None:
 
 def lose_addresses(tx: Tx) -> list[str]:
     """Delete all addresses, because their `secret.key` is lost. Return their names."""
-    if not tx.has_table(NotifyAddressRow):
-        return []
     return [name for row in addresses(tx) if (name := delete_address(tx, row.id)) is not None]
 
 

@@ -44,8 +44,6 @@ def delete(tx: Tx, webhook_id: str) -> str | None:
 
 def lose_all(tx: Tx) -> list[str]:
     """Delete all webhooks, because their `secret.key` is lost. Return their names."""
-    if not tx.has_table(WebhookRow):
-        return []
     return [name for row in list_all(tx) if (name := delete(tx, row.id)) is not None]
 
 

@@ -262,7 +262,6 @@ def clean_temp_dirs(settings: Settings, *, sees_all: bool) -> None:
 
     A service may not see every folder. Without `sees_all`, the record of a folder that is not found stays.
     """
-    shutil.rmtree(settings.data_dir / "copies", ignore_errors=True)  # earlier versions made downloads there
     for path in sorted(settings.run_dir.glob(f"{PREFIX}*")):
         note = FileLock(path)
         try:

@@ -33,10 +33,7 @@ DATABASE, SECRET, MEDIA = "socialpub.db", "secret.key", "media/"
 SUMS = "SHA256SUMS"
 SEAL = "SEAL"
 """The last file: the signature of the SHA-256 of SHA256SUMS, and the SHA-256 of both, which shows damage without the
-key. Backups of earlier versions are not signed."""
-FORMER_SUM = "sha256/"
-"""The prefix of the empty last member in tars of earlier versions. Its name contains the SHA-256 of all bytes
-before."""
+key."""
 
 TAR_FORM: Any = {"format": tarfile.GNU_FORMAT, "encoding": "utf-8", "errors": "surrogateescape"}
 _CHUNK_BYTES = 1 << 20
@@ -63,7 +60,7 @@ class Seal(StrEnum):
     UNCHECKED = "unchecked"
     """The `secret.key` of the signature is neither here nor in the backup."""
     NONE = "none"
-    """An earlier version made the backup, or the signature was removed."""
+    """The file is only a database, or the signature was removed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,8 +231,7 @@ def write_to(database: Path, clock: Clock) -> Iterator[Tx]:
 def pause(database: Path, copied_at: str, clock: Clock) -> None:
     """Pause the database of a backup until its owner resumes publishing."""
     with write_to(database, clock) as tx:
-        if audit_log.exists(tx):  # otherwise, the migration that creates it records this
-            audit_log.record(tx, AuditAction.PUBLISHING_RESTORED, copied_at=copied_at)
+        audit_log.record(tx, AuditAction.PUBLISHING_RESTORED, copied_at=copied_at)
         appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
         appliance_state.note_restore(tx, copied_at)
         for name in (

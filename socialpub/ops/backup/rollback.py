@@ -234,8 +234,7 @@ def _keep_access(rows: Path, in_use: Path | None, clock: Clock) -> tuple[Carried
         password = appliance_state.get(reader, appliance_state.PASSWORD)
         if password is not None and password != appliance_state.get(tx, appliance_state.PASSWORD):
             appliance_state.put(tx, appliance_state.PASSWORD, password)
-            if audit_log.exists(tx):
-                audit_log.record(tx, AuditAction.PASSWORD_SET)
+            audit_log.record(tx, AuditAction.PASSWORD_SET)
         return carried, tuple(api_keys.list_undecided(tx, tx.stamp))
 
 

@@ -36,7 +36,6 @@ from socialpub.ops.backup.format import (
     DATABASE,
     FIRST,
     FORMAT,
-    FORMER_SUM,
     MEDIA,
     SEAL,
     SECRET,
@@ -88,7 +87,7 @@ class CheckedBackup:
     digest: str
     """The signed digest."""
     seal: str | None
-    """The signature, or None for a backup of an earlier version."""
+    """The signature, or None for an unsigned backup."""
     size_bytes: int
     members: Callable[[], Iterator[Member]]
     """Every file except the checksums and the signature, in order."""
@@ -136,7 +135,7 @@ def _check_seal(checked: CheckedBackup, info: BackupInfo, ours: Secrets | None, 
     if checked.seal is None:
         if is_ours and not unsealed:
             alone = is_database(checked.path)
-            why = "the file is only a database" if alone else "an earlier version made it, or the signature was removed"
+            why = "the file is only a database" if alone else "the signature was removed"
             raise InvalidBackup(
                 f"{checked.path} is not signed: {why}.",
                 "If you know that no other person had access to the backup, accept the backup with --unsealed.",
@@ -185,9 +184,7 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
             # The check for damage computes the expressions of the schema, so it comes after these two.
             if (name := upgrade.find_foreign_object(reader.connection)) is not None:
                 raise foreign_backup(source, f"its database differs from the schema of its version in {name!r}")
-            if unknown := upgrade.list_unknown(upgrade.list_applied(reader.connection)):
-                message = upgrade.describe_newer(f"The database in {source}", unknown)
-                raise OperatorError(message, "Use the newer version to restore it.")
+            upgrade.refuse_unreadable(reader.connection, f"The database in {source}")
             step = "Checking the database of the backup"
             result = file_check.find_damage(reader.connection, step, compare_indexes=True)
             if result != "ok":
@@ -263,42 +260,26 @@ def _check_tar(path: Path, file: io.BufferedReader) -> tuple[str, str | None]:
     members, listed, seal = _tar_members(path, file), hashlib.sha256(), None
     for member in members:
         digest = member.digest()
-        if _is_sums(member.name):
+        if member.name == SUMS:
             break
         listed.update(format.sums_line(digest, member.name))
     else:
         raise damaged_backup(path, f"{SUMS} is missing")
-    if member.name == SUMS:
-        is_right = digest == listed.hexdigest()
-        last = next(members, None)
-        if is_right and last is not None and last.name == SEAL:
-            seal = format.signature_in(last.read(_MAX_SEAL_BYTES), digest)
-            if seal is None:
-                raise damaged_backup(path, "its signature is damaged")
-            last = next(members, None)
-    else:
-        is_right = member.size_bytes == 0 and member.name == FORMER_SUM + _digest_before(file)
-        last = next(members, None)
-    if not is_right:
+    if digest != listed.hexdigest():
         raise damaged_backup(path, "its checksum does not match")
+    last = next(members, None)
+    if last is not None and last.name == SEAL:
+        seal = format.signature_in(last.read(_MAX_SEAL_BYTES), digest)
+        if seal is None:
+            raise damaged_backup(path, "its signature is damaged")
+        last = next(members, None)
     if last is not None:
         raise damaged_backup(path, "bytes follow its end")
     return digest, seal
 
 
-def _digest_before(file: io.BufferedReader) -> str:
-    """Return the SHA-256 of everything before the empty member that was just read."""
-    begins_at = file.tell() - tarfile.BLOCKSIZE
-    file.seek(0)
-    return Member(file, FORMER_SUM, begins_at).digest()
-
-
-def _is_sums(name: str) -> bool:
-    return name == SUMS or name.startswith(FORMER_SUM)
-
-
 def _listed_members(path: Path, file: io.BufferedReader) -> Iterator[Member]:
-    return takewhile(lambda member: not _is_sums(member.name), _tar_members(path, file))
+    return takewhile(lambda member: member.name != SUMS, _tar_members(path, file))
 
 
 def _tar_members(path: Path, file: io.BufferedReader) -> Iterator[Member]:

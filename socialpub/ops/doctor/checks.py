@@ -61,7 +61,6 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
         level = Level.PROBLEM if alert.must_be_fixed else Level.NOTE
         known[alert.kind].append(Finding(level, SUBJECTS.get(alert.kind, alert.kind), alert.sentence, alert.remedy))
     yield _check_database(rt)
-    yield from storage.check_database_file(rt)
     free = f"{rt.files.free_bytes() // 1_000_000:,} MB are free for {rt.settings.data_dir}."
     yield from known[AlertKind.DISK] or [ok("disk", free)]
     yield from storage.check_quota(rt)

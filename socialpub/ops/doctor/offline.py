@@ -69,10 +69,9 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
     if former is not None:
         back = f"To go back to {former.version}: `{commands.line('go-back')}`"
     else:
-        which = f"version {newest.version}" if newest.version else "the previous version"
         back = (
             f"To go back: `{commands.line('restore', str(newest.path))}`. Then remove the configuration keys that are "
-            f"newer than {which}, and install that version with its own units"
+            f"newer than version {newest.version}, and install that version with its own units"
         )
     yield ok(
         "upgrade",
@@ -231,11 +230,14 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=timeout)) as database:
             database.execute("PRAGMA query_only = 1")
             result = file_check.find_damage(database, "Checking the database")
-            applied = upgrade_db.list_applied(database)
+            upgrade_db.refuse_unreadable(database, str(path))
             belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
-            missing, made_by = upgrade_db.list_missing(applied), upgrade_backups.read_version(Reader(database))
+            missing = upgrade_db.list_missing(upgrade_db.list_applied(database))
             upgrade = list(check_upgrade(settings, database, missing)) if missing else []
             foreign = upgrade_db.find_foreign_object(database) if result == "ok" and not missing else None
+    except OperatorError as error:
+        yield problem("database", error.message, error.hint or "")
+        return
     except (sqlite3.Error, UnicodeDecodeError) as error:
         message = f"{path} cannot be read: {error}."
         yield problem(
@@ -244,11 +246,6 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
         return
     if result != "ok":
         yield problem("database", *file_faults.damaged_database(result, settings))
-    elif unknown := upgrade_db.list_unknown(applied):
-        message = upgrade_db.describe_newer(str(path), unknown, made_by)
-        yield problem(
-            "database", message, "Install the newer version again, or restore a backup that this version made."
-        )
     elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
         following = next_key_file(settings.secret_key_file)
         if following.exists() and _is_key(following, belongs_to):

@@ -162,10 +162,9 @@ def prepare_services(rt: Runtime, tx: Tx) -> None:
 
 def forget_original(tx: Tx) -> None:
     """Drop the messages and alerts that the original installation has sent or will send."""
-    if tx.has_table(ToldCauseRow):
-        messages.record_sent_failures(tx, log_list.newest_failure(tx))
-        tx.delete(ToldCauseRow)
-        notifications.forget_sending(tx)
+    messages.record_sent_failures(tx, log_list.newest_failure(tx))
+    tx.delete(ToldCauseRow)
+    notifications.forget_sending(tx)
 
 
 def store_due_message(rt: Runtime) -> bool:

@@ -34,12 +34,9 @@ from socialpub.providers.pinterest.preview import preview_post
 from socialpub.providers.responses import HttpResponse, NoAnswer, Reason, json_object
 
 BOARD, FIT, CREATE = "board", "fit", "create_pin"
-REGISTER = "register"
-"""The name of a step in plans of an earlier version. This step now does nothing."""
 STEPS = {
     BOARD: boards.check_board,
     FIT: upload.fit_images,
-    REGISTER: upload.skip,
     upload.UPLOAD: upload.upload_video,
     upload.AWAIT: upload.await_processing,
 }

@@ -44,11 +44,6 @@ FORGOTTEN = "Pinterest no longer knows the video. socialpub uploads the video ag
 NOT_PROCESSED = "Pinterest could not process the video. socialpub uploads the video again."
 
 
-def skip(job: Job, section: PinterestSection) -> Outcome:  # noqa: ARG001
-    """Do nothing. Only plans of an earlier version contain this step."""
-    return Done(job.memo)
-
-
 def upload_video(job: Job, section: PinterestSection) -> Outcome:
     """Register the video and send it. A second run leaves an unused registration."""
     if (job.memo.get("video") or {}).get("uploaded_at"):

@@ -218,8 +218,7 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
     """Send the last chunk, perhaps again, to the same task. `Unknown`: TikTok may have the whole video."""
     cut = plan_chunks(job.content.media[0].size_bytes)
     over, held = is_address_expired(job), refuse_task_address(job, section)
-    # An earlier version did not store this mark.
-    may_be_out = job.unknown_before or bool(job.memo["upload"].get("out", True))
+    may_be_out = job.unknown_before or bool(job.memo["upload"]["out"])
     if not may_be_out:
         if over:
             return start_new_task(job, EXPIRED)

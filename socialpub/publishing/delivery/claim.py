@@ -20,7 +20,7 @@ from socialpub.db.tables import delivery_rows, holds, log_entries, post_rows, pr
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content, Refused
-from socialpub.publishing.delivery import approvals, read_back, replies, reply_waits, transitions, waiting
+from socialpub.publishing.delivery import approvals, read_back, reply_waits, transitions, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.results import NeedsReauth, Undecidable
 from socialpub.publishing.delivery.settle import Settlement
@@ -56,8 +56,6 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
     try:
         with mark_examination(rt, delivery.id):
             problems = post_content.check_content(rt, profile, content, delivery.options)
-            if replies.has_no_parent(delivery):
-                return refuse(replies.REMOVED)
             if problems:
                 return refuse(" ".join(problem.message for problem in problems))
             provider = rt.providers[delivery.provider]

@@ -74,14 +74,6 @@ def find_parent(store: Reader, reply_to: str | None) -> Parent | None:
     return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
 
 
-def has_no_parent(delivery: Delivery) -> bool:
-    """Return whether the options name a post that the row does not: a former version stored them unread."""
-    table = OPTIONS.get(delivery.provider, ())
-    option = option_tables.find_post_option(table)
-    named = option is not None and option_tables.spelled(option.name, table, delivery.options) is not None
-    return named and delivery.reply_to is None
-
-
 def wake(rt: Runtime, tx: Tx, delivery_id: str) -> None:
     """Make the replies due that wait for this delivery. Call it in the transaction that ends the delivery."""
     reply = delivery_rows.wake_replies(tx, delivery_id)

@@ -80,14 +80,10 @@ def test_without_a_terminal_a_long_backup_prints_plain_lines(
     monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
     monkeypatch.setattr(upgrade_backups, "STEP_PAGES", 10)
     monkeypatch.setattr(file_check, "STEPS", 1000)
-    for command in (["backup"], ["admin", "compact"]):
-        shown = terminal.success(*command)
-        assert all(line.isprintable() for line in shown.stderr.splitlines()), shown.stderr
-        assert "%" not in shown.stdout and ESCAPE not in shown.stdout
-        if command == ["backup"]:
-            assert "\nCopying the database: 100 %, " in shown.stderr
-        else:
-            assert shown.stderr.startswith("Compacting the database\n")
+    shown = terminal.success("backup")
+    assert all(line.isprintable() for line in shown.stderr.splitlines()), shown.stderr
+    assert "%" not in shown.stdout and ESCAPE not in shown.stdout
+    assert "\nCopying the database: 100 %, " in shown.stderr
 
 
 def test_ctrl_c_ends_a_long_command_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

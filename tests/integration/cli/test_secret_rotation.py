@@ -108,7 +108,6 @@ def test_every_place_that_seals_is_known_to_the_rotation() -> None:
     assert sealing == {
         "accounts/consents.py",
         "accounts/grants.py",
-        "core/secrets/crypto.py",
         "db/secret_key.py",
         "ops/notify/send.py",
         "ops/secret_key.py",

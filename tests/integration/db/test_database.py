@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.errors import OperatorError
 from socialpub.core.settings.schema import DatabaseSection
 from socialpub.db import appliance_state, database
-from socialpub.db.locks import ProcessLock
 from socialpub.db.queries import api_json
 from socialpub.ops import storage
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.samples import media
-from tests.support.appliance import accept, add_profile, open_appliance, status_of
+from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 
@@ -67,7 +65,6 @@ def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
     before = database.read_pages(rt.reader)
     fill_and_empty(rt)
     filled = database.read_pages(rt.reader)
-    assert filled.in_steps
     assert filled.many_free
     steps = -(-(filled.free_bytes - (1 << 20)) // (database.STEP_PAGES * 4096))
     assert storage.release_free_pages(rt) in (steps, steps + 1)
@@ -81,54 +78,6 @@ def test_few_free_pages_stay_for_new_rows(rt: Runtime, monkeypatch: pytest.Monke
     monkeypatch.setattr(database, "MANY_FREE_BYTES", 1 << 30)
     fill_and_empty(rt, 2)
     assert storage.release_free_pages(rt) == 0
-
-
-@pytest.fixture
-def old_database(tmp_path: Path, clock: HandClock) -> Runtime:
-    """Return a database of a version without incremental vacuum."""
-    (tmp_path / "old").mkdir()
-    rt = open_appliance(tmp_path / "old", clock)
-    rt.close()
-    with closing(sqlite3.connect(rt.settings.database_file, isolation_level=None)) as connection:
-        connection.execute("PRAGMA journal_mode = delete")
-        connection.execute("PRAGMA auto_vacuum = none")
-        connection.execute("VACUUM")
-    return open_appliance(tmp_path / "old", clock)
-
-
-def test_an_old_database_is_compacted_once_and_then_shrinks_in_steps(old_database: Runtime) -> None:
-    rt = old_database
-    post = accept(rt, add_profile(rt))
-    fill_and_empty(rt)
-    assert not database.read_pages(rt.reader).in_steps
-    assert storage.release_free_pages(rt) == 0
-    (found,) = storage.check_database_file(rt)
-    assert "socialpub admin compact" in str(found.remedy)
-    done = storage.compact(rt)
-    assert done.before_bytes > 8_000_000 > done.after_bytes
-    assert rt.settings.database_file.stat().st_size == done.after_bytes
-    assert list(storage.check_database_file(rt)) == []
-    assert database.read_pages(rt.reader).in_steps
-    assert status_of(rt, post) == "pending"
-    assert rt.reader.value("PRAGMA integrity_check") == "ok"
-    fill_and_empty(rt)
-    assert storage.release_free_pages(rt) > 0
-    rt.close()
-
-
-def test_compacting_is_rejected_while_another_process_runs(rt: Runtime) -> None:
-    other = ProcessLock(rt.settings.run_dir / "owners", "worker-1")
-    with pytest.raises(OperatorError) as refused:
-        storage.compact(rt)
-    assert "worker-1" in refused.value.message
-    assert refused.value.hint == "Stop `socialpub serve`, run `socialpub admin compact`, and start it again."
-    other.close()
-
-
-def test_compacting_is_rejected_without_disk_space(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(rt.files), "free_bytes", lambda _: int(rt.settings.health.disk_floor_bytes) + 1000)
-    with pytest.raises(OperatorError, match=r"above health\.disk_floor_bytes"):
-        storage.compact(rt)
 
 
 MB = 1_000_000

@@ -1,5 +1,6 @@
 """An upgrade backs up the database first. A failed upgrade leaves the former or the new state."""
 
+import base64
 import shutil
 import signal
 import sqlite3
@@ -16,9 +17,11 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade, upgrade_backups
 from socialpub.db.connection import Reader
+from socialpub.db.locks import ProcessLock
 from socialpub.runtime import build
 from tests.e2e.processes import DEFAULT_SIGNALS
 from tests.support.appliance import accept, add_profile, open_appliance, settings_in
+from tests.support.copies import copy_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.watched import Watched
 
@@ -110,20 +113,7 @@ def test_the_name_of_the_backup_contains_both_versions(upgrading: Upgrading, mon
     newest, before = upgrade_backups.list_all(upgrading.settings.database_file)
     assert newest.path.name.endswith("@1.2.0-to-1.3.0.dev4+g0123abc.db")
     assert (newest.schema, newest.version) == ("9001_next", "1.2.0")
-    assert before.path.name.endswith("@1.0.0-to-1.2.0.db")
-
-
-def test_a_database_without_a_version_is_of_1_0_0(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = upgrade_backups.backup_folder(upgrading.settings.database_file)
-    folder.mkdir()
-    (folder / "0012_consent_door@20260101T000000.000Z.db").touch()
-    with closing(sqlite3.connect(upgrading.settings.database_file)) as connection, connection:
-        appliance_state.remove(connection, appliance_state.VERSION)
-    upgrading.add("9001_next", NEXT)
-    upgrading.start()
-    newest, old = upgrade_backups.list_all(upgrading.settings.database_file)
-    assert newest.version == "1.0.0"
-    assert (old.schema, old.instant, old.version) == ("0012_consent_door", "20260101T000000.000Z", None)
+    assert before.path.name.endswith("-to-1.2.0.db")
 
 
 def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandClock) -> None:
@@ -168,6 +158,46 @@ def test_a_failed_migration_changes_nothing_and_its_hint_names_the_restore(upgra
     upgrading.add("9001_next", NEXT)
     upgrading.start()
     assert "9001_next" in upgrading.applied
+
+
+def test_nothing_is_changed_under_a_process_of_the_former_version(upgrading: Upgrading, tmp_path: Path) -> None:
+    before = upgrading.applied
+    upgrading.add("9001_next", NEXT)
+    worker = ProcessLock(upgrading.settings.run_dir / "owners", "worker-0123")
+    try:
+        with pytest.raises(OperatorError, match="worker-0123") as refused:
+            upgrading.start()
+        assert refused.value.hint
+        assert upgrading.applied == before
+    finally:
+        worker.close()
+    upgrading.start()
+    assert "9001_next" in upgrading.applied
+
+
+def test_with_another_secret_key_no_migration_begins(upgrading: Upgrading) -> None:
+    before = upgrading.applied
+    upgrading.add("9001_next", NEXT)
+    key = upgrading.settings.secret_key_file
+    right = key.read_text()
+    key.write_text(base64.urlsafe_b64encode(b"w" * 32).decode())
+    with pytest.raises(OperatorError, match=r"secret\.key"):
+        upgrading.start()
+    assert upgrading.applied == before
+    key.write_text(right)
+    upgrading.start()
+    assert "9001_next" in upgrading.applied
+
+
+def test_a_backup_of_an_older_version_is_upgraded_at_its_first_start(upgrading: Upgrading, tmp_path: Path) -> None:
+    rt = build(upgrading.settings, clock=upgrading.clock, role="test")
+    copy = copy_of(rt, tmp_path)
+    rt.close()
+    upgrading.add("9001_next", NEXT)
+    other = upgrading._replace(settings=put_back(copy, tmp_path / "new", upgrading.clock))
+    assert "9001_next" not in other.applied
+    other.start()
+    assert "9001_next" in other.applied
 
 
 def test_an_upgrade_does_not_begin_without_disk_space(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -334,14 +334,6 @@ def test_a_reply_whose_post_has_no_rows_is_never_sent_alone(rt, clock, network, 
     assert network.effects == []
 
 
-def test_an_option_that_a_former_version_stored_unread_is_never_sent_without_its_post(rt, clock, network, thread):
-    first, reply = thread(2)
-    move(rt, reply, reply_to=None, progress="{}", run_at=rt.stamp())
-    drain(rt)
-    assert states(rt, [first, reply]) == [State.PUBLISHED, State.FAILED]
-    assert network.effects == ["1"]
-
-
 def test_the_daily_claim_starts_a_reply_whose_wake_up_was_lost(rt, clock, network, thread):
     accepted = thread(2)
     drain(rt)

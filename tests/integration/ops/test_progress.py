@@ -9,7 +9,6 @@ import pytest
 
 from socialpub.core.settings.loader import Settings
 from socialpub.db import file_check, upgrade_backups
-from socialpub.ops import storage
 from socialpub.ops.backup import create, restore, schedule, verify
 from socialpub.ops.doctor import checks
 from socialpub.runtime import Runtime, build
@@ -134,26 +133,3 @@ def test_after_ctrl_c_a_scheduled_backup_leaves_nothing(rt: Runtime, stored_imag
         Watched(lambda done, total, now, step=step: now == step and done > 0).run(lambda: schedule.make_backup(rt))
         assert list(rt.settings.backup_dir.iterdir()) == []
     schedule.make_backup(rt)
-
-
-def test_ctrl_c_ends_compacting_and_the_database_is_unchanged(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    accept(rt, add_profile(rt))
-    assert Watched().run(lambda: storage.compact(rt)).steps == ["Compacting the database"]
-    connections = []
-
-    class Interrupted(sqlite3.Connection):
-        def set_progress_handler(self, handler: Callable[[], object] | None, steps: int) -> None:
-            connections.append(self)
-            super().set_progress_handler(handler and (lambda: True), steps)  # as if Ctrl-C came before its first line
-
-    def connect(*given: object, **how: object) -> sqlite3.Connection:
-        return connection(*given, factory=Interrupted, **how)  # type: ignore[call-overload,no-any-return]
-
-    connection = sqlite3.connect
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", connect)
-        with pytest.raises(KeyboardInterrupt):
-            rt.db.compact()
-    assert connections
-    assert rt.reader.value("PRAGMA integrity_check") == "ok"
-    storage.compact(rt)

@@ -12,7 +12,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.core.errors import Conflict
-from socialpub.db import appliance_state, upgrade, upgrade_backups
+from socialpub.db import upgrade, upgrade_backups
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.ops.backup import rollback
@@ -525,21 +525,3 @@ def test_a_rollback_pauses_in_the_same_way(
         drain(rt, clock, within=3 * DAY)
         assert [state_of(rt, post) for post in (early, own)] == [State.PUBLISHED] * 2
     assert texts(world) == ["Early", "Own"]
-
-
-def test_all_posts_of_a_former_version_that_waits_for_its_resume_may_be_the_originals(
-    rt: Runtime, clock: HandClock
-) -> None:
-    at = rt.stamp()
-    with closing(sqlite3.connect(":memory:")) as rows:
-        rows.execute("CREATE TABLE post (id TEXT PRIMARY KEY)")
-        rows.execute("CREATE TABLE appliance (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID")
-        rows.execute("INSERT INTO post VALUES ('a')")
-        appliance_state.put(rows, appliance_state.RESTORED_FROM, at)
-        migration = upgrade.MIGRATIONS / "0018_restores.py"
-        scope: dict[str, Any] = {}
-        exec(migration.read_text(), scope)
-        for statement in scope["STATEMENTS"]:
-            rows.execute(statement)
-        assert rows.execute("SELECT restore_count FROM post").fetchall() == [(0,)]
-        assert rows.execute("SELECT value FROM appliance WHERE name = 'restores'").fetchall() == [(f'["{at}"]',)]

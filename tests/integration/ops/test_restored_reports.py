@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.accounts import api_keys
 from socialpub.accounts.hints import Surface
-from socialpub.core.clock import parse, stamp
+from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import NotifySection
 from socialpub.db import appliance_state
@@ -26,7 +25,6 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.postbox import Postbox
 from tests.support.scripted_network import ScriptedNetwork
-from tests.upgrades import sample
 
 NOTIFY = NotifySection.model_validate({"urls": ["json://127.0.0.1/owner"]})
 
@@ -136,28 +134,3 @@ def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_m
         assert {str(cause.kind) for cause in alerts.list_alerts(other, Surface.SHELL)} == {"paused", "worker"}
         assert messages.find_absence(other) is None
         assert last_backup.load(other.reader).made_at is not None
-
-
-# --- former keys -----------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", [sample.names()[0], sample.names()[8]])
-def test_keys_of_a_former_version_are_reported_after_its_upgrade(name: str, tmp_path: Path) -> None:
-    facts = sample.unpack(name, tmp_path)
-    clock = HandClock(parse(facts.taken_at) + timedelta(days=1))
-    former, data = tmp_path / "data", tmp_path / "restored"
-    data.mkdir(mode=0o700)
-    (former / "secret.key").rename(data / "secret.key")
-    settings = Settings(data_dir=data)
-    summary = restore.restore(former / "socialpub.db", settings, clock, unsealed=True)
-    key_id = facts.key.split("_")[1]
-    assert key_id in [key.id for key in summary.valid_keys]
-
-    rt = build(settings, clock=clock, role="test")
-    assert api_keys.list_undecided(rt.reader, rt.stamp()) == list(summary.valid_keys)
-    fresh = rt.write(api_keys.create, "fresh")
-    rt.write(api_keys.revoke_restored)
-    assert api_keys.authenticate(rt, facts.key) is None
-    assert api_keys.authenticate(rt, fresh) is not None
-    assert api_keys.list_undecided(rt.reader, rt.stamp()) == []
-    rt.close()

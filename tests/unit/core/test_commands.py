@@ -120,9 +120,9 @@ def test_a_service_is_named_by_the_command_of_the_machine(process: Process) -> N
     assert place.line("install-service") == "sudo socialpub install-service"
     assert place.restart() == "Run `sudo systemctl restart socialpub-web socialpub-worker`"
     assert place.restart("socialpub-worker") == "Run `sudo systemctl restart socialpub-worker`"
-    assert place.while_stopped("admin", "compact") == (
+    assert place.while_stopped("admin", "rotate-secret") == (
         "Run `sudo systemctl stop socialpub-web.socket socialpub-web socialpub-worker`, then "
-        "`sudo socialpub admin compact`, then "
+        "`sudo socialpub admin rotate-secret`, then "
         "`sudo systemctl start socialpub-web.socket socialpub-web socialpub-worker`"
     )
     assert place.system_line("chmod", "600", "/x", root=False) == "sudo chmod 600 /x"
@@ -170,9 +170,7 @@ def test_a_container_has_its_id_and_a_terminal_for_interactive_commands(process:
     assert place.restart() == f"Run `podman restart {CONTAINER_ID}`"
 
 
-@pytest.mark.parametrize(
-    "words", [("restore", "FILE"), ("init", "--new-secret"), ("admin", "rotate-secret"), ("admin", "compact")]
-)
+@pytest.mark.parametrize("words", [("restore", "FILE"), ("init", "--new-secret"), ("admin", "rotate-secret")])
 def test_a_command_for_a_stopped_appliance_runs_in_a_new_container(process: Process, words: tuple[str, ...]) -> None:
     place = REAL_DISCOVER(add_container(process, "/usr/bin/socialpub", "serve"))
     line = f"podman run --rm --volume posts:/data socialpub {' '.join(words)}"
@@ -183,7 +181,7 @@ def test_a_command_for_a_stopped_appliance_runs_in_a_new_container(process: Proc
 
 
 def test_a_container_for_one_command_names_the_lasting_container(process: Process) -> None:
-    place = REAL_DISCOVER(add_container(process, "/usr/bin/socialpub", "admin", "compact"))
+    place = REAL_DISCOVER(add_container(process, "/usr/bin/socialpub", "admin", "rotate-secret"))
     assert place.line("doctor") == "podman exec appliance socialpub doctor"
 
 

@@ -15,7 +15,6 @@ from tests.support.appliance import add_profile, open_appliance
 from tests.support.consent_browser import Browser
 from tests.support.decoding import decode_here
 from tests.support.hand_clock import HandClock
-from tests.support.repeated_writes import repeat_writes
 from tests.support.sandbox_http import providers_of_the_sandbox
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -75,17 +74,6 @@ def well(rt: Runtime, tmp_path: Path) -> Callable[[], None]:
 
     report()
     return report
-
-
-REPEATING = {"accounts", "api", "engine", "notify", "states", "uploads", "webhooks", "worker"}
-"""The folders whose tests run nearly all write functions. Repeating the writes takes a quarter of their time."""
-
-
-@pytest.fixture(autouse=True)
-def _repeated_writes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run every write twice, except in tests that count the runs of a write or make one run fail."""
-    if request.path.parent.name in REPEATING and request.node.get_closest_marker("writes_once") is None:
-        repeat_writes(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -96,7 +96,6 @@ def test_an_import_whose_access_token_has_ended_spends_nothing_on_a_full_disk(rt
     assert network.auth.refreshes == []
 
 
-@pytest.mark.writes_once
 def test_disk_space_is_reserved_during_the_call_and_used_for_the_pair(rt, network, profile, clock, monkeypatch):
     seen: list[tuple[str, int]] = []
     room = tokens.RESERVED_FILE_BYTES

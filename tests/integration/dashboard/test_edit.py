@@ -110,7 +110,6 @@ def test_an_edit_needs_tiktok_s_choices(owner: Tab, rt: Runtime, world: World, a
     assert (given["privacyLevel"], given["disableComment"]) == ("PUBLIC_TO_EVERYONE", True)
 
 
-@pytest.mark.writes_once
 def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media(
     owner: Tab, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Change]
 ) -> None:
@@ -134,7 +133,6 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
     assert {**after, "body": None, "updatedAt": None} == {**before, "body": None, "updatedAt": None}
 
 
-@pytest.mark.writes_once
 def test_tiktok_s_choices_stay_when_only_the_text_changes(
     owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Change]
 ) -> None:

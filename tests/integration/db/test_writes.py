@@ -1,4 +1,4 @@
-"""Writes that wait together: they share a commit, fail alone, and run on the event loop that waits for them."""
+"""Writes that wait together share a commit and fail alone."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from socialpub.core.errors import Conflict
-from socialpub.db import appliance_state, database
+from socialpub.db import appliance_state
 from socialpub.db.connection import Tx
 from socialpub.runtime import Runtime
 
@@ -64,7 +64,6 @@ def fail(_tx: Tx) -> None:
     raise Conflict("Not like this.")
 
 
-@pytest.mark.writes_once
 @pytest.mark.parametrize("failing", [fail, put_and_fail])
 def test_a_write_that_fails_takes_only_its_own_changes_back(rt: Runtime, failing: Write) -> None:
     first, error, last = write_together(rt, [put("first"), failing, put("last")])
@@ -73,8 +72,7 @@ def test_a_write_that_fails_takes_only_its_own_changes_back(rt: Runtime, failing
     assert names(rt) == {"first", "last"}
 
 
-@pytest.mark.writes_once
-def test_only_a_failure_after_a_change_makes_the_writes_run_again(rt: Runtime) -> None:
+def test_every_write_runs_once_also_beside_a_write_that_fails(rt: Runtime) -> None:
     runs: list[str] = []
 
     def count(tx: Tx) -> None:
@@ -82,13 +80,14 @@ def test_only_a_failure_after_a_change_makes_the_writes_run_again(rt: Runtime) -
         appliance_state.put(tx, "counted", "here")
         tx.after_commit(runs.append, "callback")
 
-    write_together(rt, [count, fail])
-    assert runs == ["run", "callback"]
-    write_together(rt, [count, put_and_fail])
-    assert runs[2:] == ["run", "run", "callback"]
+    def count_and_fail(tx: Tx) -> None:
+        count(tx)
+        raise Conflict("Not like this.")
+
+    write_together(rt, [count, count_and_fail, count])
+    assert runs == ["run", "run", "run", "callback", "callback"]
 
 
-@pytest.mark.writes_once
 def test_a_lone_write_that_fails_runs_once(rt: Runtime) -> None:
     runs: list[None] = []
 
@@ -104,54 +103,24 @@ def test_a_lone_write_that_fails_runs_once(rt: Runtime) -> None:
     assert names(rt) == {"next"}
 
 
-@pytest.fixture
-def _slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The writer's thread leaves the writes to the loop, however slow the loop is."""
-    monkeypatch.setattr(database, "_LOOP_SECONDS", 3600.0)
-
-
-@pytest.mark.usefixtures("_slow_machine")
-def test_a_loop_runs_its_own_writes_and_a_thread_leaves_them_to_the_writer(rt: Runtime) -> None:
+def test_all_writes_run_on_the_writers_thread(rt: Runtime) -> None:
     def thread(_tx: Tx) -> str:
         return threading.current_thread().name
 
-    assert write_together(rt, [thread, thread]) == [threading.current_thread().name] * 2
+    assert write_together(rt, [thread, thread]) == ["writer"] * 2
     assert rt.db.write(thread) == "writer"
 
 
-@pytest.mark.usefixtures("_slow_machine")
-def test_a_loop_does_other_work_between_its_writes(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(database, "_SLICE_SECONDS", 0.0)
-    order: list[str] = []
-
+def test_a_write_whose_caller_is_canceled_happens(rt: Runtime) -> None:
     async def run() -> None:
-        loop = asyncio.get_running_loop()
-
-        def write(_tx: Tx) -> None:
-            order.append("write")
-            loop.call_soon(order.append, "other work")
-
         with occupied_writer(rt):
-            waiting = [asyncio.ensure_future(rt.db.write_soon(write)) for _ in range(3)]
-        await asyncio.gather(*waiting)
+            waiting = asyncio.ensure_future(rt.db.write_soon(put("canceled")))
+            await asyncio.sleep(0)
+            waiting.cancel()
 
     asyncio.run(run())
-    seen = [one for at, one in enumerate(order) if at == 0 or order[at - 1] != one]
-    assert seen[:5] == ["write", "other work", "write", "other work", "write"]
-
-
-def test_a_loop_that_is_busy_leaves_its_writes_to_the_writer(rt: Runtime) -> None:
-    def thread(_tx: Tx) -> str:
-        return threading.current_thread().name
-
-    async def run() -> str:
-        waiting = asyncio.ensure_future(rt.db.write_soon(thread))
-        with ThreadPoolExecutor(1) as other:
-            other.submit(rt.db.write, put("after it")).result()  # blocks the loop
-        return await waiting
-
-    assert asyncio.run(run()) == "writer"
-    assert names(rt) == {"after it"}
+    rt.db.write(put("next"))
+    assert names(rt) == {"canceled", "next"}
 
 
 def test_a_loop_that_has_ended_does_not_stop_the_writer(rt: Runtime) -> None:
@@ -164,10 +133,7 @@ def test_a_loop_that_has_ended_does_not_stop_the_writer(rt: Runtime) -> None:
     assert names(rt) == {"left behind", "next"}
 
 
-@pytest.mark.writes_once
-def test_an_error_of_the_database_on_the_loop_fails_all_writes_of_the_commit(
-    rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_of_the_database_fails_all_writes_of_the_commit(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(tx: Tx) -> None:
         tx.execute("ROLLBACK")
         raise ValueError("the transaction is over")

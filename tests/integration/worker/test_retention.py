@@ -221,7 +221,6 @@ def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clo
     check_counters(rt)
 
 
-@pytest.mark.writes_once
 def test_a_round_ends_after_two_seconds(rt, clock, profile, monkeypatch):
     for _ in range(6):
         published(rt, clock, profile)

@@ -51,15 +51,15 @@ def check_writes(check: "Callable[[Runtime, Tx], None]") -> Iterator[None]:
 
 
 class Wakeup(Protocol):
-    """Wakes the worker for a delivery. The reconciler repeats lost wake-ups."""
+    """Wakes the worker for the due deliveries of a profile. The reconciler repeats lost wake-ups."""
 
-    def notify(self, delivery_id: str) -> None: ...
+    def notify(self, network: str, profile_id: str) -> None: ...
 
 
 class NoWakeup:
     """Leaves all deliveries to the reconciler."""
 
-    def notify(self, delivery_id: str) -> None:
+    def notify(self, network: str, profile_id: str) -> None:
         pass
 
 

@@ -205,10 +205,7 @@ def test_the_trail_is_only_added_to_and_forgotten_by_age() -> None:
 OWN_FILES = {
     "socialpub.ops.backup.format": "a temporary list of files",
     "socialpub.ops.backup.verify": "the schema in a backup",
-    "socialpub.worker.process": "Huey's queue",
-    "socialpub.worker.queue": "Huey's queue",
-    "socialpub.worker.tasks": "Huey's queue",
-    "socialpub.worker.wakeup": "Huey's queue",
+    "socialpub.worker.queues": "Huey's queue",
 }
 """Modules with statements about a file of their own, which is not the database."""
 
@@ -247,8 +244,7 @@ def test_sql_text_is_marked_with_its_reason() -> None:
             assert not runs or "prepared" in marks, f"{path.name}: {getattr(function, 'name', '')}"
 
 
-# A batch of writes with a failure runs again, so a write may run twice. `tests/support/repeated_writes.py` runs every
-# write of the integration tests twice.
+# A write that fails undoes its rows, and nothing else.
 
 CHANGES_A_FILE = {"unlink", "write_text", "write_bytes", "rename", "mkdir", "touch", "open"}
 CHANGES_AN_OBJECT = {

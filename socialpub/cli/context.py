@@ -76,7 +76,8 @@ class CommandContext:
         from socialpub.core.machine import find_service_manager
         from socialpub.ops import alerts, storage
         from socialpub.ops.doctor import machine
-        from socialpub.worker.wakeup import HueyWakeup
+        from socialpub.providers.registry import NETWORKS
+        from socialpub.worker.queues import Queues
 
         manager = find_service_manager(os.environ)
         settings = self.settings()
@@ -94,8 +95,9 @@ class CommandContext:
             ):
                 rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)
-            wakeup = rt.wakeup = HueyWakeup(settings.queue_file, settings.run_dir)
-            opened.callback(wakeup.close)
+            # Every network has a queue, because its owner can set it up while the appliance runs.
+            queues = rt.wakeup = Queues(settings.queue_file, settings.run_dir, [one.name for one in NETWORKS])
+            opened.callback(queues.close)
             machine.publish_configuration(rt)
             rt.write(_note_version)
             if role == "worker" and (sentences := alerts.paused_sentences(rt.reader, Surface.SHELL)) is not None:

@@ -50,8 +50,8 @@ def refuse_unreadable(connection: sqlite3.Connection, what: str) -> None:
     (application_id,) = connection.execute("PRAGMA application_id").fetchone()
     if applied and application_id != APPLICATION_ID:
         raise OperatorError(
-            f"{what} is older than the first release: commit {LAST_READER} is the last that can read it, and its posts are "
-            "not carried over.",
+            f"{what} is older than the first release: commit {LAST_READER} is the last that can read it, and its posts "
+            "are not carried over.",
             "Start with an empty data_dir, or use that commit.",
         )
     if unknown := list_unknown(applied):

@@ -1,20 +1,24 @@
-"""The reconciler: wakes the worker for each due or orphaned delivery, at start and every second.
+"""The reconciler: enqueues each profile with a due or orphaned delivery, at start and every second.
 
-Its thread waits only for the database. It also writes the heartbeat of the worker. A failed round does not write a
-heartbeat.
+Its thread waits only for the database. It also enqueues the background tasks that run more often than once a minute,
+and writes the heartbeat of the worker. A failed round does not write a heartbeat.
 """
 
+import os
+import signal
 import sqlite3
 import threading
+from collections.abc import Callable
 
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import SocialpubError
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, errors
 from socialpub.db.queries import profile_queue
 from socialpub.ops.health import HEARTBEAT_SECONDS, record_heartbeat
 from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
+from socialpub.worker.tasks import Tasks
 
 RECONCILE_SECONDS = 1.0
 
@@ -22,8 +26,11 @@ log = logging.get_logger("socialpub.reconciler")
 
 
 class Reconciler:
-    def __init__(self, rt: Runtime) -> None:
-        self.rt = rt
+    def __init__(self, rt: Runtime, tasks: Tasks) -> None:
+        self.rt, self._queues = rt, tasks.queues
+        self._frequent = [task for task in tasks.all.values() if task.every_seconds is not None]
+        self._run_at: dict[str, float] = {}
+        """By frequent task: its next run, on the monotonic clock."""
         self._beat_at = 0.0
         """The next heartbeat, on the monotonic clock."""
         self._thread = threading.Thread(target=self._run, name="reconciler", daemon=True)
@@ -35,7 +42,7 @@ class Reconciler:
         self._thread.join(timeout=5)
 
     def once(self) -> int:
-        """Wake the worker for each profile with a due delivery, and write the heartbeat.
+        """Enqueue each profile with a due delivery and the frequent tasks, and write the heartbeat.
 
         Return the number of these profiles.
         """
@@ -43,12 +50,30 @@ class Reconciler:
         rt.db.follow_clock()
         paused = appliance_state.paused_at(rt.reader)
         due = [] if paused else engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
-        for delivery_id in due:
-            rt.wakeup.notify(delivery_id)
+        for network, profile_id in due:
+            self._enqueue(self._queues.deliver, network, profile_id)
+        now = rt.clock.monotonic()
+        for task in self._frequent:
+            if now >= self._run_at.get(task.name, now):
+                self._run_at[task.name] = now + (task.every_seconds or 0.0)
+                self._enqueue(self._queues.run, task.name)
         if rt.clock.monotonic() >= self._beat_at:
             rt.write(record_heartbeat)
             self._beat_at = rt.clock.monotonic() + HEARTBEAT_SECONDS
         return len(due)
+
+    def _enqueue(self, enqueue: Callable[..., None], *args: str) -> None:
+        if self.rt.stopping.is_set():
+            return
+        try:
+            enqueue(*args)
+        except sqlite3.Error as error:
+            if errors.find_damage(error) is None:
+                log.warning("a task could not be enqueued; the next round tries again", reason=str(error))
+                return
+            log.error("queue.db is damaged; the worker ends, and its start replaces the file", reason=str(error))
+            self.rt.stopping.set()
+            os.kill(os.getpid(), signal.SIGTERM)
 
     def _run(self) -> None:
         while not self.rt.stopping.is_set():

@@ -93,11 +93,10 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
     played, chosen = story_of(network, SIMPLE[network])
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
-    (delivery,) = (row[0] for row in env.rt.reader.all("SELECT id FROM delivery"))
 
     def renew(rt: Runtime) -> None:
         tokens.load_fresh(rt, profile)
-        engine.work(rt, delivery)
+        engine.work(rt, profile)
 
     with successor_of(env) as second:
         threads = [threading.Thread(target=renew, args=(rt,)) for rt in (env.rt, second, env.rt, second)]

@@ -212,11 +212,10 @@ def test_two_processes_side_by_side_post_each_once(env: Environment, network: st
         for name, profile in profiles.items()
         for number in range(4)
     ]
-    deliveries = [row[0] for row in env.rt.reader.all("SELECT id FROM delivery")]
 
     def work_on_all(appliance: Runtime) -> None:
-        for delivery in deliveries:
-            engine.work(appliance, delivery)
+        for profile in profiles.values():
+            engine.work(appliance, profile)
 
     with successor_of(env) as second:
         threads = [

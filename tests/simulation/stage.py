@@ -150,8 +150,8 @@ class Stage:
             before = snapshot(rt)
             self.at_work, self._disk_failed = True, False
             try:
-                for delivery_id in due:
-                    engine.work(rt, delivery_id)
+                for _, profile_id in due:
+                    engine.work(rt, profile_id)
             except ProcessKilled:
                 if self._ending:
                     return

@@ -16,8 +16,8 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
     for _ in range(steps):
         due = engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
         before = snapshot(rt)
-        for delivery_id in due:
-            engine.work(rt, delivery_id)
+        for _, profile_id in due:
+            engine.work(rt, profile_id)
         if due and snapshot(rt) != before:
             continue
         at = _next_moment(rt)

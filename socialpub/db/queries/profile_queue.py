@@ -84,16 +84,17 @@ def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
     return None if row is None else Delivery.from_row(row)
 
 
-def due_per_profile(reader: Reader, now: str) -> list[str]:
-    """Return a due delivery of each profile without a wait or a hold, oldest first.
+def due_per_profile(reader: Reader, now: str) -> list[tuple[str, str]]:
+    """Return the network and the id of each profile with a due delivery without a wait or a hold, oldest first.
 
     The profile with the last rejected probe comes last.
     """
     rows = reader.all(
-        f"{_due(_ALL)} SELECT min(id) FROM due GROUP BY profile_id ORDER BY max(refused_at), min(turn_at)",
+        f"""{_due(_ALL)} SELECT p.provider, p.id FROM due JOIN profile p ON p.id = due.profile_id
+            GROUP BY p.id ORDER BY max(refused_at), min(turn_at)""",
         {"now": now},
     )
-    return [row[0] for row in rows]
+    return [(row[0], row[1]) for row in rows]
 
 
 def next_run_at(reader: Reader, now: str) -> str | None:

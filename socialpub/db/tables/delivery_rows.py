@@ -24,16 +24,6 @@ def find(store: Reader, delivery_id: str) -> Delivery | None:
     return None if row is None else Delivery.from_row(row)
 
 
-def find_profile_id(reader: Reader, delivery_id: str) -> str | None:
-    profile_id: str | None = reader.value("SELECT profile_id FROM delivery WHERE id = ?", (delivery_id,))
-    return profile_id
-
-
-def find_network_and_profile(reader: Reader, delivery_id: str) -> tuple[str, str] | None:
-    row = reader.one("SELECT provider, profile_id FROM delivery WHERE id = ?", (delivery_id,))
-    return None if row is None else (row[0], row[1])
-
-
 def reload_state(store: Reader, delivery_id: str) -> Row | None:
     """Return the columns that may change during a call.
 
@@ -236,15 +226,15 @@ def replies_to_itself(store: Reader, reply_to: str, first: str) -> bool:
     return row is not None
 
 
-def wake_replies(tx: Tx, delivery_id: str) -> str | None:
-    """Make the deliveries due that wait for this delivery or for another try of it. Return one of them."""
+def wake_replies(tx: Tx, delivery_id: str) -> bool:
+    """Make the deliveries due that wait for this delivery or for another try of it. Return whether there are any."""
     waiting = f"""FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_POST}
         AND reply_to = (SELECT ifnull(retry_of, id) FROM delivery WHERE id = :id)"""
     params = {"id": delivery_id, "now": tx.stamp}
-    reply: str | None = tx.value(f"SELECT id {waiting} LIMIT 1", params)
-    if reply is not None:
-        tx.execute(f"UPDATE delivery SET run_at = min(run_at, :now) WHERE id IN (SELECT id {waiting})", params)
-    return reply
+    if tx.one(f"SELECT 1 {waiting} LIMIT 1", params) is None:
+        return False
+    tx.execute(f"UPDATE delivery SET run_at = min(run_at, :now) WHERE id IN (SELECT id {waiting})", params)
+    return True
 
 
 def delete_of_post(tx: Tx, post_id: str) -> None:
@@ -301,8 +291,8 @@ def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
 
 
 def running(reader: Reader) -> list[Row]:
-    """Return the id and the held_by of every delivery that a process is running."""
-    return reader.all("SELECT id, owner AS held_by FROM delivery WHERE state = 'running'")
+    """Return the id, the network, the profile and the held_by of every delivery that a process is running."""
+    return reader.all("SELECT id, provider, profile_id, owner AS held_by FROM delivery WHERE state = 'running'")
 
 
 def running_after_death(tx: Tx) -> list[Row]:

@@ -14,6 +14,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
+from socialpub.db.locks import living_processes
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
@@ -121,6 +122,13 @@ def _check_restored_keys(keys: list[ApiKeyRow], surface: Surface) -> Iterator[Fi
 
 
 def _check_worker(rt: Runtime) -> Iterator[Finding]:
+    workers = [name for name in living_processes(rt.process.folder) if name.startswith("worker-")]
+    if len(workers) > 1:
+        yield problem(
+            "worker",
+            f"{len(workers)} workers are running: {', '.join(workers)}.",
+            f"Stop all of them, then start one. {commands.here().restart()}.",
+        )
     age = health.heartbeat_age(rt.reader, rt.now())
     if age is not None:
         yield ok("worker", f"The worker last reported {units.count(round(max(age, 0)), 'second', 'seconds')} ago.")

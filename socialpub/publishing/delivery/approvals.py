@@ -66,7 +66,7 @@ def approve(rt: Runtime, tx: Tx, post_id: str) -> int:
         if delivery.reply_to is not None and reply_waits.update(rt, tx, delivery.id):
             continue
         if due_at <= tx.stamp:
-            tx.after_commit(rt.wakeup.notify, delivery.id)
+            tx.after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
     return len(waits)
 
 

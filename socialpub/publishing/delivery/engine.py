@@ -60,14 +60,13 @@ log = logging.get_logger("socialpub.publisher")
 # --- the queue of a profile ------------------------------------------------------------------------------------------
 
 
-def work(rt: Runtime, delivery_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
-    """Run the due deliveries of this delivery's profile, oldest first, until another profile waits.
+def work(rt: Runtime, profile_id: str, others_wait: Callable[[], bool] = lambda: False) -> bool:
+    """Run the due deliveries of this profile, oldest first, until another profile waits.
 
     Return whether more may be due. Raises Unavailable when the database cannot store a claim.
     """
-    profile_id = delivery_rows.find_profile_id(rt.reader, delivery_id)
     last = None
-    while profile_id is not None and not rt.stopping.is_set():
+    while not rt.stopping.is_set():
         candidate = find_next_due(rt.reader, profile_id, rt.stamp(), rt.process)
         if candidate is None or candidate.id == last or not rt.process.claim_in_process(candidate.id):
             return False
@@ -92,10 +91,11 @@ def find_next_due(reader: Reader, profile_id: str, now: str, process: ProcessLoc
     return delivery_rows.find(reader, running[0].id)
 
 
-def list_due_queues(reader: Reader, now: str, process: ProcessLock) -> list[str]:
-    """Return a due or orphaned delivery of each profile, the longest waiting first."""
-    orphans = [row.id for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
-    return orphans + profile_queue.due_per_profile(reader, now)
+def list_due_queues(reader: Reader, now: str, process: ProcessLock) -> list[tuple[str, str]]:
+    """Return the network and the id of each profile with a due or orphaned delivery, the longest waiting first."""
+    orphans = [row for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
+    due = [(row.provider, row.profile_id) for row in orphans] + profile_queue.due_per_profile(reader, now)
+    return list(dict.fromkeys(due))
 
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:

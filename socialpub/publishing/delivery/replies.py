@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows
@@ -74,11 +74,10 @@ def find_parent(store: Reader, reply_to: str | None) -> Parent | None:
     return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
 
 
-def wake(rt: Runtime, tx: Tx, delivery_id: str) -> None:
+def wake(rt: Runtime, tx: Tx, delivery: Delivery | Row) -> None:
     """Make the replies due that wait for this delivery. Call it in the transaction that ends the delivery."""
-    reply = delivery_rows.wake_replies(tx, delivery_id)
-    if reply is not None:
-        tx.after_commit(rt.wakeup.notify, reply)
+    if delivery_rows.wake_replies(tx, delivery.id):  # a reply has the profile of its parent
+        tx.after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
 
 def fill_in_parent(store: Reader, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -161,7 +161,7 @@ class Settlement:
         delivery.run_at = after(tx.stamp, seconds) if seconds else tx.stamp
         delivery_rows.store(tx, delivery)
         if notify and not seconds:
-            tx.after_commit(self.rt.wakeup.notify, delivery.id)
+            tx.after_commit(self.rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
     def ask_later(self, seconds: float, outcome: AttemptOutcome, message: str, code: str | None = None) -> None:
         """Run again in `seconds`, at most a day. End the delivery if that is after its deadline."""
@@ -294,7 +294,7 @@ class Settlement:
         counters.count_sending_delay(tx, delivery)
         log_entries.record(tx, "published", delivery.id)
         post_rows.settle_if_resolved(tx, delivery.post_id)
-        replies.wake(self.rt, tx, delivery.id)
+        replies.wake(self.rt, tx, delivery)
 
     def _refuse(self, refused: Refused) -> None:
         tx, delivery, phase, message = self.tx, self.delivery, self.delivery.phase, refused.message
@@ -374,7 +374,7 @@ class Settlement:
         log_entries.record(tx, "failed", delivery.id)
         post_rows.begin(tx, delivery.post_id)
         post_rows.settle_if_resolved(tx, delivery.post_id)
-        replies.wake(self.rt, tx, delivery.id)
+        replies.wake(self.rt, tx, delivery)
 
     def fail_unconfirmed(
         self, hint: str, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN, code: str | None = None

@@ -100,7 +100,7 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
     for delivery_id, target in zip(delivery_ids, targets, strict=True):
         waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
         if not (at or waits or caller.approval):
-            tx.after_commit(rt.wakeup.notify, delivery_id)
+            tx.after_commit(rt.wakeup.notify, target.profile.provider, target.profile.id)
     if caller.approval:
         approvals.update(rt, tx, post_id, caller)
     return post_id
@@ -150,7 +150,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         )
         waits = reply_waits.update(rt, tx, delivery.id)
         if scheduled_at is None and not waits:
-            tx.after_commit(rt.wakeup.notify, delivery.id)
+            tx.after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation
@@ -350,7 +350,7 @@ def _cancel(rt: Runtime, tx: Tx, post_id: str) -> None:
     for row in delivery_rows.list_of_post(tx, post_id):
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         log_entries.record(tx, "canceled", row.id)
-        replies.wake(rt, tx, row.id)
+        replies.wake(rt, tx, row)
     post_rows.update(tx, post_id, canceled_at=tx.stamp)
     post_rows.set_status(tx, post_id, PostStatus.CANCELED)
 

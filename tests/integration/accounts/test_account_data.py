@@ -14,9 +14,9 @@ from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.worker.tasks import Background
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
+from tests.support.queue_threads import background_tasks
 
 LONG = "word " * 80
 WEEK = 7 * 86400
@@ -175,10 +175,10 @@ def test_a_rate_limit_of_the_network_is_waited_for(rt, world, profile, clock):
 
 
 def test_the_worker_keeps_account_data_current(rt, world, profile, clock):
-    (task,) = [task for task in Background(rt).tasks if task.name == "account data"]
     clock.forward(WEEK)
-    assert task.run(rt) == profile
-    assert task.run(rt) is None
+    with background_tasks(rt) as tasks:
+        assert tasks.all["account data"].act(rt) == profile
+        assert tasks.all["account data"].act(rt) is None
 
 
 # --- what is taken over ----------------------------------------------------------------------------------------------

@@ -21,9 +21,9 @@ from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, Not
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
-from socialpub.worker.tasks import Background
 from tests.support.appliance import OWNER, accept, add_profile, end_deliveries, open_appliance
 from tests.support.hand_clock import HandClock
+from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
 
 GRANT = Credentials("access-a", "refresh-a")
@@ -380,19 +380,17 @@ def test_a_revocation_waits_for_a_running_refresh(rt, desk):
 def test_a_network_that_hangs_at_a_revocation_delays_no_other_task(rt, desk, clock):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
-    answers = threading.Event()
-    desk.revoke = lambda *_: answers.wait(60) or None  # type: ignore[method-assign]
-    huey = Background(rt).huey
-    due = {task.name: task for task in huey.read_periodic(clock.now())}
-    thread = threading.Thread(target=huey.execute, args=(due["revocation"],))
-    thread.start()
-    huey.execute(due["warnings"])
-    clock.forward(3600)
-    again = {task.name for task in huey.read_periodic(clock.now())}
-    assert "warnings" in again
-    assert "revocation" not in again, "one runs already"
-    answers.set()
-    thread.join(60)
+    answers, begun = threading.Event(), threading.Event()
+    desk.revoke = lambda *_: begun.set() or answers.wait(60) or None  # type: ignore[method-assign]
+    with background_tasks(rt) as tasks:
+        thread = threading.Thread(target=tasks.run, args=("revocation",))
+        thread.start()
+        assert begun.wait(60)
+        tasks.run("revocation")
+        tasks.run("warnings")
+        assert list(rt.running_tasks) == ["revocation"], "one runs already"
+        answers.set()
+        thread.join(60)
     assert access_of(rt, profile) is None
 
 

@@ -20,9 +20,9 @@ from socialpub.providers.responses import NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.worker.tasks import Background
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
+from tests.support.queue_threads import background_tasks
 
 DAY = 86_400.0
 MONTH = 30 * DAY
@@ -158,8 +158,8 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(rt, network, profile, c
 def test_a_network_that_refuses_the_app_is_not_asked(rt, network, profile, clock):
     clock.forward(MONTH)
     rt.write(lambda rt, tx: holds.begin(tx, "x", holds.PUBLISHING, "X has suspended the app.", None))
-    (task,) = [task for task in Background(rt).tasks if task.name == "token renewal"]
-    assert task.run(rt) is None
+    with background_tasks(rt) as tasks:
+        assert tasks.all["token renewal"].act(rt) is None
 
 
 def test_a_refresh_token_that_expires_soon_is_renewed(rt, network, clock):

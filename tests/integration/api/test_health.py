@@ -24,6 +24,7 @@ from socialpub.worker.reconciler import Reconciler
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, open_appliance
 from tests.support.hand_clock import HandClock
+from tests.support.queue_threads import background_tasks
 
 
 def beat(rt: Runtime) -> None:
@@ -300,16 +301,17 @@ def test_a_worker_whose_reconciler_fails_is_late(
     client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker is alive, but it would wake no delivery."""
-    reconciler = Reconciler(rt)
-    reconciler.once()
-    assert client.send("GET", "/readyz", key=None).status == 200
+    with background_tasks(rt) as tasks:
+        reconciler = Reconciler(rt, tasks)
+        reconciler.once()
+        assert client.send("GET", "/readyz", key=None).status == 200
 
-    def breaks(*_: object) -> None:
-        raise sqlite3.OperationalError("no such column")
+        def breaks(*_: object) -> None:
+            raise sqlite3.OperationalError("no such column")
 
-    monkeypatch.setattr("socialpub.publishing.delivery.engine.list_due_queues", breaks)
-    for _ in range(4):
-        clock.forward(10)
-        with pytest.raises(sqlite3.OperationalError):
-            reconciler.once()
-    assert client.send("GET", "/readyz", key=None).json()["codes"] == ["workerLate"]
+        monkeypatch.setattr("socialpub.publishing.delivery.engine.list_due_queues", breaks)
+        for _ in range(4):
+            clock.forward(10)
+            with pytest.raises(sqlite3.OperationalError):
+                reconciler.once()
+        assert client.send("GET", "/readyz", key=None).json()["codes"] == ["workerLate"]

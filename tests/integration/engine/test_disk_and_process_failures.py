@@ -1,12 +1,9 @@
 """Full disks, threads that end, a damaged queue: what is known is kept, and no profile queue is lost."""
 
-import contextlib
-import queue
 from contextlib import closing
 
 import pytest
 
-from socialpub.core.clock import new_id
 from socialpub.core.errors import Unavailable
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db.database import Database
@@ -15,10 +12,8 @@ from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Held, Kind, Published, Readback, Refused
 from socialpub.providers.responses import AuthExpired, Throttled
 from socialpub.publishing.delivery import engine, settle
-from socialpub.worker.wakeup import HueyWakeup
 from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import START
 from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
@@ -49,7 +44,6 @@ def disk(monkeypatch):
     return FullDisk(monkeypatch)
 
 
-@pytest.mark.writes_once
 def test_an_outcome_that_could_not_be_stored_is_stored_later_without_another_call(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 3
@@ -61,7 +55,6 @@ def test_an_outcome_that_could_not_be_stored_is_stored_later_without_another_cal
     assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
 
 
-@pytest.mark.writes_once
 @pytest.mark.parametrize("times", [1, 2, 5])
 def test_a_step_whose_result_could_not_be_stored_is_neither_skipped_nor_repeated(
     rt, network, profile, clock, disk, times
@@ -75,11 +68,10 @@ def test_a_step_whose_result_could_not_be_stored_is_neither_skipped_nor_repeated
     assert attempts_of(rt, post)[-1] == ("create_post", "published")
 
 
-@pytest.mark.writes_once
 def test_an_unstored_outcome_of_a_dead_process_is_read_back(rt, network, profile, clock, disk):
     post = accept(rt, profile)
     disk.times = 1
-    engine.work(rt, rt.reader.value("SELECT id FROM delivery"))
+    engine.work(rt, profile)
     assert state_of(rt, post) is State.RUNNING
     rt.process.close()
     network.results["recover"] = [Readback((Published("1", "https://x.example/1"),))]
@@ -186,7 +178,7 @@ def test_a_row_of_another_thread_of_this_process_is_not_claimed(rt, network, pro
     run = network.run
 
     def meanwhile(step, job):
-        engine.work(rt, delivery)
+        engine.work(rt, profile)
         assert rt.process.works_on(rt.process.name, delivery)
         return run(step, job)
 
@@ -196,7 +188,6 @@ def test_a_row_of_another_thread_of_this_process_is_not_claimed(rt, network, pro
     assert not rt.process.works_on(rt.process.name, delivery)
 
 
-@pytest.mark.writes_once
 def test_a_repeated_settlement_counts_a_refused_post_once(rt, network, profile, disk):
     network.results["create_post"] = [Refused("no")]
     post = accept(rt, profile)
@@ -215,7 +206,7 @@ def test_a_repeated_settlement_counts_a_refused_post_once(rt, network, profile, 
 @pytest.mark.parametrize("error", [OSError("no threads left"), RuntimeError("can't start new thread")])
 def test_the_writer_survives_a_failed_wakeup(rt, profile, error):
     class Broken:
-        def notify(self, delivery_id):
+        def notify(self, network, profile_id):
             raise error
 
     rt.wakeup = Broken()
@@ -265,28 +256,3 @@ def test_a_new_pair_that_could_not_be_stored_is_not_lost(rt, network, profile, c
     assert network.auth.refreshes == ["refresh-0"], "the old one is spent: asking again would cost the account"
     assert [job.token for job in network.jobs] == ["access-0", "access-new"]
     assert state_of(rt, post) is State.PUBLISHED
-
-
-# --- the wake-up -----------------------------------------------------------------------------------------------------
-
-
-def test_a_queue_file_damaged_at_run_time_costs_no_wake_up_inside_the_worker(tmp_path):
-    queue_file = tmp_path / "queue.db"
-    worker, web = HueyWakeup(queue_file, tmp_path / "run"), HueyWakeup(queue_file, tmp_path / "run")
-    woken = queue.SimpleQueue()
-    worker.listen(woken.put)
-    try:
-        before = new_id(START)
-        web.notify(before)
-        assert woken.get(timeout=30) == before
-        for suffix in ("", "-wal", "-shm"):
-            with contextlib.suppress(FileNotFoundError):
-                path = queue_file.with_name(queue_file.name + suffix)
-                path.write_bytes(b"damaged" * 2000)
-        web.notify(new_id(START))  # lost: the reconciler sends it again
-        web.close()  # it was sent by then
-        worker.notify("by the reconciler")
-        assert woken.get(timeout=30) == "by the reconciler", "inside the worker no queue file is needed"
-    finally:
-        web.close()
-        worker.close()

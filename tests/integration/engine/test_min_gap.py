@@ -142,7 +142,7 @@ def test_a_call_in_which_the_worker_died_counts_as_a_post(rt, network, profile, 
     run = network.run
     network.run = died
     with pytest.raises(ProcessKilled):
-        engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (posts[0],)))
+        engine.work(rt, rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (posts[0],)))
     network.results["create_post"] = []
     drain(rt, clock)
     assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}

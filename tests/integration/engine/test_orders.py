@@ -150,8 +150,8 @@ def test_a_post_that_cannot_be_examined_fails_without_blocking_the_queue(rt, net
 
 
 def drain_once(rt):
-    for delivery_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
-        engine.work(rt, delivery_id)
+    for _, profile_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
+        engine.work(rt, profile_id)
 
 
 # --- during a wait ---------------------------------------------------------------------------------------------------

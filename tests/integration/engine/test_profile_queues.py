@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import closing
 from datetime import timedelta
 from functools import partial
 
@@ -18,11 +19,12 @@ from socialpub.publishing.delivery import engine, profile_queue, resume
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
+from socialpub.worker.queues import Queues
 from socialpub.worker.reconciler import Reconciler
-from socialpub.worker.tasks import NetworkQueue
+from socialpub.worker.tasks import Tasks
 from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of
 from tests.support.drain import drain
-from tests.support.queue_threads import DirectWakeup, answering
+from tests.support.queue_threads import answering
 from tests.support.scripted_network import ScriptedNetwork
 
 WAIT_SECONDS = 60
@@ -110,10 +112,11 @@ def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty
         return publish(job.content.text)
 
     network.run = publishes
-    queue = NetworkQueue(rt, "x")
-    rt.wakeup = DirectWakeup(rt, queue)
-    with answering(queue, threads_of_x):
-        assert Reconciler(rt).once() == 40
+    queues = rt.wakeup = Queues(rt.settings.queue_file, rt.settings.run_dir, ["x"])
+    tasks = Tasks(rt, queues)
+    queues.listen(deliver=tasks.deliver, run=tasks.run)
+    with closing(queues), answering(queues, "x", threads_of_x):
+        assert Reconciler(rt, tasks).once() == 40
         accept(rt, add_profile(rt, account_id="quiet"), body="one post")
         all_wait.set()
         assert done.wait(WAIT_SECONDS)
@@ -132,8 +135,7 @@ def test_a_rate_limit_with_two_thousand_posts_queued_is_written_down_once(rt, ne
     made = {}
     for profile in (few, many):
         network.results["create_post"] = [Throttled("slow down", retry_after_seconds=900)]
-        first = rt.reader.value("SELECT min(id) FROM delivery WHERE profile_id = ?", (profile,))
-        made[profile] = writes(partial(engine.work, rt, first))
+        made[profile] = writes(partial(engine.work, rt, profile))
     assert made[few] == made[many] <= 3
     assert writes(partial(drain, rt)) == 0, "the next rounds write nothing either"
     assert network.effects == []

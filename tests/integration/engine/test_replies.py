@@ -182,7 +182,7 @@ def test_the_published_try_counts_even_if_a_newer_try_failed(rt, clock, network,
 def test_a_retry_made_before_the_reply_has_ended_is_waited_for(rt, clock, network, thread):
     first, reply = thread(2)
     network.results["create_post"] = [Refused("No.")]
-    engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].id, lambda: True)
+    engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
     assert states(rt, [first, reply]) == [State.FAILED, State.QUEUED]
     again = rt.write(retries.retry, first, OWNER)
     move(rt, again, run_at="3000")
@@ -377,10 +377,10 @@ def test_a_clock_that_is_set_after_the_publication_neither_delays_nor_ends_a_rep
     network.results["create_post"] = [publish]
     if moment == "before its claim":
         for _ in range(2):  # the daily claim of the reply, and the parent
-            engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].id, lambda: True)
+            engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
     else:
         drain(rt)
-        engine.work(rt, delivery_rows.list_of_post(rt.reader, reply)[0].id)
+        engine.work(rt, delivery_rows.list_of_post(rt.reader, reply)[0].profile_id)
     if moment == "in a gap":
         rt.write(claim.claim, delivery_rows.list_of_post(rt.reader, reply)[0].id, None)
     assert states(rt, [first, reply]) == [State.PUBLISHED, State.QUEUED]
@@ -393,7 +393,7 @@ def test_a_clock_that_is_set_does_not_delay_the_end_of_a_reply_whose_post_failed
     (first,) = thread(1)
     reply = accept(rt, profile, body="2", at=clock.now() + timedelta(days=20), options=reply_to(first))
     network.results["create_post"] = [Refused("No.")]
-    engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].id, lambda: True)
+    engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
     clock.jump(3600)
     drain(rt)
     assert states(rt, [first, reply]) == [State.FAILED] * 2

@@ -17,6 +17,7 @@ from socialpub.publishing.delivery import backfill, claim, engine, profile_queue
 from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.drain import drain
+from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
@@ -62,7 +63,7 @@ def test_posts_that_wait_locally_neither_end_a_hold_nor_use_its_probes(rt, netwo
                                       (lost,)))  # fmt: skip
     rt.db.write(lambda tx: tx.update("profile", lost, status="disconnected"))
     clock.forward(holds.PROBE_SECONDS + 1)
-    engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE profile_id = ?", (lost,)))
+    engine.work(rt, lost)
     assert {state_of(rt, post) for post in dead} == {State.FAILED}
     assert rt.reader.value("SELECT count(*) FROM hold") == 1
     drain(rt)
@@ -110,8 +111,8 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(rt, network, profile, 
 
 
 def drain_once(rt):
-    for delivery_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
-        engine.work(rt, delivery_id)
+    for _, profile_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
+        engine.work(rt, profile_id)
 
 
 def test_a_long_video_upload_releases_the_worker_between_slices(rt, network, profile, clock):
@@ -134,11 +135,10 @@ def test_a_long_video_upload_releases_the_worker_between_slices(rt, network, pro
 def test_a_long_queue_lets_other_profiles_run_after_each_delivery(rt, network, profile):
     for number in range(3):
         accept(rt, profile, body=str(number))
-    first = rt.reader.value("SELECT id FROM delivery ORDER BY id LIMIT 1")
     others = [True, False, False]
-    assert engine.work(rt, first, lambda: others.pop(0)), "more may be due"
+    assert engine.work(rt, profile, lambda: others.pop(0)), "more may be due"
     assert network.effects == ["0"]
-    assert not engine.work(rt, first, lambda: others.pop(0))
+    assert not engine.work(rt, profile, lambda: others.pop(0))
     assert network.effects == ["0", "1", "2"], "it goes on at once when none waits"
 
 
@@ -146,7 +146,6 @@ def test_a_long_queue_lets_other_profiles_run_after_each_delivery(rt, network, p
 def test_a_blocked_queue_does_not_ask_to_run_again(rt, profile, monkeypatch, why):
     """Otherwise profiles that wait for each other would be taken up without end."""
     accept(rt, profile, body="one")
-    first = rt.reader.value("SELECT id FROM delivery")
 
     def full(*_):
         raise Unavailable("the disk is full")
@@ -156,11 +155,11 @@ def test_a_blocked_queue_does_not_ask_to_run_again(rt, profile, monkeypatch, why
             rt.write(resume.pause)
         case "the disk takes no result":
             monkeypatch.setattr(settle, "settle", full)
-            engine.work(rt, first, lambda: True)  # it was claimed, and called
+            engine.work(rt, profile, lambda: True)  # it was claimed, and called
         case _:
             monkeypatch.setattr(claim, "claim", full)
     try:
-        assert not engine.work(rt, first, lambda: True)
+        assert not engine.work(rt, profile, lambda: True)
     except Unavailable:
         assert why == "the disk takes no claim", "the worker goes on to the next profile"
 
@@ -193,19 +192,19 @@ def test_a_delivery_that_runs_for_ever_is_overdue(rt, profile, clock):
 
 
 def test_the_reconciler_survives_a_database_that_cannot_be_read(rt, monkeypatch):
-    reconciler = Reconciler(rt)
-
     def fails(*_):
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr("socialpub.db.queries.profile_queue.next_run_at", fails)
-    assert reconciler._pause(reconciler._next_at()) > 0
+    with background_tasks(rt) as tasks:
+        reconciler = Reconciler(rt, tasks)
+        assert reconciler._pause(reconciler._next_at()) > 0
 
 
 def test_a_network_that_hangs_at_a_revocation_delays_no_wake_up(rt, profile, monkeypatch):
     for task in (upkeep, "revoke_disconnected"), (upkeep, "renew_idle_tokens"), (backfill, "fill_in_missing"):
         monkeypatch.setattr(*task, lambda *_: pytest.fail("the reconciler's own thread waits for no network"))
-    reconciler = Reconciler(rt)
     accept(rt, profile)
-    assert reconciler.once() == 1
+    with background_tasks(rt) as tasks:
+        assert Reconciler(rt, tasks).once() == 1
     assert rt.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") == 1

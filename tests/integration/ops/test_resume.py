@@ -397,7 +397,7 @@ def test_paused_a_backup_neither_refreshes_nor_revokes(
     with restored(copy, world, clock) as rt:
         asked = dict(world.x.counts)
         profile = rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
-        engine.work(rt, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (post,)))
+        engine.work(rt, profile)
         with pytest.raises(NotSent, match="paused"):
             tokens.replace_spent(rt, profile, spent=token_of(rt, profile))
         assert upkeep.revoke_disconnected(rt) == 1, "an hour later they are erased, and still not revoked"

@@ -18,12 +18,11 @@ from socialpub.publishing.posts import idempotency
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
 from socialpub.web.http.app import create_app
-from socialpub.worker.tasks import Background
-from socialpub.worker.wakeup import HueyWakeup
 from tests.integration.uploads.caller import Caller
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import START
+from tests.support.queue_threads import background_tasks
 
 STAYS = "stays: "
 
@@ -71,19 +70,18 @@ TABLES = {
 FOLDERS = {
     "secret.key": STAYS + "the key",
     "socialpub.db*": "free pages: returned to the disk when there are many; the journal has a limit",
-    "queue.db*": STAYS + "a delivered wake-up is removed; while no worker runs, one waits for each post",
+    "queue.db*": STAYS + "a task is removed when it starts, and waits once for each profile",
     "upgrades/*": STAYS + "the last few; a new one replaces the oldest",
     "media/incoming/*": "unused media: files that no process holds",
     "media/??/*": "unused media: files that no row names",
     "media/fitted/*/*": "renditions: when the delivery has ended",
     "media/thumbnails/*/*": "thumbnails: when the file was removed",
     "avatars/*": "avatars: of profiles that are not connected, and former ones",
-    "copies/*": "unfinished backups: downloads that a former version left",
     "backups/*": STAYS + "backup.keep_days and the other limits decide; the next backup removes old ones",
     ".restore-*/*": "unfinished restores: within an hour",
     "run/.socialpub-backup-*": "unfinished backups: within an hour, with the folder that it names",
     "run/turnstile.*": STAYS + "two",
-    "run/wakeup.sock": STAYS + "one",
+    "run/*.sock": STAYS + "one for each queue",
     "run/decoders/*": STAYS + "one for each 256 MiB of memory",
     "run/profiles/*": STAYS + "one empty file for each profile",
     "run/examined/*": "ended deliveries: when the delivery has ended",
@@ -101,7 +99,8 @@ def caller(rt):
 
 @pytest.fixture
 def tasks(rt):
-    return {task.name: task for task in Background(rt).tasks}
+    with background_tasks(rt) as tasks:
+        yield tasks.all
 
 
 def files_below(folder):
@@ -123,18 +122,20 @@ def test_every_entry_names_a_task_or_a_reason(tasks):
 
 
 def test_every_file_is_listed(rt, caller, clock, tmp_path):
-    wakeup = HueyWakeup(rt.settings.queue_file, rt.settings.run_dir)
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     caller.reserve(png)
     artifact_id = caller.upload(png)["artifactId"]
     caller.run(thumbnails.load(rt, artifact_id))
     profile = add_profile(rt)
     with tokens.token_lock(rt, profile), storage.serve_alone(rt.settings):
-        wakeup.notify(accept(rt, profile, media=(DraftMedia(artifact_id),)))
+        accept(rt, profile, media=(DraftMedia(artifact_id),))
+    with background_tasks(rt) as tasks:
+        tasks.queues.listen(deliver=tasks.deliver, run=tasks.run)
+        tasks.queues.deliver("x", profile)
+        found = files_below(rt.settings.data_dir)
     create.make_download(rt).__exit__(None, None, None)
     schedule.make_backup(rt)
-    wakeup.close()
-    found = files_below(rt.settings.data_dir)
+    found |= files_below(rt.settings.data_dir)
     assert {file for file in found if line_of(file) is None} == set(), "say who removes it, and when"
     assert len({line_of(file) for file in found}) >= 10, "the story leaves most kinds of files"
 
@@ -148,7 +149,6 @@ def test_files_of_dead_processes_are_removed_within_the_hour(rt, tasks):
         data / "media/fitted" / unknown / ("0" * 24),
         data / "media/thumbnails" / f"ab/{unknown}-{'0' * 16}.png.jpg",
         data / "avatars" / f"{unknown}.0.fetched",
-        data / "copies" / "tmpabc" / "socialpub.db",
         data / ".restore-abc" / "secret.key",
         data / "run/examined" / unknown,
         data / "run/owners" / "worker-dead.lock",
@@ -158,7 +158,7 @@ def test_files_of_dead_processes_are_removed_within_the_hour(rt, tasks):
         path.write_bytes(b"x")
         line = line_of(path.relative_to(data).as_posix())
         assert line is not None
-        tasks[line.partition(":")[0]].run(rt)
+        tasks[line.partition(":")[0]].act(rt)
         assert not path.exists(), f"{path.name}: {line}"
 
 
@@ -177,7 +177,7 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
 
     def run_tasks():
         for table in some:
-            tasks[TABLES[table].partition(":")[0]].run(rt)
+            tasks[TABLES[table].partition(":")[0]].act(rt)
         return counts()
 
     assert run_tasks() == [1, 1, 1, 1200]
@@ -192,5 +192,5 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
 def test_housekeeping_creates_no_files(rt, tasks):
     before = set(rt.settings.data_dir.rglob("*"))
     for name in ("unused media", "ended deliveries", "renditions", "thumbnails", "unfinished backups", "retention"):
-        tasks[name].run(rt)
+        tasks[name].act(rt)
     assert set(rt.settings.data_dir.rglob("*")) == before

@@ -1,13 +1,14 @@
 """A network that hangs delays no other, a burst to one network uses all of its threads, and its profiles take turns."""
 
 import threading
+from contextlib import closing
 
 import pytest
 
 from socialpub.providers.http import Http
 from socialpub.publishing.delivery import engine, resume
-from socialpub.worker.tasks import NetworkQueue, wake
-from tests.support.appliance import accept, add_profile
+from socialpub.worker.queues import Queues
+from socialpub.worker.tasks import Tasks
 from tests.support.queue_threads import answering
 
 WAIT_SECONDS = 30
@@ -22,12 +23,12 @@ class Hanging:
         self.threads = set()
         self._change = threading.Condition()
 
-    def __call__(self, rt, delivery_id, others_wait):
+    def __call__(self, rt, profile_id, others_wait):
         with self._change:
-            self.begun.append(delivery_id)
+            self.begun.append(profile_id)
             self.threads.add(threading.get_ident())
             self._change.notify_all()
-        assert delivery_id.startswith("ends") or self.release.wait(WAIT_SECONDS)
+        assert profile_id.startswith("ends") or self.release.wait(WAIT_SECONDS)
         return False
 
     def until(self, count):
@@ -42,55 +43,49 @@ def hanging(monkeypatch):
     return hanging
 
 
-def test_a_burst_uses_all_threads_of_its_network_and_no_more(rt, hanging):
-    queue = NetworkQueue(rt, "x")
-    with answering(queue, 4):
+@pytest.fixture
+def queues(rt):
+    """The queues of a worker, whose tasks run `engine.work`."""
+    with closing(Queues(rt.settings.queue_file, rt.settings.run_dir, ["x", "pinterest"])) as queues:
+        tasks = Tasks(rt, queues)
+        queues.listen(deliver=tasks.deliver, run=tasks.run)
+        yield queues
+
+
+def test_a_burst_uses_all_threads_of_its_network_and_no_more(queues, hanging):
+    with answering(queues, "x", 4):
         for number in range(20):
-            queue.put(f"profile {number}", f"delivery {number}")
+            queues.deliver("x", f"profile {number}")
         hanging.until(4)
         hanging.release.set()
         hanging.until(20)
     assert len(hanging.threads) == 4
-    assert sorted(set(hanging.begun)) == sorted(f"delivery {number}" for number in range(20))
+    assert sorted(set(hanging.begun)) == sorted(f"profile {number}" for number in range(20))
 
 
-def test_a_network_that_hangs_leaves_the_threads_of_another_free(rt, hanging):
-    x, pinterest = NetworkQueue(rt, "x"), NetworkQueue(rt, "pinterest")
-    with answering(x, 2), answering(pinterest, 2):
+def test_a_network_that_hangs_leaves_the_threads_of_another_free(queues, hanging):
+    with answering(queues, "x", 2), answering(queues, "pinterest", 2):
         for number in range(20):
-            x.put(f"profile {number}", f"hangs {number}")
+            queues.deliver("x", f"hangs {number}")
         hanging.until(2)
-        pinterest.put("its profile", "ends at once")
+        queues.deliver("pinterest", "ends at once")
         hanging.until(3)
         assert hanging.begun[-1] == "ends at once"
         hanging.release.set()
 
 
-def test_a_profile_waits_once_however_often_it_is_woken(rt, hanging):
-    queue = NetworkQueue(rt, "x")
-    with answering(queue, 1):
-        queue.put("busy", "first")
+def test_a_wake_up_for_a_profile_that_is_being_worked_on_counts_once(queues, hanging):
+    with answering(queues, "x", 1):
+        queues.deliver("x", "busy")
         hanging.until(1)
-        for number in range(1000):
-            queue.put("other", f"{number}")
+        for _ in range(100):
+            queues.deliver("x", "busy")
         hanging.release.set()
         hanging.until(2)
-    assert hanging.begun == ["first", "0"]
+    assert hanging.begun == ["busy", "busy"], "it may have more to do by now"
 
 
-def test_a_wake_up_for_a_profile_that_is_being_worked_on_counts_once(rt, hanging):
-    queue = NetworkQueue(rt, "x")
-    with answering(queue, 1):
-        queue.put("busy", "first")
-        hanging.until(1)
-        for number in range(1000):
-            queue.put("busy", f"{number}")
-        hanging.release.set()
-        hanging.until(2)
-    assert hanging.begun == ["first", "0"], "it may have more to do by now"
-
-
-def test_a_busy_profile_goes_to_the_end_of_the_queue(rt, monkeypatch):
+def test_a_busy_profile_goes_to_the_end_of_the_queue(queues, monkeypatch):
     left = {"long": 4, "short": 1, "other": 2}
     turns = []
     done = threading.Event()
@@ -103,50 +98,37 @@ def test_a_busy_profile_goes_to_the_end_of_the_queue(rt, monkeypatch):
         return left[profile] > 0
 
     monkeypatch.setattr(engine, "work", one_delivery)
-    queue = NetworkQueue(rt, "x")
     for profile in left:
-        queue.put(profile, profile)
-    with answering(queue, 1):
+        queues.deliver("x", profile)
+    with answering(queues, "x", 1):
         assert done.wait(WAIT_SECONDS)
     assert turns == ["long", "short", "other", "long", "other", "long alone", "long alone"]
 
 
-def test_while_paused_a_wake_up_costs_no_thread_and_no_write(rt):
-    queues = {"x": NetworkQueue(rt, "x")}
-    accept(rt, add_profile(rt))
-    delivery = rt.reader.value("SELECT id FROM delivery")
+def test_while_paused_a_wake_up_reads_no_queue_of_a_profile(rt, queues, monkeypatch):
+    ran = []
+    monkeypatch.setattr(engine, "work", lambda _, profile, others: ran.append(profile))
     rt.write(resume.pause)
-    wake(rt, queues, delivery)
-    assert queues["x"].huey.pending_count() == 0
+    queues.act("deliver", "x", "profile")
     rt.write(resume.resume)
-    wake(rt, queues, delivery)
-    assert queues["x"].huey.pending_count() == 1
+    assert ran == []
+    queues.act("deliver", "x", "profile")
+    assert ran == ["profile"]
 
 
-def test_a_thread_that_is_free_is_used_again(rt, hanging):
-    """Each thread that has worked keeps a database connection."""
-    queue = NetworkQueue(rt, "x")
-    with answering(queue, 8):
-        for number in range(50):
-            queue.put(f"profile {number}", f"ends {number}")
-            hanging.until(number + 1)
-    assert len(hanging.threads) <= 3
-
-
-def test_a_thread_survives_an_unexpected_error(rt, monkeypatch):
+def test_a_thread_survives_an_unexpected_error(queues, monkeypatch):
     done = threading.Event()
 
-    def work(rt, delivery_id, others_wait):
-        if delivery_id == "bad":
+    def work(rt, profile, others_wait):
+        if profile == "bad":
             raise RuntimeError("unexpected")
         done.set()
         return False
 
     monkeypatch.setattr(engine, "work", work)
-    queue = NetworkQueue(rt, "x")
-    with answering(queue, 1):
-        queue.put("one", "bad")
-        queue.put("another", "good")
+    with answering(queues, "x", 1):
+        queues.deliver("x", "bad")
+        queues.deliver("x", "good")
         assert done.wait(WAIT_SECONDS)
 
 

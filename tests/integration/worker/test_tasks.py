@@ -1,7 +1,8 @@
-"""Periodic tasks run again after their interval, and scheduled backups are two of them."""
+"""Background tasks: when they are enqueued, and scheduled backups."""
 
+import signal
 import subprocess
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -14,26 +15,25 @@ from socialpub.ops.backup import schedule
 from socialpub.ops.doctor import checks
 from socialpub.ops.health import Level
 from socialpub.worker import process, tasks
-from socialpub.worker.tasks import REST_SECONDS, Background, NetworkQueue, ScheduledBackups
-
-
-def due(background, *names):
-    """The tasks of these names that are due. Huey's scheduler looks every second, and enqueues what is due."""
-    return [task for task in background.huey.read_periodic(None) if task.name in names]
+from socialpub.worker.reconciler import Reconciler
+from socialpub.worker.tasks import REST_SECONDS, ScheduledBackups
+from tests.support.queue_threads import background_tasks
 
 
 @pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("unexpected")])
-def test_a_task_that_fails_runs_again_at_its_next_time(rt, clock, monkeypatch, error):
+def test_a_task_that_fails_ends_no_thread_and_runs_again(rt, monkeypatch, error):
+    calls = []
+
     def fails(_):
+        calls.append(1)
         raise error
 
     monkeypatch.setattr(upkeep, "revoke_disconnected", fails)
-    background = Background(rt)
-    (task,) = due(background, "revocation")
-    background.huey.execute(task)
-    assert due(background, "revocation") == []
-    clock.forward(10)
-    assert len(due(background, "revocation")) == 1
+    with background_tasks(rt) as tasks:
+        tasks.run("revocation")
+        tasks.run("revocation")
+    assert len(calls) == 2
+    assert rt.running_tasks == {}
 
 
 @pytest.mark.parametrize("error", [Unavailable("the disk is full"), KeyError("unexpected")])
@@ -46,11 +46,9 @@ def test_a_task_that_fails_five_times_in_a_row_is_reported_until_it_succeeds(rt,
             raise error
 
     monkeypatch.setattr(upkeep, "renew_idle_tokens", fails)
-    background = Background(rt)
 
     def run_again():
-        (task,) = due(background, "token renewal")
-        background.huey.execute(task)
+        tasks.run("token renewal")
         rt.write(health.record_heartbeat)
         clock.forward(60)
         rt.write(health.record_heartbeat)
@@ -61,35 +59,56 @@ def test_a_task_that_fails_five_times_in_a_row_is_reported_until_it_succeeds(rt,
         assert alerted == found == [sentence for sentence in (readiness.failing_tasks,) if sentence]
         return readiness.failing_tasks
 
-    assert [run_again() for _ in range(4)] == [None] * 4
-    assert "at least 5 times in a row: token renewal." in run_again()
-    assert run_again() is None
+    with background_tasks(rt) as tasks:
+        assert [run_again() for _ in range(4)] == [None] * 4
+        assert "at least 5 times in a row: token renewal." in run_again()
+        assert run_again() is None
 
 
-def test_a_clock_that_is_set_moves_no_task(rt, clock):
-    background = Background(rt)
-    (task,) = due(background, "holds")
-    background.huey.execute(task)
-    clock.jump(-3000 * 86400)
-    assert due(background, "holds") == []
-    clock.forward(60)
-    assert len(due(background, "holds")) == 1
+def test_frequent_tasks_are_enqueued_by_the_reconciler_at_their_interval(rt, clock):
+    with background_tasks(rt) as tasks:
+        reconciler, queues = Reconciler(rt, tasks), tasks.queues
+        queues.listen(deliver=tasks.deliver, run=tasks.run)
+        frequent = [task for task in tasks.all.values() if task.every_seconds is not None]
+        reconciler.once()
+        assert queues.background.pending_count() == len(frequent)
+        queues.background.storage.flush_queue()
+        clock.jump(-3000 * 86400)
+        clock.forward(1)
+        reconciler.once()
+        assert queues.background.pending_count() == sum(task.every_seconds <= 1 for task in frequent)
+
+
+def test_every_other_task_is_declared_with_a_minute(rt):
+    with background_tasks(rt) as tasks:
+        declared = {type(task).__name__ for task in tasks.queues.background.read_periodic(datetime(2026, 1, 1, 0, 0))}
+        every_minute = {name for name, task in tasks.all.items() if task.every_seconds is None and task.minute == "*"}
+        assert every_minute <= declared
+        in_an_hour = [
+            type(task).__name__
+            for minute in range(60)
+            for task in tasks.queues.background.read_periodic(datetime(2026, 1, 1, 0, minute))
+        ]
+    hourly = {name for name, task in tasks.all.items() if task.minute != "*"}
+    assert {name: in_an_hour.count(name) for name in hourly} == dict.fromkeys(hourly, 1)
 
 
 def test_idle_threads_end_at_a_stop_before_the_stop_writes_a_row(rt, monkeypatch):
-    """A thread that asks a closed queue in a loop takes the processor from that write."""
-    consumer = process._Consumer(rt, Background(rt), {name: NetworkQueue(rt, name) for name in rt.providers})
-    monkeypatch.setattr(consumer, "_set_signal_handlers", lambda: None)
     living = []
+    with background_tasks(rt) as tasks:
+        tasks.queues.listen(deliver=tasks.deliver, run=tasks.run)
+        consumer = process.WorkerConsumer(rt, tasks.queues)
+        threads = [thread for one in consumer.networks for _, thread in one.worker_threads]
 
-    def end(*_):
-        for _, thread in consumer.worker_threads[process.BACKGROUND_THREADS :]:  # the first ones have tasks
-            thread.join(5)
-            living.append(thread.is_alive())
+        def end(*_):
+            for thread in threads:
+                thread.join(5)
+                living.append(thread.is_alive())
 
-    monkeypatch.setattr(process.messages, "record_end", end)
-    consumer.start()
-    consumer.stop()
+        monkeypatch.setattr(process.messages, "record_end", end)
+        monkeypatch.setattr(signal, "signal", lambda *_: None)
+        consumer.start()
+        consumer.stop()
     assert living and not any(living)
 
 

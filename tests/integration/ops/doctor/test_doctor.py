@@ -20,6 +20,7 @@ from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
+from socialpub.db.locks import ProcessLock
 from socialpub.db.tables import holds
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
@@ -315,6 +316,13 @@ def test_a_clock_that_a_network_contradicts_is_reported(rt: Runtime, http: Answe
 def test_a_worker_that_never_ran_is_reported(rt: Runtime) -> None:
     rt.db.write(lambda tx: tx.execute("DELETE FROM appliance WHERE name = 'heartbeat'").rowcount)
     assert "never run" in the(inside(rt), "worker").message
+
+
+def test_a_second_worker_is_reported(rt: Runtime) -> None:
+    with closing(ProcessLock(rt.process.folder, "worker-1")):
+        assert problems(inside(rt)) == []
+        with closing(ProcessLock(rt.process.folder, "worker-2")):
+            assert "worker-1, worker-2" in the(inside(rt), "worker").message
 
 
 def test_a_worker_that_is_gone_and_its_overdue_deliveries_are_reported(rt: Runtime, clock: HandClock) -> None:

@@ -22,6 +22,7 @@ from socialpub.db.connection import Reader, Tx
 from socialpub.db.database import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.locks import ProcessLock
+from socialpub.db.queries.post_list import Totals
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.decoder import client
@@ -155,6 +156,8 @@ class Runtime:
     engine: Engine = field(default_factory=Engine)
     tokens: TokenKeeper = field(default_factory=TokenKeeper)
     media: MediaStore = field(default_factory=MediaStore)
+    post_totals: Totals = field(default_factory=Totals)
+    """Of the event loop."""
 
     @property
     def reader(self) -> Reader:

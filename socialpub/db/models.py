@@ -94,14 +94,9 @@ class PostRow(TableRow):
 
     class Meta:
         indexes = _indexes(
-            "INDEX post_newest ON post (created_at, id)",
-            "INDEX post_by_status ON post (status, created_at, id)",
-            "INDEX post_by_audience ON post (audience_id, created_at, id)",
-            "INDEX post_scheduled ON post (scheduled_at, audience_id, status, outcomes, created_at, id) "
-            "WHERE scheduled_at IS NOT NULL",
-            "INDEX post_all_times ON post (scheduled_at) WHERE scheduled_at IS NOT NULL",
-            "INDEX post_times ON post (audience_id, status, outcomes, scheduled_at) WHERE scheduled_at IS NOT NULL",
-            "INDEX post_by_outcomes ON post (audience_id, status, outcomes, created_at, id)",
+            "INDEX post_newest ON post (created_at, id, audience_id, status, outcomes, scheduled_at)",
+            "INDEX post_groups ON post (status, audience_id, outcomes)",
+            "INDEX post_scheduled ON post (scheduled_at, audience_id, status, outcomes) WHERE scheduled_at IS NOT NULL",
         )
 
 
@@ -144,33 +139,6 @@ class AudienceMemberRow(KeyedRow):
     class Meta:
         primary_key = CompositeKey("audience_id", "profile_id")
         indexes = _indexes("INDEX audience_of_profile ON audience_member (profile_id)")
-
-
-class AudienceCountRow(KeyedRow):
-    audience_id = IntegerField()
-    status = TextField()
-    outcomes = TextField()
-    posts = IntegerField()
-
-    class Meta:
-        primary_key = CompositeKey("audience_id", "status", "outcomes")
-
-
-class PostDayRow(KeyedRow):
-    day = TextField()
-    """The date of `created_at`."""
-    audience_id = IntegerField()
-    status = TextField()
-    outcomes = TextField()
-    posts = IntegerField()
-
-    class Meta:
-        primary_key = CompositeKey("day", "audience_id", "status", "outcomes")
-
-
-class PostCountRow(KeyedRow):
-    status = TextField(primary_key=True)
-    posts = IntegerField()
 
 
 class IdempotencyRow(KeyedRow):

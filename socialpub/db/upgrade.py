@@ -26,7 +26,7 @@ from socialpub.db.locks import living_processes
 MIGRATIONS = Path(__file__).parent / "migrations"
 APPLICATION_ID = 0x736F6370
 """SQLite's application id, in the header of each database with the schema of a release."""
-LAST_READER = "0000000"
+LAST_READER = "f85f3eb4"
 """The last commit that can read the databases of the commits before it."""
 
 log = logging.get_logger("socialpub.upgrade")

@@ -132,8 +132,8 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
     log_entries.delete_attempts_of_post(tx, post_id)
     delivery_rows.delete_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
-    audience_rows.remove_post(tx, post.audience_id, (post.status, post.outcomes), post.created_at)
-    audience_rows.forget_unused(tx, post.audience_id)
+    if not post_rows.has_audience(tx, post.audience_id):
+        audience_rows.delete(tx, post.audience_id)
     return True
 
 

@@ -23,7 +23,7 @@ from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Reader
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import OUTCOME_LETTERS, READ_BACK, REPEATABLE, State
-from socialpub.db.tables import audience_rows, counters, holds, notifications, profile_rows
+from socialpub.db.tables import counters, holds, notifications, post_rows, profile_rows
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.ops import health, storage
@@ -139,7 +139,7 @@ def _by_network(rt: Runtime, counted: Iterable[tuple[str, int]]) -> Iterator[tup
 def _deliveries(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     now, paused = rt.now(), appliance_state.paused_at(reader) is not None
     names = sorted(rt.providers)
-    yield gauge("socialpub_posts", "Posts by status", ["status"], audience_rows.count_posts(reader))
+    yield gauge("socialpub_posts", "Posts by status", ["status"], post_rows.count_by_status(reader))
     for name, meaning, counted in (
         (
             "socialpub_deliveries_waiting",

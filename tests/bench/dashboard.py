@@ -47,7 +47,7 @@ def pages(appliance: MeasuredAppliance) -> dict[str, str]:
     profile = appliance.profiles[3]
     first, middle = (
         reader.value("SELECT created_at FROM post ORDER BY created_at LIMIT 1 OFFSET ?", (at,))[:10]
-        for at in (0, reader.value("SELECT sum(posts) FROM post_count") // 2)
+        for at in (0, reader.value("SELECT count(*) FROM post") // 2)
     )
     plain = ("/compose", "/posts", "/profiles", "/keys", "/log", "/audit", "/system")
     return {

@@ -146,7 +146,7 @@ def _logged_bytes(appliance: MeasuredAppliance, count: int) -> int:
     appliance.rt.write(schedule, appliance.profiles, count, due_at)
     with WalCount(appliance.database) as log:
         wait_until(lambda: post_count(appliance) >= before + count, seconds=120, every=0.25)
-        wait_until(lambda: not appliance.rt.reader.value("SELECT posts FROM post_count WHERE status = 'pending'"))
+        wait_until(lambda: not appliance.rt.reader.value("SELECT count(*) FROM post WHERE status = 'pending'"))
     return log.bytes
 
 

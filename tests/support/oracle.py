@@ -96,18 +96,6 @@ _LOG = (
 )
 
 ROWS = {
-    "posts by status": (
-        "SELECT status, posts FROM post_count WHERE posts > 0",
-        "SELECT status, count(*) FROM post GROUP BY 1",
-    ),
-    "posts by audience": (
-        "SELECT audience_id, status, outcomes, posts FROM audience_count WHERE posts > 0",
-        "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3",
-    ),
-    "posts by day": (
-        "SELECT day, audience_id, status, outcomes, posts FROM post_day",
-        "SELECT substr(created_at, 1, 10), audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3, 4",
-    ),
     "outcomes of a post": (
         "SELECT id, outcomes FROM post",
         f"SELECT post_id, group_concat({_LETTER}, '') FROM"

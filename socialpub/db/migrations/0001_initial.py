@@ -72,27 +72,13 @@ CREATE TABLE post (
     scheduled_at TEXT, canceled_at TEXT, audience_id INTEGER NOT NULL, outcomes TEXT NOT NULL DEFAULT '',
     restore_count INTEGER NOT NULL DEFAULT 0, text_version INTEGER NOT NULL DEFAULT 0, key_id TEXT
 );
-CREATE INDEX post_newest ON post (created_at, id);
-CREATE INDEX post_by_status ON post (status, created_at, id);
-CREATE INDEX post_by_audience ON post (audience_id, created_at, id);
-CREATE INDEX post_by_outcomes ON post (audience_id, status, outcomes, created_at, id);
-CREATE INDEX post_scheduled ON post (scheduled_at, audience_id, status, outcomes, created_at, id)
-    WHERE scheduled_at IS NOT NULL;
-CREATE INDEX post_all_times ON post (scheduled_at) WHERE scheduled_at IS NOT NULL;
-CREATE INDEX post_times ON post (audience_id, status, outcomes, scheduled_at) WHERE scheduled_at IS NOT NULL;
+-- Every list of posts reads one of these indexes (`db/queries/post_list.py`).
+CREATE INDEX post_newest ON post (created_at, id, audience_id, status, outcomes, scheduled_at);
+CREATE INDEX post_groups ON post (status, audience_id, outcomes);
+CREATE INDEX post_scheduled ON post (scheduled_at, audience_id, status, outcomes) WHERE scheduled_at IS NOT NULL;
 CREATE TABLE former_text (
     post_id TEXT NOT NULL, version INTEGER NOT NULL, body TEXT, PRIMARY KEY (post_id, version)
 ) WITHOUT ROWID;
-CREATE TABLE audience_count (
-    audience_id INTEGER NOT NULL, status TEXT NOT NULL, outcomes TEXT NOT NULL, posts INTEGER NOT NULL,
-    PRIMARY KEY (audience_id, status, outcomes)
-) WITHOUT ROWID;
-CREATE TABLE post_day (
-    day TEXT NOT NULL, audience_id INTEGER NOT NULL, status TEXT NOT NULL, outcomes TEXT NOT NULL,
-    posts INTEGER NOT NULL, PRIMARY KEY (day, audience_id, status, outcomes)
-) WITHOUT ROWID;
-CREATE TABLE post_count (status TEXT PRIMARY KEY, posts INTEGER NOT NULL) WITHOUT ROWID;
-INSERT INTO post_count SELECT value, 0 FROM json_each('["pending","scheduled","settled","canceled"]');
 
 CREATE TABLE artifact (
     id TEXT PRIMARY KEY, status TEXT NOT NULL, file_name TEXT NOT NULL, declared_type TEXT NOT NULL,

@@ -1,12 +1,9 @@
 """Statements about audiences: each distinct set of target profiles is stored once, and a post has its id.
 
-A write that changes a post also changes the counters by audience, status and outcomes, in all and by the day of
-creation, and the totals by status. So the scope of a key and filters by profile and provider are short lists of
-audiences, a total is a short sum, and the days of a deep page are known.
+So the scope of a key and filters by profile and provider are short lists of audiences.
 """
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import orjson
@@ -16,8 +13,6 @@ from socialpub.db.connection import Reader, Tx, Value, placeholders
 PREPARED = "each request and each change of a post"
 
 MANY_AUDIENCES = 300
-_DAY = len("2026-10-12")
-"""The day of a stamp."""
 
 
 class Scope(Protocol):
@@ -50,65 +45,14 @@ def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
     return audience
 
 
-Group = tuple[str, str]
-"""A status and outcomes."""
-
-
-def add_post(tx: Tx, audience: int, group: Group, created_at: str) -> None:
-    """Count an additional post."""
-    _change(tx, audience, created_at, {group: 1})
-
-
-def remove_post(tx: Tx, audience: int, group: Group, created_at: str) -> None:
-    """Subtract one post."""
-    _change(tx, audience, created_at, {group: -1})
-
-
-def move_post(tx: Tx, audience: int, before: Group, after: Group, created_at: str) -> None:
-    """Count a post with another status and other outcomes."""
-    _change(tx, audience, created_at, {before: -1, after: 1})
-
-
-def _change(tx: Tx, audience: int, created_at: str, changes: Mapping[Group, int]) -> None:
-    """Change the counters. Delete a counter at zero, because posts have many temporary outcomes."""
-    day, rows = created_at[:_DAY], [(audience, *group, change) for group, change in changes.items()]
-    tx.many(
-        """INSERT INTO audience_count VALUES (?, ?, ?, ?)
-            ON CONFLICT DO UPDATE SET posts = posts + excluded.posts""",
-        rows,
-    )
-    tx.many(
-        """INSERT INTO post_day VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT DO UPDATE SET posts = posts + excluded.posts""",
-        [(day, *row) for row in rows],
-    )
-    is_zero = "audience_id = ? AND status = ? AND outcomes = ? AND posts <= 0"
-    for group, change in changes.items():
-        if change < 0:
-            tx.execute(f"DELETE FROM audience_count WHERE {is_zero}", (audience, *group))
-            tx.execute(f"DELETE FROM post_day WHERE day = ? AND {is_zero}", (day, audience, *group))
-    statuses = Counter[str]()
-    for (status, _), change in changes.items():
-        statuses[status] += change
-    moved = [(change, status) for status, change in statuses.items() if change]
-    tx.many("UPDATE post_count SET posts = posts + ? WHERE status = ?", moved)
-
-
-def forget_unused(tx: Tx, audience: int) -> None:
-    """Delete the audience if no post has it."""
-    if tx.one("SELECT 1 FROM audience_count WHERE audience_id = ? LIMIT 1", (audience,)) is None:
-        tx.execute("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
-        tx.execute("DELETE FROM audience WHERE id = ?", (audience,))
+def delete(tx: Tx, audience: int) -> None:
+    tx.execute("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
+    tx.execute("DELETE FROM audience WHERE id = ?", (audience,))
 
 
 def are_many(reader: Reader) -> bool:
-    """Return whether reading all audiences or their counters takes too long for the event loop."""
-    return reader.one("SELECT 1 FROM audience_count LIMIT 1 OFFSET ?", (MANY_AUDIENCES,)) is not None
-
-
-def count_posts(reader: Reader) -> list[tuple[str, int]]:
-    rows = reader.all("SELECT status, posts FROM post_count WHERE posts > 0 ORDER BY status")
-    return [(row[0], row[1]) for row in rows]
+    """Return whether reading all audiences takes too long for the event loop."""
+    return int(reader.value("SELECT max(id) FROM audience") or 0) > MANY_AUDIENCES
 
 
 def visible_audiences(

@@ -14,6 +14,8 @@ from socialpub.core.errors import Conflict, Forbidden, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.connection import Reader, Row, Tx
 from socialpub.db.delivery import Delivery
+from socialpub.db.queries import post_list
+from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import (
     artifact_rows,
@@ -23,6 +25,7 @@ from socialpub.db.tables import (
     log_entries,
     post_rows,
 )
+from socialpub.db.tables.audience_rows import Scope
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
 from socialpub.publishing.delivery import approvals, read_back, replies, reply_waits, waiting
@@ -69,7 +72,6 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
         restore_count=len(appliance_state.restores(tx)),
         key_id=caller.key_id,
     )
-    audience_rows.add_post(tx, audience, (status, outcomes), tx.stamp)
     _insert_media(tx, post_id, draft.media)
     content = _content(rt, tx, post_id, body, bool(draft.media))
     content_key = waiting.content_key(body, len(draft.media))
@@ -104,6 +106,28 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
     if caller.approval:
         approvals.update(rt, tx, post_id, caller)
     return post_id
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
+    """Return a page of the posts that the caller sees. Call this on the event loop: long reads run in a thread."""
+    profiles, providers = query.profiles or None, query.providers or None
+    if audience_rows.are_many(rt.reader):
+        visible = await rt.read_in_thread(
+            lambda reader: audience_rows.visible_audiences(reader, caller, profiles, providers)
+        )
+    else:
+        visible = audience_rows.visible_audiences(rt.reader, caller, profiles, providers)
+    wanted, version = replace(query, audiences=visible), rt.reader.data_version()
+    total = rt.post_totals.find(version, wanted)
+    if post_list.is_slow(rt.reader, wanted, total):
+        page = await rt.read_in_thread(lambda reader: post_list.load_page(reader, wanted, total))
+    else:
+        page = post_list.load_page(rt.reader, wanted, total)
+    rt.post_totals.keep(version, wanted, page.total)
+    return page
 
 
 # --- changing --------------------------------------------------------------------------------------------------------

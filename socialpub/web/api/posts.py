@@ -14,7 +14,7 @@ from socialpub.core.clock import stamp
 from socialpub.core.errors import NotFound, cut_path
 from socialpub.core.secrets import signed_urls
 from socialpub.db.connection import Reader, Tx
-from socialpub.db.queries import api_json, post_list
+from socialpub.db.queries import api_json
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import audience_rows
 from socialpub.publishing.posts import posts, retries
@@ -214,12 +214,7 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
         per_page=query.per_page,
     )
 
-    def read(reader: Reader) -> PostPage:
-        visible = audience_rows.visible_audiences(reader, caller, query.profile_ids, query.providers)
-        return post_list.load_page(reader, wanted if visible is None else replace(wanted, audiences=visible))
-
-    is_long = post_list.is_slow(rt.reader, wanted, limited=caller.limited)
-    page = await rt.read_in_thread(read) if is_long else read(rt.reader)
+    page = await posts.load_page(rt, caller, wanted)
     end = b'],"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (wanted.page, wanted.per_page, page.total)
     if page.rest:
         await _send_in_pieces(rt, request, page, end)

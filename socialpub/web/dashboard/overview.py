@@ -11,7 +11,8 @@ from socialpub.core.clock import parse, stamp
 from socialpub.db.queries import calendar, log_list
 from socialpub.db.queries.calendar import CalendarPost
 from socialpub.db.queries.log_list import LogEntry
-from socialpub.db.tables import audience_rows, profile_rows
+from socialpub.db.states import PostStatus
+from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts
 from socialpub.providers.registry import DRAFT_MODES, LABELS
 from socialpub.publishing.posts.details import IN_APP
@@ -73,7 +74,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     profile_counts = profile_rows.count_by_provider_and_status(rt.reader)
     steps = {
         "profile": any(status != "disconnected" for _, status, _ in profile_counts),
-        "post": any(count for _, count in audience_rows.count_posts(rt.reader)),
+        "post": post_rows.newest_created_at(rt.reader) is not None,
         "key": bool(api_keys.list_all(rt.reader)),
     }
     return visit.show(
@@ -95,7 +96,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 
 def read_flow(rt: Runtime) -> Flow:
     reader = rt.reader
-    counts = dict(audience_rows.count_posts(reader))
+    counts = dict(post_rows.count_by_status(reader, (PostStatus.PENDING, PostStatus.SCHEDULED)))
     # Due posts that still wait, for example because of a pause, come first.
     since = stamp(rt.now() - rt.settings.publishing.max_lateness)
     published = log_list.published(reader, MAX_PUBLISHED)

@@ -14,7 +14,7 @@ from socialpub.core import units, version
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound
 from socialpub.db import appliance_state
-from socialpub.db.tables import audience_rows, counters
+from socialpub.db.tables import counters, post_rows
 from socialpub.db.tables.counters import DayUsage
 from socialpub.ops import alerts, health, storage
 from socialpub.ops.alerts import AlertFacts, DiskSpace
@@ -79,7 +79,7 @@ async def render(
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage.read_use, rt),
         housekeeping=await asyncio.to_thread(health.read_housekeeping, rt),
-        posts=sum(count for _, count in audience_rows.count_posts(rt.reader)),
+        posts=await rt.read_in_thread(post_rows.count),
         key_usage=_key_usage(rt, days),
         network_usage=_network_usage(rt, days),
         version=version.current(),

@@ -119,11 +119,6 @@ def test_a_limited_key_filters_only_visible_posts(client: Client, rt: Runtime, s
 
 
 def test_counters_and_outcomes_match_the_rows(rt: Runtime, stock: list[Any]) -> None:
-    counted = "SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3 ORDER BY 1, 2, 3"
-    kept = "SELECT * FROM audience_count ORDER BY 1, 2, 3"
-    assert list(map(tuple, rt.reader.all(kept))) == list(map(tuple, rt.reader.all(counted)))
-    by_status = Counter(post["status"] for post in stock)
-    assert dict(map(tuple, rt.reader.all("SELECT status, posts FROM post_count"))) == by_status
     ended = Counter((one["provider"], outcome(one)) for post in stock for one in post["deliveries"])
     assert counters.outcomes(rt.reader) == {key: n for key, n in ended.items() if key[1] != "pending"}
     for post in stock:
@@ -131,36 +126,3 @@ def test_counters_and_outcomes_match_the_rows(rt: Runtime, stock: list[Any]) -> 
         assert row is not None
         in_order = sorted(post["deliveries"], key=lambda one: str(one["profileId"]))
         assert row[0] == "".join(post_list.OUTCOME_LETTERS[outcome(one)] for one in in_order)
-
-
-def test_the_cost_of_a_page_does_not_grow_faster_than_the_number_of_groups(rt: Runtime) -> None:
-    def steps(groups: int) -> int:
-        """Return the number of SQLite steps for one page."""
-        rows = [
-            (f"{group}-{n}", "settled", AT.format(group % 60, n), AT.format(group % 60, n), f"{group:b}")
-            for group in range(groups)
-            for n in range(20)
-        ]
-        rt.db.write(lambda tx: tx.execute("DELETE FROM post"))
-        rt.db.write(lambda tx: tx.execute("DELETE FROM audience_count"))
-        insert = (
-            "INSERT INTO post (id, status, created_at, updated_at, audience_id, outcomes) VALUES (?, ?, ?, ?, 1, ?)"
-        )
-        rt.db.write(lambda tx: tx.many(insert, rows))
-        count = "INSERT INTO audience_count SELECT 1, 'settled', outcomes, count(*) FROM post GROUP BY outcomes"
-        rt.db.write(lambda tx: tx.execute(count))
-        taken = 0
-
-        def take() -> None:
-            nonlocal taken
-            taken += 1
-
-        query = post_list.PostFilter((1,), "settled")
-        page, params = post_list._newest(query, post_list._groups(rt.reader, query))
-        rt.reader.connection.set_progress_handler(take, 10)
-        assert len(rt.reader.all(f"SELECT p.id FROM {page}", params)) == 20
-        rt.reader.connection.set_progress_handler(None, 0)
-        return taken
-
-    rt.db.write(lambda tx: tx.execute("INSERT INTO audience VALUES (1, '[]')"))
-    assert steps(400) < 4 * steps(40)

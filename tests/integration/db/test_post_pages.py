@@ -1,5 +1,6 @@
 """Every page of every filter has the matching posts in order, on each way to a page, and reads indexes."""
 
+import asyncio
 import json
 import random
 from collections.abc import Sequence
@@ -8,11 +9,12 @@ from itertools import product
 
 import pytest
 
+from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Tx
 from socialpub.db.queries import post_list
-from socialpub.db.queries.post_list import PagePart, PostFilter
+from socialpub.db.queries.post_list import PagePart, PostFilter, Totals
 from socialpub.db.states import OUTCOME_LETTERS
-from socialpub.db.tables import audience_rows
+from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.query_plans import plans_of
 
@@ -80,10 +82,6 @@ def insert(tx: Tx, stock: Sequence[StockPost]) -> None:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
     )
-    tx.execute("INSERT INTO audience_count SELECT audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3")
-    days = "SELECT substr(created_at, 1, 10), audience_id, status, outcomes, count(*) FROM post GROUP BY 1, 2, 3, 4"
-    tx.execute(f"INSERT INTO post_day {days}")
-    tx.execute("INSERT OR REPLACE INTO post_count SELECT status, count(*) FROM post GROUP BY 1")
 
 
 FILTERS = [
@@ -142,24 +140,11 @@ def paged(rt: Runtime, query: PostFilter) -> tuple[list[str], set[int]]:
             return ids, totals | {beyond.total}
 
 
-@pytest.mark.parametrize(
-    ("days", "filters", "few"),
-    [(None, None, 2000), (True, True, 0), (True, False, 2000), (False, True, 2000), (False, False, 0)],
-)
+@pytest.mark.parametrize("few", [2000, 0, 10])
 def test_every_page_of_every_filter_has_the_matching_posts_in_order(
-    stocked: Runtime,
-    stock: list[StockPost],
-    monkeypatch: pytest.MonkeyPatch,
-    days: bool | None,
-    filters: bool | None,
-    few: int,
+    stocked: Runtime, stock: list[StockPost], monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
-    if days is not None:
-        monkeypatch.setattr(post_list, "reads_days", lambda *_: days)
-        monkeypatch.setattr(post_list, "filters_days", lambda *_: filters)
-        monkeypatch.setattr(post_list, "filters_newest", lambda *_: filters)
-        monkeypatch.setattr(post_list, "counts_others", lambda *_: days)
-        monkeypatch.setattr(post_list, "_FEW", few)
+    monkeypatch.setattr(post_list, "_FEW", few)
     found = 0
     for query in FILTERS:
         ids = expected(stock, query)
@@ -186,82 +171,65 @@ def test_a_page_is_counted_from_the_nearer_end() -> None:
     assert post_list.nearer_end(20, 20, 20).size == 0
 
 
-def test_deep_pages_are_found_by_the_counters_by_day() -> None:
-    reads_days = post_list.reads_days
-    assert not reads_days(20, 1_000_000, 50), "the newest 20 posts of 20 groups are few"
-    assert reads_days(1000, 1_000_000, 50)
-    assert reads_days(20, 1_000_000, 100_000), "as many groups as posts"
-    assert not reads_days(1000, 300, 50), "all matching posts are few"
-    assert not reads_days(1000, 1_000_000, 1)
-    assert reads_days(500_000, 1_000_000, 1)
+def test_long_lists_are_read_in_a_thread(stocked: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    def is_slow(query: PostFilter, total: int | None = None) -> bool:
+        return post_list.is_slow(stocked.reader, query, total)
+
+    assert not is_slow(PostFilter(text="bread", page=10**6))
+    monkeypatch.setattr(post_list, "_MANY", POSTS - 1)
+    assert is_slow(PostFilter())
+    assert not is_slow(PostFilter(outcome="failed", page=99), total=POSTS)
+    assert is_slow(PostFilter(page=101), total=10**6)
+    assert is_slow(PostFilter(text="bread"), total=10)
 
 
-def test_a_window_counts_the_other_posts_if_they_are_less_than_a_third() -> None:
-    assert post_list.counts_others(920_000, 1_000_000)
-    assert not post_list.counts_others(600_000, 1_000_000)
-    assert not post_list.counts_others(0, 0)
+def test_a_total_is_counted_once_until_a_post_is_written(stocked: Runtime, stock: list[StockPost]) -> None:
+    def counts(query: PostFilter) -> bool:
+        async def load() -> int:
+            return (await posts.load_page(stocked, OWNER, query)).total
+
+        loaded = list[int]()
+        plans = plans_of(stocked.reader, lambda _: loaded.append(asyncio.run(load())))
+        assert loaded == [len(expected(stock, query))]
+        return any("count(*)" in plan.sql for plan in plans)
+
+    failed = PostFilter(outcome="failed", per_page=2)
+    assert counts(failed)
+    assert not counts(failed)
+    assert not counts(replace(failed, page=1))
+    assert counts(PostFilter(outcome="published"))
+    stocked.db.write(lambda tx: tx.execute("UPDATE post SET body = 'x' WHERE rowid = 1").rowcount)
+    assert counts(failed)
 
 
-def test_only_short_lists_of_few_audiences_are_read_on_the_event_loop(
-    stocked: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def is_slow(query: PostFilter, *, limited: bool = False) -> bool:
-        return post_list.is_slow(stocked.reader, query, limited=limited)
-
-    assert not is_slow(PostFilter(page=19, per_page=100))
-    assert is_slow(PostFilter(page=20, per_page=100))
-    assert is_slow(PostFilter(scheduled_after="2026-10-03T12:00:00.000Z"))
-    assert is_slow(PostFilter(text="bread"))
-    filtered = PostFilter(outcome="failed"), PostFilter(profiles=("a",)), PostFilter(providers=("x",))
-    for query in filtered:
-        assert not is_slow(query)
-        assert is_slow(replace(query, page=2))
-    assert is_slow(PostFilter(per_page=100), limited=True)
-    monkeypatch.setattr(audience_rows, "MANY_AUDIENCES", 3)
-    assert all(map(is_slow, filtered))
-    assert is_slow(PostFilter(), limited=True)
-    assert not is_slow(PostFilter())
+def test_a_total_from_before_a_commit_is_not_kept() -> None:
+    totals = Totals()
+    assert totals.find(1, PostFilter()) is None
+    assert totals.find(2, PostFilter()) is None, "another request saw a commit meanwhile"
+    totals.keep(1, PostFilter(), 10)
+    assert totals.find(2, PostFilter()) is None
 
 
 # --- the plans -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("deep", [False, True])
-def test_every_filter_reads_indexes_and_sorts_only_a_page_or_the_posts_of_its_days(
-    stocked: Runtime, monkeypatch: pytest.MonkeyPatch, deep: bool
-) -> None:
-    monkeypatch.setattr(post_list, "reads_days", lambda *_: deep)
-    monkeypatch.setattr(post_list, "filters_days", lambda *_: True)
-    monkeypatch.setattr(post_list, "filters_newest", lambda *_: deep)
+@pytest.mark.parametrize("few", [2000, 0])
+def test_every_filter_reads_indexes(stocked: Runtime, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(post_list, "_FEW", few)
     for query in FILTERS:
-        query = replace(query, page=1 if deep else 0, per_page=PER_PAGE)
+        query = replace(query, page=1, per_page=PER_PAGE)
         plans = plans_of(stocked.reader, lambda reader, query=query: post_list.load_page(reader, query))  # type: ignore[misc]
         assert plans
-        assert not [plan for plan in plans if plan.scans], (query, plans)
-        # The counters by day are in order, so the search for the days ends at the page.
-        assert not [step for plan in plans for step in plan.steps if "GROUP BY" in step], (query, plans)
-        if deep and not query.windowed:
-            # The page itself is the one thing to sort.
-            assert max(plan.sorts for plan in plans) <= 1, (query, plans)
+        scans = [scan for plan in plans for scan in plan.scans if "COVERING INDEX post_newest" not in scan]
+        assert not scans, (query, plans)
 
 
-@pytest.mark.parametrize("others", [False, True])
-def test_the_posts_of_a_window_are_counted_without_reading_their_rows(
-    stocked: Runtime, monkeypatch: pytest.MonkeyPatch, others: bool
-) -> None:
-    monkeypatch.setattr(post_list, "counts_others", lambda *_: others)
-    some = PostFilter(audiences=(1, 2, 3, 6))
-    filtered = (
-        *(PostFilter(status="settled"), PostFilter(outcome="published"), some, replace(some, status="settled")),
-        replace(some, outcome="published", providers=("x",)),
-    )
-    indexes = {query: {"post_times", "post_all_times"} if others else {"post_times"} for query in filtered}
-    for query, read in {PostFilter(): {"post_all_times"}, **indexes}.items():
-        windowed = replace(query, scheduled_after="2026-01-01T00:00:00.000Z")
-        plans = plans_of(stocked.reader, lambda reader, query=windowed: post_list.load_page(reader, query))  # type: ignore[misc]
-        (counted,) = [plan for plan in plans if "count(*)" in plan.sql and "scheduled_at" in plan.sql]
-        of_posts = [step for step in counted.steps if step.startswith("SEARCH post ")]
-        assert {step.split(" COVERING INDEX ")[1].split()[0] for step in of_posts} == read, (query, counted)
+def test_posts_are_counted_without_reading_their_rows(stocked: Runtime) -> None:
+    for query in (query for query in FILTERS if not query.or_accepted):
+        plans = plans_of(stocked.reader, lambda reader, query=query: post_list.load_page(reader, query))  # type: ignore[misc]
+        for plan in (plan for plan in plans if "count(*)" in plan.sql):
+            of_posts = [step for step in plan.steps if step.startswith(("SEARCH post ", "SCAN post "))]
+            assert of_posts and all("COVERING INDEX" in step for step in of_posts), (query, plan)
 
 
 def test_the_text_search_alone_scans_the_posts(stocked: Runtime) -> None:

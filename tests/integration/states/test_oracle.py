@@ -36,9 +36,6 @@ def test_an_untrue_outcome_is_named(stated: list[Stated], made: list[str], untru
 
 
 TAMPERED = {
-    "posts by status": "UPDATE post_count SET posts = posts + 1",
-    "posts by audience": "UPDATE audience_count SET posts = posts + 1",
-    "posts by day": "UPDATE post_day SET posts = posts + 1",
     "outcomes of a post": "UPDATE post SET outcomes = 'p'",
     "status of a post": "UPDATE post SET status = 'settled'",
     "deliveries by outcome": "INSERT INTO delivery_count (provider, outcome, deliveries) VALUES ('x', 'published', 1)",

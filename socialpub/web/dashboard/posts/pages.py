@@ -5,7 +5,6 @@ acceptance, so that a period contains the same posts as the calendar.
 """
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,10 +12,9 @@ import orjson
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core import post_summary
-from socialpub.db.connection import Reader
-from socialpub.db.queries import api_json, post_list
-from socialpub.db.queries.post_list import PostFilter, PostPage
-from socialpub.db.tables import artifact_rows, audience_rows, delivery_rows, profile_rows
+from socialpub.db.queries import api_json
+from socialpub.db.queries.post_list import PostFilter
+from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
 from socialpub.providers.base import LINK_CARD
@@ -27,7 +25,7 @@ from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.publishing.delivery import waiting
 from socialpub.publishing.media import renditions, thumbnails
 from socialpub.publishing.posts import details as post_details
-from socialpub.publishing.posts import previews
+from socialpub.publishing.posts import posts, previews
 from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
@@ -49,7 +47,7 @@ MAX_PAGE = 10**6
 async def index(rt: Runtime, visit: Visit) -> Answer:
     known = {row.id: row for row in profile_rows.list_all(rt.reader)}
     wanted, query = _read_filter(visit, known)
-    found = await _read_posts(rt, query)
+    found = await posts.load_page(rt, OWNER, query)
     shown = [orjson.loads(one) for one in found.shown]
     shown += [orjson.loads(one) for one in (api_json.post(rt.reader, post_id) for post_id in found.rest) if one]
     or_accepted = "on" if query.or_accepted else ""
@@ -93,14 +91,6 @@ def _read_number(wanted: ListFilter) -> int:
         return min(number, MAX_PAGE)
     wanted.errors["page"] = "The page is not a number. This is the first page."
     return 0
-
-
-async def _read_posts(rt: Runtime, query: PostFilter) -> PostPage:
-    def read(reader: Reader) -> PostPage:
-        visible = audience_rows.visible_audiences(reader, OWNER, query.profiles or None, query.providers or None)
-        return post_list.load_page(reader, replace(query, audiences=visible))
-
-    return await rt.read_in_thread(read) if post_list.is_slow(rt.reader, query) else read(rt.reader)
 
 
 @page()

@@ -45,7 +45,7 @@ def test_a_video_pin_has_the_owners_cover_in_an_accepted_type(env: Environment) 
     assert_the_outcome_is_true(env.rt, env.world, story_of("pinterest", "video")[0], post)
     (pin,) = env.world.pinterest.pins
     assert (pin.kind, pin.key_frame_seconds) == ("video", None)
-    assert [(one.mime_type, one.width, one.height) for one in pin.pictures] == [("image/jpeg", 640, 960)]
+    assert [(one.mime_type, one.width, one.height) for one in pin.pictures] == [("image/png", 640, 960)]
     assert env.transport.called[:2] == ["read_board", "register_media"]
 
 

@@ -123,6 +123,7 @@ class ScriptedNetwork:
 
     name, label = "x", "X"
     is_extension = False
+    option_table = ()
 
     def __init__(self, *steps: tuple[str, Kind]) -> None:
         self.auth = ScriptedOAuth()

@@ -2,7 +2,6 @@
 
 import os
 import stat
-from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -72,11 +71,10 @@ def _send(client: "httpx2.Client", url: str, path: Path) -> Any:
     try:
         # Opening a named pipe would wait for its writer.
         file = open(path.expanduser(), "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
-    except (OSError, ValueError, RuntimeError) as error:
-        reason = getattr(error, "strerror", None) or "this is not a path"
-        with suppress(RuntimeError):  # the home folder is unknown
-            path = path.expanduser()
-        raise _refusal(url, f"cannot be read: {path.absolute()}: {reason}") from None
+    except OSError as error:
+        raise _refusal(url, f"cannot be read: {path.expanduser().absolute()}: {error.strerror}") from None
+    except (ValueError, RuntimeError):  # a NUL, or an unknown home folder
+        raise _refusal(url, "cannot be read: this is not a path") from None
     with file:
         status = os.fstat(file.fileno())
         mime_type = _read_type(file) if stat.S_ISREG(status.st_mode) else None

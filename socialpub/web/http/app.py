@@ -151,7 +151,8 @@ def _without_last_slash(path: str) -> str:
 
     The path of a signed URL is part of the signature and stays unchanged.
     """
-    return path[:-1] if path[-1:] == "/" and path != "/" and not path.startswith("/storage/") else path
+    is_plain = path != "/" and not path.endswith("//") and not path.startswith("/storage/")
+    return path[:-1] if is_plain and path[-1:] == "/" else path
 
 
 async def _answer_problem(problem: SocialpubError, request: Request) -> None:

@@ -95,10 +95,6 @@ def test_a_post_beyond_the_scope_of_the_key_is_as_unknown_as_any(limited: Client
     assert limited.send("POST", "/posts", post_to(profile, replyToPostId=accept(rt, profile))).status == 201
 
 
-def test_null_is_no_reply(client: Client, profile: str) -> None:
-    assert client.send("POST", "/posts", post_to(profile, replyToPostId=None)).status == 201
-
-
 def test_a_change_follows_the_same_rules(limited: Client, rt: Runtime, profile: str) -> None:
     shared = accept(rt, profile, add_profile(rt, account_id="other"))
     first = accept(rt, profile)

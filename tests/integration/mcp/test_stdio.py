@@ -214,9 +214,9 @@ def test_a_file_of_this_machine_becomes_an_artifact(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"path": "/none.png"}, "cannot be read: No such file or directory"),
+        ({"path": "/none.png"}, "cannot be read: /none.png: No such file or directory"),
         ({"path": "/dev/zero"}, "must be a JPEG, PNG, GIF, WebP, MP4, QuickTime or WebM file"),
-        ({"path": "/"}, "cannot be read: Is a directory"),
+        ({"path": "/"}, "cannot be read: /: Is a directory"),
         ({"path": "/etc/hostname"}, "must be a JPEG, PNG, GIF, WebP, MP4, QuickTime or WebM file"),
         ({"path": "\0"}, "cannot be read: this is not a path"),
         ({"path": 7}, "must be a string"),

@@ -211,7 +211,11 @@ def test_an_image_that_cannot_be_used_leaves_a_card_without_an_image() -> None:
 )
 def test_an_image_that_the_server_does_not_accept_is_sent_three_times(failure: HttpResponse | Exception) -> None:
     memo: dict[str, Any] = {}
-    more: dict[str, Any] = {"fetch": lambda *_: page(), "fetch_image": lambda *_: image()}
+    more: dict[str, Any] = {
+        "fetch": lambda *_: page(),
+        "fetch_image": lambda *_: image(),
+        "kept_file": lambda _: Path(__file__),
+    }
     for _ in range(2):
         waits = script.run("card", Script(failure), TEXT, memo=memo, **more)
         assert isinstance(waits, Wait)
@@ -226,8 +230,9 @@ def test_an_image_that_the_server_does_not_accept_is_sent_three_times(failure: H
     "error", [AuthExpired("expired"), NotSent("no route"), Throttled("x", code="AccountDeactivated")]
 )
 def test_what_stops_the_post_too_does_not_cost_the_image(error: Exception) -> None:
+    more: dict[str, Any] = {"fetch_image": lambda *_: image(), "kept_file": lambda _: Path(__file__)}
     with pytest.raises(type(error)):
-        script.run("card", Script(error), TEXT, fetch=lambda *_: page(), fetch_image=lambda *_: image())
+        script.run("card", Script(error), TEXT, fetch=lambda *_: page(), **more)
 
 
 # --- a card that the server refuses ----------------------------------------------------------------------------------

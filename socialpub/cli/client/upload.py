@@ -71,10 +71,11 @@ def _send(client: "httpx2.Client", url: str, path: Path) -> Any:
     try:
         # Opening a named pipe would wait for its writer.
         file = open(path.expanduser(), "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))  # noqa: SIM115
-    except OSError as error:
-        raise _refusal(url, f"cannot be read: {path.expanduser().absolute()}: {error.strerror}") from None
     except (ValueError, RuntimeError):  # a NUL, or an unknown home folder
         raise _refusal(url, "cannot be read: this is not a path") from None
+    except OSError as error:
+        # An agent that gives a relative path does not know the folder of this command.
+        raise _refusal(url, f"cannot be read: {path.expanduser().absolute()}: {error.strerror}") from None
     with file:
         status = os.fstat(file.fileno())
         mime_type = _read_type(file) if stat.S_ISREG(status.st_mode) else None

@@ -141,7 +141,7 @@ def create_app(rt: Runtime) -> App:
 
 
 async def _not_found(scope: MutableMapping[str, Any], _receive: object, _send: object) -> None:
-    if "//" in scope["path"]:
+    if b"//" in scope["raw_path"]:
         raise NotFound("This URL does not exist. Its path contains two slashes in a row: remove one of them.")
     raise NotFound("This URL does not exist.")
 
@@ -151,8 +151,7 @@ def _without_last_slash(path: str) -> str:
 
     The path of a signed URL is part of the signature and stays unchanged.
     """
-    is_plain = path != "/" and not path.endswith("//") and not path.startswith("/storage/")
-    return path[:-1] if is_plain and path[-1:] == "/" else path
+    return path[:-1] if path[-1:] == "/" and path != "/" and not path.startswith("/storage/") else path
 
 
 async def _answer_problem(problem: SocialpubError, request: Request) -> None:

@@ -125,6 +125,12 @@ def test_initialize_answers_another_revision_with_the_newest_one(agent: Agent, r
         (b"\xff", -32700),
         (b'{"jsonrpc":"2.0","id":1,"method":"\\ud800"}', -32700),
         (b"[" * 100_001, -32700),
+        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"tools/list"}', -32700),
+        (
+            b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"create_post",'
+            b'"arguments":{"text":"a","profiles":["x"],"text":"b"}}}',
+            -32700,
+        ),
         (json.dumps([LIST]).encode(), -32600),
         (b"7", -32600),
         (b'{"id":1,"method":"tools/list"}', -32600),

@@ -215,6 +215,7 @@ def test_a_file_of_this_machine_becomes_an_artifact(
     ("arguments", "message"),
     [
         ({"path": "/none.png"}, "cannot be read: /none.png: No such file or directory"),
+        ({"path": "none.png"}, f"cannot be read: {Path('none.png').absolute()}: No such file or directory"),
         ({"path": "/dev/zero"}, "must be a JPEG, PNG, GIF, WebP, MP4, QuickTime or WebM file"),
         ({"path": "/"}, "cannot be read: /: Is a directory"),
         ({"path": "/etc/hostname"}, "must be a JPEG, PNG, GIF, WebP, MP4, QuickTime or WebM file"),
@@ -227,6 +228,12 @@ def test_a_path_that_is_no_media_file_is_refused_without_a_call(arguments: dict[
     refused = upload(pytest.fail, **arguments)
     assert refused["isError"] is True
     assert refused["structuredContent"]["errors"] == [{"path": ["path"], "message": message}]
+
+
+def test_a_repeated_path_is_refused() -> None:
+    sent = line(id=1, method="tools/call", params={"name": "upload_media", "arguments": {"path": "a", "other": "b"}})
+    [found] = relay(pytest.fail, sent.replace(b"other", b"path"))
+    assert found["error"] == {"code": -32700, "message": "params.arguments.path is given twice."}
 
 
 def test_a_refusal_of_the_appliance_is_the_result(

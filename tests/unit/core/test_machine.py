@@ -118,7 +118,7 @@ glibc_only = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="anoth
 @glibc_only
 def test_threads_share_heaps() -> None:
     heaps = {how: int(run(MANY_THREADS, how)) for how in ("unlimited", "limited")}
-    assert heaps["limited"] < machine.MAX_ARENAS
+    assert heaps["limited"] <= machine.MAX_ARENAS
     assert heaps["unlimited"] > machine.MAX_ARENAS, "the test sees heaps where there are many"
 
 

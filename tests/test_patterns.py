@@ -112,6 +112,9 @@ FOREIGN: dict[str, list[Worst]] = {
         ("", "\ufe0f", ""),
     ],
     "db.locks:_NAME": [("", "a", "!")],
+    "media.decoder.client:_SIDES_OF_BOXED": [("", "ispe\0\0\0\0", ""), ("", "ispe\0", "")],
+    "media.decoder.jpeg:_MARKER": [("", "\xff", ""), ("", "\xff\0", "")],
+    "media.decoder.jpeg:_STOP_WITH_RESTARTS": [("", "\xff", ""), ("", "\xff\0", ""), ("", "\xff\xd0", "")],
     "media.decoder.structure:_AFTER_A_COMMENT": [("", "*/", ""), ("", "*/aaaaa\0", "")],
     "media.decoder.structure:_AT_THE_START_BEHIND_THE_END": [("#!", " ", "")],
     "media.decoder.structure:_BEHIND_THE_END": [

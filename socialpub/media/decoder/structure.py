@@ -1,6 +1,7 @@
 """The structure of image and video files, read without a decoder: their end, hidden content and metadata.
 
-`jpeg.py` reads the structure of a JPEG. Only a decoder decides whether an image is complete."""
+`jpeg.py` reads the structure of a JPEG. Only a decoder decides whether an image is complete.
+"""
 
 import contextlib
 import io

@@ -5,6 +5,7 @@ Only what was started here is ever signalled, by its own id.
 
 import contextlib
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -78,15 +79,12 @@ class Process:
         (line,) = (one for one in Path(f"/proc/{self.pid}/io").read_text().splitlines() if one.startswith("rchar:"))
         return int(line.split()[1])
 
-    def peak_bytes(self) -> int:
-        """The most memory that it ever held at once (resident), since `forget_peak`."""
+    def limit_memory(self, more_bytes: int) -> None:
+        """Refuse the process more private memory than it has now and these bytes."""
         status = Path(f"/proc/{self.pid}/status").read_text()
-        (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
-
-    def forget_peak(self) -> None:
-        """Reset the peak to the present use."""
-        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+        (line,) = (line for line in status.splitlines() if line.startswith("VmData:"))
+        limit = int(line.split()[1]) * 1024 + more_bytes
+        resource.prlimit(self.pid, resource.RLIMIT_DATA, (limit, limit))
 
     def kill(self, *, children: bool = False) -> None:
         """SIGKILL; nothing it would still do is done. With `children`, all of them in the same moment."""

@@ -1,6 +1,5 @@
 """The journal: posts, shares, pins, boards, accounts and tokens survive the sandbox."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,21 +110,3 @@ def test_reset_empties_the_journal(restart: Restart) -> None:
     world.x.grant("newcomer")
     world.reset()
     assert restart().x.account_named("newcomer") is None
-
-
-def test_the_journal_of_an_older_version_is_read(restart: Restart, tmp_path: Path) -> None:
-    token = {
-        "network": "x", "kind": "token", "access": "old", "refresh": None, "account_id": "1000000000000000001",
-        "scopes": ["tweet.read"], "client_id": None, "family": "f", "expires_at": 10**10, "refresh_expires_at": 0,
-        "app_only": False, "spent": False, "dead": False,
-    }  # fmt: skip
-    board = {
-        "network": "pinterest", "kind": "board", "id": "7", "name": "Trial", "owner_id": "1000000000000000001",
-        "privacy": "PUBLIC", "created_at": "2026-01-05T09:00:00+00:00", "collaborators": [], "sandbox": True,
-    }  # fmt: skip
-    deleted = {"network": "x", "kind": "post_deleted", "post_id": "1", "deleted_at": "2026-01-05T09:00:00+00:00"}
-    lines = (token, board, {**board, "id": "8", "name": "Real", "sandbox": False}, deleted)
-    (tmp_path / "journal.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    world = restart()
-    assert world.x.tokens.bearer("old") is not None
-    assert [one.name for one in world.pinterest.boards_of("demo")] == ["Summer prints", "Ideas", "Real"]

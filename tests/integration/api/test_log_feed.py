@@ -19,7 +19,8 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
 ID = "01a12f57-1a80-7000-923c-5335e03d1937"
-ENTRY = {"delivery_id": ID, "post_id": ID, "provider": "x", "type": "failed", "occurred_at": "2026-10-12T09:00:00.000Z"}
+AT = "2026-10-12T09:00:00.000Z"
+ENTRY = {"delivery_id": ID, "post_id": ID, "provider": "x", "type": "failed", "occurred_at": AT, "text_version": 0}
 
 
 def read_feed(client: Client, key: str = "", *, after: str = "start", limit: int = 2) -> list[str]:

@@ -142,8 +142,6 @@ def test_a_changed_text_replaces_the_former_text_at_once(rt: Runtime, profile: s
     assert post_list.load_page(rt.reader, PostFilter(text="afterw")).total == 1
 
 
-def test_a_search_is_slow_and_an_empty_text_is_not_a_search(rt: Runtime, profile: str) -> None:
+def test_an_empty_text_is_not_a_search(rt: Runtime, profile: str) -> None:
     accept(rt, profile)
-    assert post_list.is_slow(rt.reader, PostFilter(text="a"))
-    assert not post_list.is_slow(rt.reader, PostFilter(text=""))
     assert post_list.load_page(rt.reader, PostFilter(text="")).total == 1

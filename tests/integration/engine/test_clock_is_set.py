@@ -343,7 +343,9 @@ def test_a_correction_of_a_few_seconds_is_not_reported(rt, network, profile, clo
 def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt, clock):
     rt.db.write(
         lambda tx: tx.execute(
-            "INSERT INTO idempotency (key_id, key, fingerprint, created_at) VALUES ('k', 'once', 'f', ?)", (tx.stamp,)
+            """INSERT INTO idempotency (key_id, key, fingerprint, created_at, status)
+                VALUES ('k', 'once', 'f', ?, 201)""",
+            (tx.stamp,),
         )
     )
     clock.jump(WEEK)

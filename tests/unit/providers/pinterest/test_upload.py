@@ -49,14 +49,6 @@ def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored
     assert outcome == Done(sent())
 
 
-def test_the_register_step_of_an_older_plan_does_nothing_and_its_stored_form_is_unused() -> None:
-    memo = {"video": {"id": "1", "form": "sealed", "registered_at": NOW.timestamp()}}
-    assert run("register", Script(), video(), memo=memo) == Done(memo)
-    script = Script(FORM, answer(204))
-    assert run("upload", script, video(), memo=memo) == Done(sent())
-    assert script.asked[0] == "POST /media"
-
-
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -69,7 +69,8 @@ class Facts:
 
     `facts` is JSON without empty keys. Images: width, height (upright), frames, orientation (EXIF, if not upright).
     Videos: width, height (as shown), duration_seconds, frame_rate, frames, rotation (degrees, if rotated), video_codec,
-    has_audio, audio_codec, pixel_format, pixel_aspect ("4:3", if pixels are not square).
+    has_audio, audio_codec, audio_channels, pixel_format, pixel_aspect ("4:3", if pixels are not square), has_position
+    (if metadata say where the video was recorded). Codecs have FFmpeg's canonical names (`av1`).
     """
 
     kind: str

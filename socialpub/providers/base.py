@@ -25,11 +25,7 @@ from socialpub.providers.responses import HttpResponse
 
 @dataclass(frozen=True, slots=True)
 class MediaFile:
-    """One media item. `facts` has the values measured at `complete`, without keys that do not apply.
-
-    width, height (pixels, upright), frames, duration_seconds, frame_rate, has_audio, video_codec and audio_codec
-    (FFmpeg's names)
-    """
+    """One media item. `facts` has the values measured at `complete`, without keys that do not apply (`Facts`)."""
 
     position: int
     kind: str

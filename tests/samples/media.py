@@ -15,6 +15,7 @@ from typing import Any
 
 import av
 import pillow_heif
+from av.stream import Disposition
 from PIL import Image, ImageCms
 
 RED, GREEN, BLUE, WHITE = (220, 30, 30), (30, 200, 30), (30, 30, 220), (250, 250, 250)
@@ -239,6 +240,11 @@ def video_mp4(
     rotation: int = 0,
     size: int | None = None,
     muxer: str = "mp4",
+    pixels: str = "yuv420p",
+    pixel_aspect: Fraction | None = None,
+    audio_codec: str = "aac",
+    layout: str = "mono",
+    tags: tuple[tuple[str, str], ...] = (),
     **muxer_options: str,
 ) -> Path:
     """H.264 and AAC in MP4. `width` and `height` are as stored; a player rotates the frames by `rotation` degrees.
@@ -251,7 +257,9 @@ def video_mp4(
         options["movflags"] = "".join(flags)
     if brand:
         options["brand"] = brand
-    _encode(path, muxer, options, seconds, (width, height), rate, codec, "aac" if audio else None, rotation)
+    sound = audio_codec if audio else None
+    more = (pixels, pixel_aspect, layout, tags)
+    _encode(path, muxer, options, seconds, (width, height), rate, codec, sound, rotation, *more)
     if size is not None:
         pad(path, size)
     return path
@@ -285,6 +293,51 @@ def video_webm(
 def video_matroska(path: Path, seconds: float = 1.0, *, codec: str = "libvpx", audio_codec: str = "libopus") -> Path:
     """Matroska. With the default codecs, only the name differs from WebM."""
     _encode(path, "matroska", {}, seconds, (128, 96), 24, codec, audio_codec, 0)
+    return path
+
+
+def video_tracks(path: Path, *tracks: tuple[str, int, int, int, bool], muxer: str = "mp4") -> Path:
+    """A file with several video tracks: the codec, width, height and number of frames, and whether it is the default.
+
+    Without a default track, FFmpeg makes the first track of an MP4 the default.
+    """
+    with av.open(str(path), "w", format=muxer) as container:
+        streams = []
+        for codec, width, height, _, is_default in tracks:
+            stream = container.add_stream(codec, rate=24)
+            stream.width, stream.height = width, height
+            stream.pix_fmt = "yuvj420p" if codec == "mjpeg" else "yuv420p"
+            stream.thread_count = 1
+            if is_default:
+                stream.disposition = Disposition.default
+            streams.append(stream)
+        for stream, (_, width, height, frames, _) in zip(streams, tracks, strict=True):
+            image = av.VideoFrame.from_image(picture(width, height)).reformat(format=stream.pix_fmt)
+            for number in range(frames):
+                image.pts, image.time_base = number, Fraction(1, 24)
+                container.mux(stream.encode(image))
+            container.mux(stream.encode(None))
+    return path
+
+
+def video_cut(path: Path, start: int, interval: int) -> Path:
+    """An MP4 that begins at frame `start` of a video with a key frame every `interval` frames."""
+    whole = path.with_suffix(".whole")
+    with av.open(str(whole), "w", format="mp4") as container:
+        options = {"preset": "ultrafast", "g": str(interval), "keyint_min": str(interval), "sc_threshold": "0"}
+        stream = container.add_stream("libx264", rate=24, options=options)
+        stream.width, stream.height, stream.pix_fmt, stream.thread_count = 64, 48, "yuv420p", 1
+        image = av.VideoFrame.from_image(picture(64, 48))
+        for number in range(interval + 10):
+            image.pts, image.time_base = number, Fraction(1, 24)
+            container.mux(stream.encode(image))
+        container.mux(stream.encode(None))
+    with av.open(str(whole)) as source, av.open(str(path), "w", format="mp4") as target:
+        copied = target.add_stream_from_template(source.streams.video[0])
+        for packet in [one for one in source.demux(video=0) if one.size][start:]:
+            packet.stream = copied
+            target.mux(packet)
+    whole.unlink()
     return path
 
 
@@ -328,6 +381,10 @@ def _encoded(
     codec: str,
     audio_codec: str | None,
     rotation: int,
+    pixels: str = "yuv420p",
+    pixel_aspect: Fraction | None = None,
+    layout: str = "mono",
+    tags: tuple[tuple[str, str], ...] = (),
 ) -> bytes:
     fast = {"libx264": {"preset": "ultrafast"}}.get(codec, {"deadline": "realtime", "cpu-used": "8"})
     with tempfile.TemporaryDirectory() as folder:
@@ -335,12 +392,15 @@ def _encoded(
         with av.open(str(path), "w", format=muxer, container_options=dict(options)) as container:
             track = container.add_stream(codec, rate=rate, options=fast if codec.startswith("lib") else {})
             track.width, track.height = size
-            track.pix_fmt = "yuv420p"
+            track.pix_fmt = pixels
             track.thread_count = 1
+            if pixel_aspect:
+                track.sample_aspect_ratio = pixel_aspect
+            container.metadata.update(tags)
             if rotation:
                 track.set_display_rotation(rotation)
             # The header is written with the first packet: every track has to be known by then.
-            sound = container.add_stream(audio_codec, rate=_SOUND_RATE, layout="mono") if audio_codec else None
+            sound = container.add_stream(audio_codec, rate=_SOUND_RATE, layout=layout) if audio_codec else None
             image = picture(*size)
             for number in range(max(1, round(seconds * rate))):
                 frame = av.VideoFrame.from_image(image.rotate(number % 360))
@@ -353,9 +413,9 @@ def _encoded(
 
 
 def _silence(container: Any, track: Any, seconds: float) -> None:
-    samples = 960
+    samples = track.frame_size or 960
     for number in range(max(1, round(seconds * _SOUND_RATE / samples))):
-        frame = av.AudioFrame(format=track.format.name, layout="mono", samples=samples)
+        frame = av.AudioFrame(format=track.format.name, layout=track.layout.name, samples=samples)
         for plane in frame.planes:
             plane.update(bytes(plane.buffer_size))
         frame.sample_rate, frame.pts, frame.time_base = _SOUND_RATE, number * samples, Fraction(1, _SOUND_RATE)

@@ -356,9 +356,9 @@ def _write_first_frame(source: Path, target: Path, limits: FitLimits) -> dict[st
                 "The beginning of the video cannot be decoded. Export the video again, for example as MP4 with H.264."
             )
         turned = _TURNS.get(frame.rotation % 360, 1)
-        shown = (frame.width, frame.height) if turned < 5 else (frame.height, frame.width)
-        factor = limits.scale(*shown)
+        size = videos.square_size(track, frame)
+        factor = limits.scale(*(size if turned < 5 else reversed(size)))
         # Scale the frame before its conversion, so a large video needs only the memory of one frame.
-        width, height = (max(2, int(side * factor)) for side in (frame.width, frame.height))
+        width, height = (max(2, int(side * factor)) for side in size)
         still: Image.Image = frame.to_image(width=width, height=height)  # type: ignore[no-untyped-call]
     return write_within(set_upright(still, turned), limits.types, target, limits.max_bytes, {})

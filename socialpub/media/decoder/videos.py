@@ -5,6 +5,7 @@ demuxer cannot open another file.
 """
 
 import contextlib
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import av
 import av.error
 import av.logging
+from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.packet import Packet
 from av.stream import Disposition
@@ -24,8 +26,15 @@ from socialpub.media.types import MediaRejected, is_own_fault, type_mismatch
 
 _WEBM_VIDEO = frozenset({"vp8", "vp9", "av1"})
 _WEBM_AUDIO = frozenset({"vorbis", "opus"})
-_MAX_PACKETS_TO_TRY = 60
-"""A track without a frame in this number of packets cannot be decoded."""
+_THUMBNAILS = Disposition.attached_pic | Disposition.timed_thumbnails | Disposition.still_image
+_STILL_CODECS = frozenset({"mjpeg", "mjpegb", "jpeg2000", "png", "bmp", "gif", "tiff", "webp"})
+"""Codecs of cover images and thumbnails. A video in such a codec is the only video of its file."""
+
+_POSITION = re.compile(r"location|gps|latitude|\bxyz\b", re.IGNORECASE)
+"""In the name of a tag. FFmpeg names `©xyz` and the `loci` of 3GPP `location`."""
+_POSITION_IN_XMP = re.compile(r"GPSLatitude|GPSLongitude")
+_POSITION_TRACK = "GoPro MET"
+"""In the name of the track with a GoPro's sensors."""
 
 
 def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
@@ -53,7 +62,7 @@ def open_video(path: Path, demuxer: str, mime_type: str) -> Iterator[InputContai
     av.logging.set_level(av.logging.PANIC)
     options = {"protocol_whitelist": "file"}
     if demuxer == "mov":
-        options |= {"enable_drefs": "0", "use_absolute_path": "0"}
+        options |= {"enable_drefs": "0", "use_absolute_path": "0", "export_xmp": "1"}
     try:
         # With the prefix, FFmpeg cannot read a file name as a URL.
         with av.open(f"file:{path}", format=demuxer, container_options=options, metadata_errors="replace") as container:
@@ -70,22 +79,37 @@ def open_video(path: Path, demuxer: str, mime_type: str) -> Iterator[InputContai
 
 
 def find_track(container: InputContainer, mime_type: str) -> VideoStream:
-    """Return the video's track. Raise `MediaRejected`."""
-    # A track without a decoder has no context, and a cover image is not a video.
-    tracks = [t for t in container.streams.video if not t.disposition & Disposition.attached_pic]
+    """Return the video's track: the default track, otherwise the largest. Raise `MediaRejected`."""
+    tracks = [track for track in container.streams.video if not track.disposition & _THUMBNAILS]
     if not tracks:
         raise MediaRejected(f"The file was declared as {mime_type}, but has no video track.")
-    track = next((t for t in tracks if t.codec_context), None)
-    if track is None:
+    tracks = [track for track in tracks if track.codec_context]  # a track without a decoder has no context
+    if not tracks:
         raise MediaRejected(f"The file was declared as {mime_type}, but no decoder supports its video track.")
+    moving = [track for track in tracks if track.frames != 1 and _codec(track) not in _STILL_CODECS]
+    track = max(moving or tracks, key=lambda track: (_is_default(track), track.width * track.height))
     track.thread_count = 1  # each further thread would need address space
     return track
+
+
+def _is_default(track: VideoStream | AudioStream) -> bool:
+    return bool(track.disposition & Disposition.default)
+
+
+def _codec(track: VideoStream | AudioStream) -> str:
+    """Return FFmpeg's name of the codec, not of the decoder: `av1` and not `libdav1d`."""
+    return track.codec_context.codec.canonical_name
+
+
+def square_size(track: VideoStream, frame: VideoFrame) -> tuple[int, int]:
+    """Return the width and height of the frame with square pixels, before its rotation."""
+    return max(1, round(frame.width * (track.sample_aspect_ratio or 1))), frame.height
 
 
 def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
     track = find_track(container, mime_type)
     packets, seconds, rate, first = _read_packets(container, track, mime_type)
-    width, height, rotation = first.width, first.height, first.rotation % 360
+    (width, height), rotation = square_size(track, first), first.rotation % 360
     if rotation in (90, 270):
         width, height = height, width
     facts: dict[str, Any] = {"width": width, "height": height, "frames": packets, "has_audio": False}
@@ -99,17 +123,29 @@ def _facts(container: InputContainer, mime_type: str) -> dict[str, Any]:
         facts["frame_rate"] = round(rate, 3)
     if rotation:
         facts["rotation"] = rotation
-    facts["video_codec"] = track.codec_context.name
+    facts["video_codec"] = _codec(track)
     if track.pix_fmt:
         facts["pixel_format"] = track.pix_fmt
     if track.sample_aspect_ratio and track.sample_aspect_ratio != 1:
         facts["pixel_aspect"] = f"{track.sample_aspect_ratio.numerator}:{track.sample_aspect_ratio.denominator}"
     if container.streams.audio:
         facts["has_audio"] = True
-    audio = next((t for t in container.streams.audio if t.codec_context), None)
+    audio = max((t for t in container.streams.audio if t.codec_context), key=_is_default, default=None)
     if audio is not None:
-        facts["audio_codec"] = audio.codec_context.name
+        facts["audio_codec"], facts["audio_channels"] = _codec(audio), audio.channels
+    if _has_position(container):
+        facts["has_position"] = True
     return facts
+
+
+def _has_position(container: InputContainer) -> bool:
+    """Return whether the metadata say where the video was recorded."""
+    tags = [*container.metadata.items(), *(tag for stream in container.streams for tag in stream.metadata.items())]
+    return any(
+        _POSITION_TRACK in value
+        or (_POSITION_IN_XMP.search(value) if name == "xmp" else _POSITION.search(name) and value.strip())
+        for name, value in tags
+    )
 
 
 def _read_packets(
@@ -122,7 +158,7 @@ def _read_packets(
     first: VideoFrame | None = None
     shown: list[float] = []
     packets, began, ended = 0, float("inf"), 0.0
-    for packet in container.demux(container.streams.video + container.streams.audio):
+    for packet in container.demux([track, *container.streams.audio]):
         if not packet.size:
             continue
         start = None if packet.pts is None else float(packet.pts * packet.time_base)
@@ -134,13 +170,13 @@ def _read_packets(
         packets += 1
         if start is not None:
             shown.append(start)
-        if first is None and packets <= _MAX_PACKETS_TO_TRY:
+        if first is None:  # a recording may begin between two key frames, so the processor limit ends this search
             first = _decode_frame(track, packet)
     if not packets:
         raise MediaRejected(f"The file was declared as {mime_type}, but its video track is empty.")
     first = first or _decode_frame(track, None)
     if first is None:
-        raise MediaRejected(f"No frame of the video track ({track.codec_context.name}) can be decoded.")
+        raise MediaRejected(f"No frame of the video track ({_codec(track)}) can be decoded.")
     seconds = max(0.0, ended - began)
     if container.duration and abs(container.duration / 1_000_000 - seconds) < 1:
         seconds = container.duration / 1_000_000
@@ -150,13 +186,8 @@ def _read_packets(
 
 def first_frame(container: InputContainer, track: VideoStream) -> VideoFrame | None:
     """Return the first frame of the track, or None."""
-    for packets, packet in enumerate(container.demux(track)):
-        if packets >= _MAX_PACKETS_TO_TRY:
-            return None
-        frame = _decode_frame(track, packet if packet.size else None)
-        if frame is not None:
-            return frame
-    return None
+    frames = (_decode_frame(track, packet if packet.size else None) for packet in container.demux(track))
+    return next((frame for frame in frames if frame is not None), None)
 
 
 def _decode_frame(track: VideoStream, packet: "Packet[Any] | None") -> VideoFrame | None:
@@ -165,4 +196,4 @@ def _decode_frame(track: VideoStream, packet: "Packet[Any] | None") -> VideoFram
     except av.error.MemoryError:
         raise
     except av.error.FFmpegError:
-        return None  # a recording may begin between two key frames
+        return None

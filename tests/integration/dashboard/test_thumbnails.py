@@ -3,6 +3,7 @@
 import io
 import json
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,12 @@ def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monke
 def test_a_video_is_shown_by_its_first_frame(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     assert Image.open(io.BytesIO(owner.ask("GET", address(video)).body)).size == (128, 96)
+
+
+def test_the_still_of_a_video_has_square_pixels(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+    path = media.video_mp4(tmp_path / "a.mp4", 0.25, pixel_aspect=Fraction(4, 3), rotation=90)
+    video = artifact(rt, path, "video/mp4")
+    assert Image.open(io.BytesIO(owner.ask("GET", address(video)).body)).size == (96, 171)
 
 
 def test_a_file_without_an_image_shows_a_placeholder(rt: Runtime, owner: Tab, tmp_path: Path) -> None:

@@ -78,7 +78,10 @@ CODEC_NAMES: Mapping[str, str] = {
     "mpeg4": "MPEG-4 Part 2",
     "aac": "AAC",
     "opus": "Opus",
+    "vorbis": "Vorbis",
     "mp3": "MP3",
+    "ac3": "AC-3",
+    "mjpeg": "Motion JPEG",
 }
 
 

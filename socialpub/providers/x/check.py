@@ -3,6 +3,7 @@
 X definitely refuses a post with a problem. Where X's own pages disagree, a note warns and X decides.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ from socialpub.providers.x.options import TABLE, reply_target
 from socialpub.providers.x.text import Weighed, weigh
 
 BODY = ("post", "body")
+_YUV = re.compile(r"yuvj?(\d{3})p(?:(\d+)[lb]e)?")
+"""FFmpeg's name of a pixel format: the sampling of color and the bits."""
 
 
 def list_problems(content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
@@ -66,6 +69,7 @@ def _video_notes(video: MediaFile, account: Account) -> Iterator[str]:
         yield "X documents only MP4 and MOV videos and may fail to process WebM. Convert the video to be sure."
     else:
         yield from _codec_notes(video)
+    yield from _format_notes(video)
 
 
 def _notes_without_subscription(video: MediaFile) -> Iterator[str]:
@@ -84,7 +88,7 @@ def _notes_without_subscription(video: MediaFile) -> Iterator[str]:
 
 
 def has_undocumented_format(video: MediaFile) -> bool:
-    return video.mime_type == "video/webm" or any(_codec_notes(video))
+    return video.mime_type == "video/webm" or any(_codec_notes(video)) or any(_format_notes(video))
 
 
 def _codec_notes(video: MediaFile) -> Iterator[str]:
@@ -97,6 +101,31 @@ def _codec_notes(video: MediaFile) -> Iterator[str]:
         yield (
             f"X documents only {codec_name(limits.VIDEO_CODEC)} with {codec_name(limits.AUDIO_CODEC)}. This video has "
             f"{names}.{source} X may refuse the video after the upload. Convert the video to be sure."
+        )
+
+
+def _format_notes(video: MediaFile) -> Iterator[str]:
+    """Warn about undocumented colors, pixels and channels. A value that was not measured means nothing."""
+    facts = video.facts
+    pixels = facts.get("pixel_format", limits.PIXEL_FORMATS[0])
+    if pixels not in limits.PIXEL_FORMATS:
+        named = _YUV.fullmatch(pixels)
+        found = f"{':'.join(named[1])} with {named[2] or 8} bits" if named else pixels
+        yield (
+            f"X documents only 4:2:0 color with 8 bits. This video has {found}. X may refuse the video after the "
+            "upload. Export the video again without HDR, or run `ffmpeg -i video.mp4 -pix_fmt yuv420p new.mp4`."
+        )
+    if "pixel_aspect" in facts:
+        yield (
+            f"X documents only square pixels. The pixels of this video have the aspect ratio {facts['pixel_aspect']}. "
+            f"Export the video again with {facts.get('width')}×{facts.get('height')} square pixels to be sure."
+        )
+    channels = facts.get("audio_channels", limits.AUDIO_CHANNELS)
+    if channels > limits.AUDIO_CHANNELS:
+        yield (
+            f"X documents only mono or stereo sound. This video has {channels} channels. X may refuse the video after "
+            "the upload. Export the video again with stereo sound, or run `ffmpeg -i video.mp4 -c:v copy -ac 2 "
+            "new.mp4`."
         )
 
 

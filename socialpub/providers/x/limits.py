@@ -58,6 +58,9 @@ VIDEO_SURE_SECONDS = 140
 """The limit of accounts without a subscription in the table of August 2026. In September, it was 20 minutes."""
 VIDEO_CODEC, AUDIO_CODEC = "h264", "aac"
 """X does not document other codecs. X processes some, and refuses some of these at the post (integrators, 2026)."""
+PIXEL_FORMATS = ("yuv420p", "yuvj420p", "nv12", "nv21")
+"""4:2:0 with 8 bits, in FFmpeg's names."""
+AUDIO_CHANNELS = 2
 
 # --- redirect URLs ----------------------------------------------------------------------------------------------------
 

@@ -104,6 +104,17 @@ def is_own_fault(error: Exception) -> bool:
     return frame.f_code.co_filename.startswith(_PACKAGE)
 
 
+def position_note(facts: Mapping[str, Any]) -> str | None:
+    """Return a note for a video whose metadata contain a position. Networks get videos unchanged."""
+    if not facts.get("has_position"):
+        return None
+    return (
+        "The metadata of this video contain a position. socialpub sends videos unchanged, so the network gets the "
+        "position. To remove it, turn off the location in the phone's share options, or run "
+        "`ffmpeg -i video.mp4 -map_metadata -1 -c copy new.mp4`."
+    )
+
+
 def canonical_type(mime_type: str) -> str | None:
     """Return the accepted type of this name (`image/jpeg` for `image/jpg`), or None."""
     name = mime_type.strip().lower()

@@ -19,6 +19,7 @@ from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.media.types import position_note
 from socialpub.providers import options as option_tables
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.registry import OPTIONS
@@ -249,6 +250,11 @@ def check_draft(
         chosen = provider.read_options(options)[0]
         problems = _common(check_content(rt, profile, content, options) for content in contents)
         notes = _common(provider.notes(content, chosen, grants.to_account(profile)) for content in contents)
+        notes += [
+            f"Media item {file.position + 1}: {note}"
+            for file in contents[0].media
+            if (note := position_note(file.facts)) is not None
+        ]
         if urls:
             one_or_more = "The file is" if len(urls) == 1 else "The files are"
             note = f"This check does not fetch {', '.join(urls)}. {one_or_more} checked when you create the post."

@@ -38,6 +38,8 @@
     if (artifact.durationSeconds) item.dataset.seconds = artifact.durationSeconds;
     item.querySelector('[name="artifact"]').value = id;
     item.querySelector(".file").textContent = `${artifact.fileName}, ${sizeOf(artifact.sizeBytes)}`;
+    const note = item.querySelector(".note");
+    Object.assign(note, { textContent: artifact.note ?? "", hidden: !artifact.note });
     item.querySelector(".thumbnail").replaceChildren(
       thumbnail(artifact.kind, address, artifact.kind === "image" && new URL(artifact.thumbnailUrl, artifact.from).href),
     );

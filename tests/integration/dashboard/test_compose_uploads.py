@@ -8,8 +8,11 @@ from urllib.parse import urljoin
 import pytest
 
 from socialpub.core import units
+from socialpub.publishing.posts.drafts import Draft, DraftMedia, check_draft
+from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
+from tests.support.appliance import OWNER
 from tests.support.tab import Tab
 
 RESERVE, COMPLETE = "/compose/uploads", "/compose/uploads/complete"
@@ -57,6 +60,22 @@ def test_the_response_contains_the_length_of_a_video(owner: Tab, tmp_path: Path)
     put(owner, reservation, clip)
     artifact = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]}).data
     assert (artifact["kind"], artifact["durationSeconds"]) == ("video", pytest.approx(0.5, abs=0.1))
+
+
+def test_a_video_with_a_position_has_a_note_with_the_remedy(owner: Tab, rt: Runtime, tmp_path: Path, x: str) -> None:
+    place = (("location", "+48.1351+011.5820/"),)
+    path = media.video_mp4(tmp_path / "a.mp4", 1.0, tags=place)
+    clip = path.read_bytes()
+    reservation = reserve(owner, clip, "video/mp4", "a.mp4").data
+    put(owner, reservation, clip)
+    artifact = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]}).data
+    assert "contain a position" in artifact["note"] and "-map_metadata -1" in artifact["note"]
+    draft = Draft("Waves", None, (x,), (DraftMedia(artifact["artifactId"]),))
+    (checked,) = check_draft(rt, rt.reader, draft, OWNER)
+    assert f"Media item 1: {artifact['note']}" in checked.notes
+    owner.open("/compose")
+    page = owner.press("Check", {"Text": "Waves", "Media": path})
+    assert page.text.count("contain a position") == 2, "at the file and among the notes"
 
 
 @pytest.mark.parametrize(

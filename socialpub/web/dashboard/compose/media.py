@@ -18,7 +18,7 @@ from socialpub.core import units
 from socialpub.core.errors import FieldCode, Forbidden, InvalidRequest, SocialpubError, UnsupportedMediaType
 from socialpub.core.secrets import signed_urls
 from socialpub.db.tables import artifact_rows
-from socialpub.media.types import Facts
+from socialpub.media.types import Facts, position_note
 from socialpub.publishing.media import arrivals, thumbnails, uploads
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
@@ -146,6 +146,7 @@ class AttachedMedia:
     file_name: str
     size_bytes: int
     seconds: float | None
+    note: str | None
     fault: str | None
 
 
@@ -153,12 +154,12 @@ def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
     found = []
     for item in form.media:
         row = artifact_rows.find(rt.reader, item.artifact_id)
-        kind, file_name, size_bytes, seconds = "image", "removed file", 0, None
+        kind, file_name, size_bytes, facts = "image", "removed file", 0, {}
         if row is not None:
             kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
-            seconds = json.loads(row.facts or "{}").get("duration_seconds")
-        fault = uploads.explain_unusable(row)
-        found.append(AttachedMedia(item.artifact_id, item.alt, kind, file_name, size_bytes, seconds, fault))
+            facts = json.loads(row.facts or "{}")
+        seconds, note, fault = facts.get("duration_seconds"), position_note(facts), uploads.explain_unusable(row)
+        found.append(AttachedMedia(item.artifact_id, item.alt, kind, file_name, size_bytes, seconds, note, fault))
     return found
 
 
@@ -246,6 +247,7 @@ async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[st
     artifact = await uploads.complete(rt, body.artifact_id, OWNER.key_id)
     row = artifact_rows.find(rt.reader, artifact.id)
     assert row is not None
+    facts = json.loads(row.facts or "{}")
     return {
         "artifactId": artifact.id,
         "url": visit.own_href(signed_urls.media_url(rt.settings, rt.secrets, artifact.storage_key, rt.now())),
@@ -254,7 +256,8 @@ async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[st
         "mimeType": artifact.mime_type,
         "sizeBytes": artifact.size_bytes,
         "fileName": row.file_name,
-        "durationSeconds": json.loads(row.facts or "{}").get("duration_seconds"),
+        "durationSeconds": facts.get("duration_seconds"),
+        "note": position_note(facts),
     }
 
 

@@ -27,12 +27,25 @@ ACCEPTED_TYPES: Mapping[str, str] = {
 """The media types that the API accepts, each with its kind."""
 
 
+_OTHER_NAMES: Mapping[str, str] = {
+    "image/jpg": "image/jpeg",
+    "image/pjpeg": "image/jpeg",
+    "image/apng": "image/png",
+    "image/vnd.mozilla.apng": "image/png",
+    "video/x-m4v": "video/mp4",
+    "video/x-matroska": "video/webm",
+}
+"""Other names of accepted types. The decoder decides whether Matroska is WebM."""
+
+UNDECLARED = "application/octet-stream"
+
+
 BOXED_IMAGES = ("image/heic", "image/heif", "image/avif")
 """Images in the container of MP4. Networks get a JPEG. `image/heif` is the general name of the other two."""
 
 
-NAMES_WITHOUT_TYPE = (".heic", ".heif", ".avif")
-"""Names of files for which many browsers know no type."""
+NAMES_WITHOUT_TYPE = (".heic", ".heif", ".avif", ".jfif", ".apng", ".m4v")
+"""Names of files for which many browsers know no accepted type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +129,20 @@ def position_note(facts: Mapping[str, Any]) -> str | None:
 
 
 def canonical_type(mime_type: str) -> str | None:
-    """Return the accepted type of this name (`image/jpeg` for `image/jpg`), or None."""
-    name = mime_type.strip().lower()
-    if name == "image/jpg":
-        name = "image/jpeg"
-    return name if name in ACCEPTED_TYPES else None
+    """Return the accepted type of this name (`image/jpeg` for `image/jpg; q=1`), or None."""
+    name = type_name(mime_type)
+    name = _OTHER_NAMES.get(name, name)
+    return name if name in ACCEPTED_TYPES and mime_type.strip().isprintable() else None
+
+
+def type_name(mime_type: str) -> str:
+    """Return the type without its parameters."""
+    return mime_type.partition(";")[0].strip().lower()
 
 
 def is_undeclared(mime_type: str) -> bool:
     """Return whether this type does not describe the file, so that only the content counts."""
-    return mime_type in ("", "application/octet-stream")
+    return type_name(mime_type) in ("", UNDECLARED)
 
 
 def media_kind(mime_type: str) -> str | None:
@@ -135,12 +152,19 @@ def media_kind(mime_type: str) -> str | None:
 
 
 def type_mismatch(found: str, declared: str) -> MediaRejected:
-    return MediaRejected(f"The file was declared as {declared}, but its content is {found}.{how_to_convert(found)}")
+    """Return the error of a file that was declared as another type. It ends with what to do."""
+    if found == "video/x-matroska":
+        advice = f" Declare video/webm if it has VP8, VP9 or AV1 with Opus or Vorbis. Otherwise:{how_to_convert(found)}"
+    elif (right := canonical_type(found)) is not None:
+        advice = f" Declare {right}."
+    else:
+        advice = how_to_convert(found)
+    return MediaRejected(f"The file was declared as {declared}, but its content is {found}.{advice}")
 
 
 def how_to_convert(mime_type: str) -> str:
     """Return a sentence for an image or a video of a type that is not accepted. Return "" for other types."""
-    name = mime_type.strip().lower().partition(";")[0]
+    name = type_name(mime_type)
     if name.startswith("image/") and name not in ACCEPTED_TYPES:
         return " Save it as JPEG or PNG."
     if name.startswith(("video/", "audio/")) and name not in ACCEPTED_TYPES:
@@ -186,6 +210,13 @@ def is_boxes(head: bytes) -> bool:
 
 def is_video(head: bytes) -> bool:
     return (is_boxes(head) and image_type(head) is None) or head.startswith(EBML)
+
+
+def guess_type(path: Path) -> str:
+    """Return the type for the name of a stored file without a declared type. Raise OSError."""
+    with path.open("rb") as file:
+        head = file.read(_SIGNATURE_BYTES)
+    return image_type(head) or ("video/webm" if head.startswith(EBML) else "video/mp4")
 
 
 def detect_kind(path: Path) -> str | None:

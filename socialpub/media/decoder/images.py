@@ -77,7 +77,7 @@ def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -
     actual = types.image_type(data)
     both = {actual, mime_type}
     if len(both) > 1 and not ("image/heif" in both and both <= set(types.BOXED_IMAGES)):
-        raise type_mismatch(found, mime_type)
+        raise type_mismatch(actual or found, mime_type)
     try:
         other = structure.hidden_in_image(data, mime_type)
     except structure.Broken as broken:

@@ -87,8 +87,7 @@ def _recognize(path: Path) -> str:
             found = structure.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
     if found not in ACCEPTED_TYPES:
         raise MediaRejected(
-            f"The file was sent without a type. The content is {found}.{how_to_convert(found)} Accepted types are "
-            f"{_ACCEPTED}."
+            f"The content of the file is {found}.{how_to_convert(found)} Accepted types are {_ACCEPTED}."
         )
     return found
 

@@ -22,7 +22,7 @@ from av.video.stream import VideoStream
 
 from socialpub.media.decoder import structure
 from socialpub.media.decoder.structure import read_container
-from socialpub.media.types import MediaRejected, is_own_fault, type_mismatch
+from socialpub.media.types import MediaRejected, how_to_convert, is_own_fault, type_mismatch
 
 _WEBM_VIDEO = frozenset({"vp8", "vp9", "av1"})
 _WEBM_AUDIO = frozenset({"vorbis", "opus"})
@@ -52,7 +52,10 @@ def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
         facts["video_codec"] in _WEBM_VIDEO and facts.get("audio_codec", "opus") in _WEBM_AUDIO
     ):
         codecs = " and ".join(str(facts[key]) for key in ("video_codec", "audio_codec") if key in facts)
-        raise MediaRejected(f"The file was declared as {mime_type}, but its content is Matroska with {codecs}.")
+        raise MediaRejected(
+            f"The file was declared as {mime_type}, but its content is Matroska with {codecs}."
+            f"{how_to_convert('video/x-matroska')}"
+        )
     return facts
 
 

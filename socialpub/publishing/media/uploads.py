@@ -26,6 +26,7 @@ from socialpub.media.types import (
     MediaRejected,
     canonical_type,
     how_to_convert,
+    is_undeclared,
     media_kind,
 )
 from socialpub.runtime import Runtime
@@ -91,12 +92,15 @@ def max_bytes(settings: Settings, mime_type: str) -> int:
 
 
 def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int) -> str:
-    """Reserve an artifact for one file. Return its id. Raises InvalidRequest, Unavailable."""
+    """Reserve an artifact for one file. Return its id. For `UNDECLARED`, the bytes decide.
+
+    Raises InvalidRequest, Unavailable.
+    """
     errors = []
-    if canonical_type(mime_type) is None:
+    if canonical_type(mime_type) is None and not is_undeclared(mime_type):
         errors.append(FieldError(("mimeType",), explain_unaccepted(mime_type)))
     elif size_bytes > (most := max_bytes(rt.settings, mime_type)):
-        kind = media_kind(mime_type)
+        kind = media_kind(mime_type) or "file"
         errors.append(
             FieldError(("fileSize",), f"is {units.size(size_bytes)}; the limit for {kind}s is {units.size(most)}")
         )
@@ -263,7 +267,8 @@ async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:
     if path.stat().st_size != row.declared_bytes:
         raise MediaRejected(f"The file has {path.stat().st_size} bytes; {row.declared_bytes} were declared.")
     limits = media_limits(rt.settings)
-    return await client.inspect_file_async(path, row.declared_type, limits, key_id=key_id)
+    declared = None if is_undeclared(row.declared_type) else row.declared_type
+    return await client.inspect_file_async(path, declared, limits, key_id=key_id)
 
 
 def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, found: Facts) -> None:

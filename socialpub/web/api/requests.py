@@ -158,7 +158,8 @@ class UploadRequest(Shape):
         "The name of the file, with its extension"
     )
     mime_type: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_media_type)] = required(
-        f"One of {', '.join(f'`{name}`' for name in ACCEPTED_TYPES)}; `image/jpg` counts as `image/jpeg`"
+        f"One of {', '.join(f'`{name}`' for name in ACCEPTED_TYPES)}. Other names of these types, such as "
+        "`image/jpg` and `video/x-m4v`, are accepted, and parameters are ignored"
     )
     file_size: Annotated[int, Field(gt=0), AfterValidator(check_file_size), _FILE_SIZE] = required(
         "The exact number of bytes that the PUT request will send. Images may have at most 32 MiB"

@@ -18,7 +18,7 @@ from socialpub.core.secrets import signed_urls
 from socialpub.db.connection import Row, Tx
 from socialpub.db.tables import artifact_rows
 from socialpub.media.files import StoredFile
-from socialpub.media.types import canonical_type
+from socialpub.media.types import canonical_type, guess_type
 from socialpub.publishing.media import imports, renditions, uploads
 from socialpub.publishing.media.imports import MediaUrl
 from socialpub.publishing.media.uploads import VerifiedArtifact
@@ -136,7 +136,8 @@ async def _receive(rt: Runtime, request: Request) -> Answer:
         await problems.receive_body(request, add)
         if incoming.size_bytes < expected_bytes:
             raise _too_few(incoming.size_bytes, expected_bytes)
-        storage_key = rt.files.new_key(row.id, canonical_type(row.declared_type) or "")
+        mime_type = canonical_type(row.declared_type) or guess_type(incoming.path)
+        storage_key = rt.files.new_key(row.id, mime_type)
         await asyncio.to_thread(incoming.keep, storage_key)
         replaced = await rt.write_soon(uploads.arrive, row.id, incoming, storage_key)
     if replaced is not None:

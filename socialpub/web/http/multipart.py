@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
@@ -20,7 +20,7 @@ from python_multipart.multipart import parse_options_header
 from socialpub.core import units
 from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, cut
 from socialpub.media.reservations import DiskReservation
-from socialpub.media.types import canonical_type, is_undeclared
+from socialpub.media.types import canonical_type, is_undeclared, type_name
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.arrivals import ArrivingFile
 from socialpub.publishing.posts.drafts import MAX_MEDIA
@@ -58,6 +58,9 @@ class FormPart(ArrivingFile):
 
 class MultipartForm(ABC):
     """The received file parts. Leaving the `with` removes every file to which no row refers."""
+
+    reads_types: ClassVar[bool] = True
+    """Whether the declared types of files count. Otherwise, only the bytes count."""
 
     def __init__(self) -> None:
         self.parts: list[FormPart] = []
@@ -211,7 +214,7 @@ class _FormParser:
         disposition, options = parse_options_header(self._headers.get(b"content-disposition"))
         if disposition != b"form-data" or b"name" not in options:
             raise _malformed("a part does not have a name")
-        declared_type = _text(self._headers.get(b"content-type", b"")).partition(";")[0].strip().lower()
+        declared_type = type_name(_text(self._headers.get(b"content-type", b""))) if self._form.reads_types else ""
         file_name = _text(options[b"filename"]) if b"filename" in options else None
         head = PartHead(_text(options[b"name"]), file_name, declared_type)
         if self._form.is_file(head):

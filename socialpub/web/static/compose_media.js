@@ -187,7 +187,7 @@
     const { signal } = stop;
     const fileName = file.name.slice(-255) || "picture";
     const reservation = await askJson(words.reserve, {
-      fileName, mimeType: file.type || "application/octet-stream", fileSize: file.size,
+      fileName, fileSize: file.size,
     }, signal);
     await put(new URL(reservation.uploadUrl, reservation.from), reservation.requiredHeaders, upload);
     progress(upload, 1);

@@ -192,13 +192,13 @@ def test_an_unusable_file_does_not_affect_other_files(owner: Tab, rt: Runtime, x
     script = tmp_path / "script.html"
     script.write_text("<script>alert(1)</script>")
     large = tmp_path / "large.png"
-    large.write_bytes(b"\x89PNG" + bytes(33 * 1024 * 1024))
+    large.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(33 * 1024 * 1024))
     good = media.jpeg(tmp_path / "<b>good.jpg")
     page = owner.press("Publish", {"Text": "Kept", "Media": [script, large, good]})
     assert (page.status, post_ids(rt)) == (400, [])
     said = page.role("alert")
-    assert "“script.html”: text/html is not accepted" in said
-    assert "“large.png” may have at most 32 MiB" in said
+    assert "“script.html”: The content of the file is text/html." in said
+    assert "“large.png”: The file has " in said and "Images may have at most 32 MiB" in said
     assert artifacts(rt) == 1
     assert "<b>good.jpg, " in page.text  # as text
     page = owner.press("Publish")

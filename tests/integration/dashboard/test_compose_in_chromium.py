@@ -134,7 +134,7 @@ def test_a_failed_upload_shows_the_reason_and_can_be_retried(page: Page, photos:
     words = tmp_path / "words.png"
     words.write_bytes(b"these are words")
     page.locator("#field-media").set_input_files([words])
-    expect(page.locator(".upload .wrong")).to_contain_text("declared as image/png")
+    expect(page.locator(".upload .wrong")).to_contain_text("The content of the file is text/plain")
     page.get_by_role("button", name="Publish", exact=True).click()
     expect(page.get_by_role("alert").first).to_contain_text("Failed uploads: 1.")
     page.get_by_role("button", name="Remove words.png").click()

@@ -384,3 +384,40 @@ def test_the_error_for_too_many_scans_names_the_limit(caller, tmp_path):
     reply = caller.complete(reservation)
     assert (reply.status, reply.json()["code"]) == (400, "invalidRequest")
     assert "more than 100 scans" in reply.json()["errors"][0]["message"]
+
+
+@pytest.mark.parametrize(
+    ("make", "declared", "advice"),
+    [
+        (media.webp, "image/jpeg", "Declare image/webp."),
+        (media.png_animated, "image/gif", "Declare image/png."),
+        (media.avif, "image/png", "Declare image/avif."),
+        (media.video_mp4, "video/quicktime", "Declare video/mp4."),
+        (media.video_m4v, "image/jpeg", "Declare video/mp4."),
+        (media.video_mov, "video/mp4", "Declare video/quicktime."),
+        (media.video_webm, "video/mp4", "Declare video/webm."),
+    ],
+)
+def test_a_wrong_declaration_ends_with_the_right_one(caller, tmp_path, make, declared, advice):
+    content = make(tmp_path / "file").read_bytes()
+    reservation = caller.reserve(content, declared)
+    caller.put(reservation, content, content_type=declared)
+    assert advice in refused(caller.complete(reservation))
+
+
+@pytest.mark.parametrize(
+    ("make", "declared", "mime_type"),
+    [
+        (media.jpeg, "image/pjpeg", "image/jpeg"),
+        (media.png_animated, "image/apng", "image/png"),
+        (media.video_m4v, "video/x-m4v", "video/mp4"),
+        (media.video_matroska, "video/x-matroska", "video/webm"),
+        (media.video_webm, "video/webm; codecs=vp8", "video/webm"),
+    ],
+)
+def test_other_names_of_accepted_types_and_parameters_are_accepted(caller, tmp_path, make, declared, mime_type):
+    content = make(tmp_path / "file").read_bytes()
+    reservation = caller.reserve(content, declared)
+    assert reservation["requiredHeaders"] == {"content-type": declared}
+    caller.put(reservation, content, content_type=declared)
+    assert caller.complete(reservation).data["mimeType"] == mime_type

@@ -234,7 +234,7 @@ def test_the_error_for_a_type_names_its_item(rt, caller, profile, png):
         caller,
         payload(profile, {"fileField": "one"}, {"fileField": "two"}),
         file("one", b"text", "text/plain", "a.txt"),
-        file("two", png, "video/x-m4v"),
+        file("two", png, "video/x-msvideo"),
     )
     assert (reply.status, reply.paths()) == (400, [["media", 0, "fileField"], ["media", 1, "fileField"]])
     assert nothing_left(rt)

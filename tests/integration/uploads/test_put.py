@@ -70,6 +70,10 @@ def test_bytes_may_come_in_pieces_of_unknown_number(rt, caller, png):
         ("image/png", "IMAGE/PNG"),
         ("image/png", "image/png; charset=utf-8"),
         ("image/jpg", "image/jpeg"),
+        ("image/PJPEG; q=1", "image/jpeg"),
+        ("image/apng", "image/png"),
+        ("video/x-m4v", "video/mp4"),
+        ("video/webm; codecs=vp9", "video/x-matroska"),
     ],
 )
 def test_the_declared_type_may_be_spelled_differently(caller, declared, sent):

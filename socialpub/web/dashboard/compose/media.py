@@ -18,7 +18,7 @@ from socialpub.core import units
 from socialpub.core.errors import FieldCode, Forbidden, InvalidRequest, SocialpubError, UnsupportedMediaType
 from socialpub.core.secrets import signed_urls
 from socialpub.db.tables import artifact_rows
-from socialpub.media.types import Facts, position_note
+from socialpub.media.types import UNDECLARED, Facts, position_note
 from socialpub.publishing.media import arrivals, thumbnails, uploads
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
@@ -38,6 +38,12 @@ MAX_OFFERED_IMAGES = 12
 """The owner can upload another image for the option."""
 MAX_UPLOAD_REQUEST_BYTES = 64 * 1024
 
+
+class FileToUpload(UploadRequest):
+    mime_type: str = ""
+    """Ignored."""
+
+
 Work = Callable[[Runtime, Visit, Any], Awaitable[dict[str, Any]]]
 
 
@@ -51,7 +57,12 @@ class KeptFiles:
 
 
 class FilesForm(MultipartForm):
-    """Text fields after the token, and files: media and images for options."""
+    """Text fields after the token, and files: media and images for options.
+
+    A browser declares a type by the name of the file, so only the bytes count.
+    """
+
+    reads_types = False
 
     def __init__(self, check: Callable[[str], None]) -> None:
         super().__init__()
@@ -101,7 +112,11 @@ async def receive_form(rt: Runtime, visit: Visit) -> FilesForm | None:
 
 async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
     """Create artifacts of the usable files. Raises Unavailable."""
-    refused = [_why_refused(part) for part in received.parts if part.incoming is None]
+    refused = [
+        f"“{part.file_name}” may have at most {units.size(part.max_bytes)}"
+        for part in received.parts
+        if part.incoming is None
+    ]
     taken = [part for part in received.parts if part.incoming is not None]
     results = await arrivals.examine(rt, taken, OWNER.key_id)
     files, media, of_options = [], [], {}
@@ -128,12 +143,6 @@ def attach(form: ComposeForm, kept: KeptFiles) -> ComposeForm:
 
 async def attach_files(rt: Runtime, form: ComposeForm, received: FilesForm) -> ComposeForm:
     return attach(form, await keep_files(rt, received))
-
-
-def _why_refused(part: FormPart) -> str:
-    if part.is_too_large:
-        return f"“{part.file_name}” may have at most {units.size(part.max_bytes)}"
-    return f"“{part.file_name}”: {uploads.explain_unaccepted(part.declared_type)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +195,7 @@ def only_photos(rt: Runtime, form: ComposeForm) -> bool:
 @page(streams=True)
 async def reserve(rt: Runtime, visit: Visit) -> Answer:
     """Reserve space for one file, and return the upload URL."""
-    return await _answer_script(rt, visit, UploadRequest, _reserve)
+    return await _answer_script(rt, visit, FileToUpload, _reserve)
 
 
 @page(streams=True)
@@ -221,8 +230,6 @@ def _for_the_owner(error: SocialpubError) -> SocialpubError:
     match first.path:
         case ("fileSize",):
             detail = f"The file {first.message}."
-        case ("mimeType",):
-            detail = f"{first.message}."
         case ("artifactId",) if first.code is FieldCode.UPLOAD_REJECTED:
             detail = first.message.removeprefix("was rejected: ").removesuffix(" Reserve another upload")
         case ("artifactId",):
@@ -232,14 +239,13 @@ def _for_the_owner(error: SocialpubError) -> SocialpubError:
     return InvalidRequest(detail, error.errors, total=error.total)
 
 
-async def _reserve(rt: Runtime, visit: Visit, body: UploadRequest) -> dict[str, Any]:
-    artifact_id = await rt.write_soon(uploads.reserve, body.file_name, body.mime_type, body.file_size)
-    declared_type = body.mime_type.strip().lower()
-    url = signed_urls.upload_url(rt.settings, rt.secrets, artifact_id, declared_type, rt.now())
+async def _reserve(rt: Runtime, visit: Visit, body: FileToUpload) -> dict[str, Any]:
+    artifact_id = await rt.write_soon(uploads.reserve, body.file_name, UNDECLARED, body.file_size)
+    url = signed_urls.upload_url(rt.settings, rt.secrets, artifact_id, UNDECLARED, rt.now())
     return {
         "artifactId": artifact_id,
         "uploadUrl": visit.own_href(url),
-        "requiredHeaders": signed_urls.required_headers(declared_type),
+        "requiredHeaders": signed_urls.required_headers(UNDECLARED),
     }
 
 

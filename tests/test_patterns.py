@@ -131,6 +131,8 @@ FOREIGN: dict[str, list[Worst]] = {
     "web.http.shapes:_find_faults": [("+01:00", "0", "x")],
     "core.repeated_names:_END_OF_NAME": [("", '"', ""), ('"', " ", "!"), ("", '" ', "")],
     "media.decoder.structure:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
+    "media.decoder.videos:_POSITION": [("", "gps", ""), ("xyz", "x", "")],
+    "media.decoder.videos:_POSITION_IN_XMP": [("", "GPSL", ""), ("", "GPSLongitud", "")],
     "media.files:_RENDITION_KEY": [("fitted/", "a", "."), ("fitted/a/", "0", "")],
     "media.files:_KEY": [("00/", "0", "."), ("", "0-", "")],
     "providers.bluesky.card:_ATTRIBUTE": [
@@ -203,6 +205,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.tiktok.read_back:_post_ids": [("1", "0", "x")],
     "providers.auth:TOKEN": [("", "!", " ")],
     "providers.base:UPLOAD_ADDRESS": [("https://", "a.", "^"), ("https://[", ":", ""), ("https://a/", "!", " ")],
+    "providers.x.check:_YUV": [("yuv420p", "1", "x"), ("yuvj", "4", "p")],
     "providers.x.client:read_id": [("", "0", "x")],
     "providers.x.text:EMOJI": [
         ("", "\ud83d\udc68\u200d", ""),

@@ -353,9 +353,10 @@ async def answered(asking):
 async def beside(flood, one, decodes, reservation):
     """Send the flood, and then the one request, before any decode ends."""
     tasks = [asyncio.ensure_future(answered(each)) for each in flood]
-    while not client._fair_slots()._waiting:
-        await asyncio.sleep(0)
-    await asyncio.gather(answered(one), decodes.end_when_it_came(reservation), *tasks)
+    async with asyncio.timeout(120):
+        while not client._fair_slots()._waiting:
+            await asyncio.sleep(0)
+        await asyncio.gather(answered(one), decodes.end_when_it_came(reservation), *tasks)
 
 
 def test_one_complete_does_not_wait_behind_many_of_another_key(caller, other, png, decodes):

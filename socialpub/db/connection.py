@@ -122,7 +122,7 @@ class Reader:
         return self.first(model.select().where(model._meta.primary_key == row_id))
 
     def has_table(self, model: type[Model]) -> bool:
-        """Return whether the schema has this table, which a database of an earlier version may not have."""
+        """Return whether the schema has this table, which a new database does not have yet."""
         return self.connection.execute(_HAS_TABLE, (model._meta.table_name,)).fetchone() is not None
 
     def data_version(self) -> int:

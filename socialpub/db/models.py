@@ -90,7 +90,7 @@ class PostRow(TableRow):
     text_version = IntegerField(constraints=_ZERO)
     """The version of `body`. An edit begins a new version if log entries show the former text."""
     key_id = TextField(null=True)
-    """The key that created the post. Null: a post of an earlier version of socialpub."""
+    """The key that created the post, or `owner`."""
 
     class Meta:
         indexes = _indexes(

@@ -79,8 +79,8 @@ def list_known() -> set[str]:
     return {name.removesuffix(".py") for name in names if name[0].isdecimal() and name.endswith(".py")}
 
 
-def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> list[str]:
-    """Back up the database and apply the missing migrations. Return their names. Call this inside `exclusive`.
+def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> None:
+    """Back up the database and apply the missing migrations. Call this inside `exclusive`.
 
     Each migration is one transaction. Raise OperatorError for a database that this version cannot read, and while a
     process of an earlier version is running.
@@ -90,7 +90,7 @@ def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> lis
         refuse_unreadable(connection, "The database")
         # Most starts end here. peewee's runner would take longer than the rest of the start of the database.
         if set(list_applied(connection)) == list_known():
-            return []
+            return
     with warnings.catch_warnings():
         # The runner stores a naive `datetime.now` through sqlite3's deprecated default adapter (Python 3.12).
         warnings.simplefilter("ignore", DeprecationWarning)
@@ -98,11 +98,11 @@ def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> lis
         before = sorted(runner.applied())
         missing = list_missing(before)
         if not missing:
-            return []
+            return
         if not before:
-            created = list(runner.up())
+            runner.up()
             appliance_state.put(connection, appliance_state.VERSION, version.current())
-            return created
+            return
         _refuse_former_processes(run_dir)
         backup = upgrade_backups.create(connection, Path(database.database), max(before), now, version.current())
         names: list[str] = []
@@ -125,7 +125,6 @@ def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> lis
         to_version=version.current(),
         backup=str(backup.path),
     )
-    return names
 
 
 def _refuse_former_processes(run_dir: Path) -> None:

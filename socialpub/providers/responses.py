@@ -261,7 +261,12 @@ def read_words(response: HttpResponse) -> str | None:
     if "html" in response.headers.get("content-type", "").lower() or _HTML.match(text):
         return None
     visible = "".join(one if one.isprintable() else " " for one in text)
-    return shortened(_LONG_WORD.sub(MASK, redact(visible)), QUOTED_CHARACTERS) or None
+    return shortened(hide_long_words(redact(visible)), QUOTED_CHARACTERS) or None
+
+
+def hide_long_words(text: str) -> str:
+    """Return the text without words that are perhaps tokens."""
+    return _LONG_WORD.sub(MASK, text)
 
 
 def quote_words(response: HttpResponse) -> str:

@@ -122,6 +122,7 @@ class Queues:
         self._actions: dict[str, Callable[..., object]] = {}
         self.background = self._open(BACKGROUND)
         self.networks = {name: self._open(name) for name in networks}
+        self._all = (self.background, *self.networks.values())
         self._run = self._declare(self.background, "run")
         self._deliver = {name: self._declare(huey, "deliver", name) for name, huey in self.networks.items()}
         self._waiting: queue.SimpleQueue[tuple[str, str] | None] = queue.SimpleQueue()
@@ -143,7 +144,7 @@ class Queues:
     def listen(self, **actions: Callable[..., object]) -> None:
         """Run the tasks in this process: `deliver(network, profile_id)` and `run(task)`."""
         self._actions = actions
-        for huey in (self.background, *self.networks.values()):
+        for huey in self._all:
             huey.storage.listen()
 
     def act(self, name: str, *subject: str) -> None:
@@ -151,13 +152,13 @@ class Queues:
 
     def wake_all(self) -> None:
         """End the wait of every thread, because the worker stops."""
-        for huey in (self.background, *self.networks.values()):
+        for huey in self._all:
             huey.storage.wake_all()
 
     def close(self) -> None:
         self._waiting.put(None)
         self._sender.join()
-        for huey in (self.background, *self.networks.values()):
+        for huey in self._all:
             huey.storage.close()
         os.close(self._folder)
 

@@ -100,7 +100,7 @@ def test_a_record_is_found_at_a_place_in_the_list_that_only_a_known_jump_explain
         even_now=now,
         slice_over=lambda: False,
         since=lambda: now - timedelta(hours=1),
-        shifts=(44 * day,),
+        shifts=lambda: (44 * day,),
     )
     found = network.recover(job)
     assert isinstance(found, Readback)

@@ -35,7 +35,6 @@ class Caller:
         *profiles: str,
         media: tuple[str, ...] = (),
         options: dict[str, Any] | None = None,
-        headers: dict[str, str] | None = None,
     ) -> str:
         """Create a post to go out now; its id. `options` by provider."""
         payload: dict[str, Any] = {"post": {"body": body}, "profiles": list(profiles)}
@@ -43,7 +42,7 @@ class Caller:
             payload["media"] = [{"artifactId": artifact_id} for artifact_id in media]
         if options:
             payload["providerOptions"] = options
-        answer = self.ask("POST", "/api/v1/posts", json=payload, headers=headers)
+        answer = self.ask("POST", "/api/v1/posts", json=payload)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["data"]["id"])
 

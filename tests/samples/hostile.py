@@ -65,12 +65,12 @@ def jpeg_scans(path: Path, scans: int, width: int = 320, height: int = 240) -> P
     return path
 
 
-def jpeg_damaged(path: Path, damage: bytes = b"\xff\x9f", at: float = 0.2, **save: Any) -> Path:
+def jpeg_damaged(path: Path, damage: bytes, **save: Any) -> Path:
     """Write a JPEG with these bytes in its compressed pixels. `save` are Pillow's options."""
     media.jpeg(path, 320, 240, noise=True, **save)
     whole = bytearray(path.read_bytes())
     scan = whole.rindex(b"\xff\xda") + 14
-    place = scan + int((len(whole) - scan) * at)
+    place = scan + int((len(whole) - scan) * 0.2)
     while 0xFF in whole[place - 1 : place + len(damage) + 1]:
         place += 1
     whole[place : place + len(damage)] = damage

@@ -240,7 +240,6 @@ def video_mp4(
     rotation: int = 0,
     size: int | None = None,
     muxer: str = "mp4",
-    pixels: str = "yuv420p",
     pixel_aspect: Fraction | None = None,
     audio_codec: str = "aac",
     layout: str = "mono",
@@ -258,7 +257,7 @@ def video_mp4(
     if brand:
         options["brand"] = brand
     sound = audio_codec if audio else None
-    more = (pixels, pixel_aspect, layout, tags)
+    more = (pixel_aspect, layout, tags)
     _encode(path, muxer, options, seconds, (width, height), rate, codec, sound, rotation, *more)
     if size is not None:
         pad(path, size)
@@ -381,7 +380,6 @@ def _encoded(
     codec: str,
     audio_codec: str | None,
     rotation: int,
-    pixels: str = "yuv420p",
     pixel_aspect: Fraction | None = None,
     layout: str = "mono",
     tags: tuple[tuple[str, str], ...] = (),
@@ -392,7 +390,7 @@ def _encoded(
         with av.open(str(path), "w", format=muxer, container_options=dict(options)) as container:
             track = container.add_stream(codec, rate=rate, options=fast if codec.startswith("lib") else {})
             track.width, track.height = size
-            track.pix_fmt = pixels
+            track.pix_fmt = "yuv420p"
             track.thread_count = 1
             if pixel_aspect:
                 track.sample_aspect_ratio = pixel_aspect

@@ -126,9 +126,14 @@ def accept(
 
 def approve(rt: Runtime, post_id: str) -> bool:
     """The owner reads a post and approves it. Return whether it waited."""
+    return rt.write(posts.approve, post_id, version_of(rt, post_id))
+
+
+def version_of(rt: Runtime, post_id: str) -> str:
+    """The version of a post that its page shows."""
     details = load_details(rt.reader, post_id, rt.stamp())
     assert details is not None
-    return rt.write(posts.approve, post_id, details.version)
+    return details.version
 
 
 def state_of(rt: Runtime, post_id: str, position: int = 0) -> State:

@@ -17,6 +17,15 @@ def background_tasks(rt: Runtime) -> Iterator[Tasks]:
 
 
 @contextmanager
+def listening_tasks(rt: Runtime) -> Iterator[Tasks]:
+    """The tasks of a worker that takes wake-ups, also those of `rt`."""
+    with background_tasks(rt) as tasks:
+        tasks.queues.listen(deliver=tasks.deliver, run=tasks.run)
+        rt.wakeup = tasks.queues
+        yield tasks
+
+
+@contextmanager
 def answering(queues: Queues, network: str, threads: int) -> Iterator[None]:
     """Run the given number of threads. At the end, wait until each has ended."""
     consumer = Consumer(queues.networks[network], workers=threads, periodic=False, scheduler_interval=60)

@@ -205,7 +205,7 @@ CREATE TABLE notify_address (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, url BLOB NOT NULL, added_at TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- How many published deliveries were sent so many seconds after their time: at most `bucket`, above the one before it.
+-- Counts the published deliveries by delay. A bucket has the delays up to `bucket` and above the bucket before it.
 CREATE TABLE sending_delay (
     provider TEXT NOT NULL, bucket REAL NOT NULL, deliveries INTEGER NOT NULL, seconds REAL NOT NULL,
     PRIMARY KEY (provider, bucket)

@@ -205,7 +205,6 @@ def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
 
 def find_request(reader: Reader, key_id: str, key: str) -> Row | None:
     """Return fingerprint, created_at, and the response (status, location, body)."""
-    # Former versions also stored running requests, without a status.
     return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ?", (key_id, key))
 
 

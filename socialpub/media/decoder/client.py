@@ -359,11 +359,8 @@ async def _run(path: Path, request: dict[str, Any], timeout_seconds: float, key_
 
 async def _try_sample(path: Path, request: dict[str, Any], timeout_seconds: float) -> None:
     """Raise `DecoderFailed` if a valid file of the same type fails too."""
-    with path.open("rb") as file:
-        head = file.read(32)
-    video = "video/webm" if head.startswith(types.EBML) else "video/mp4"
-    is_video = types.is_video(head) or media_kind(request.get("declared") or "") == "video"
-    mime_type = types.image_type(head) or (video if is_video else "image/png")
+    is_known = types.detect_kind(path) is not None or media_kind(request.get("declared") or "") == "video"
+    mime_type = types.guess_type(path) if is_known else "image/png"
     valid = {"do": "inspect", "path": str(sample(mime_type)), "declared": mime_type, "limits": asdict(MediaLimits())}
     try:
         need = estimate_memory(sample(mime_type), MEMORY_BYTES)

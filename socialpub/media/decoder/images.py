@@ -97,10 +97,11 @@ def _check_complete(data: bytes, pixels: int, max_pixels: int) -> None:
 
     libjpeg fills missing pixels with gray and reports no error. The other decoders report an error.
     """
-    with open_image(jpeg.with_padding(data), "image/jpeg", max_pixels) as image:
+    found = jpeg.read_segments(data)
+    with open_image(jpeg.with_padding(data, found), "image/jpeg", max_pixels) as image:
         image.load()
         complete = _checksum(image) == pixels
-    if not (complete and jpeg.has_all_components(data)):
+    if not (complete and len(found.scanned) >= found.components):
         raise MediaRejected("The JPEG image is incomplete: data of its pixels are missing.")
 
 

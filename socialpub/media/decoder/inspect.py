@@ -26,7 +26,7 @@ from socialpub.media.types import (
 )
 
 _ACCEPTED = ", ".join(ACCEPTED_TYPES)
-_UNDECIDED = frozenset({"application/octet-stream"})
+_UNDECIDED = frozenset({types.UNDECLARED})
 _MP4_FAMILY = _UNDECIDED | {
     "video/mp4",
     "video/x-m4v",

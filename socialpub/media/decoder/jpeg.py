@@ -4,8 +4,8 @@ libjpeg decodes every JPEG, including those that are damaged. This module never 
 JPEG counts only if libjpeg decodes the same pixels from it (`images.py`).
 """
 
+import functools
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
@@ -91,23 +91,17 @@ def with_end(data: bytes) -> bytes:
     return data[: read_segments(data).end] + END
 
 
-def with_padding(data: bytes) -> bytes:
-    """Return the image with random data after the data of each scan.
+def with_padding(data: bytes, found: Segments) -> bytes:
+    """Return the image with these segments and with random data after the data of each scan.
 
     libjpeg skips data after a complete scan. If the scan is incomplete, libjpeg takes the random data for pixels
     instead of filling the image with gray, so the result differs.
     """
-    found = read_segments(data)
     pieces, at = [], 0
     for stop in found.stops:
-        pieces += [data[at:stop], _PADDING]
+        pieces += [data[at:stop], _padding()]
         at = stop
     return b"".join([*pieces, data[at : found.end], END])
-
-
-def has_all_components(data: bytes) -> bool:
-    found = read_segments(data)
-    return len(found.scanned) >= found.components
 
 
 def strip_metadata(data: bytes) -> bytes | None:
@@ -124,13 +118,10 @@ def strip_metadata(data: bytes) -> bytes | None:
     )
 
 
-def _padding() -> Iterator[bytes]:
+@functools.cache
+def _padding() -> bytes:
+    """Return random data with all restart markers, because libjpeg continues only at the next one."""
     random = Random(0)
-    for restart in range(-1, 8):
-        if restart >= 0:
-            yield bytes((0xFF, 0xD0 + restart))
-        yield bytes(random.randrange(255) for _ in range(512))
-
-
-_PADDING = b"".join(_padding())
-"""All restart markers, because libjpeg continues only at the next one."""
+    pieces = [bytes(random.randrange(255) for _ in range(512)) for _ in range(9)]
+    restarts = (bytes((0xFF, marker)) for marker in _RESTARTS)
+    return pieces[0] + b"".join(restart + piece for restart, piece in zip(restarts, pieces[1:], strict=True))

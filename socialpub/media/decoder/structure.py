@@ -158,7 +158,8 @@ def strip_metadata(data: bytes, mime_type: str) -> bytes | None:
         return None
     if parts[-1].name != _LAST.get(mime_type, parts[-1].name):
         return None
-    data += _GIF_MISSING_END
+    if mime_type == "image/gif":
+        data += _GIF_MISSING_END
     kept = [data[part.start : part.stop] for part in parts if not part.name or _IS_NEEDED[mime_type](part)]
     return _join_webp(kept) if mime_type == "image/webp" else b"".join(kept)
 
@@ -271,7 +272,7 @@ def _type_by_doctype(head: bytes) -> str:
         length = int.from_bytes(head[at + 2 : at + 2 + width]) & ((1 << 7 * width) - 1)
         at += 2 + width
     name = head[at : at + min(length, 32)].rstrip(b"\0")
-    return {b"webm": "video/webm", b"matroska": "video/x-matroska"}.get(name, "application/octet-stream")
+    return {b"webm": "video/webm", b"matroska": "video/x-matroska"}.get(name, types.UNDECLARED)
 
 
 def _end_of_matroska(head: bytes, size: int) -> int:

@@ -70,7 +70,7 @@ def _find_places(job: Job) -> list[tuple[str, str]]:
     """Return the lowest key of each part of the list to search, and the key above it. Empty: the end of the list."""
     since, now = job.since().timestamp() - FRESH_SECONDS, job.wall_now.timestamp() + FRESH_SECONDS
     places = [(key_at(since), "")]
-    for shift in sorted(shift for shift in job.shifts if shift > 0):
+    for shift in sorted(shift for shift in job.shifts() if shift > 0):
         lowest, highest = key_at(since - shift), key_at(now - shift)
         if highest >= places[-1][0]:
             places[-1] = (lowest, places[-1][1])

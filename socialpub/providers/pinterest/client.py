@@ -20,6 +20,7 @@ from socialpub.providers.responses import (
     NoAnswer,
     Reason,
     Rejected,
+    hide_long_words,
     json_object,
     retry_after_seconds,
     shortened,
@@ -171,7 +172,7 @@ def _is_name(code: object) -> bool:
 
 
 def _safe(message: str) -> str:
-    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(message)[:10_000]))
+    return shortened(hide_long_words(redact(message)[:10_000]))
 
 
 def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:

@@ -20,6 +20,7 @@ from socialpub.providers.responses import (
     Reason,
     Rejected,
     as_object,
+    hide_long_words,
     http_date,
     object_at,
     read_words,
@@ -173,13 +174,13 @@ def read_error(response: HttpResponse) -> ErrorBody:
         body = response.json()
     except NoAnswer:
         body = None
-    if not _is_of_x(body) and not (request_id and isinstance(body, dict) and _texts(body)):
+    texts = _texts(body)
+    if not _is_of_x(body) and not (request_id and isinstance(body, dict) and texts):
         words = read_words(response) if request_id else None
         if words is None:
             return ErrorBody("", request_id=request_id, own_form=False)
         return ErrorBody(words, texts=(words.lower(),), request_id=request_id)
     parts = [part for part in _parts(body) if isinstance(part, dict)]
-    texts = _texts(body)
     types = {
         str(value).rstrip("/").rsplit("/", 1)[-1].lower()
         for part in parts
@@ -244,7 +245,7 @@ def _one_word(title: Any) -> str | None:
 
 
 def _safe(text: str) -> str:
-    return shortened(re.sub(r"[\w\-+/=%.]{48,}", "****", redact(" ".join(text.split()))), MAX_MESSAGE_LENGTH)
+    return shortened(hide_long_words(redact(" ".join(text.split()))), MAX_MESSAGE_LENGTH)
 
 
 def _wait_seconds(response: HttpResponse, body: ErrorBody, now: datetime | None) -> float | None:

@@ -48,8 +48,8 @@ def update(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
         _wait(rt, tx, delivery, is_new=is_new)
 
 
-def approve(rt: Runtime, tx: Tx, post_id: str) -> int:
-    """End the wait of a post. Return the number of deliveries that waited. Raises Conflict after the deadline.
+def approve(rt: Runtime, tx: Tx, post_id: str) -> None:
+    """End the wait of a post. Raises Conflict after the deadline.
 
     The lateness of a post that is approved after its time counts from the approval.
     """
@@ -67,7 +67,6 @@ def approve(rt: Runtime, tx: Tx, post_id: str) -> int:
             continue
         if due_at <= tx.stamp:
             tx.after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
-    return len(waits)
 
 
 def check_approved(settlement: Settlement) -> Refused | bool:

@@ -375,7 +375,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
         committed_at=parse(committed_at) - moved if committed_at else None,
         since=lambda: read_back.search_from(rt, delivery),
-        shifts=clock_jumps.shifts_since(rt.reader, committed_at) if committed_at else (),
+        shifts=lambda: clock_jumps.shifts_since(rt.reader, committed_at) if committed_at else (),
         unknown_before=delivery.unknown_calls > 0,
         public_url=public_url,
         fetch=links.fetch,

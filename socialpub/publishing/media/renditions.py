@@ -33,7 +33,7 @@ def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimi
     Raises Unfit, FileNotFoundError (no original), Unavailable.
     """
     name = sha256(f"{media.path.name} {limits}".encode()).hexdigest()[:24]
-    version = rt.files.path(files.rendition_key(delivery_id, name))
+    version = path_of(rt, delivery_id, name)
     media.path.stat()
     verdict = _read_verdict(version) or _make(rt, media, version, limits)
     if not verdict["changed"]:
@@ -83,7 +83,7 @@ def rendition_type(rt: Runtime, storage_key: str) -> str | None:
 
 def forget(rt: Runtime, delivery_id: str) -> None:
     """Remove the renditions of a settled delivery."""
-    shutil.rmtree(rt.files.path(files.rendition_key(delivery_id, "0" * 24)).parent, ignore_errors=True)
+    shutil.rmtree(path_of(rt, delivery_id, "0" * 24).parent, ignore_errors=True)
 
 
 def clean(rt: Runtime) -> int:

@@ -74,7 +74,7 @@ def find(store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | N
         return None
     if row.fingerprint != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for a different request. Use a new key for each new request.")
-    return StoredResponse(row.status, row.location, row.body or b"")
+    return StoredResponse(row.status, row.location, row.body)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from socialpub.providers import options
 
 _GZIP = b"\x1f\x8b"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-MAX_PATH_LEVELS = 20
+MAX_PATH_LEVELS = repeated_names.MAX_LEVELS
 """The maximum depth of a path in an error. A deeper error contains the parent's path."""
 MAX_PATH_TEXT = 300
 """The maximum number of characters of all parent names in a path."""

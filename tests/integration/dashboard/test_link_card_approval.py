@@ -23,7 +23,7 @@ from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media as samples
-from tests.support.appliance import OWNER, accept, approve, state_of
+from tests.support.appliance import OWNER, accept, approve, state_of, version_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
@@ -77,12 +77,6 @@ def asked(rt: Runtime, bluesky: str) -> Callable[..., str]:
 
 def edit(rt: Runtime, post: str, caller: Caller, **values: Any) -> None:
     rt.write(posts.edit, post, Change(frozenset(values), **values), caller)
-
-
-def version_of(rt: Runtime, post: str) -> str:
-    found = details.load_details(rt.reader, post, rt.stamp())
-    assert found is not None
-    return found.version
 
 
 def card_of(world: World) -> dict[str, Any] | None:

@@ -89,7 +89,7 @@ def former_version(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def publish_then_restore(
-    rt: Runtime, world: World, clock: HandClock, folder: Path, jump_after_backup: float = 0.0, others: int = 0
+    rt: Runtime, world: World, clock: HandClock, folder: Path, jump_after_backup: float = 0.0
 ) -> None:
     """Publish a scheduled post early, and restore the backup that has it scheduled. It exists once."""
     world.bluesky.refresh_grace_seconds = 90 * 86400  # both use the same session
@@ -102,9 +102,6 @@ def publish_then_restore(
     rt.write(posts.edit, post, Change(frozenset({"scheduled_at"}), scheduled_at=None), OWNER)
     drain(rt)
     assert texts(world) == ["Launch"]
-    for number in range(others):
-        accept(rt, profile, body=f"Another {number}")
-        drain(rt)
     clock.forward(3 * DAY)
     with restored(copy, world, clock, bluesky=True) as again:
         again.write(resume.resume)

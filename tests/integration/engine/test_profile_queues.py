@@ -2,7 +2,6 @@
 
 import json
 import threading
-from contextlib import closing
 from datetime import timedelta
 from functools import partial
 
@@ -19,12 +18,10 @@ from socialpub.publishing.delivery import engine, profile_queue, resume
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
-from socialpub.worker.queues import Queues
 from socialpub.worker.reconciler import Reconciler
-from socialpub.worker.tasks import Tasks
 from tests.support.appliance import OWNER, accept, add_profile, message_of, state_of
 from tests.support.drain import drain
-from tests.support.queue_threads import answering
+from tests.support.queue_threads import answering, listening_tasks
 from tests.support.scripted_network import ScriptedNetwork
 
 WAIT_SECONDS = 60
@@ -112,10 +109,7 @@ def test_one_post_of_one_profile_does_not_wait_behind_forty_profiles_with_eighty
         return publish(job.content.text)
 
     network.run = publishes
-    queues = rt.wakeup = Queues(rt.settings.queue_file, rt.settings.run_dir, ["x"])
-    tasks = Tasks(rt, queues)
-    queues.listen(deliver=tasks.deliver, run=tasks.run)
-    with closing(queues), answering(queues, "x", threads_of_x):
+    with listening_tasks(rt) as tasks, answering(tasks.queues, "x", threads_of_x):
         assert Reconciler(rt, tasks).once() == 40
         accept(rt, add_profile(rt, account_id="quiet"), body="one post")
         all_wait.set()

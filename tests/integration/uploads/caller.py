@@ -153,10 +153,15 @@ class Caller:
     async def completing(self, reservation: Any) -> Reply:
         return await self.posting("/uploads/complete", {"artifactId": reservation["artifactId"]})
 
-    def upload(self, data: bytes, mime_type: str = "image/png", name: str = "a.png") -> Any:
-        """Reserve, send and complete an upload. Return the artifact."""
+    def send_file(self, data: bytes, mime_type: str = "image/png", name: str = "a.png") -> Any:
+        """Reserve and send an upload. Return the reservation."""
         reservation = self.reserve(data, mime_type, name)
         assert self.put(reservation, data).status == 200
+        return reservation
+
+    def upload(self, data: bytes, mime_type: str = "image/png", name: str = "a.png") -> Any:
+        """Reserve, send and complete an upload. Return the artifact."""
+        reservation = self.send_file(data, mime_type, name)
         completed = self.complete(reservation)
         assert completed.status == 200, completed.body
         return completed.data

@@ -310,12 +310,6 @@ def other(rt, caller):
         yield other
 
 
-def reserved(caller, png):
-    reservation = caller.reserve(png)
-    assert caller.put(reservation, png).status == 200
-    return reservation
-
-
 class Decodes:
     """The decodes in the order in which they began. None ends before the gate opens."""
 
@@ -360,7 +354,7 @@ async def beside(flood, one, decodes, reservation):
 
 
 def test_one_complete_does_not_wait_behind_many_of_another_key(caller, other, png, decodes):
-    many, one = [reserved(caller, png) for _ in range(5 * CORES)], reserved(caller, png)
+    many, one = [caller.send_file(png) for _ in range(5 * CORES)], caller.send_file(png)
     caller.run(beside(map(caller.completing, many), other.completing(one), decodes, one))
     assert len(decodes.begun) == len(many) + 1
     assert decodes.before(one) <= CORES + 1, "it begins next"
@@ -369,7 +363,7 @@ def test_one_complete_does_not_wait_behind_many_of_another_key(caller, other, pn
 def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller, other, profile, png, decodes):
     files = range(6 * CORES)
     body = form(payload(profile, *({"fileField": f"f{n}"} for n in files)), *(file(f"f{n}", png) for n in files))
-    one = reserved(caller, png)
+    one = caller.send_file(png)
     post = caller.asking("POST", "/api/v1/posts", body, headers(caller))
     caller.run(beside([post], other.completing(one), decodes, one))
     assert len(decodes.begun) == len(files) + 1
@@ -400,9 +394,7 @@ def test_an_image_has_less_processor_time_than_a_video(tmp_path, monkeypatch, ma
 
 def test_the_error_for_too_many_scans_names_the_limit(caller, tmp_path):
     data = hostile.jpeg_scans(tmp_path / "a.jpg", 2000).read_bytes()
-    reservation = caller.reserve(data, "image/jpeg", "a.jpg")
-    caller.put(reservation, data)
-    reply = caller.complete(reservation)
+    reply = caller.complete(caller.send_file(data, "image/jpeg", "a.jpg"))
     assert (reply.status, reply.json()["code"]) == (400, "invalidRequest")
     assert "more than 100 scans" in reply.json()["errors"][0]["message"]
 
@@ -421,9 +413,7 @@ def test_the_error_for_too_many_scans_names_the_limit(caller, tmp_path):
 )
 def test_a_wrong_declaration_ends_with_the_right_one(caller, tmp_path, make, declared, advice):
     content = make(tmp_path / "file").read_bytes()
-    reservation = caller.reserve(content, declared)
-    caller.put(reservation, content, content_type=declared)
-    assert advice in refused(caller.complete(reservation))
+    assert advice in refused(caller.complete(caller.send_file(content, declared)))
 
 
 @pytest.mark.parametrize(
@@ -438,7 +428,6 @@ def test_a_wrong_declaration_ends_with_the_right_one(caller, tmp_path, make, dec
 )
 def test_other_names_of_accepted_types_and_parameters_are_accepted(caller, tmp_path, make, declared, mime_type):
     content = make(tmp_path / "file").read_bytes()
-    reservation = caller.reserve(content, declared)
+    reservation = caller.send_file(content, declared)
     assert reservation["requiredHeaders"] == {"content-type": declared}
-    caller.put(reservation, content, content_type=declared)
     assert caller.complete(reservation).data["mimeType"] == mime_type

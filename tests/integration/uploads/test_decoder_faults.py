@@ -21,13 +21,11 @@ IN_LIBRARIES = {
     "a crash": "process._respond = lambda *_: os.abort()",
     "an end without a response": "process._respond = lambda *_: sys.exit(1)",
 }
-IN_OUR_CODE = "process.inspect.inspect_file = lambda *_: {}['rotation']"
 
 
 def complete(caller: Caller, data: bytes, mime_type: str, before: str, monkeypatch: pytest.MonkeyPatch) -> int:
     """Complete an upload with a decoder that has this fault, then with the decoder as it is."""
-    reservation = caller.reserve(data, mime_type=mime_type)
-    caller.put(reservation, data)
+    reservation = caller.send_file(data, mime_type)
     with monkeypatch.context() as patched:
         patched.setattr(client, "_COMMAND", child(before))
         reply = caller.complete(reservation)

@@ -16,10 +16,9 @@ from socialpub.core.clock import new_id
 from socialpub.db.states import State
 from socialpub.worker.queues import Queues
 from socialpub.worker.reconciler import Reconciler
-from socialpub.worker.tasks import Tasks
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.hand_clock import START
-from tests.support.queue_threads import answering, background_tasks
+from tests.support.queue_threads import answering, background_tasks, listening_tasks
 
 WAIT_SECONDS = 30
 
@@ -196,18 +195,15 @@ def test_no_wake_up_is_lost(rt, network, clock):
     def accepts(profile):
         made.extend(accept(rt, profile, body=f"{profile} {number}") for number in range(15))
 
-    with closing(Queues(rt.settings.queue_file, rt.settings.run_dir, ["x"])) as queues:
-        rt.wakeup, tasks = queues, Tasks(rt, queues)
-        queues.listen(deliver=tasks.deliver, run=tasks.run)
-        with answering(queues, "x", 4):
-            callers = [threading.Thread(target=accepts, args=(profile,)) for profile in profiles]
-            for caller in callers:
-                caller.start()
-            for caller in callers:
-                caller.join()
-            until = time.monotonic() + WAIT_SECONDS
-            while time.monotonic() < until and not all(state_of(rt, post).final for post in made):
-                time.sleep(0.05)
+    with listening_tasks(rt) as tasks, answering(tasks.queues, "x", 4):
+        callers = [threading.Thread(target=accepts, args=(profile,)) for profile in profiles]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        until = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < until and not all(state_of(rt, post).final for post in made):
+            time.sleep(0.05)
     stuck = [post for post in made if state_of(rt, post) is not State.PUBLISHED]
     assert stuck == []
     assert len(network.effects) == 90

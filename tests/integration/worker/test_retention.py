@@ -54,7 +54,7 @@ def rows_of(rt, table):
     return int(rt.reader.value(f"SELECT count(*) FROM {table}"))
 
 
-OF_POSTS = (*("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member"),)
+OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member")
 
 
 def check_counters(rt):

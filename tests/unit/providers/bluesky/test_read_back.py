@@ -107,10 +107,10 @@ def test_the_search_goes_on_where_a_known_jump_of_the_clock_would_have_put_the_r
         [record(at(5 - year)), record(at(-2 * year))],
     )
     script = Script(*(listed(*page, cursor="x") for page in pages))
-    assert found(script, shifts=(year, year - 1, -day)) == [at(5 - year)]
+    assert found(script, shifts=lambda: (year, year - 1, -day)) == [at(5 - year)]
     assert [call.params.get("cursor") for call in script.calls] == [None, at(121 - year)]
     script = Script(NOTHING)
-    assert found(script, shifts=(100.0, 0.0)) == []
+    assert found(script, shifts=lambda: (100.0, 0.0)) == []
     assert len(script.calls) == 1, "both places are one"
 
 

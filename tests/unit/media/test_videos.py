@@ -1,5 +1,6 @@
 """Videos are inspected through their container."""
 
+import os
 import struct
 from collections.abc import Callable
 from fractions import Fraction
@@ -59,7 +60,9 @@ def test_a_padded_video_has_exactly_the_size_asked_for(tmp_path: Path) -> None:
 
 
 def test_facts_have_the_names_of_codecs_and_not_of_decoders(tmp_path: Path) -> None:
+    policy = os.sched_getscheduler(0)
     av1 = media.video_webm(tmp_path / "a.webm", 0.25, codec="libsvtav1")
+    assert os.sched_getscheduler(0) == policy, "the encoder took real-time priority"
     facts = inspected(av1, "video/webm").facts
     assert (facts["video_codec"], facts["audio_codec"]) == ("av1", "opus")
     mp3 = media.video_mp4(tmp_path / "a.mp4", 0.25, audio_codec="libmp3lame")

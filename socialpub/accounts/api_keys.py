@@ -9,14 +9,13 @@ import secrets
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 
 from socialpub.core import commands
 from socialpub.core.clock import parse_id, stamp
 from socialpub.core.errors import Conflict, NotFound, OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -210,48 +209,33 @@ def authenticate(rt: Runtime, token: str) -> Caller | None:
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
         return None
-    row = access_rows.find_key(rt.reader, key_id)
-    if row is None or not crypto.matches_hash(secret, row[1]):
+    row = rt.reader.get(ApiKeyRow, key_id)
+    if row is None or not crypto.matches_hash(secret, row.secret_hash):
         return None
-    return _caller(rt, key_id, row, rt.stamp())
+    return _caller(rt, row, rt.stamp())
 
 
 def find_caller(rt: Runtime, store: Database, now: str, key_id: str) -> Caller | None:
     """Return the caller of this key id, as `authenticate` does."""
-    row = access_rows.find_key(store, key_id)
-    return None if row is None else _caller(rt, key_id, row, now)
+    row = store.get(ApiKeyRow, key_id)
+    return None if row is None else _caller(rt, row, now)
 
 
 def find_ended(reader: Database, key_ids: Collection[str], now: datetime) -> set[str]:
     return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 
-def _caller(rt: Runtime, key_id: str, row: Row, now: str) -> Caller | None:
-    if row[5] is not None or (row[4] is not None and row[4] <= now):
+def _caller(rt: Runtime, key: ApiKeyRow, now: str) -> Caller | None:
+    if key.state(now) != "active":
         return None
-    specified = None
-    if row[2] is None and (extensions := list_extensions(rt)):
-        specified = frozenset(rt.providers).difference(extensions)
-    return _parse(key_id, row[0], row[2], row[3], row[6], row[7], row[8], specified)
-
-
-@lru_cache(maxsize=256)
-def _parse(
-    key_id: str,
-    scope: str,
-    providers: str | None,
-    profiles: str | None,
-    name: str,
-    posts_per_day: int | None,
-    approval: int,
-    specified: frozenset[str] | None,
-) -> Caller:
-    """`specified` are the networks that a key without providers covers. None: every network of the appliance, since
-    lists are faster for a caller without a limit."""
-    covered = specified if providers is None else _set(providers)
-    if covered is not None and ALL in covered:
+    # Lists are faster for a caller without a limit, so None covers every network of the appliance.
+    covered = None if key.providers is None else frozenset(key.providers)
+    if covered is None and (extensions := list_extensions(rt)):
+        covered = frozenset(rt.providers).difference(extensions)
+    elif covered is not None and ALL in covered:
         covered = None
-    return Caller(key_id, scope, covered, _set(profiles), name, posts_per_day, bool(approval))
+    profiles = None if key.profiles is None else frozenset(key.profiles)
+    return Caller(key.id, key.scope, covered, profiles, key.name, key.posts_per_day, key.approval)
 
 
 def _known_profile(tx: Database, text: str) -> Profile:
@@ -277,10 +261,6 @@ def _refuse_unseen(rt: Runtime, profiles: Iterable[Profile], extensions: Collect
 
 def _limit(values: Sequence[str] | None) -> list[str] | None:
     return sorted(set(values)) if values else None
-
-
-def _set(text: str | None) -> frozenset[str] | None:
-    return None if text is None else frozenset(json.loads(text))
 
 
 # --- keys that came with a restored backup, until the owner keeps or revokes them -------------------------------------

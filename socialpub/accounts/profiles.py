@@ -119,14 +119,8 @@ def save(
         delivery_rows.wake_waiting_for_reconnect(tx, known)
         return Connected(known, missing, revived=True)
     columns = {"name": columns["account_name"], **columns}
-    profile_rows.insert(
-        tx,
-        id=profile_id,
-        provider=provider.name,
-        account_id=identity.account_id,
-        created_at=tx.stamp,
-        **columns,
-    )
+    of_account = {"id": profile_id, "provider": provider.name, "account_id": identity.account_id}
+    tx.insert(ProfileRow, {**of_account, "created_at": tx.stamp, **columns})
     return Connected(profile_id, missing, revived=False)
 
 

@@ -78,7 +78,9 @@ def record_failure(rt: Runtime, tx: Database, action: AuditAction, place: str, u
 def find_session(rt: Runtime, reader: Database, token: str) -> BrowserSession | None:
     """Return the session of this token. None: the session is unknown or has ended."""
     row = access_rows.find_session(reader, crypto.hash_api_secret(token), rt.instance_id, _oldest(rt, rt.stamp()))
-    return None if row is None else BrowserSession(token, *row)
+    if row is None:
+        return None
+    return BrowserSession(token, row.id, row.created_at, row.last_seen_at, row.address, row.user_agent)
 
 
 def is_use_due(rt: Runtime, session: BrowserSession) -> bool:

@@ -12,8 +12,8 @@ from datetime import datetime
 from socialpub.core.clock import stamp
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
-from socialpub.db.models import UsageRow
-from socialpub.db.tables import access_rows, counters
+from socialpub.db.models import ApiKeyRow, UsageRow
+from socialpub.db.tables import counters
 from socialpub.runtime import Runtime
 
 
@@ -73,7 +73,8 @@ class LastUses:
 
 def _record_uses(rt: Runtime, tx: Database, uses: dict[str, datetime], requests: Counter[str]) -> None:
     counters.add_usage(tx, counters.REQUESTS, requests)
-    access_rows.note_key_uses(tx, [(stamp(at), key_id) for key_id, at in uses.items()])
+    for key_id, at in uses.items():
+        tx.update(ApiKeyRow, key_id, last_used_at=stamp(at))
 
 
 def clean(rt: Runtime, tx: Database) -> int:

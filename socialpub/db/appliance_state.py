@@ -6,6 +6,7 @@ This module defines each name. Values are texts. Times are stamps (`core/clock.p
 import json
 
 from socialpub.db.connection import Database
+from socialpub.db.models import ApplianceRow
 
 PAUSED_AT = "paused_at"
 """When publishing was paused. Absent: publishing is not paused."""
@@ -68,32 +69,29 @@ PASSWORD = "password"  # noqa: S105  a name, no secret
 
 
 def get(store: Database, name: str) -> str | None:
-    row = store.one("SELECT value FROM appliance WHERE name = ?", (name,))
-    return None if row is None else str(row[0])
+    row = store.get(ApplianceRow, name)
+    return None if row is None else row.value
 
 
 def put(tx: Database, name: str, value: str) -> None:
-    tx.execute_sql(
-        "INSERT INTO appliance (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-        (name, value),
-    )
+    if get(tx, name) is None:
+        tx.insert(ApplianceRow, {"name": name, "value": value})
+    else:
+        tx.update(ApplianceRow, name, value=value)
 
 
 def put_if_absent(tx: Database, name: str, value: str) -> None:
-    tx.execute_sql("INSERT INTO appliance (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
+    if get(tx, name) is None:
+        put(tx, name, value)
 
 
 def put_earliest(tx: Database, name: str, at: str) -> None:
     """Keep the earlier of two stamps."""
-    tx.execute_sql(
-        """INSERT INTO appliance (name, value) VALUES (?, ?)
-            ON CONFLICT (name) DO UPDATE SET value = min(value, excluded.value)""",
-        (name, at),
-    )
+    put(tx, name, min(at, get(tx, name) or at))
 
 
 def remove(tx: Database, name: str) -> None:
-    tx.execute_sql("DELETE FROM appliance WHERE name = ?", (name,))
+    tx.delete(ApplianceRow, ApplianceRow.name == name)
 
 
 def paused_at(store: Database) -> str | None:

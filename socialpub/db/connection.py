@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from peewee import BaseQuery, Field, Model, ModelSelect, PeeweeException, SqliteDatabase, Tuple
+from peewee import BaseQuery, Field, Function, Model, ModelSelect, PeeweeException, SqliteDatabase, Tuple, fn
 
 from socialpub.core import actor
 from socialpub.core.clock import stamp
@@ -32,6 +32,11 @@ SHIFTED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
 def shift_by(seconds: float) -> str:
     """Return the parameter of `SHIFTED`."""
     return f"{seconds:+.3f} seconds"
+
+
+def shifted(column: Field, seconds: float) -> Function:
+    """Return the stamp in a column, shifted by this number of seconds."""
+    return fn.STRFTIME("%Y-%m-%dT%H:%M:%fZ", column, f"{seconds:+.3f} seconds")
 
 
 def placeholders(values: Collection[object]) -> str:

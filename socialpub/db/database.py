@@ -157,7 +157,8 @@ class DatabasePages:
 
 def read_pages(reader: Database) -> DatabasePages:
     page_bytes, pages, free = (
-        int(reader.value(f"PRAGMA {name}")) for name in ("page_size", "page_count", "freelist_count")
+        int(reader.execute_sql(f"PRAGMA {name}").fetchone()[0])
+        for name in ("page_size", "page_count", "freelist_count")
     )
     return DatabasePages(pages * page_bytes, free * page_bytes)
 

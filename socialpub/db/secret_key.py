@@ -134,7 +134,7 @@ def reseal(tx: Database, reseal: Callable[[bytes, str, str, str], bytes]) -> Non
     """Replace every sealed value by `reseal(sealed, table, id, column)`."""
     for column in _SEALED:
         model = column.model
-        for row_id, sealed in tx.tuples(model.select(model.id, column).where(fn.LENGTH(column) > 0)):
+        for row_id, sealed in list(model.select(model.id, column).where(fn.LENGTH(column) > 0).tuples().execute(tx)):
             resealed = reseal(bytes(sealed), model._meta.table_name, row_id, column.name)
             tx.update(model, row_id, **{column.name: resealed})
     delivery_rows.reseal(tx, reseal)

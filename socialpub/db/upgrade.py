@@ -12,22 +12,25 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from peewee import PeeweeException, SqliteDatabase
+from peewee import PeeweeException, SqliteDatabase, Table, fn
 from playhouse.migrations import Migration, Runner
 
 from socialpub.core import commands, logging, progress, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.db import appliance_state, upgrade_backups
-from socialpub.db.connection import Database, prepared
+from socialpub.db.connection import Database
 from socialpub.db.file_check import interruptible
 from socialpub.db.locks import living_processes
+from socialpub.db.models import ArtifactRow, DeliveryRow, ProfileRow
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 APPLICATION_ID = 0x736F6370
 """SQLite's application id, in the header of each database with the schema of a release."""
 LAST_READER = "f85f3eb4"
 """The last commit that can read the databases of the commits before it."""
+
+_HISTORY = Table("schema_migration")
 
 log = logging.get_logger("socialpub.upgrade")
 
@@ -41,7 +44,7 @@ def exclusive(run_dir: Path) -> Iterator[None]:
 
 
 def list_applied(db: Database) -> list[str]:
-    return [row[0] for row in db.execute_sql("SELECT name FROM schema_migration")]
+    return [name for (name,) in _HISTORY.select(_HISTORY.c.name).order_by(_HISTORY.c.id).tuples().execute(db)]
 
 
 def refuse_unreadable(db: Database, what: str) -> None:
@@ -146,7 +149,6 @@ _OTHER_TABLES = [
         ("_litestream_lock", " (id INTEGER)"),
     )
 ]
-_SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY 2, 1, 3, 4"
 
 
 def find_foreign_object(db: Database) -> str | None:
@@ -155,10 +157,10 @@ def find_foreign_object(db: Database) -> str | None:
     SQLite runs the statements of `sqlite_schema`, so each one must be what the migrations write. Return None for a
     database of a newer version, and raise sqlite3.Error for one that cannot be read.
     """
-    found = [tuple(row) for row in db.execute_sql(_SCHEMA)]
+    found = _read_schema(db)
     if wrong := _find_difference([row for row in found if "schema_migration" in row[1:3]], _create_schema([])):
         return wrong  # a view could answer with any names, or without an end
-    applied = [row[0] for row in db.execute_sql("SELECT name FROM schema_migration ORDER BY id")]
+    applied = list_applied(db)
     if not all(isinstance(name, str) for name in applied):
         return "schema_migration"
     if list_unknown(applied):
@@ -179,8 +181,13 @@ def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
         known: dict[str, Migration] = {migration.name: migration for migration in runner.migrations()}
         for name in applied:
             known[name].load().up(runner.migrator, memory)
-        rows: list[tuple[str, ...]] = memory.execute_sql(_SCHEMA).fetchall()  # type: ignore[no-untyped-call]
-        return rows
+        return _read_schema(memory)
+
+
+def _read_schema(db: SqliteDatabase) -> list[tuple[str, ...]]:
+    schema = Table("sqlite_schema").c
+    query = Table("sqlite_schema").select(schema.type, schema.name, schema.tbl_name, schema.sql)
+    return list(query.order_by(schema.name, schema.type, schema.tbl_name, schema.sql).tuples().execute(db))
 
 
 def _find_difference(found: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str | None:
@@ -188,24 +195,18 @@ def _find_difference(found: list[tuple[str, ...]], expected: list[tuple[str, ...
     return next((name for _, name, _, _ in different), None)
 
 
-_IS_NO_ID = "length({0}) <> 36 OR {0} GLOB '*[^0-9a-f-]*'"
-_FILE_NAMES = {
-    ("profile", "id"): _IS_NO_ID,
-    ("delivery", "id"): _IS_NO_ID,
-    ("artifact", "id"): _IS_NO_ID,
-    ("delivery", "owner"): "{0} GLOB '*[^A-Za-z0-9_-]*'",
-}
-"""Columns whose values become file names, and the conditions that a valid value never meets."""
+_ID, _OWNER = "*[^0-9a-f-]*", "*[^A-Za-z0-9_-]*"
+_FILE_NAMES = ((ProfileRow.id, _ID), (DeliveryRow.id, _ID), (ArtifactRow.id, _ID), (DeliveryRow.owner, _OWNER))
+"""Columns whose values become file names, and the patterns that a valid value never matches."""
 
 
-@prepared("columns by name")
 def find_foreign_name(reader: Database) -> str | None:
     """Return an invalid value of these columns, or None."""
-    for (table, column), wrong in _FILE_NAMES.items():
-        found = reader.value(
-            f"""SELECT quote({column}) FROM {table} WHERE {column} IS NOT NULL
-                AND (typeof({column}) <> 'text' OR {wrong.format(column)}) LIMIT 1"""
-        )
+    for column, pattern in _FILE_NAMES:
+        wrong = (fn.TYPEOF(column) != "text") | (fn.GLOB(pattern, column) == 1)
+        if pattern is _ID:
+            wrong |= fn.LENGTH(column) != 36
+        found = column.model.select(fn.QUOTE(column)).where(~column.is_null() & wrong).limit(1).scalar(reader)
         if found is not None:
-            return f"{table}.{column} = {found}"
+            return f"{column.model._meta.table_name}.{column.name} = {found}"
     return None

@@ -1,93 +1,72 @@
 """Statements about access: the tables `api_key`, `session`, `sign_in_link` and `consent`."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from peewee import Expression, fn
 
-from socialpub.db.connection import Database, Row, placeholders, prepared
-from socialpub.db.models import ApiKeyRow, ConsentRow, SessionRow, SignInLinkRow
+from socialpub.db.connection import Database
+from socialpub.db.models import ApiKeyRow, ConsentRow, KeyUseRow, SessionRow, SignInLinkRow
 
 # --- API keys --------------------------------------------------------------------------------------------------------
 
 
 def list_keys(reader: Database) -> list[ApiKeyRow]:
-    return reader.rows(ApiKeyRow.select().order_by(ApiKeyRow.created_at, ApiKeyRow.id))
+    return list(ApiKeyRow.select().order_by(ApiKeyRow.created_at, ApiKeyRow.id).execute(reader))
 
 
 def unrevoked_keys(reader: Database) -> list[ApiKeyRow]:
     """Return the keys that are not revoked, oldest first."""
     key = ApiKeyRow
-    return reader.rows(key.select().where(key.revoked_at.is_null()).order_by(key.created_at, key.id))
+    return list(key.select().where(key.revoked_at.is_null()).order_by(key.created_at, key.id).execute(reader))
 
 
 def revocations(reader: Database) -> dict[str, str | None]:
     """Return the time of revocation of each key, by id. None: the key is not revoked."""
-    return dict(reader.tuples(ApiKeyRow.select(ApiKeyRow.id, ApiKeyRow.revoked_at)))
+    return dict(ApiKeyRow.select(ApiKeyRow.id, ApiKeyRow.revoked_at).tuples().execute(reader))
 
 
-@prepared("each request")
-def find_key(reader: Database, key_id: str) -> Row | None:
-    """Return scope, secret_hash, providers and profiles (JSON), expires_at, revoked_at, name and both limits."""
-    return reader.one(
-        """SELECT scope, secret_hash, providers, profiles, expires_at, revoked_at, name, posts_per_day, approval
-            FROM api_key WHERE id = ?""",
-        (key_id,),
-    )
-
-
-@prepared("each second while callers wait")
 def valid_keys(reader: Database, key_ids: Collection[str], now: str) -> set[str]:
     """Return the keys among these that are neither revoked nor expired."""
-    rows = reader.all(
-        f"""SELECT id FROM api_key WHERE id IN ({placeholders(key_ids)}) AND revoked_at IS NULL
-            AND (expires_at IS NULL OR expires_at > ?)""",
-        (*key_ids, now),
-    )
-    return {row.id for row in rows}
+    key = ApiKeyRow
+    is_valid = key.revoked_at.is_null() & (key.expires_at.is_null() | (key.expires_at > now))
+    query = key.select(key.id).where(key.id.in_(list(key_ids)), is_valid)
+    return {key_id for (key_id,) in query.tuples().execute(reader)}
 
 
-@prepared("a row for each key in use")
-def note_key_uses(tx: Database, uses: Sequence[tuple[str, str]]) -> None:
-    """Store when each key was last used: pairs of a stamp and an id."""
-    tx.many("UPDATE api_key SET last_used_at = ? WHERE id = ?", uses)
-
-
-@prepared("each post of a key with a daily limit")
 def count_key_uses(store: Database, key_id: str, since: str) -> int:
     """Return the number of posts of this key after this instant. Each profile counts."""
-    sql = "SELECT ifnull(sum(profiles), 0) FROM key_use WHERE key_id = ? AND accepted_at > ?"
-    return int(store.value(sql, (key_id, since)))
+    use = KeyUseRow
+    uses = use.select(fn.SUM(use.profiles)).where((use.key_id == key_id) & (use.accepted_at > since))
+    return int(uses.scalar(store) or 0)
 
 
-@prepared("each post above a daily limit")
 def find_key_use(store: Database, key_id: str, since: str, count: int) -> str:
     """Return when this key, after this instant, had created this number of posts. There are at least as many."""
-    at: str = store.value(
-        """SELECT accepted_at FROM (SELECT accepted_at, sum(profiles) OVER (ORDER BY accepted_at, post_id) AS total
-            FROM key_use WHERE key_id = ? AND accepted_at > ?) WHERE total >= ? ORDER BY accepted_at LIMIT 1""",
-        (key_id, since, count),
-    )
-    return at
+    use = KeyUseRow
+    uses = use.select(use.accepted_at, use.profiles).where((use.key_id == key_id) & (use.accepted_at > since))
+    for accepted_at, profiles in uses.order_by(use.accepted_at, use.post_id).tuples().execute(store):
+        count -= profiles
+        if count <= 0:
+            return str(accepted_at)
+    raise AssertionError("the key has fewer posts")
 
 
 # --- browsers --------------------------------------------------------------------------------------------------------
 
 
-@prepared("each page")
-def find_session(reader: Database, token_hash: bytes, instance_id: str, seen_after: str) -> Row | None:
-    """Return id, created_at, last_seen_at, address and user_agent."""
-    return reader.one(
-        """SELECT id, created_at, last_seen_at, address, user_agent FROM session
-            WHERE token_hash = ? AND instance_id = ? AND last_seen_at > ?""",
-        (token_hash, instance_id, seen_after),
+def find_session(reader: Database, token_hash: bytes, instance_id: str, seen_after: str) -> SessionRow | None:
+    is_this = (SessionRow.token_hash == token_hash) & (SessionRow.instance_id == instance_id)
+    session: SessionRow | None = (
+        SessionRow.select().where(is_this & (SessionRow.last_seen_at > seen_after)).first(reader)
     )
+    return session
 
 
 def list_sessions(reader: Database, instance_id: str, seen_after: str) -> list[SessionRow]:
     """Return the sessions, last used first."""
     query = SessionRow.select().where((SessionRow.instance_id == instance_id) & (SessionRow.last_seen_at > seen_after))
-    return reader.rows(query.order_by(SessionRow.last_seen_at.desc(), SessionRow.id))
+    return list(query.order_by(SessionRow.last_seen_at.desc(), SessionRow.id).execute(reader))
 
 
 def delete_session(tx: Database, session_id: str) -> str | None:
@@ -104,7 +83,7 @@ def replace_link(tx: Database, purpose: str, **columns: Any) -> None:
 
 
 def is_link_valid(reader: Database, token_hash: bytes, purpose: str, instance_id: str, now: str) -> bool:
-    return reader.first(SignInLinkRow.select().where(_is_valid(token_hash, purpose, instance_id, now))) is not None
+    return SignInLinkRow.select().where(_is_valid(token_hash, purpose, instance_id, now)).first(reader) is not None
 
 
 def use_link(tx: Database, token_hash: bytes, purpose: str, instance_id: str) -> bool:
@@ -123,7 +102,8 @@ def _is_valid(token_hash: bytes, purpose: str, instance_id: str, now: str) -> Ex
 
 def find_consent(reader: Database, provider: str, state_hash: bytes) -> ConsentRow | None:
     query = ConsentRow.select().where((ConsentRow.state_hash == state_hash) & (ConsentRow.provider == provider))
-    return reader.first(query)
+    consent: ConsentRow | None = query.first(reader)
+    return consent
 
 
 def waiting_consents(reader: Database, door: str, now: str) -> list[ConsentRow]:
@@ -131,10 +111,10 @@ def waiting_consents(reader: Database, door: str, now: str) -> list[ConsentRow]:
     newest = fn.MAX(ConsentRow.created_at).alias("created_at")
     is_open = ConsentRow.taken_at.is_null() & ConsentRow.finished_at.is_null() & (ConsentRow.expires_at > now)
     query = ConsentRow.select(ConsentRow.id, ConsentRow.provider, newest).where((ConsentRow.door == door) & is_open)
-    return reader.rows(query.group_by(ConsentRow.provider).order_by(newest))
+    return list(query.group_by(ConsentRow.provider).order_by(newest).execute(reader))
 
 
 def fail_consent(tx: Database, consent_id: str, message: str, hint: str | None) -> None:
     """End the attempt, unless it has ended."""
     query = ConsentRow.update(finished_at=tx.stamp, error=message, hint=hint)
-    tx.run(query.where((ConsentRow.id == consent_id) & ConsentRow.finished_at.is_null()))
+    query.where((ConsentRow.id == consent_id) & ConsentRow.finished_at.is_null()).execute(tx)

@@ -1,19 +1,24 @@
 """Statements about the table `artifact` and the count of stored files. `queries/api_json.py` has the API's view."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from peewee import SQL, Expression, fn
 
 from socialpub.core.clock import after
-from socialpub.db.connection import SHIFTED, Database, Row, Value, placeholders, shift_by
-from socialpub.db.models import ArtifactRow
-from socialpub.db.states import ArtifactStatus
+from socialpub.db.connection import Database, shifted
+from socialpub.db.models import ArtifactRow, DeliveryRow, MediaRow, PostRow, StoredMediaRow
+from socialpub.db.states import ArtifactStatus, PostStatus
 
-PREPARED = "each upload; the clean-up needs json_each"
+_OPEN_POSTS = (PostStatus.PENDING, PostStatus.SCHEDULED)
+_IS_VERIFIED = ArtifactRow.status == ArtifactStatus.VERIFIED
 
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def find(store: Database, artifact_id: str) -> Row | None:
-    return store.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
+def find(store: Database, artifact_id: str) -> Any:
+    """Return the `ArtifactRow`, or None."""
+    return store.get(ArtifactRow, artifact_id)
 
 
 _NEWEST_READ = 200
@@ -23,34 +28,32 @@ _NEWEST_READ = 200
 def newest_images(reader: Database, limit: int) -> list[ArtifactRow]:
     """Return the newest verified images whose bytes are stored: id and file_name."""
     newest = ArtifactRow.select(ArtifactRow.id).order_by(ArtifactRow.id.desc()).limit(_NEWEST_READ)
-    is_image = (ArtifactRow.status == ArtifactStatus.VERIFIED) & (ArtifactRow.kind == "image")
+    is_image = _IS_VERIFIED & (ArtifactRow.kind == "image") & ~ArtifactRow.storage_key.is_null()
     query = ArtifactRow.select(ArtifactRow.id, ArtifactRow.file_name).where(ArtifactRow.id.in_(newest), is_image)
-    return reader.rows(query.where(~ArtifactRow.storage_key.is_null()).order_by(ArtifactRow.id.desc()).limit(limit))
+    return list(query.order_by(ArtifactRow.id.desc()).limit(limit).execute(reader))
 
 
 def verified_type(reader: Database, storage_key: str) -> str | None:
     """Return the media type of the verified artifact under this key, or None."""
-    mime_type: str | None = reader.value(
-        "SELECT mime_type FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
-    )
+    query = ArtifactRow.select(ArtifactRow.mime_type).where(ArtifactRow.storage_key == storage_key, _IS_VERIFIED)
+    mime_type: str | None = query.scalar(reader)
     return mime_type
 
 
 def verified_id(reader: Database, storage_key: str) -> str | None:
     """Return the id of the verified artifact under this key, or None."""
-    artifact_id: str | None = reader.value(
-        "SELECT id FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
-    )
+    query = ArtifactRow.select(ArtifactRow.id).where(ArtifactRow.storage_key == storage_key, _IS_VERIFIED)
+    artifact_id: str | None = query.scalar(reader)
     return artifact_id
 
 
-def insert(tx: Database, *, declared_bytes: int, storage_key: str | None = None, **columns: Value) -> None:
+def insert(tx: Database, *, declared_bytes: int, storage_key: str | None = None, **columns: Any) -> None:
     tx.insert(ArtifactRow, {"declared_bytes": declared_bytes, "storage_key": storage_key, **columns})
     if storage_key is not None:
         _count(tx, 1, declared_bytes)
 
 
-def put_bytes(tx: Database, artifact: Row, storage_key: str, etag: str) -> None:
+def put_bytes(tx: Database, artifact: ArtifactRow, storage_key: str, etag: str) -> None:
     """Record that bytes have arrived for this row."""
     generation = artifact.generation + 1
     columns = {"generation": generation, "stored_generation": generation, "storage_key": storage_key, "etag": etag}
@@ -59,21 +62,24 @@ def put_bytes(tx: Database, artifact: Row, storage_key: str, etag: str) -> None:
         _count(tx, 1, artifact.declared_bytes)
 
 
-def verify(
-    tx: Database, artifact_id: str, generation: int, *, kind: str, mime_type: str, size_bytes: int, facts: str
-) -> None:
-    """Store the facts about the bytes of this generation, unless newer bytes have arrived."""
-    tx.execute_sql(
-        """UPDATE artifact SET status = 'verified', kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
-           WHERE id = ? AND status = 'reserved' AND stored_generation = ?""",
-        (kind, mime_type, size_bytes, facts, tx.stamp, artifact_id, generation),
-    )
+def _is_current(row: ArtifactRow | None, generation: int) -> bool:
+    """Return whether the row waits for the examination of the bytes of this generation."""
+    return row is not None and (row.status, row.stored_generation) == (ArtifactStatus.RESERVED, generation)
+
+
+def verify(tx: Database, artifact_id: str, generation: int, **facts: Any) -> None:
+    """Store the facts about the bytes of this generation, unless newer bytes have arrived.
+
+    They are kind, mime_type, size_bytes and facts (JSON).
+    """
+    if _is_current(find(tx, artifact_id), generation):
+        tx.update(ArtifactRow, artifact_id, status=ArtifactStatus.VERIFIED, verified_at=tx.stamp, **facts)
 
 
 def reject(tx: Database, artifact_id: str, generation: int, reason: str) -> bool:
     """Reject the bytes of this generation. Return False if newer bytes have arrived."""
     row = find(tx, artifact_id)
-    if row is None or (row.status, row.stored_generation) != (ArtifactStatus.RESERVED, generation):
+    if row is None or not _is_current(row, generation):
         return False
     tx.update(
         ArtifactRow, artifact_id, status=ArtifactStatus.REJECTED, reason=reason, removed_at=tx.stamp, storage_key=None
@@ -84,89 +90,103 @@ def reject(tx: Database, artifact_id: str, generation: int, reason: str) -> bool
 
 # --- unused media ----------------------------------------------------------------------------------------------------
 
-_UNUSED = """
-    (a.status = 'reserved' AND a.created_at <= ?
-     OR a.status = 'rejected' AND a.created_at <= ?
-     OR a.status = 'verified' AND max(a.verified_at, ifnull(a.dropped_at, '')) <= ?)
-    AND NOT EXISTS (SELECT 1 FROM media m WHERE m.artifact_id = a.id)"""
-
-_SETTLED = """
-    a.status = 'verified' AND a.removed_at IS NULL AND a.verified_at <= ?
-    AND EXISTS (SELECT 1 FROM media m WHERE m.artifact_id = a.id)
-    AND NOT EXISTS (
-        SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
-        WHERE m.artifact_id = a.id AND (p.status IN ('pending', 'scheduled') OR p.updated_at > ?))"""
-
-
-_EARLIER_OF_OPEN = """
-    (SELECT progress FROM delivery WHERE state = 'queued'
-     UNION ALL SELECT progress FROM delivery WHERE state = 'running') d,
-    json_each(coalesce(json_extract(d.progress, '$.earlier'), json_extract(d.progress, '$.resumes.earlier'))) e,
-    json_each(e.value, '$.media') m"""
-"""The media (id and alt text) with which another installation may have published open deliveries."""
-
-_OPTIONS_OF_OPEN = """
-    (SELECT options FROM delivery WHERE state = 'queued'
-     UNION ALL SELECT options FROM delivery WHERE state = 'running') d, json_each(d.options) o"""
-"""Every value in the options of open deliveries, including ids of artifacts."""
+_IS_OPEN = DeliveryRow.state == SQL("'queued'"), DeliveryRow.state == SQL("'running'")
+"""SQLite uses the indexes of open deliveries only if the state is in the SQL text."""
 
 
 def drop(tx: Database, artifact_ids: Iterable[str], at: str) -> None:
     """Record that these artifacts are unused since then, unless another post uses them. Ignore unknown ids."""
-    tx.many(
-        "UPDATE artifact SET dropped_at = max(ifnull(dropped_at, ''), ?) WHERE id = ?",
-        [(at, artifact_id) for artifact_id in sorted(artifact_ids)],
+    if ids := sorted(artifact_ids):
+        dropped_at = fn.MAX(fn.IFNULL(ArtifactRow.dropped_at, ""), at)
+        ArtifactRow.update(dropped_at=dropped_at).where(ArtifactRow.id.in_(ids)).execute(tx)
+
+
+def _is_unused(reserved_before: str, others_before: str) -> Any:
+    row = ArtifactRow
+    used_at = fn.MAX(row.verified_at, fn.IFNULL(row.dropped_at, ""))
+    is_old = (
+        ((row.status == ArtifactStatus.RESERVED) & (row.created_at <= reserved_before))
+        | ((row.status == ArtifactStatus.REJECTED) & (row.created_at <= others_before))
+        | (_IS_VERIFIED & (used_at <= others_before))
+    )
+    return is_old & ~fn.EXISTS(MediaRow.select(MediaRow.id).where(MediaRow.artifact_id == row.id))
+
+
+def _is_settled(before: str) -> Any:
+    row, media, post = ArtifactRow, MediaRow, PostRow
+    has_bytes = _IS_VERIFIED & row.removed_at.is_null() & (row.verified_at <= before)
+    of_posts = media.select(media.id).where(media.artifact_id == row.id)
+    is_needed = post.status.in_(_OPEN_POSTS) | (post.updated_at > before)
+    return (
+        has_bytes & fn.EXISTS(of_posts) & ~fn.EXISTS(of_posts.join(post, on=post.id == media.post_id).where(is_needed))
     )
 
 
 def unused(reader: Database, reserved_before: str, others_before: str) -> list[str]:
     """Return the artifacts of this age that no post references."""
-    rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_UNUSED}", (reserved_before, others_before, others_before))
-    return _without_named(reader, [row[0] for row in rows])
+    return _unnamed(reader, _is_unused(reserved_before, others_before))
 
 
 def delete_unused(tx: Database, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
     """Delete the artifacts among these that are still unused. Return the storage keys of their bytes."""
-    times = (reserved_before, others_before, others_before)
-    return _change_if_still(tx, artifact_ids, _UNUSED, times, "DELETE FROM artifact WHERE id = ?")
+    keys = []
+    for row in _still(tx, artifact_ids, _is_unused(reserved_before, others_before)):
+        tx.delete(ArtifactRow, ArtifactRow.id == row.id)
+        keys += _release(tx, row)
+    return keys
 
 
 def settled(reader: Database, before: str) -> list[str]:
     """Return the artifacts with stored bytes whose posts all settled before that."""
-    rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))
-    return _without_named(reader, [row[0] for row in rows])
+    return _unnamed(reader, _is_settled(before))
 
 
 def empty_settled(tx: Database, artifact_ids: Sequence[str], before: str) -> list[str]:
     """Record that the bytes of the artifacts that are still settled are removed. Return their storage keys."""
-    change = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
-    return _change_if_still(tx, artifact_ids, _SETTLED, (before, before), change, tx.stamp)
-
-
-def _change_if_still(
-    tx: Database, artifact_ids: Sequence[str], condition: str, times: tuple[str, ...], change: str, *values: str
-) -> list[str]:
     keys = []
-    for artifact_id in _without_named(tx, artifact_ids):
-        row = tx.one(f"SELECT * FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
-        if row is not None:
-            tx.execute_sql(change, (*values, artifact_id))
-            if row.storage_key is not None:
-                _count(tx, -1, -row.declared_bytes)
-                keys.append(row.storage_key)
+    for row in _still(tx, artifact_ids, _is_settled(before)):
+        tx.update(ArtifactRow, row.id, removed_at=tx.stamp, storage_key=None)
+        keys += _release(tx, row)
     return keys
 
 
-def _without_named(store: Database, artifact_ids: Sequence[str]) -> list[str]:
-    """Leave out artifacts in the options or the earlier versions of open deliveries."""
-    if not artifact_ids:
+def _unnamed(reader: Database, condition: Expression) -> list[str]:
+    ids = [
+        artifact_id for (artifact_id,) in ArtifactRow.select(ArtifactRow.id).where(condition).tuples().execute(reader)
+    ]
+    named = _named_in_options(reader) | _named_in_earlier(reader) if ids else ()
+    return [artifact_id for artifact_id in ids if artifact_id not in named]
+
+
+def _still(tx: Database, artifact_ids: Sequence[str], condition: Expression) -> list[ArtifactRow]:
+    """Return the artifacts among these that meet the condition and that no open delivery names."""
+    named = _named_in_options(tx) | _named_in_earlier(tx)
+    ids = [artifact_id for artifact_id in artifact_ids if artifact_id not in named]
+    return list(ArtifactRow.select().where(ArtifactRow.id.in_(ids), condition).execute(tx))
+
+
+def _named_in_options(store: Database) -> set[str]:
+    """Return every value in the options of open deliveries, including ids of artifacts."""
+    option: Any = fn.JSON_EACH(DeliveryRow.options).alias("option")
+    query = DeliveryRow.select(option.c.value).from_(DeliveryRow, option)
+    return {value for is_open in _IS_OPEN for (value,) in query.where(is_open).tuples().execute(store)}
+
+
+def _named_in_earlier(store: Database) -> set[str]:
+    """Return the artifacts with which another installation may have published open deliveries."""
+    versions = [fn.JSON_EXTRACT(DeliveryRow.progress, path) for path in ("$.earlier", "$.resumes.earlier")]
+    earlier: Any = fn.JSON_EACH(fn.COALESCE(*versions)).alias("earlier")
+    media: Any = fn.JSON_EACH(earlier.c.value, "$.media").alias("media")  # pairs of an id and an alt text
+    query = DeliveryRow.select(fn.JSON_EXTRACT(media.c.value, "$[0]")).from_(DeliveryRow, earlier, media)
+    return {value for is_open in _IS_OPEN for (value,) in query.where(is_open).tuples().execute(store)}
+
+
+def _release(tx: Database, row: ArtifactRow) -> list[str]:
+    """Return the storage key of a row that has just lost its bytes."""
+    if row.storage_key is None:
         return []
-    rows = store.all(
-        f"""SELECT o.value FROM {_OPTIONS_OF_OPEN}
-            UNION ALL SELECT json_extract(m.value, '$[0]') FROM {_EARLIER_OF_OPEN}"""
-    )
-    named = {row[0] for row in rows}
-    return [artifact_id for artifact_id in artifact_ids if artifact_id not in named]
+    _count(tx, -1, -row.declared_bytes)
+    return [row.storage_key]
 
 
 LATELY_SECONDS = 31 * 86400.0
@@ -174,14 +194,12 @@ LATELY_SECONDS = 31 * 86400.0
 
 def shift_timestamps(tx: Database, seconds: float) -> None:
     """Shift the times of recent uploads after the clock was set by this number of seconds."""
-    moved = SHIFTED.format("created_at")
-    tx.execute_sql(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (shift_by(seconds),))
-    tx.execute_sql(
-        f"""UPDATE artifact
-            SET verified_at = {SHIFTED.format("verified_at")}, dropped_at = {SHIFTED.format("dropped_at")}
-            WHERE status = 'verified' AND removed_at IS NULL AND max(verified_at, ifnull(dropped_at, '')) > ?""",
-        (shift_by(seconds), shift_by(seconds), after(tx.stamp, -abs(seconds) - LATELY_SECONDS)),
-    )
+    row = ArtifactRow
+    row.update(created_at=shifted(row.created_at, seconds)).where(row.status == ArtifactStatus.RESERVED).execute(tx)
+    times = {"verified_at": shifted(row.verified_at, seconds), "dropped_at": shifted(row.dropped_at, seconds)}
+    used_at = fn.MAX(row.verified_at, fn.IFNULL(row.dropped_at, ""))
+    is_recent = used_at > after(tx.stamp, -abs(seconds) - LATELY_SECONDS)
+    row.update(**times).where(_IS_VERIFIED & row.removed_at.is_null() & is_recent).execute(tx)
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -189,40 +207,42 @@ def shift_timestamps(tx: Database, seconds: float) -> None:
 
 def storage_keys(reader: Database) -> Iterator[str]:
     """Yield the storage keys of all rows, which may be many."""
-    for row in reader.execute_sql("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
-        yield row[0]
+    query = ArtifactRow.select(ArtifactRow.storage_key).where(~ArtifactRow.storage_key.is_null())
+    for (storage_key,) in query.order_by(ArtifactRow.id).tuples().iterator(reader):
+        yield storage_key
 
 
 def stored(store: Database) -> tuple[int, int]:
     """Return the number of stored files, and their total declared size, which is also their real size."""
-    row = store.one("SELECT files, size_bytes FROM stored_media")
+    row = StoredMediaRow.select().first(store)
     assert row is not None
     return row.files, row.size_bytes
 
 
 def named_among(reader: Database, keys: Sequence[str]) -> list[str]:
     """Return the storage keys among these that a row contains."""
-    rows = reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({placeholders(keys)})", keys)
-    return [row[0] for row in rows]
+    query = ArtifactRow.select(ArtifactRow.storage_key).where(ArtifactRow.storage_key.in_(keys))
+    return [storage_key for (storage_key,) in query.tuples().execute(reader)]
 
 
 def note_removed(tx: Database, storage_key: str) -> bool:
     """Record that these bytes are removed. Return False without a change if an open post needs them."""
-    row = tx.one(
-        f"""UPDATE artifact SET storage_key = NULL,
-            removed_at = CASE status WHEN 'verified' THEN ? ELSE removed_at END,
-            stored_generation = CASE status WHEN 'reserved' THEN NULL ELSE stored_generation END,
-            etag = CASE status WHEN 'reserved' THEN NULL ELSE etag END
-            WHERE storage_key = ? AND NOT EXISTS (SELECT 1 FROM media m JOIN post p ON p.id = m.post_id
-                WHERE m.artifact_id = artifact.id AND p.status IN ('pending', 'scheduled'))
-            AND id NOT IN (SELECT o.value FROM {_OPTIONS_OF_OPEN} WHERE o.type = 'text')
-            RETURNING declared_bytes""",
-        (tx.stamp, storage_key),
-    )
-    if row is not None:
-        _count(tx, -1, -row[0])
-    return row is not None
+    row = ArtifactRow.select().where(ArtifactRow.storage_key == storage_key).first(tx)
+    if row is None or row.id in _named_in_options(tx):
+        return False
+    posts = MediaRow.select(MediaRow.id).join(PostRow, on=PostRow.id == MediaRow.post_id)
+    if posts.where((MediaRow.artifact_id == row.id) & PostRow.status.in_(_OPEN_POSTS)).first(tx) is not None:
+        return False
+    changes: dict[str, Any] = {}
+    if row.status == ArtifactStatus.VERIFIED:
+        changes = {"removed_at": tx.stamp}
+    elif row.status == ArtifactStatus.RESERVED:
+        changes = {"stored_generation": None, "etag": None}
+    tx.update(ArtifactRow, row.id, storage_key=None, **changes)
+    _release(tx, row)
+    return True
 
 
 def _count(tx: Database, files: int, size_bytes: int) -> None:
-    tx.execute_sql("UPDATE stored_media SET files = files + ?, size_bytes = size_bytes + ?", (files, size_bytes))
+    total = StoredMediaRow
+    total.update(files=total.files + files, size_bytes=total.size_bytes + size_bytes).execute(tx)

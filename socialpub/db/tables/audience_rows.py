@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import orjson
+from peewee import fn
 
-from socialpub.db.connection import Database, Value, placeholders
-
-PREPARED = "each request and each change of a post"
+from socialpub.db.connection import Database
+from socialpub.db.models import AudienceMemberRow, AudienceRow
 
 MANY_AUDIENCES = 300
 
@@ -33,26 +33,23 @@ class Scope(Protocol):
 def find_or_create(tx: Database, members: Sequence[tuple[str, str]]) -> int:
     """Return the audience of these (profile id, provider) pairs."""
     key = orjson.dumps(sorted(profile for profile, _ in members)).decode()
-    row = tx.one("SELECT id FROM audience WHERE members = ?", (key,))
-    if row is not None:
-        return int(row[0])
-    audience = tx.execute_sql("INSERT INTO audience (members) VALUES (?)", (key,)).lastrowid
-    assert audience is not None
-    tx.many(
-        "INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)",
-        [(audience, *member, position) for position, member in enumerate(sorted(members))],
-    )
+    audience: int | None = AudienceRow.select(AudienceRow.id).where(AudienceRow.members == key).scalar(tx)
+    if audience is None:
+        audience = int(AudienceRow.insert(members=key).execute(tx))
+        for position, (profile_id, provider) in enumerate(sorted(members)):
+            member = {"audience_id": audience, "profile_id": profile_id, "provider": provider, "position": position}
+            tx.insert(AudienceMemberRow, member)
     return audience
 
 
 def delete(tx: Database, audience: int) -> None:
-    tx.execute_sql("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
-    tx.execute_sql("DELETE FROM audience WHERE id = ?", (audience,))
+    tx.delete(AudienceMemberRow, AudienceMemberRow.audience_id == audience)
+    tx.delete(AudienceRow, AudienceRow.id == audience)
 
 
 def are_many(reader: Database) -> bool:
     """Return whether reading all audiences takes too long for the event loop."""
-    return int(reader.value("SELECT max(id) FROM audience") or 0) > MANY_AUDIENCES
+    return int(AudienceRow.select(fn.MAX(AudienceRow.id)).scalar(reader) or 0) > MANY_AUDIENCES
 
 
 def visible_audiences(
@@ -67,31 +64,26 @@ def visible_audiences(
     """
     if not scope.limited and profiles is None and providers is None:
         return None
-    wanted, params = list[str](), list[Value]()
-    hidden, limits = list[str](), list[Value]()
-    for column, filtered, limit in (
-        ("profile_id", profiles, scope.profiles),
-        ("provider", providers, scope.providers),
+    member, other = AudienceMemberRow, AudienceMemberRow.alias()
+    query = member.select(member.audience_id).distinct().order_by(member.audience_id)
+    for column, others, filtered, limit in (
+        (member.profile_id, other.profile_id, profiles, scope.profiles),
+        (member.provider, other.provider, providers, scope.providers),
     ):
         # Every member must be in the scope, so the limit also restricts the search like a filter.
         for values in (filtered, limit):
             if values is not None:
-                wanted.append(f"{column} IN ({placeholders(values)})")
-                params += values
+                query = query.where(column.in_(list(values)))
         if limit is not None:
-            hidden.append(f"h.{column} NOT IN ({placeholders(limit)})")
-            limits += limit
-    sql = f"SELECT DISTINCT audience_id FROM audience_member m WHERE {' AND '.join(wanted)}"
-    if hidden:
-        sql += f""" AND NOT EXISTS (SELECT 1 FROM audience_member h
-            WHERE h.audience_id = m.audience_id AND ({" OR ".join(hidden)}))"""
-    rows = reader.all(sql, params + limits)
-    return tuple(sorted(row[0] for row in rows))
+            hidden = (other.audience_id == member.audience_id) & others.not_in(list(limit))
+            query = query.where(~fn.EXISTS(other.select(other.audience_id).where(hidden)))
+    return tuple(audience for (audience,) in query.tuples().execute(reader))
 
 
 def sees(reader: Database, scope: Scope, audience: int) -> bool:
     """Return whether the scope contains every member of this audience."""
     if not scope.limited:
         return True
-    members = reader.all("SELECT provider, profile_id FROM audience_member WHERE audience_id = ?", (audience,))
-    return all(scope.sees(provider, profile) for provider, profile in members)
+    member = AudienceMemberRow
+    members = member.select(member.provider, member.profile_id).where(member.audience_id == audience)
+    return all(scope.sees(provider, profile) for provider, profile in members.tuples().execute(reader))

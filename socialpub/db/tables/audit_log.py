@@ -14,7 +14,7 @@ from typing import Any
 
 from peewee import ModelSelect, fn
 
-from socialpub.db.connection import BATCH_ROWS, Database, prepared
+from socialpub.db.connection import BATCH_ROWS, Database
 from socialpub.db.models import TrailRow
 
 MAX_LABEL = 80
@@ -87,7 +87,6 @@ class AuditPage:
     total: int
 
 
-@prepared("each change")
 def record(
     tx: Database,
     action: AuditAction,
@@ -126,7 +125,7 @@ def record_once(
     """
     if is_recorded(tx, action, subject_id, since):
         return
-    entries = tx.rows(_done_since(action, since).where(TrailRow.subject_id != "").limit(max_entries))
+    entries = list(_done_since(action, since).where(TrailRow.subject_id != "").limit(max_entries).execute(tx))
     if len(entries) < max_entries:
         record(tx, action, subject_id, label, by=by, **detail)
     elif not is_recorded(tx, action, "", since):
@@ -135,7 +134,7 @@ def record_once(
 
 def is_recorded(reader: Database, action: AuditAction, subject_id: str, since: str) -> bool:
     """Return whether the subject has an entry of this action after this instant."""
-    return reader.first(_done_since(action, since).where(TrailRow.subject_id == subject_id)) is not None
+    return _done_since(action, since).where(TrailRow.subject_id == subject_id).first(reader) is not None
 
 
 def _done_since(action: AuditAction, since: str) -> "ModelSelect[TrailRow]":
@@ -143,13 +142,13 @@ def _done_since(action: AuditAction, since: str) -> "ModelSelect[TrailRow]":
 
 
 def oldest_entry_at(reader: Database) -> str | None:
-    at: str | None = reader.scalar(TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1))
+    at: str | None = TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1).scalar(reader)
     return at
 
 
 def forget_oldest(tx: Database, before: str) -> int:
     """Delete the oldest entries up to this instant, at most `BATCH_ROWS`. Return their number."""
-    rows = tx.rows(TrailRow.select(TrailRow.id, TrailRow.at).order_by(TrailRow.id).limit(BATCH_ROWS))
+    rows = list(TrailRow.select(TrailRow.id, TrailRow.at).order_by(TrailRow.id).limit(BATCH_ROWS).execute(tx))
     last = next((row.id for row in reversed(rows) if row.at <= before), None)
     return 0 if last is None else tx.delete(TrailRow, TrailRow.id <= last)
 
@@ -159,7 +158,7 @@ def load_page(reader: Database, kinds: Collection[str] = (), page: int = 0, per_
     query = TrailRow.select()
     if kinds:
         query = query.where(TrailRow.action.in_([action.value for action in AuditAction if action.kind in kinds]))
-    total = int(reader.scalar(query.select(fn.COUNT())))
+    total = int(query.select(fn.COUNT()).scalar(reader))
     return AuditPage(_entries(reader, query.order_by(TrailRow.id.desc()).paginate(page + 1, per_page)), total)
 
 
@@ -171,4 +170,4 @@ def list_of_subject(reader: Database, subject_id: str) -> list[AuditEntry]:
 def _entries(reader: Database, query: "ModelSelect[TrailRow]") -> list[AuditEntry]:
     entry = TrailRow
     columns = (entry.id, entry.at, entry.actor, entry.action, entry.subject_id, entry.subject_label, entry.detail)
-    return [AuditEntry(*row) for row in reader.tuples(query.select(*columns))]
+    return [AuditEntry(*row) for row in query.select(*columns).tuples().execute(reader)]

@@ -4,9 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cache
+from typing import Any
+
+from peewee import Model
 
 from socialpub.core.clock import parse
-from socialpub.db.connection import Database, prepared
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import DeliveryCountRow, EventCountRow, SendingDelayRow, UsageRow
 
@@ -18,20 +22,31 @@ class Event(StrEnum):
     """A request for new tokens."""
 
 
-@prepared("each step")
-def count_event(tx: Database, event: Event, provider: str, outcome: str, kind: str = "") -> None:
-    tx.execute_sql(
-        """INSERT INTO event_count VALUES (?, ?, ?, ?, 1)
-            ON CONFLICT DO UPDATE SET count = count + 1""",
-        (event, provider, kind, outcome),
+@cache
+def _add_sql(model: type[Model], names: tuple[str, ...]) -> str:
+    """Return the upsert that adds the columns outside of the primary key to those of the same key."""
+    key: Any = model._meta.primary_key
+    sums = [f"{name} = {name} + excluded.{name}" for name in names if name not in key.field_names]
+    return (
+        f"INSERT INTO {model._meta.table_name} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))}) "
+        f"ON CONFLICT DO UPDATE SET {', '.join(sums)}"
     )
+
+
+def _add(tx: Database, model: type[Model], **columns: str | float) -> None:
+    """Add to a counter. Each step and each settlement does this: peewee would build the same upsert in 150 µs."""
+    tx.execute_sql(_add_sql(model, tuple(columns)), tuple(columns.values()))
+
+
+def count_event(tx: Database, event: Event, provider: str, outcome: str, kind: str = "") -> None:
+    _add(tx, EventCountRow, event=event, provider=provider, kind=kind, outcome=outcome, count=1)
 
 
 def events(reader: Database, event: Event) -> list[tuple[str, str, str, int]]:
     """Return each network, kind and outcome, and its number of events."""
     row = EventCountRow
     query = row.select(row.provider, row.kind, row.outcome, row.count).where(row.event == event)
-    return [(provider, kind, outcome, count) for provider, kind, outcome, count in reader.tuples(query)]
+    return list(query.tuples().execute(reader))
 
 
 REQUESTS = "requests"
@@ -53,20 +68,17 @@ class DayUsage:
     """Deliveries by network and outcome: published, failed, unknown, canceled."""
 
 
-@prepared("each final outcome")
 def add_usage(tx: Database, kind: str, counts: Mapping[str, int]) -> None:
     """Add to today's usage, by name. For an ended delivery, `kind` is the outcome and the name is the network."""
-    tx.many(
-        "INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
-        [(tx.stamp[:10], kind, name, count) for name, count in counts.items()],
-    )
+    for name, count in counts.items():
+        _add(tx, UsageRow, day=tx.stamp[:10], kind=kind, name=name, count=count)
 
 
 def usage_by_day(reader: Database, now: datetime, days: int = 1) -> list[DayUsage]:
     """Return the last days including today, newest first, including days without usage."""
     wanted = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in range(days)]
     found = {day: DayUsage(day) for day in wanted}
-    for row in reader.rows(UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0]))):
+    for row in UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0])).execute(reader):
         match row.kind:
             case "requests":
                 found[row.day].requests[row.name] = row.count
@@ -77,41 +89,32 @@ def usage_by_day(reader: Database, now: datetime, days: int = 1) -> list[DayUsag
     return list(found.values())
 
 
-@prepared("each final outcome")
 def count_outcome(tx: Database, provider: str, outcome: str) -> None:
     """Count a delivery with this final outcome."""
-    tx.execute_sql(
-        "INSERT INTO delivery_count VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET deliveries = deliveries + 1",
-        (provider, outcome),
-    )
+    _add(tx, DeliveryCountRow, provider=provider, outcome=outcome, deliveries=1)
     add_usage(tx, outcome, {provider: 1})
 
 
 def outcomes(reader: Database) -> dict[tuple[str, str], int]:
     """Return the number of deliveries by provider and outcome."""
-    return {(row.provider, row.outcome): row.deliveries for row in reader.rows(DeliveryCountRow.select())}
+    return {(row.provider, row.outcome): row.deliveries for row in DeliveryCountRow.select().execute(reader)}
 
 
 DELAY_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 3600.0, 21_600.0, 86_400.0, float("inf"))
 """The upper bounds of the buckets in seconds."""
 
 
-@prepared("each publication")
 def count_sending_delay(tx: Database, delivery: Delivery) -> None:
     """Count a published delivery."""
     sent_at = delivery.committed_at or tx.stamp
     seconds = max(0.0, (parse(sent_at) - parse(delivery.due_at)).total_seconds())
     bucket = next(bound for bound in DELAY_BUCKETS if seconds <= bound)
-    tx.execute_sql(
-        """INSERT INTO sending_delay (provider, bucket, deliveries, seconds) VALUES (?, ?, 1, ?)
-            ON CONFLICT DO UPDATE SET deliveries = deliveries + 1, seconds = seconds + excluded.seconds""",
-        (delivery.provider, bucket, seconds),
-    )
+    _add(tx, SendingDelayRow, provider=delivery.provider, bucket=bucket, deliveries=1, seconds=seconds)
 
 
 def sending_delays(reader: Database, provider: str) -> tuple[list[tuple[float, int]], float]:
     """Return the number of deliveries within each bucket, and the sum of their seconds."""
-    rows = reader.rows(SendingDelayRow.select().where(SendingDelayRow.provider == provider))
+    rows = list(SendingDelayRow.select().where(SendingDelayRow.provider == provider).execute(reader))
     found = {row.bucket: row.deliveries for row in rows}
     cumulated, count = [], 0
     for bound in DELAY_BUCKETS:

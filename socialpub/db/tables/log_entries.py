@@ -9,7 +9,7 @@ from peewee import Select, TextField, fn
 
 from socialpub.core.clock import new_id, parse
 from socialpub.db import appliance_state
-from socialpub.db.connection import BATCH_ROWS, Database, prepared
+from socialpub.db.connection import BATCH_ROWS, Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import AttemptRow, DeliveryRow, LogEntryRow, PostRow
 from socialpub.db.states import PostStatus, State
@@ -34,16 +34,17 @@ SELECT ?, d.id, d.post_id, d.profile_id, d.provider, ?, ?, p.text_version, d.sch
 FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.profile_id WHERE d.id = ?"""
 
 
-@prepared("each final outcome")
 def record(tx: Database, type: str, *delivery_ids: str) -> None:
     """Record that deliveries reached this state, with the current data of each delivery, its post and its profile.
 
-    The entry of the last open delivery ends the post.
+    The entry of the last open delivery ends the post. Each acceptance and each settlement does this: SQL text saves
+    four queries of 100 to 200 µs.
     """
-    last = tx.value("SELECT occurred_at FROM log_entry ORDER BY n DESC LIMIT 1")
-    if last is not None and tx.stamp < last:
-        _record_disorder(tx, last)
-    tx.many(_RECORD, [(new_id(tx.now), type, tx.stamp, delivery_id) for delivery_id in delivery_ids])
+    last = tx.execute_sql("SELECT occurred_at FROM log_entry ORDER BY n DESC LIMIT 1").fetchone()
+    if last is not None and tx.stamp < last[0]:
+        _record_disorder(tx, last[0])
+    for delivery_id in delivery_ids:
+        tx.execute_sql(_RECORD, (new_id(tx.now), type, tx.stamp, delivery_id))
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +73,14 @@ def _record_disorder(tx: Database, last: str) -> None:
 
 def newest_number(reader: Database) -> int:
     """Return the number of the last entry, or 0."""
-    return int(reader.scalar(LogEntryRow.select(fn.IFNULL(fn.MAX(LogEntryRow.n), 0))))
+    return int(LogEntryRow.select(fn.IFNULL(fn.MAX(LogEntryRow.n), 0)).scalar(reader))
 
 
 def list_after(reader: Database, number: int, types: Sequence[str], limit: int) -> list[tuple[int, str]]:
     """Return the number and the instant of the next entries of these types after this number, in order of writing."""
     entry = LogEntryRow
     later = entry.select(entry.n, entry.occurred_at).where(entry.n > number, entry.type.in_(types))
-    return [(n, at) for n, at in reader.tuples(later.order_by(entry.n).limit(limit))]
+    return list(later.order_by(entry.n).limit(limit).tuples().execute(reader))
 
 
 def next_batch(reader: Database, written_at: TextField, beyond: int) -> tuple[int, str] | None:
@@ -90,7 +91,7 @@ def next_batch(reader: Database, written_at: TextField, beyond: int) -> tuple[in
     row = written_at.model
     batch = row.select(row.n, written_at.alias("at")).where(row.n > beyond).order_by(row.n).limit(BATCH_ROWS)
     found = batch.alias("batch")
-    ((last, oldest),) = reader.tuples(Select([found], [fn.MAX(found.c.n), fn.MIN(found.c.at)]))
+    ((last, oldest),) = Select([found], [fn.MAX(found.c.n), fn.MIN(found.c.at)]).tuples().execute(reader)
     return None if last is None else (last, oldest)
 
 
@@ -129,24 +130,17 @@ class Attempt:
     next_at: str | None = None
 
 
-@prepared("each step")
 def record_attempt(tx: Database, delivery: Delivery, attempt: Attempt) -> None:
     """Record an attempt. Further runs of a step (chunks, polls) update the row of the first run."""
     counters.count_event(tx, Event.ATTEMPT, delivery.provider, attempt.outcome, delivery.kind_of(attempt.step))
-    last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery.id,))
-    values = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
+    columns = {"ended_at": tx.stamp, "outcome": attempt.outcome, "message": attempt.message, "next_at": attempt.next_at}
+    columns |= {"provider_code": attempt.code, "request_id": attempt.request_id}
+    last = AttemptRow.select().where(AttemptRow.delivery_id == delivery.id).order_by(AttemptRow.n.desc()).first(tx)
     if last is not None and last.step == attempt.step and last.outcome == AttemptOutcome.WAITING:
-        tx.execute_sql(
-            """UPDATE attempt SET ended_at = ?, outcome = ?, message = ?, provider_code = ?,
-                request_id = ifnull(?, request_id), next_at = ? WHERE n = ?""",
-            (*values, last.n),
-        )
+        tx.update(AttemptRow, last.n, **{**columns, "request_id": attempt.request_id or last.request_id})
         return
-    tx.execute_sql(
-        """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, ended_at, outcome, message,
-                provider_code, request_id, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
-        (delivery.id, delivery.profile_id, delivery.provider, attempt.step, attempt.started_at, *values),
-    )
+    of_delivery = {"delivery_id": delivery.id, "profile_id": delivery.profile_id, "provider": delivery.provider}
+    tx.insert(AttemptRow, {**of_delivery, "step": attempt.step, "started_at": attempt.started_at, **columns})
 
 
 def list_refusals(reader: Database, delivery_id: str, step: str, code: str) -> list[tuple[str, str]]:
@@ -154,19 +148,19 @@ def list_refusals(reader: Database, delivery_id: str, step: str, code: str) -> l
     row = AttemptRow
     same = (row.delivery_id == delivery_id) & (row.step == step) & (row.provider_code == code)
     query = row.select(row.ended_at, row.message).where(same, row.outcome == AttemptOutcome.RETRYING).order_by(row.n)
-    return [(ended_at, message or "") for ended_at, message in reader.tuples(query)]
+    return [(ended_at, message or "") for ended_at, message in query.tuples().execute(reader)]
 
 
-@prepared("each change of a post that waits")
 def move_last_attempt(tx: Database, delivery_id: str, next_at: str) -> None:
     """Change until when the last attempt of a delivery says that it waits."""
-    last = "SELECT max(n) FROM attempt WHERE delivery_id = ?"
-    tx.execute_sql(f"UPDATE attempt SET next_at = ? WHERE n = ({last})", (next_at, delivery_id))
+    number = AttemptRow.select(fn.MAX(AttemptRow.n)).where(AttemptRow.delivery_id == delivery_id).scalar(tx)
+    if number is not None:
+        tx.update(AttemptRow, number, next_at=next_at)
 
 
-@prepared("each post that is removed")
 def delete_attempts_of_post(tx: Database, post_id: str) -> None:
-    tx.execute_sql("DELETE FROM attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE post_id = ?)", (post_id,))
+    deliveries = DeliveryRow.select(DeliveryRow.id).where(DeliveryRow.post_id == post_id)
+    tx.delete(AttemptRow, AttemptRow.delivery_id.in_(deliveries))
 
 
 def delete_attempts(tx: Database, beyond: int, last: int, before: str) -> int:

@@ -27,18 +27,19 @@ def add(tx: Database, title: str, body: str) -> None:
 
 def _newest(tx: Database) -> int:
     """Return the last id, including ids of deleted messages, so every id is used once."""
-    last = tx.scalar(NotificationRow.select(fn.MAX(NotificationRow.id)))
-    sent = tx.scalar(NotificationServiceRow.select(fn.MAX(NotificationServiceRow.sent_through)))
+    last = NotificationRow.select(fn.MAX(NotificationRow.id)).scalar(tx)
+    sent = NotificationServiceRow.select(fn.MAX(NotificationServiceRow.sent_through)).scalar(tx)
     return max(last or 0, sent or 0)
 
 
 def count_since(reader: Database, at: str) -> int:
-    return int(reader.scalar(NotificationRow.select(fn.COUNT()).where(NotificationRow.at >= at)))
+    return int(NotificationRow.select(fn.COUNT()).where(NotificationRow.at >= at).scalar(reader))
 
 
 def waiting(reader: Database, sent_through: int) -> list[NotificationRow]:
     """Return the messages after the last sent message, oldest first."""
-    return reader.rows(NotificationRow.select().where(NotificationRow.id > sent_through).order_by(NotificationRow.id))
+    query = NotificationRow.select().where(NotificationRow.id > sent_through)
+    return list(query.order_by(NotificationRow.id).execute(reader))
 
 
 # --- services --------------------------------------------------------------------------------------------------------
@@ -49,7 +50,7 @@ _WORKS = {"failing_since": None, "tries": 0, "next_at": None, "failure": None}
 
 def forget_sending(tx: Database) -> None:
     """Delete all messages and failures."""
-    tx.run(NotificationServiceRow.update(sent_through=_newest(tx), **_WORKS))
+    NotificationServiceRow.update(sent_through=_newest(tx), **_WORKS).execute(tx)
     tx.delete(NotificationRow)
 
 
@@ -57,7 +58,7 @@ def services(reader: Database) -> list[NotificationServiceRow]:
     """Return the services, each with the number of `waiting` messages."""
     service = NotificationServiceRow
     waiting = NotificationRow.select(fn.COUNT()).where(NotificationRow.id > service.sent_through)
-    return reader.rows(service.select(service, waiting.alias("waiting")).order_by(service.name))
+    return list(service.select(service, waiting.alias("waiting")).order_by(service.name).execute(reader))
 
 
 def set_services(tx: Database, names: Mapping[str, str]) -> None:
@@ -69,7 +70,8 @@ def set_services(tx: Database, names: Mapping[str, str]) -> None:
 
 
 def _insert_if_new(tx: Database, id: str, name: str) -> None:
-    tx.run(NotificationServiceRow.insert(id=id, name=name, sent_through=_newest(tx)).on_conflict_ignore())
+    if tx.get(NotificationServiceRow, id) is None:
+        tx.insert(NotificationServiceRow, {"id": id, "name": name, "sent_through": _newest(tx)})
 
 
 def note_sent(tx: Database, service_id: str, through: int, count: int) -> None:
@@ -97,7 +99,7 @@ def note_tested(tx: Database, service_id: str, name: str, failure: str | None) -
     """Record the result of a test message, even for a new service. After a success, waiting messages are sent at
     once."""
     others = NotificationServiceRow.select(NotificationServiceRow.name).where(NotificationServiceRow.id != service_id)
-    taken = {row[0] for row in tx.tuples(others)}
+    taken = {row[0] for row in others.tuples().execute(tx)}
     numbered = next(one for number in count(1) if (one := name if number == 1 else f"{name} ({number})") not in taken)
     _insert_if_new(tx, service_id, numbered)
     if failure is None:
@@ -110,7 +112,7 @@ def note_tested(tx: Database, service_id: str, name: str, failure: str | None) -
 
 
 def addresses(reader: Database) -> list[NotifyAddressRow]:
-    return reader.rows(NotifyAddressRow.select().order_by(NotifyAddressRow.added_at, NotifyAddressRow.id))
+    return list(NotifyAddressRow.select().order_by(NotifyAddressRow.added_at, NotifyAddressRow.id).execute(reader))
 
 
 def delete_address(tx: Database, address_id: str) -> str | None:
@@ -147,11 +149,11 @@ class SentAlert:
 
 def sent_alerts(reader: Database) -> dict[str, SentAlert]:
     """Return every alert by its key."""
-    rows = reader.tuples(ToldCauseRow.select().order_by(ToldCauseRow.since, ToldCauseRow.key))
+    rows = ToldCauseRow.select().order_by(ToldCauseRow.since, ToldCauseRow.key).tuples().execute(reader)
     return {row[0]: SentAlert(*row) for row in rows}
 
 
 def put_alerts(tx: Database, alerts: Iterable[SentAlert]) -> None:
     """Store these alerts as they are now."""
     for alert in alerts:
-        tx.run(ToldCauseRow.insert(**asdict(alert)).on_conflict_replace())
+        ToldCauseRow.insert(**asdict(alert)).on_conflict_replace().execute(tx)

@@ -1,33 +1,24 @@
-"""Statements about the tables `post`, `former_text`, `media` and `idempotency`.
+"""Statements about the tables `post`, `former_text` and `media`.
 
-A post's status follows from the states of its deliveries, and the counters change in the same write.
+A post's status follows from the states of its deliveries.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
-from peewee import fn
+from peewee import Expression, Tuple, fn
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row, Value, placeholders
-from socialpub.db.models import PostRow
+from socialpub.db.connection import Database
+from socialpub.db.models import FormerTextRow, MediaRow, PostRow
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import artifact_rows, counters, delivery_rows
 
-PREPARED = "each request, claim and settle"
-
 FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
-_AT_ONCE = 500
-"""The number of parameters that every version of SQLite allows."""
 
-
-def find(store: Database, post_id: str) -> Row | None:
-    return store.one("SELECT * FROM post WHERE id = ?", (post_id,))
-
-
-def find_audience(store: Database, post_id: str) -> int | None:
-    audience: int | None = store.value("SELECT audience_id FROM post WHERE id = ?", (post_id,))
-    return audience
+def find(store: Database, post_id: str) -> PostRow | None:
+    return store.get(PostRow, post_id)
 
 
 def elsewhere_since(store: Database, post_id: str) -> str | None:
@@ -35,43 +26,27 @@ def elsewhere_since(store: Database, post_id: str) -> str | None:
 
     None: other installations do not have the current version of the post.
     """
-    row = store.one("SELECT restore_count FROM post WHERE id = ?", (post_id,))
-    restores = appliance_state.restores(store)[row[0] :] if row is not None else []
+    post = find(store, post_id)
+    restores = appliance_state.restores(store)[post.restore_count :] if post is not None else []
     return min((instant for instant in restores if instant is not None), default=None)
 
 
-def insert(tx: Database, **columns: Value) -> None:
-    tx.insert(PostRow, columns)
-
-
-def update(tx: Database, post_id: str, **columns: Value) -> None:
-    tx.update(PostRow, post_id, **columns)
-
-
-def change_text(tx: Database, post: Row, body: str | None) -> None:
+def change_text(tx: Database, post: PostRow, body: str | None) -> None:
     """Store a new text. The log entries written so far keep the former text."""
     if body == post.body:
         return
     version = post.text_version
     # The entries of the acceptance have version 0. Later versions have no entry before a delivery ends.
     if version == 0 or set(post.outcomes) != {State.QUEUED.letter}:
-        former = (post.id, version, post.body)
-        tx.execute_sql("INSERT INTO former_text (post_id, version, body) VALUES (?, ?, ?)", former)
+        tx.insert(FormerTextRow, {"post_id": post.id, "version": version, "body": post.body})
         version += 1
-    update(tx, post.id, body=body, text_version=version)
+    tx.update(PostRow, post.id, body=body, text_version=version)
 
 
 def final_among(reader: Database, post_ids: Sequence[str]) -> list[str]:
     """Return the posts among these that are final."""
-    found: list[str] = []
-    for start in range(0, len(post_ids), _AT_ONCE):
-        some = post_ids[start : start + _AT_ONCE]
-        rows = reader.all(
-            f"SELECT id FROM post WHERE status IN (?, ?) AND id IN ({placeholders(some)})",
-            (*FINAL, *some),
-        )
-        found += [row[0] for row in rows]
-    return found
+    query = PostRow.select(PostRow.id).where(PostRow.id.in_(post_ids), PostRow.status.in_(FINAL))
+    return [post_id for (post_id,) in query.tuples().execute(reader)]
 
 
 def scheduled_elsewhere(reader: Database, instant: str, restore_count: int) -> list[tuple[str, str, str | None]]:
@@ -79,51 +54,51 @@ def scheduled_elsewhere(reader: Database, instant: str, restore_count: int) -> l
     post = PostRow
     waits = (post.status == PostStatus.SCHEDULED) & (post.scheduled_at > instant) & (post.restore_count < restore_count)
     query = post.select(post.id, post.scheduled_at, post.body).where(waits)
-    return [(id, at, body) for id, at, body in reader.tuples(query.order_by(post.scheduled_at, post.id))]
+    return list(query.order_by(post.scheduled_at, post.id).tuples().execute(reader))
 
 
-def final_before(reader: Database, before: str, beyond: tuple[str, str], limit: int) -> list[Row]:
+def final_before(reader: Database, before: str, beyond: tuple[str, str], limit: int) -> list[Any]:
     """Return id, created_at and the number of `deliveries` of unchanged posts, after this creation and id."""
-    return reader.all(
-        """SELECT id, created_at, length(outcomes) AS deliveries FROM post
-            WHERE (created_at, id) > (?, ?) AND created_at <= ? AND updated_at <= ? AND status IN (?, ?)
-            ORDER BY created_at, id LIMIT ?""",
-        (*beyond, before, before, *FINAL, limit),
-    )
+    post = PostRow
+    query = post.select(post.id, post.created_at, fn.LENGTH(post.outcomes).alias("deliveries"))
+    query = query.where(Tuple(post.created_at, post.id) > Tuple(*beyond), _is_over(before))
+    return list(query.order_by(post.created_at, post.id).limit(limit).namedtuples().execute(reader))
 
 
 def count_final_before(reader: Database, before: str) -> int:
-    unchanged = (PostRow.created_at <= before) & (PostRow.updated_at <= before)
-    return int(reader.scalar(PostRow.select(fn.COUNT()).where(unchanged & PostRow.status.in_(FINAL))))
+    return int(PostRow.select(fn.COUNT()).where(_is_over(before)).scalar(reader))
 
 
-def is_final(post: Row, before: str) -> bool:
-    """Return whether the post is final, and was neither created nor changed since then."""
+def _is_over(before: str) -> Expression:
+    """Match the posts that are final, and were neither created nor changed since then."""
     # Both times count: after the clock was set back, a post can change before its creation.
-    latest = max(post.created_at, post.updated_at)
-    return post.status in FINAL and bool(latest <= before)
+    return (PostRow.created_at <= before) & (PostRow.updated_at <= before) & PostRow.status.in_(FINAL)
+
+
+def is_final(post: PostRow, before: str) -> bool:
+    """Return whether the post is final, and was neither created nor changed since then."""
+    return post.status in FINAL and max(post.created_at, post.updated_at) <= before
 
 
 def delete(tx: Database, post_id: str) -> None:
     """Delete the post, its media rows and its former texts."""
-    delete_media(tx, post_id)
-    tx.execute_sql("DELETE FROM former_text WHERE post_id = ?", (post_id,))
-    tx.execute_sql("DELETE FROM post WHERE id = ?", (post_id,))
+    for model, key in ((MediaRow, MediaRow.post_id), (FormerTextRow, FormerTextRow.post_id), (PostRow, PostRow.id)):
+        model.delete().where(key == post_id).execute(tx)
 
 
 def count(reader: Database) -> int:
-    return int(reader.scalar(PostRow.select(fn.COUNT())))
+    return int(PostRow.select(fn.COUNT()).scalar(reader))
 
 
 def count_since(reader: Database, at: str) -> tuple[int, int]:
     """Return the number of posts that were created after this instant, and the number of unfinished posts."""
     query = PostRow.select(PostRow.status, fn.COUNT()).where(PostRow.created_at > at).group_by(PostRow.status)
-    counts = dict(reader.tuples(query))
+    counts = dict(query.tuples().execute(reader))
     return sum(counts.values()), counts.get(PostStatus.PENDING, 0) + counts.get(PostStatus.SCHEDULED, 0)
 
 
 def oldest_created_at(reader: Database) -> str | None:
-    at: str | None = reader.scalar(PostRow.select(fn.MIN(PostRow.created_at)))
+    at: str | None = PostRow.select(fn.MIN(PostRow.created_at)).scalar(reader)
     return at
 
 
@@ -131,18 +106,18 @@ def count_by_status(reader: Database, statuses: Iterable[PostStatus] = PostStatu
     """Return the number of posts by status. With 1,000,000 posts of these, this takes about 50 ms."""
     post = PostRow
     counted = post.select(post.status, fn.COUNT(post.status)).where(post.status.in_(list(statuses)))
-    return [(status, posts) for status, posts in reader.tuples(counted.group_by(post.status).order_by(post.status))]
+    return list(counted.group_by(post.status).order_by(post.status).tuples().execute(reader))
 
 
 def has_audience(reader: Database, audience: int) -> bool:
     """Return whether a post has this audience."""
     post = PostRow
     of_audience = post.status.in_(list(PostStatus)) & (post.audience_id == audience)
-    return reader.scalar(post.select(post.id).where(of_audience).limit(1)) is not None
+    return post.select(post.id).where(of_audience).limit(1).scalar(reader) is not None
 
 
 def newest_created_at(reader: Database) -> str | None:
-    at: str | None = reader.scalar(PostRow.select(fn.MAX(PostRow.created_at)))
+    at: str | None = PostRow.select(fn.MAX(PostRow.created_at)).scalar(reader)
     return at
 
 
@@ -171,9 +146,9 @@ def settle_if_resolved(tx: Database, post_id: str) -> None:
     _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post.status, states)
 
 
-def _put(tx: Database, post: Row, status: str, states: Sequence[tuple[str, State]]) -> None:
+def _put(tx: Database, post: PostRow, status: str, states: Sequence[tuple[str, State]]) -> None:
     outcomes = "".join(state.letter for _, state in states)
-    update(tx, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
+    tx.update(PostRow, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
     if status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
         artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post.id), tx.stamp)
@@ -185,34 +160,7 @@ def _put(tx: Database, post: Row, status: str, states: Sequence[tuple[str, State
 # --- media -----------------------------------------------------------------------------------------------------------
 
 
-def insert_media(tx: Database, rows: Sequence[tuple[str, str, int, str, str | None]]) -> None:
-    """Insert rows of id, post_id, position, artifact_id and alt."""
-    tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
-
-
-def delete_media(tx: Database, post_id: str) -> None:
-    tx.execute_sql("DELETE FROM media WHERE post_id = ?", (post_id,))
-
-
 def list_media(store: Database, post_id: str) -> list[tuple[str, str | None]]:
     """Return the artifact id and the alt text of each media item in order."""
-    rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
-    return [(row[0], row[1]) for row in rows]
-
-
-# --- requests with an Idempotency-Key --------------------------------------------------------------------------------
-
-
-def find_request(reader: Database, key_id: str, key: str) -> Row | None:
-    """Return fingerprint, created_at, and the response (status, location, body)."""
-    return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ?", (key_id, key))
-
-
-def store_response(
-    tx: Database, key_id: str, key: str, fingerprint: str, status: int, location: str | None, body: bytes
-) -> None:
-    tx.execute_sql(
-        """INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, created_at, status, location, body)
-        VALUES (?, ?, ?, ?, ?, ?, ?)""",
-        (key_id, key, fingerprint, tx.stamp, status, location, body),
-    )
+    query = MediaRow.select(MediaRow.artifact_id, MediaRow.alt).where(MediaRow.post_id == post_id)
+    return list(query.order_by(MediaRow.position).tuples().execute(store))

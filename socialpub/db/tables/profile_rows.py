@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import Any
 
 from peewee import fn
 
-from socialpub.db.connection import Database, Value, prepared
+from socialpub.db.connection import Database
 from socialpub.db.models import ChoiceLabelRow, ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows
@@ -36,16 +36,11 @@ class Profile:
     """The network's name of the account. The profile's name follows it until the owner changes the profile's name."""
     account_read_at: str | None = None
 
-    COLUMNS: ClassVar[str] = (
-        "id, provider, account_id, name, status, username, scopes, facts, options, access_token, refresh_token, "
-        "access_expires_at, refresh_expires_at, reason, account_name, account_read_at"
-    )
-
 
 @lru_cache(maxsize=256)
 def _parse(*columns: Any) -> Profile:
     """Parse the columns of a row once, until one of them changes."""
-    named = dict(zip(Profile.COLUMNS.split(", "), columns, strict=True))
+    named = dict(zip(_COLUMNS, columns, strict=True))
     parsed = {
         "status": ProfileStatus(named["status"]),
         "scopes": frozenset(named["scopes"].split()),
@@ -55,27 +50,25 @@ def _parse(*columns: Any) -> Profile:
     return Profile(**named | parsed)
 
 
-@prepared("each step")
+_COLUMNS = tuple(column.name for column in fields(Profile))
+
+
 def find(store: Database, profile_id: str) -> Profile | None:
-    row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
-    return None if row is None else _parse(*row)
+    row = store.get(ProfileRow, profile_id)
+    return None if row is None else _parse(*(getattr(row, name) for name in _COLUMNS))
 
 
 def connected(reader: Database, provider: str, account_id: str) -> str | None:
     """Return the connected profile of this account. There is at most one."""
     of_account = (ProfileRow.provider == provider) & (ProfileRow.account_id == account_id)
-    profile_id: str | None = reader.scalar(ProfileRow.select(ProfileRow.id).where(of_account, _IS_CONNECTED))
+    profile_id: str | None = ProfileRow.select(ProfileRow.id).where(of_account, _IS_CONNECTED).scalar(reader)
     return profile_id
 
 
 _IS_CONNECTED = ProfileRow.status != ProfileStatus.DISCONNECTED
 
 
-def insert(tx: Database, **columns: Value) -> None:
-    tx.insert(ProfileRow, columns)
-
-
-def update(tx: Database, profile_id: str, **columns: Value) -> None:
+def update(tx: Database, profile_id: str, **columns: Any) -> None:
     """Set columns. Open deliveries follow a new name."""
     tx.update(ProfileRow, profile_id, **columns)
     if "name" in columns:
@@ -85,28 +78,27 @@ def update(tx: Database, profile_id: str, **columns: Value) -> None:
 def require_reauth(tx: Database, profile_id: str, reason: str) -> None:
     """Change `active` to `reauthRequired`. Other states stay."""
     change = ProfileRow.update(status=ProfileStatus.REAUTH_REQUIRED, reason=reason, updated_at=tx.stamp)
-    tx.run(change.where((ProfileRow.id == profile_id) & (ProfileRow.status == ProfileStatus.ACTIVE)))
+    change.where((ProfileRow.id == profile_id) & (ProfileRow.status == ProfileStatus.ACTIVE)).execute(tx)
 
 
 def lose_tokens(tx: Database, reason: str) -> list[tuple[str, str]]:
     """Delete all tokens. Return the names and networks of the profiles that the owner must connect again."""
-    tx.run(ProfileRow.update(refresh_token=None, access_token=None).where(~_IS_CONNECTED))
+    ProfileRow.update(refresh_token=None, access_token=None).where(~_IS_CONNECTED).execute(tx)
     # A token of NULL would mean a disconnected profile.
     lost = {"refresh_token": None, "access_token": b"", "status": ProfileStatus.REAUTH_REQUIRED, "reason": reason}
-    tx.run(ProfileRow.update(**lost, updated_at=tx.stamp).where(_IS_CONNECTED))
+    ProfileRow.update(**lost, updated_at=tx.stamp).where(_IS_CONNECTED).execute(tx)
     query = ProfileRow.select(ProfileRow.name, ProfileRow.provider).where(_IS_CONNECTED)
-    return [(name, provider) for name, provider in tx.tuples(query.order_by(ProfileRow.created_at, ProfileRow.id))]
+    return list(query.order_by(ProfileRow.created_at, ProfileRow.id).tuples().execute(tx))
 
 
-@prepared("each publication")
 def count_post(tx: Database, profile_id: str) -> None:
     """Count an additional published post."""
-    tx.execute_sql("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (profile_id,))
+    ProfileRow.update(posts_count=ProfileRow.posts_count + 1).where(ProfileRow.id == profile_id).execute(tx)
 
 
 def list_all(reader: Database) -> list[ProfileRow]:
     """Return all profiles, oldest first."""
-    return reader.rows(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id))
+    return list(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id).execute(reader))
 
 
 def not_warned_since(reader: Database, instant: str) -> list[ProfileRow]:
@@ -117,14 +109,14 @@ def not_warned_since(reader: Database, instant: str) -> list[ProfileRow]:
 def renewable(reader: Database) -> list[ProfileRow]:
     """Return the active profiles with a refresh token, in the order of their last renewal."""
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & ~ProfileRow.refresh_token.is_null())
-    return sorted(reader.rows(query), key=lambda row: (row.issued_at, row.id))
+    return sorted(query.execute(reader), key=lambda row: (row.issued_at, row.id))
 
 
 def account_data_due(reader: Database, before: str) -> list[ProfileRow]:
     """Return the active profiles without new account data since then, in the order of their last read."""
     fetched_at = fn.IFNULL(ProfileRow.account_read_at, "")
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & (fetched_at <= before))
-    return reader.rows(query.order_by(fetched_at, ProfileRow.id))
+    return list(query.order_by(fetched_at, ProfileRow.id).execute(reader))
 
 
 def with_avatar(reader: Database) -> list[ProfileRow]:
@@ -134,25 +126,25 @@ def with_avatar(reader: Database) -> list[ProfileRow]:
 
 def disconnected_with_tokens(reader: Database) -> list[ProfileRow]:
     has_token = ~ProfileRow.access_token.is_null() | ~ProfileRow.refresh_token.is_null()
-    return reader.rows(ProfileRow.select().where(~_IS_CONNECTED, has_token))
+    return list(ProfileRow.select().where(~_IS_CONNECTED, has_token).execute(reader))
 
 
 def list_providers(reader: Database) -> set[str]:
     """Return the networks of all profiles, including disconnected ones."""
-    return {provider for (provider,) in reader.tuples(ProfileRow.select(ProfileRow.provider).distinct())}
+    return {provider for (provider,) in ProfileRow.select(ProfileRow.provider).distinct().tuples().execute(reader)}
 
 
 def count_ending_by_provider(reader: Database, before: str) -> list[tuple[str, int]]:
     """Return the number of active profiles, by network, that can publish only until this instant."""
     ends = (ProfileRow.status == ProfileStatus.ACTIVE) & (ProfileRow.expires_at < before)
     query = ProfileRow.select(ProfileRow.provider, fn.COUNT()).where(ends).group_by(ProfileRow.provider)
-    return [(provider, count) for provider, count in reader.tuples(query)]
+    return list(query.tuples().execute(reader))
 
 
 def count_by_provider_and_status(reader: Database) -> list[tuple[str, str, int]]:
     of_these = (ProfileRow.provider, ProfileRow.status)
     query = ProfileRow.select(*of_these, fn.COUNT()).group_by(*of_these).order_by(*of_these)
-    return [(provider, status, count) for provider, status, count in reader.tuples(query)]
+    return list(query.tuples().execute(reader))
 
 
 # --- the network's labels for values of options ----------------------------------------------------------------------
@@ -162,11 +154,11 @@ def choice_labels(reader: Database, profile_id: str, key: str) -> dict[str, str]
     """Return the label of each known value of this option."""
     label = ChoiceLabelRow
     query = label.select(label.value, label.label).where(label.profile_id == profile_id, label.key == key)
-    return dict(reader.tuples(query))
+    return dict(query.tuples().execute(reader))
 
 
 def put_choice_labels(tx: Database, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
     """Store these labels. Earlier values keep their label, because older posts use them."""
     for value, label in labels.items():
         row = ChoiceLabelRow.insert(profile_id=profile_id, key=key, value=value, label=label)
-        tx.run(row.on_conflict_replace())
+        row.on_conflict_replace().execute(tx)

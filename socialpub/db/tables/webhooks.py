@@ -14,7 +14,7 @@ _WORKS = {"tries": 0, "next_at": None, "failing_since": None}
 
 def list_all(reader: Database) -> list[WebhookRow]:
     """Return all webhooks, oldest first."""
-    return reader.rows(WebhookRow.select().order_by(WebhookRow.added_at, WebhookRow.id))
+    return list(WebhookRow.select().order_by(WebhookRow.added_at, WebhookRow.id).execute(reader))
 
 
 def find(reader: Database, webhook_id: str) -> WebhookRow | None:
@@ -23,11 +23,12 @@ def find(reader: Database, webhook_id: str) -> WebhookRow | None:
 
 def list_enabled(reader: Database) -> list[str]:
     """Return the ids of the webhooks that get events."""
-    return [row[0] for row in reader.tuples(WebhookRow.select(WebhookRow.id).where(WebhookRow.disabled_at.is_null()))]
+    query = WebhookRow.select(WebhookRow.id).where(WebhookRow.disabled_at.is_null())
+    return [webhook_id for (webhook_id,) in query.tuples().execute(reader)]
 
 
 def count(reader: Database) -> int:
-    return int(reader.scalar(WebhookRow.select(fn.COUNT())))
+    return int(WebhookRow.select(fn.COUNT()).scalar(reader))
 
 
 def insert(tx: Database, **columns: Any) -> None:
@@ -50,14 +51,13 @@ def lose_all(tx: Database) -> list[str]:
 
 def begin_now(tx: Database) -> None:
     """Let every webhook begin with the entries written from now on."""
-    tx.run(WebhookRow.update(sent_through=log_entries.newest_number(tx), **_WORKS))
+    WebhookRow.update(sent_through=log_entries.newest_number(tx), **_WORKS).execute(tx)
 
 
 def oldest_position(reader: Database) -> int | None:
     """Return the number of the last log entry that no webhook needs. None: no webhook needs any entry."""
-    number: int | None = reader.scalar(
-        WebhookRow.select(fn.MIN(WebhookRow.sent_through)).where(WebhookRow.disabled_at.is_null())
-    )
+    query = WebhookRow.select(fn.MIN(WebhookRow.sent_through)).where(WebhookRow.disabled_at.is_null())
+    number: int | None = query.scalar(reader)
     return number
 
 

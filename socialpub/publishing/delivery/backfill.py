@@ -15,7 +15,8 @@ from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Database, Row
-from socialpub.db.tables import delivery_rows, post_rows, profile_rows
+from socialpub.db.models import PostRow
+from socialpub.db.tables import delivery_rows, profile_rows
 from socialpub.providers.base import Job, Withdrawn
 from socialpub.providers.responses import ProviderError
 from socialpub.publishing.posts import content
@@ -93,7 +94,7 @@ def _fill_in(rt: Runtime, tx: Database, delivery_id: str, post_id: str, provider
         delivery_rows.fill_in(tx, delivery_id, provider_post_id, url)
     except sqlite3.IntegrityError:
         return  # another delivery has this id
-    post_rows.update(tx, post_id, updated_at=tx.stamp)
+    tx.update(PostRow, post_id, updated_at=tx.stamp)
 
 
 def _no_fitting(*_: object) -> Any:

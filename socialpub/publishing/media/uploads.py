@@ -9,12 +9,14 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from socialpub.core import logging, units
 from socialpub.core.clock import new_id
 from socialpub.core.errors import Conflict, FieldCode, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
+from socialpub.db.models import ArtifactRow
 from socialpub.db.states import ArtifactStatus
 from socialpub.db.tables import artifact_rows
 from socialpub.media.decoder import client
@@ -125,7 +127,7 @@ def explain_unaccepted(mime_type: str) -> str:
     return f"{mime_type[:100]} is not accepted; use one of {', '.join(ACCEPTED_TYPES)}{hint and f'.{hint}'}"
 
 
-def explain_unusable(artifact: Row | None) -> str | None:
+def explain_unusable(artifact: ArtifactRow | None) -> str | None:
     """Return the reason why posts cannot use this artifact. None: posts can use it."""
     if artifact is None:
         return "is not the id of an artifact; reserve and complete an upload first"
@@ -262,7 +264,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
     raise Conflict("New bytes keep arriving for this upload. Complete the upload after the last PUT has ended.")
 
 
-async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:
+async def _examine(rt: Runtime, row: Any, key_id: str) -> Facts:
     path = rt.files.path(row.storage_key)
     if path.stat().st_size != row.declared_bytes:
         raise MediaRejected(f"The file has {path.stat().st_size} bytes; {row.declared_bytes} were declared.")
@@ -291,7 +293,7 @@ def get_verified(store: Database, artifact_id: str) -> VerifiedArtifact:
     return _verified_artifact(row)
 
 
-def _verified_artifact(row: Row) -> VerifiedArtifact:
+def _verified_artifact(row: Any) -> VerifiedArtifact:
     if row.removed_at is not None:
         raise _failing(
             "refers to an artifact whose bytes were removed after its posts had settled; upload the file again"

@@ -6,7 +6,7 @@ from typing import Any
 
 from socialpub.accounts import grants
 from socialpub.core.errors import FieldError
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import post_content
 from socialpub.db.tables import artifact_rows, post_rows
@@ -77,7 +77,7 @@ def option_files(rt: Runtime, store: Database, given: Sequence[tuple[str, Mappin
     return files
 
 
-def _file(rt: Runtime, row: Row, position: int, alt: str | None) -> MediaFile:
+def _file(rt: Runtime, row: Any, position: int, alt: str | None) -> MediaFile:
     # Removed files do not have a key.
     path, facts = rt.files.path(row.storage_key or ""), json.loads(row.facts or "{}")
     return MediaFile(position, row.kind, row.mime_type, row.size_bytes, path, row.file_name, alt, facts)

@@ -14,7 +14,8 @@ from socialpub.core import units, validation
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
+from socialpub.db.models import PostRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows, waits
@@ -168,7 +169,7 @@ def _unusable(store: Database, path: validation.Path, artifact_id: str) -> list[
 
 
 def check_change(
-    rt: Runtime, store: Database, post: Row, change: Change, caller: Caller, now: datetime
+    rt: Runtime, store: Database, post: PostRow, change: Change, caller: Caller, now: datetime
 ) -> dict[str, str | None]:
     """Return the new `reply_to` of each delivery whose options change. Raises InvalidRequest."""
     errors: list[FieldError] = []

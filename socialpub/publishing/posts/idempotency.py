@@ -17,7 +17,6 @@ from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.db.connection import Database
 from socialpub.db.models import IdempotencyRow
-from socialpub.db.tables import post_rows
 from socialpub.runtime import Runtime
 
 P = ParamSpec("P")
@@ -69,12 +68,12 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
 
 def find(store: Database, ticket: RequestKey, now: datetime) -> StoredResponse | None:
     """Return the stored response to this request. None: no request with this key succeeded. Raises Conflict."""
-    row = post_rows.find_request(store, ticket.key_id, ticket.key)
+    row = store.get(IdempotencyRow, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
     if row.fingerprint != ticket.fingerprint:
         raise Conflict(f"This {HEADER} was used for a different request. Use a new key for each new request.")
-    return StoredResponse(row.status, row.location, row.body)
+    return StoredResponse(row.status, row.location, row.body or b"")
 
 
 @contextmanager
@@ -115,8 +114,10 @@ def respond(
 
 
 def store(tx: Database, ticket: RequestKey, response: StoredResponse) -> None:
-    row = (ticket.key_id, ticket.key, ticket.fingerprint, response.status, response.location, response.body)
-    post_rows.store_response(tx, *row)
+    if tx.get(IdempotencyRow, ticket.key_id, ticket.key) is not None:  # an expired response
+        tx.delete(IdempotencyRow, IdempotencyRow.key_id == ticket.key_id, IdempotencyRow.key == ticket.key)
+    row = {"created_at": tx.stamp, "status": response.status, "location": response.location, "body": response.body}
+    tx.insert(IdempotencyRow, {"key_id": ticket.key_id, "key": ticket.key, "fingerprint": ticket.fingerprint, **row})
 
 
 def clean(rt: Runtime, tx: Database) -> int:

@@ -12,8 +12,9 @@ from socialpub.core import actor, commands
 from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import Conflict, Forbidden, NotFound
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import MediaRow, PostRow
 from socialpub.db.queries import post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.states import PostStatus, State
@@ -59,19 +60,19 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
     status = PostStatus.SCHEDULED if at else PostStatus.PENDING
     audience = audience_rows.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
     outcomes = State.QUEUED.letter * len(targets)
-    post_rows.insert(
-        tx,
-        id=post_id,
-        status=status,
-        body=body,
-        created_at=tx.stamp,
-        updated_at=tx.stamp,
-        scheduled_at=at,
-        audience_id=audience,
-        outcomes=outcomes,
-        restore_count=len(appliance_state.restores(tx)),
-        key_id=caller.key_id,
-    )
+    post = {
+        "id": post_id,
+        "status": status,
+        "body": body,
+        "created_at": tx.stamp,
+        "updated_at": tx.stamp,
+        "scheduled_at": at,
+        "audience_id": audience,
+        "outcomes": outcomes,
+        "restore_count": len(appliance_state.restores(tx)),
+        "key_id": caller.key_id,
+    }
+    tx.insert(PostRow, post)
     _insert_media(tx, post_id, draft.media)
     content = _content(rt, tx, post_id, body, bool(draft.media))
     content_key = waiting.content_key(body, len(draft.media))
@@ -146,7 +147,7 @@ def edit(rt: Runtime, tx: Database, post_id: str, change: Change, caller: Caller
     used_before = _named_artifacts(tx, post_id)
     _store_earlier_content(tx, post)
     if "media" in change.given:
-        post_rows.delete_media(tx, post_id)
+        MediaRow.delete().where(MediaRow.post_id == post_id).execute(tx)
         _insert_media(tx, post_id, change.media)
     media_count = len(post_rows.list_media(tx, post_id))
     content = _content(rt, tx, post_id, body, bool(media_count))
@@ -180,12 +181,12 @@ def edit(rt: Runtime, tx: Database, post_id: str, change: Change, caller: Caller
     restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation
     post_rows.change_text(tx, post, body)
     approvals.update(rt, tx, post_id, caller)
-    post_rows.update(tx, post_id, scheduled_at=scheduled_at, restore_count=restore_count)
+    tx.update(PostRow, post_id, scheduled_at=scheduled_at, restore_count=restore_count)
     post_rows.set_status(tx, post_id, status)
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 
 
-def _repeats(rt: Runtime, tx: Database, post: Row, change: Change, reply_to: Mapping[str, str | None]) -> bool:
+def _repeats(rt: Runtime, tx: Database, post: PostRow, change: Change, reply_to: Mapping[str, str | None]) -> bool:
     """Return whether a change contains only the current values."""
     media = [(item.artifact_id, item.alt) for item in change.media]
     values = {
@@ -207,7 +208,7 @@ def _repeats(rt: Runtime, tx: Database, post: Row, change: Change, reply_to: Map
 
 def check_edit(
     rt: Runtime, store: Database, post_id: str, change: Change, caller: Caller, now: datetime
-) -> tuple[Row, dict[str, str | None]]:
+) -> tuple[PostRow, dict[str, str | None]]:
     """Return the post, and the new `reply_to` of its deliveries. Raises NotFound, InvalidRequest, Conflict."""
     post = find_visible(store, post_id, caller)
     reply_to = drafts.check_change(rt, store, post, change, caller, now)
@@ -309,11 +310,11 @@ def check_stoppable(status: str) -> None:
 
 
 def visible(reader: Database, caller: Caller, post_id: str) -> bool:
-    audience = post_rows.find_audience(reader, post_id)
-    return audience is not None and audience_rows.sees(reader, caller, audience)
+    post = post_rows.find(reader, post_id)
+    return post is not None and audience_rows.sees(reader, caller, post.audience_id)
 
 
-def find_visible(store: Database, post_id: str, caller: Caller) -> Row:
+def find_visible(store: Database, post_id: str, caller: Caller) -> PostRow:
     """Return the row of a post that the caller sees. Raises NotFound."""
     post = _find(store, post_id)
     if not audience_rows.sees(store, caller, post.audience_id):
@@ -339,7 +340,7 @@ def record(tx: Database, action: AuditAction, post_id: str, body: str | None, **
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def _find(store: Database, post_id: str) -> Row:
+def _find(store: Database, post_id: str) -> PostRow:
     post = post_rows.find(store, post_id)
     if post is None:
         raise NotFound("No post has this id.")
@@ -350,7 +351,7 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
     return None if instant is None else stamp(instant)
 
 
-def _may_be_published(store: Database, post: Row, now: str) -> bool:
+def _may_be_published(store: Database, post: PostRow, now: str) -> bool:
     """Return whether the original installation may have published a scheduled post before the resume."""
     return _may_be_of_original(store, post.id) and (post.scheduled_at or "") <= now
 
@@ -360,7 +361,7 @@ def _may_be_of_original(store: Database, post_id: str) -> bool:
     return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
 
 
-def _store_earlier_content(tx: Database, post: Row) -> None:
+def _store_earlier_content(tx: Database, post: PostRow) -> None:
     """Before an edit, store the current content: another installation may publish it."""
     since = post_rows.elsewhere_since(tx, post.id)
     if since is None:
@@ -375,7 +376,7 @@ def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         log_entries.record(tx, "canceled", row.id)
         replies.wake(rt, tx, row)
-    post_rows.update(tx, post_id, canceled_at=tx.stamp)
+    tx.update(PostRow, post_id, canceled_at=tx.stamp)
     post_rows.set_status(tx, post_id, PostStatus.CANCELED)
 
 
@@ -390,5 +391,6 @@ def _named_artifacts(tx: Database, post_id: str) -> set[str]:
 
 
 def _insert_media(tx: Database, post_id: str, media: Sequence[DraftMedia]) -> None:
-    rows = [(new_id(tx.now), post_id, at, item.artifact_id, item.alt) for at, item in enumerate(media)]
-    post_rows.insert_media(tx, rows)
+    for position, item in enumerate(media):
+        row = {"id": new_id(tx.now), "post_id": post_id, "position": position}
+        tx.insert(MediaRow, {**row, "artifact_id": item.artifact_id, "alt": item.alt})

@@ -15,7 +15,8 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import parse_id
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge, SocialpubError
 from socialpub.core.secrets import signed_urls
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
+from socialpub.db.models import ArtifactRow
 from socialpub.db.tables import artifact_rows
 from socialpub.media.files import StoredFile
 from socialpub.media.types import canonical_type, guess_type
@@ -145,10 +146,10 @@ async def _receive(rt: Runtime, request: Request) -> Answer:
     return Answer(200, b"", ((b"etag", uploads.etag(storage_key).encode()),))
 
 
-def _find_reservation(rt: Runtime, request: Request) -> Row:
+def _find_reservation(rt: Runtime, request: Request) -> ArtifactRow:
     """Return the reservation of the URL. Raises Forbidden."""
     artifact_id = request.path_params["artifactId"]
-    row = artifact_rows.find(rt.reader, artifact_id) if parse_id(artifact_id) else None
+    row: ArtifactRow | None = artifact_rows.find(rt.reader, artifact_id) if parse_id(artifact_id) else None
     # Without a row, no signature is valid.
     declared_type = row.declared_type if row else ""
     query = request.query_string.decode("latin-1")
@@ -158,7 +159,7 @@ def _find_reservation(rt: Runtime, request: Request) -> Row:
     return row
 
 
-def _check_head(row: Row, request: Request) -> None:
+def _check_head(row: ArtifactRow, request: Request) -> None:
     """Compare the headers with the reservation before the body is read."""
     sent = request.content_type.decode("latin-1")
     if canonical_type(sent) != canonical_type(row.declared_type):

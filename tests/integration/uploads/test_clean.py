@@ -21,7 +21,7 @@ def files_of(rt):
 
 def status_of(rt, artifact):
     row = artifact_rows.find(rt.reader, artifact["artifactId"])
-    return row and row["status"]
+    return row and row.status
 
 
 def test_a_reservation_that_is_not_completed_in_a_day_is_removed(rt, clock, caller, png):

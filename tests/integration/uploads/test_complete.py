@@ -148,7 +148,7 @@ def test_a_file_of_another_type_is_rejected_with_a_reason(rt, caller, tmp_path, 
     assert reason in refused(caller.complete(reservation))
     assert files_of(rt) == []
     assert reason in refused(caller.complete(reservation)), "it is remembered"
-    assert artifact_rows.find(rt.reader, reservation["artifactId"])["status"] == "rejected"
+    assert artifact_rows.find(rt.reader, reservation["artifactId"]).status == "rejected"
 
 
 def test_a_rejected_artifact_cannot_be_posted(caller, profile):
@@ -255,7 +255,7 @@ def test_no_transaction_is_open_while_the_child_decodes(rt, caller, png, monkeyp
 
     inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 200
-    assert artifact_rows.find(rt.reader, reservation["artifactId"])["file_name"] == "written meanwhile"
+    assert artifact_rows.find(rt.reader, reservation["artifactId"]).file_name == "written meanwhile"
 
 
 # --- reserving -------------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ def file_of(rt: Runtime, artifact_id: str) -> Path:
     """Where the bytes of an artifact are stored."""
     row = artifact_rows.find(rt.reader, artifact_id)
     assert row is not None
-    return rt.files.path(row["storage_key"])
+    return rt.files.path(row.storage_key)
 
 
 def put_back(copy: Path, folder: Path, clock: HandClock) -> Settings:

@@ -122,7 +122,7 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
         gone = artifact_rows.find(other.reader, unused)
         assert gone is not None
-        assert (gone["storage_key"], gone["removed_at"]) == (None, told.copied_at)
+        assert (gone.storage_key, gone.removed_at) == (None, told.copied_at)
         assert file_of(other, image).is_file()
         assert other.reader.value("SELECT count(*) FROM artifact") == 2
 

@@ -92,7 +92,7 @@ def test_a_video_is_an_artifact(rt, caller, tmp_path):
     artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
     assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
     row = artifact_rows.find(rt.reader, artifact["artifactId"])
-    assert '"duration_seconds"' in row["facts"]
+    assert '"duration_seconds"' in row.facts
 
 
 def test_completing_again_is_the_same_artifact(caller, png):

@@ -162,7 +162,7 @@ class KeptHouse:
 
     def _is_there(self, artifact_id):
         row = artifact_rows.find(self.rt.reader, artifact_id)
-        return row is not None and self.rt.files.path(row["storage_key"]).exists()
+        return row is not None and self.rt.files.path(row.storage_key).exists()
 
 
 ACTS = (

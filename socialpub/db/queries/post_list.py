@@ -9,10 +9,16 @@ allow.
 """
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+from peewee import SQL, ColumnBase, ModelSelect, Tuple, fn
 
 from socialpub.db.connection import Database, Value
+from socialpub.db.models import AudienceMemberRow, PostRow
 from socialpub.db.queries.api_json import POST
 from socialpub.db.queries.text_search import contains
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus
@@ -24,13 +30,11 @@ _FEW = 2000
 """Reading, or sorting, this number of posts is fast."""
 _MANY = 20_000
 """A list of fewer posts takes less than 5 ms with any filter."""
-
-_GOING_OUT = """rowid IN (SELECT rowid FROM post INDEXED BY post_scheduled
-        WHERE scheduled_at IS NOT NULL AND scheduled_at BETWEEN ? AND ?
-    UNION ALL SELECT rowid FROM post INDEXED BY post_newest
-        WHERE created_at BETWEEN ? AND ? AND scheduled_at IS NULL)"""
 _FIRST, _LAST = "", "~"
 """Texts before and after every stamp."""
+
+post = PostRow.alias("post")
+_ROWID = SQL("post.rowid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,12 @@ class PostFilter:
     def skipped(self) -> int:
         return self.page * self.per_page
 
+    @property
+    def of_all_pages(self) -> "PostFilter":
+        return replace(self, page=0, per_page=1)
 
-@dataclass(frozen=True, slots=True)
-class PostPage:
+
+class PostPage(NamedTuple):
     """The posts as JSON objects up to `MAX_PAGE_BYTES`, the ids of the other posts, and the total of all pages."""
 
     shown: Sequence[bytes]
@@ -73,67 +80,7 @@ class PostPage:
     total: int
 
 
-class Totals:
-    """The last totals by filter, for as long as no connection commits. Only one thread uses them.
-
-    `version` is the `data_version` of that thread's reader before the posts were counted.
-    """
-
-    def __init__(self) -> None:
-        self._version = -1
-        self._totals: dict[PostFilter, int] = {}
-
-    def find(self, version: int, query: PostFilter) -> int | None:
-        if version != self._version:
-            self._version, self._totals = version, {}
-        return self._totals.get(_of_all_pages(query))
-
-    def keep(self, version: int, query: PostFilter, total: int) -> None:
-        if version == self._version:
-            self._totals[_of_all_pages(query)] = total
-
-
-def _of_all_pages(query: PostFilter) -> PostFilter:
-    return replace(query, page=0, per_page=1)
-
-
-def is_slow(reader: Database, query: PostFilter, total: int | None) -> bool:
-    """Return whether the query may take too long for the event loop. `total` is the known total."""
-    newest = int(reader.value("SELECT max(rowid) FROM post") or 0)
-    return newest > _MANY and (total is None or query.text is not None or query.skipped > _FEW)
-
-
-def load_page(reader: Database, query: PostFilter, total: int | None = None) -> PostPage:
-    """Return a page. `total` is the known total."""
-    if query.audiences == ():
-        return PostPage((), (), 0)
-    with reader.atomic():  # the total and the posts of one instant
-        where, params = _where(reader, query)
-        matching = f"post {_index(query)} WHERE {where}"
-        if query.text:
-            holding, patterns = contains("body", query.text)
-            where, params = f"{where} AND {holding}", [*params, *patterns]
-            # One scan finds the few matches. If many posts match, the newest are found soon.
-            count = f"SELECT count(*), group_concat(rowid) FROM post NOT INDEXED WHERE {where}"
-            total, rowids = reader.all(count, params)[0]
-            if total <= _FEW:
-                matching, params = "post WHERE rowid IN (SELECT value FROM json_each(?))", [f"[{rowids or ''}]"]
-        elif total is None:
-            total = int(reader.value(f"SELECT count(*) FROM {matching}", params))
-        part = nearer_end(query.skipped, query.per_page, total)
-        if not part.size:
-            return PostPage((), (), total)
-        if total <= _FEW:
-            newest = f"ORDER BY +created_at DESC, +id DESC LIMIT {part.size} OFFSET {query.skipped}"
-            ids = f"SELECT id FROM {matching} {newest}"
-        else:
-            ids = f"SELECT id FROM post INDEXED BY post_newest WHERE {where} {part.sql}"
-        shown, rest = _show(reader, ids, params)
-    return PostPage(shown, rest, total)
-
-
-@dataclass(frozen=True, slots=True)
-class PagePart:
+class PagePart(NamedTuple):
     """The position of a page from the nearer end of the list: `size` posts after `ahead` posts."""
 
     order: str
@@ -141,15 +88,87 @@ class PagePart:
     ahead: int
     size: int
 
-    @property
-    def sql(self) -> str:
-        return f"ORDER BY created_at {self.order}, id {self.order} LIMIT {self.size} OFFSET {self.ahead}"
-
 
 def nearer_end(skipped: int, size: int, total: int) -> PagePart:
     size = max(min(size, total - skipped), 0)
     older = total - skipped - size
     return PagePart("ASC", older, size) if older < skipped else PagePart("DESC", skipped, size)
+
+
+class Totals:
+    """The last totals, for as long as no connection commits. Only one thread uses them."""
+
+    def __init__(self) -> None:
+        self._version = -1
+        self._totals: dict[Hashable, tuple[tuple[int, ...] | None, int]] = {}
+
+    def of_version(self, version: int) -> dict[Hashable, tuple[tuple[int, ...] | None, int]]:
+        """Return the audiences and the total by list. `version` is the `data_version` before they are read."""
+        if version != self._version:
+            self._version, self._totals = version, {}
+        return self._totals
+
+
+def is_slow(db: Database, query: PostFilter, is_counted: bool) -> bool:
+    """Return whether the query may take more than 5 ms. `is_counted`: the total is known."""
+    if is_counted and query.text is None and query.skipped <= _FEW:
+        return False
+    return int(db.scalar(post.select(fn.MAX(_ROWID))) or 0) > _MANY
+
+
+def load_page(db: Database, query: PostFilter, total: int | None = None) -> PostPage:
+    """Return a page. `total` is the known total."""
+    if query.audiences == ():
+        return PostPage((), (), 0)
+    with db.atomic():  # the total and the posts of one instant
+        if query.text:
+            return _search(db, query)
+        groups = _groups_of_members(db, query)
+        if total is None:
+            total = int(db.execute_sql(*_count_sql(query.of_all_pages, groups)).fetchone()[0])
+        part = nearer_end(query.skipped, query.per_page, total)
+        if not part.size:
+            return PostPage((), (), total)
+        shown, rest = _show(db, *_ids_sql(query, groups, None if total <= _FEW else part))
+    return PostPage(shown, rest, total)
+
+
+def _search(db: Database, query: PostFilter) -> PostPage:
+    """Scan the texts once for the total. The few matches are known then, and the newest of many are found soon."""
+    conditions = [*_conditions(query, _groups_of_members(db, query)), contains(post.body, query.text or "")]
+    scan = post.select(fn.COUNT(SQL("*")), fn.GROUP_CONCAT(_ROWID)).from_(SQL("post NOT INDEXED"))
+    ((total, rowids),) = db.tuples(scan.where(*conditions))
+    if total <= _FEW:
+        ids = _ids(query, [_ROWID.in_(_values(f"[{rowids or ''}]"))], None, "")
+    else:
+        ids = _ids(query, conditions, nearer_end(query.skipped, query.per_page, total))
+    return PostPage(*_show(db, *ids.sql()), total)
+
+
+# Building a statement takes 100 to 200 µs, half of the time of a short list, and programs ask for the same lists again.
+
+
+@lru_cache(maxsize=256)
+def _count_sql(query: PostFilter, groups: str | None) -> tuple[str, list[Value]]:
+    count = post.select(fn.COUNT(SQL("*"))).from_(SQL(f"post {_index(query)}")).where(*_conditions(query, groups))
+    return count.sql()  # type: ignore[no-any-return]  # peewee's
+
+
+@lru_cache(maxsize=256)
+def _ids_sql(query: PostFilter, groups: str | None, part: PagePart | None) -> tuple[str, list[Value]]:
+    ids = _ids(query, _conditions(query, groups), part, _index(query))
+    return ids.sql()  # type: ignore[no-any-return]  # peewee's
+
+
+def _ids(query: PostFilter, conditions: Sequence[ColumnBase], part: PagePart | None, index: str = "") -> ModelSelect:
+    """Return the query for the ids of the page. `part` None: sort the few posts that this index finds."""
+    ids = post.select(post.id).where(*conditions)
+    if part is None:
+        # The `+` keeps SQLite from reading an index in order.
+        ids = ids.from_(SQL(f"post {index}")).order_by(SQL("+created_at DESC, +id DESC"))
+        return ids.limit(query.per_page).offset(query.skipped)
+    ids = ids.from_(SQL("post INDEXED BY post_newest")).order_by(SQL(f"created_at {part.order}, id {part.order}"))
+    return ids.limit(part.size).offset(part.ahead)
 
 
 def _index(query: PostFilter) -> str:
@@ -160,65 +179,76 @@ def _index(query: PostFilter) -> str:
     return "INDEXED BY post_groups" if grouped else "INDEXED BY post_newest"
 
 
-def _where(reader: Database, query: PostFilter) -> tuple[str, list[Value]]:
-    conditions, params = ["1"], list[Value]()
+def _values(array: str) -> SQL:
+    """Return the values of a JSON array for `in_`, as one parameter."""
+    return SQL("(SELECT value FROM json_each(?))", [array])
+
+
+def _conditions(query: PostFilter, groups: str | None) -> list[ColumnBase]:
+    conditions: list[ColumnBase] = [SQL("1")]
     if query.status or query.outcome or query.audiences is not None:
-        conditions.append("status IN (SELECT value FROM json_each(?))")  # the first column of the groups
-        params.append(json.dumps([query.status] if query.status else list(PostStatus)))
+        # the first column of the groups
+        conditions.append(post.status.in_([query.status] if query.status else list(PostStatus)))
     if query.audiences is not None:
-        conditions.append("audience_id IN (SELECT value FROM json_each(?))")
-        params.append(json.dumps(query.audiences))
+        conditions.append(post.audience_id.in_(_values(json.dumps(query.audiences))))
     if query.outcome:
-        conditions.append("instr(outcomes, ?)")
-        params.append(OUTCOME_LETTERS[query.outcome])
-    if query.outcome and (query.profiles or query.providers):
-        groups = _groups_of_members(reader, query, " AND ".join(conditions), params)
-        conditions.append("(audience_id, outcomes) IN (SELECT value ->> 0, value ->> 1 FROM json_each(?))")
-        params.append(json.dumps(groups))
-    if query.windowed and query.or_accepted:
-        conditions.append(_GOING_OUT)
-        params += [query.scheduled_after or _FIRST, query.scheduled_before or _LAST] * 2
-    elif query.windowed:
-        conditions.append("scheduled_at BETWEEN ? AND ?")
-        params += [query.scheduled_after or _FIRST, query.scheduled_before or _LAST]
-    return " AND ".join(conditions), params
+        conditions.append(fn.instr(post.outcomes, OUTCOME_LETTERS[query.outcome]))
+    if groups is not None:
+        pairs = SQL("(SELECT value ->> 0, value ->> 1 FROM json_each(?))", [groups])
+        conditions.append(Tuple(post.audience_id, post.outcomes).in_(pairs))
+    if query.windowed:
+        span = query.scheduled_after or _FIRST, query.scheduled_before or _LAST
+        is_scheduled = post.scheduled_at.between(*span)
+        if query.or_accepted:
+            rows = post.select(_ROWID)
+            scheduled = rows.from_(SQL("post INDEXED BY post_scheduled")).where(is_scheduled)
+            accepted = rows.from_(SQL("post INDEXED BY post_newest"))
+            accepted = accepted.where(post.created_at.between(*span), post.scheduled_at.is_null())
+            is_scheduled = _ROWID.in_(scheduled + accepted)
+        conditions.append(is_scheduled)
+    return conditions
 
 
-def _groups_of_members(
-    reader: Database, query: PostFilter, where: str, params: Sequence[Value]
-) -> list[tuple[int, str]]:
-    """Return the audiences and outcomes in which a delivery to these profiles and networks has the outcome.
+def _groups_of_members(db: Database, query: PostFilter) -> str | None:
+    """Return the audiences and outcomes in which a delivery to these profiles and networks has the outcome, as JSON.
 
-    There are few groups and many posts.
+    There are few groups and many posts. None: the query has no such condition.
     """
-    member = "m.audience_id = g.audience_id AND substr(g.outcomes, m.position + 1, 1) = ?"
-    chosen: list[Value] = [OUTCOME_LETTERS[str(query.outcome)]]
-    for column, values in (("profile_id", query.profiles), ("provider", query.providers)):
-        if values:
-            member += f" AND m.{column} IN (SELECT value FROM json_each(?))"
-            chosen.append(json.dumps(values))
-    groups = f"SELECT DISTINCT audience_id, outcomes FROM post INDEXED BY post_groups WHERE {where}"
-    rows = reader.all(
-        f"SELECT audience_id, outcomes FROM ({groups}) g WHERE EXISTS (SELECT 1 FROM audience_member m WHERE {member})",
-        [*params, *chosen],
+    if not query.outcome or not (query.profiles or query.providers):
+        return None
+    member, positions = AudienceMemberRow, defaultdict[int, list[int]](list)
+    wanted = [
+        column.in_(values)
+        for column, values in ((member.profile_id, query.profiles), (member.provider, query.providers))
+        if values
+    ]
+    for audience, position in db.tuples(member.select(member.audience_id, member.position).where(*wanted)):
+        positions[audience].append(position)
+    groups = post.select(post.audience_id, post.outcomes).distinct().from_(SQL("post INDEXED BY post_groups"))
+    letter = OUTCOME_LETTERS[query.outcome]
+    return json.dumps(
+        [
+            (audience, outcomes)
+            for audience, outcomes in db.tuples(
+                groups.where(*_conditions(replace(query, scheduled_after=None, scheduled_before=None), None))
+            )
+            if any(outcomes[position] == letter for position in positions[audience])
+        ]
     )
-    return [(row[0], row[1]) for row in rows]
 
 
-def _show(reader: Database, ids: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
-    """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts."""
-    # The `+` keeps SQLite from scanning an index in order.
+def _show(db: Database, ids: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
+    """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts. SQLite builds the JSON."""
+    # The `+` keeps SQLite from reading an index in order.
     page = f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC"
-    cursor = reader.connection().cursor()
-    cursor.row_factory = None  # a tuple is smaller than a row
-    cursor.execute(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)
+    cursor = db.execute_sql(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)
     shown: list[bytes] = []
     size = 0
-    for (post,) in cursor:
-        shown.append(post)
-        size += len(post)
+    for row in cursor:
+        shown.append(row[0])
+        size += len(row[0])
         if size > MAX_PAGE_BYTES:
             cursor.close()
-            listed = [row[0] for row in reader.all(f"SELECT p.id FROM {page}", params)]
+            listed = [row[0] for row in db.execute_sql(f"SELECT p.id FROM {page}", params)]
             return shown, listed[len(shown) :]
     return shown, []

@@ -113,21 +113,21 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
 
 async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
     """Return a page of the posts that the caller sees. Call this on the event loop: long reads run in a thread."""
-    profiles, providers = query.profiles or None, query.providers or None
-    if audience_rows.are_many(rt.reader):
-        visible = await rt.read_in_thread(
-            lambda reader: audience_rows.visible_audiences(reader, caller, profiles, providers)
-        )
-    else:
-        visible = audience_rows.visible_audiences(rt.reader, caller, profiles, providers)
-    wanted, version = replace(query, audiences=visible), rt.reader.data_version
-    total = rt.post_totals.find(version, wanted)
-    if post_list.is_slow(rt.reader, wanted, total):
-        page = await rt.read_in_thread(lambda reader: post_list.load_page(reader, wanted, total))
-    else:
-        page = post_list.load_page(rt.reader, wanted, total)
-    rt.post_totals.keep(version, wanted, page.total)
-    return page
+    totals = rt.post_totals.of_version(rt.reader.data_version)
+    wanted = caller.providers, caller.profiles, query.of_all_pages
+    counted = totals.get(wanted)
+
+    def load(db: Database) -> PostPage:
+        profiles, providers = query.profiles or None, query.providers or None
+        audiences, total = counted or (audience_rows.visible_audiences(db, caller, profiles, providers), None)
+        page = post_list.load_page(db, replace(query, audiences=audiences), total)
+        totals[wanted] = audiences, page.total
+        return page
+
+    is_slow = post_list.is_slow(rt.reader, query, counted is not None)
+    if is_slow or (counted is None and audience_rows.are_many(rt.reader)):
+        return await rt.read_in_thread(load)
+    return load(rt.reader)
 
 
 # --- changing --------------------------------------------------------------------------------------------------------

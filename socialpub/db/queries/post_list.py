@@ -9,13 +9,12 @@ allow.
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from peewee import SQL, ColumnBase, ModelSelect, Tuple, fn
+from peewee import SQL, ColumnBase, ModelSelect, Select, Tuple, fn
 
 from socialpub.db.connection import Database, Value
 from socialpub.db.models import AudienceMemberRow, PostRow
@@ -58,6 +57,8 @@ class PostFilter:
     """A part of the post's text, in any case."""
     page: int = 0
     per_page: int = 20
+    groups: str | None = None
+    """What `find_groups` found."""
 
     @property
     def windowed(self) -> bool:
@@ -96,14 +97,17 @@ def nearer_end(skipped: int, size: int, total: int) -> PagePart:
 
 
 class Totals:
-    """The last totals, for as long as no connection commits. Only one thread uses them."""
+    """The last totals, for as long as no connection commits."""
 
     def __init__(self) -> None:
         self._version = -1
-        self._totals: dict[Hashable, tuple[tuple[int, ...] | None, int]] = {}
+        self._totals: dict[Hashable, tuple[PostFilter, int]] = {}
 
-    def of_version(self, version: int) -> dict[Hashable, tuple[tuple[int, ...] | None, int]]:
-        """Return the audiences and the total by list. `version` is the `data_version` before they are read."""
+    def of_version(self, version: int) -> dict[Hashable, tuple[PostFilter, int]]:
+        """Return the filter, with audiences and groups, and the total of each list.
+
+        `version` is the `data_version` of the event loop's connection before they are read.
+        """
         if version != self._version:
             self._version, self._totals = version, {}
         return self._totals
@@ -111,7 +115,7 @@ class Totals:
 
 def is_slow(db: Database, query: PostFilter, is_counted: bool) -> bool:
     """Return whether the query may take more than 5 ms. `is_counted`: the total is known."""
-    if is_counted and query.text is None and query.skipped <= _FEW:
+    if is_counted and not query.windowed and not query.text and query.skipped <= _FEW:
         return False
     return int(db.scalar(post.select(fn.MAX(_ROWID))) or 0) > _MANY
 
@@ -121,47 +125,45 @@ def load_page(db: Database, query: PostFilter, total: int | None = None) -> Post
     if query.audiences == ():
         return PostPage((), (), 0)
     with db.atomic():  # the total and the posts of one instant
+        query = find_groups(db, query)
         if query.text:
             return _search(db, query)
-        groups = _groups_of_members(db, query)
         if total is None:
-            total = int(db.execute_sql(*_count_sql(query.of_all_pages, groups)).fetchone()[0])
+            total = int(db.execute_sql(*_count_sql(query.of_all_pages)).fetchone()[0])
         part = nearer_end(query.skipped, query.per_page, total)
         if not part.size:
             return PostPage((), (), total)
-        shown, rest = _show(db, *_ids_sql(query, groups, None if total <= _FEW else part))
-    return PostPage(shown, rest, total)
+        return PostPage(*_show(db, *_ids_sql(query, None if total <= _FEW else part)), total)
 
 
 def _search(db: Database, query: PostFilter) -> PostPage:
-    """Scan the texts once for the total. The few matches are known then, and the newest of many are found soon."""
-    conditions = [*_conditions(query, _groups_of_members(db, query)), contains(post.body, query.text or "")]
+    """Scan the texts once. This finds the few matches. If many posts match, a page of the newest is found soon."""
+    conditions = [*_conditions(query), contains(post.body, query.text or "")]
     scan = post.select(fn.COUNT(SQL("*")), fn.GROUP_CONCAT(_ROWID)).from_(SQL("post NOT INDEXED"))
     ((total, rowids),) = db.tuples(scan.where(*conditions))
     if total <= _FEW:
-        ids = _ids(query, [_ROWID.in_(_values(f"[{rowids or ''}]"))], None, "")
+        ids = _ids(query, "", [_ROWID.in_(_values(f"[{rowids or ''}]"))])
     else:
-        ids = _ids(query, conditions, nearer_end(query.skipped, query.per_page, total))
+        ids = _ids(query, "", conditions, nearer_end(query.skipped, query.per_page, total))
     return PostPage(*_show(db, *ids.sql()), total)
 
 
-# Building a statement takes 100 to 200 µs, half of the time of a short list, and programs ask for the same lists again.
+# Building a statement takes 100 to 200 µs, half of the time of a short list. Programs read the same lists again.
 
 
 @lru_cache(maxsize=256)
-def _count_sql(query: PostFilter, groups: str | None) -> tuple[str, list[Value]]:
-    count = post.select(fn.COUNT(SQL("*"))).from_(SQL(f"post {_index(query)}")).where(*_conditions(query, groups))
-    return count.sql()  # type: ignore[no-any-return]  # peewee's
+def _count_sql(query: PostFilter) -> tuple[str, list[Value]]:
+    count = post.select(fn.COUNT(SQL("*"))).from_(SQL(f"post {_index(query)}")).where(*_conditions(query))
+    return count.sql()
 
 
 @lru_cache(maxsize=256)
-def _ids_sql(query: PostFilter, groups: str | None, part: PagePart | None) -> tuple[str, list[Value]]:
-    ids = _ids(query, _conditions(query, groups), part, _index(query))
-    return ids.sql()  # type: ignore[no-any-return]  # peewee's
+def _ids_sql(query: PostFilter, part: PagePart | None) -> tuple[str, list[Value]]:
+    return _ids(query, _index(query), _conditions(query), part).sql()
 
 
-def _ids(query: PostFilter, conditions: Sequence[ColumnBase], part: PagePart | None, index: str = "") -> ModelSelect:
-    """Return the query for the ids of the page. `part` None: sort the few posts that this index finds."""
+def _ids(query: PostFilter, index: str, conditions: Sequence[ColumnBase], part: PagePart | None = None) -> "ModelSelect[PostRow]":
+    """Return the query for the ids of a page. Without a part, sort the few posts that this index finds."""
     ids = post.select(post.id).where(*conditions)
     if part is None:
         # The `+` keeps SQLite from reading an index in order.
@@ -184,7 +186,7 @@ def _values(array: str) -> SQL:
     return SQL("(SELECT value FROM json_each(?))", [array])
 
 
-def _conditions(query: PostFilter, groups: str | None) -> list[ColumnBase]:
+def _conditions(query: PostFilter) -> list[ColumnBase]:
     conditions: list[ColumnBase] = [SQL("1")]
     if query.status or query.outcome or query.audiences is not None:
         # the first column of the groups
@@ -193,8 +195,8 @@ def _conditions(query: PostFilter, groups: str | None) -> list[ColumnBase]:
         conditions.append(post.audience_id.in_(_values(json.dumps(query.audiences))))
     if query.outcome:
         conditions.append(fn.instr(post.outcomes, OUTCOME_LETTERS[query.outcome]))
-    if groups is not None:
-        pairs = SQL("(SELECT value ->> 0, value ->> 1 FROM json_each(?))", [groups])
+    if query.groups is not None:
+        pairs = SQL("(SELECT value ->> 0, value ->> 1 FROM json_each(?))", [query.groups])
         conditions.append(Tuple(post.audience_id, post.outcomes).in_(pairs))
     if query.windowed:
         span = query.scheduled_after or _FIRST, query.scheduled_before or _LAST
@@ -209,32 +211,26 @@ def _conditions(query: PostFilter, groups: str | None) -> list[ColumnBase]:
     return conditions
 
 
-def _groups_of_members(db: Database, query: PostFilter) -> str | None:
-    """Return the audiences and outcomes in which a delivery to these profiles and networks has the outcome, as JSON.
+def find_groups(db: Database, query: PostFilter) -> PostFilter:
+    """Add the audiences and outcomes in which a delivery to these profiles and networks has the outcome.
 
-    There are few groups and many posts. None: the query has no such condition.
+    There are few groups and many posts.
     """
-    if not query.outcome or not (query.profiles or query.providers):
-        return None
-    member, positions = AudienceMemberRow, defaultdict[int, list[int]](list)
-    wanted = [
-        column.in_(values)
-        for column, values in ((member.profile_id, query.profiles), (member.provider, query.providers))
-        if values
-    ]
-    for audience, position in db.tuples(member.select(member.audience_id, member.position).where(*wanted)):
-        positions[audience].append(position)
+    if query.groups is not None or not query.outcome or not (query.profiles or query.providers):
+        return query
+    of_any_time = replace(query, scheduled_after=None, scheduled_before=None)
     groups = post.select(post.audience_id, post.outcomes).distinct().from_(SQL("post INDEXED BY post_groups"))
-    letter = OUTCOME_LETTERS[query.outcome]
-    return json.dumps(
-        [
-            (audience, outcomes)
-            for audience, outcomes in db.tuples(
-                groups.where(*_conditions(replace(query, scheduled_after=None, scheduled_before=None), None))
-            )
-            if any(outcomes[position] == letter for position in positions[audience])
-        ]
+    group, member = groups.where(*_conditions(of_any_time)).alias("g"), AudienceMemberRow.alias("m")
+    letter = fn.substr(group.c.outcomes, member.position + 1, 1)
+    matching = member.select(SQL("1")).where(
+        member.audience_id == group.c.audience_id, letter == OUTCOME_LETTERS[query.outcome]
     )
+    for column, values in ((member.profile_id, query.profiles), (member.provider, query.providers)):
+        if values:
+            matching = matching.where(column.in_(values))
+    pairs = fn.json_group_array(fn.json_array(group.c.audience_id, group.c.outcomes))
+    ((groups_of_posts,),) = db.tuples(Select([group], [pairs]).where(fn.EXISTS(matching)))
+    return replace(query, groups=groups_of_posts)
 
 
 def _show(db: Database, ids: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:

@@ -32,7 +32,7 @@ def contains(column: TextField, text: str) -> ColumnBase:
         return column.contains(text)
     if _is_foreign(text[0]):
         # LIKE is slow with such a first letter, so it only runs on texts that contain the letter.
-        narrow = reduce(or_, (fn.instr(column, letter) for letter in _cases(text[0])))
+        narrow: ColumnBase = reduce(or_, (fn.instr(column, letter) for letter in _cases(text[0])))
     else:
         escaped = "".join(f"\\{letter}" if letter in _SIGNS else letter for letter in text)
         wildcards = "".join("_" if _is_foreign(letter) else letter for letter in escaped)

@@ -114,14 +114,17 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
 async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
     """Return a page of the posts that the caller sees. Call this on the event loop: long reads run in a thread."""
     totals = rt.post_totals.of_version(rt.reader.data_version)
-    wanted = caller.providers, caller.profiles, query.of_all_pages
-    counted = totals.get(wanted)
+    key = caller.providers, caller.profiles, query.of_all_pages
+    counted = totals.get(key)
 
     def load(db: Database) -> PostPage:
-        profiles, providers = query.profiles or None, query.providers or None
-        audiences, total = counted or (audience_rows.visible_audiences(db, caller, profiles, providers), None)
-        page = post_list.load_page(db, replace(query, audiences=audiences), total)
-        totals[wanted] = audiences, page.total
+        if counted is None:
+            audiences = audience_rows.visible_audiences(db, caller, query.profiles or None, query.providers or None)
+            wanted, total = post_list.find_groups(db, replace(query, audiences=audiences)), None
+        else:
+            wanted, total = replace(counted[0], page=query.page, per_page=query.per_page), counted[1]
+        page = post_list.load_page(db, wanted, total)
+        totals[key] = wanted, page.total
         return page
 
     is_slow = post_list.is_slow(rt.reader, query, counted is not None)

@@ -162,7 +162,9 @@ def _ids_sql(query: PostFilter, part: PagePart | None) -> tuple[str, list[Value]
     return _ids(query, _index(query), _conditions(query), part).sql()
 
 
-def _ids(query: PostFilter, index: str, conditions: Sequence[ColumnBase], part: PagePart | None = None) -> "ModelSelect[PostRow]":
+def _ids(
+    query: PostFilter, index: str, conditions: Sequence[ColumnBase], part: PagePart | None = None
+) -> "ModelSelect[PostRow]":
     """Return the query for the ids of a page. Without a part, sort the few posts that this index finds."""
     ids = post.select(post.id).where(*conditions)
     if part is None:

@@ -6,12 +6,11 @@ numbers are in the order of time, so a bisection finds the numbers of a time fil
 numbers are out of order by a known time (`log_entries.LogOrder`), and the bisection allows for it.
 """
 
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from peewee import SQL, ColumnBase, ModelSelect, fn
+from peewee import JOIN, SQL, ColumnBase, Join, ModelSelect, Select, fn
 
 from socialpub.core.clock import after
 from socialpub.db.connection import Database
@@ -107,16 +106,17 @@ def _entries(index: str = "") -> "ModelSelect[LogEntryRow]":
 
 
 def numbers_of_profiles(
-    profiles: Sequence[ColumnBase], entries: Sequence[ColumnBase], order: str, limit: int
+    profiles: Sequence[ColumnBase], numbers: "ModelSelect[LogEntryRow]"
 ) -> "ModelSelect[ProfileRow]":
-    """Return the query for the numbers of the first entries of each of these profiles.
+    """Return the query for these numbers of log entries of each of these profiles, from the index of the profile.
 
-    The few entries of a profile may be far behind other entries.
+    The few entries of a profile may be far behind other entries. In SQLite, only a function may depend on the profile
+    in `FROM`, so each profile's numbers are a JSON array.
     """
-    own = entry.select(entry.n).from_(SQL("log_entry INDEXED BY log_entry_of_profile"))
-    own = own.where(entry.profile_id == SQL("profile.id"), *entries).order_by(SQL(f"n {order}")).limit(limit)
-    numbers = ProfileRow.alias("profile").select(SQL("e.n")).from_(SQL("profile CROSS JOIN log_entry e"))
-    return numbers.where(*profiles, SQL("e.n").in_(own))
+    own = numbers.from_(SQL("log_entry INDEXED BY log_entry_of_profile")).where(entry.profile_id == SQL("profile.id"))
+    array = Select([own], [fn.json_group_array(SQL("n"))])
+    source = Join(SQL("profile"), fn.json_each(array).alias("e"), JOIN.CROSS)
+    return ProfileRow.alias("profile").select(SQL("e.value")).from_(source).where(*profiles)
 
 
 def load_page(db: Database, query: LogFilter) -> LogPage:
@@ -146,7 +146,8 @@ def load_page(db: Database, query: LogFilter) -> LogPage:
             conditions.append(_IS_RARE)
         elif query.of_network_alone and query.per_page <= _SHORT:
             profiles = [ProfileRow.alias("profile").provider == query.provider]
-            conditions = [entry.n.in_(numbers_of_profiles(profiles, conditions, "DESC", query.per_page + 1))]
+            newest = entry.select(entry.n).order_by(entry.n.desc()).limit(query.per_page + 1)
+            conditions = [entry.n.in_(numbers_of_profiles(profiles, newest.where(*conditions or [SQL("1")])))]
         rows = db.tuples(_entries(index).where(*conditions or [SQL("1")]).limit(query.per_page + 1))
     entries = [LogEntry(*row) for row in rows[: query.per_page]]
     return LogPage(entries, entries[-1].number if len(rows) > query.per_page else None)
@@ -254,7 +255,9 @@ def _failures(db: Database, failed: "ModelSelect[DeliveryRow]", since: str, mean
     is_retried = fn.EXISTS(later.select(SQL("1")).where(later.retry_of == first, later.id > delivery.id))
     is_meant = fn.IFNULL(delivery.error_message, "") == meant
     failed = failed.where(delivery.failed_at >= since, ~is_meant, ~is_retried)
-    counts = Counter(state for (state,) in db.tuples(failed.select(delivery.state).limit(MAX_FAILURES)))
+    states = failed.select(delivery.state).limit(MAX_FAILURES).alias("states")
+    per_state = Select([states], [states.c.state, fn.COUNT(SQL("*"))]).group_by(states.c.state)
+    counts: dict[str, int] = dict(db.tuples(per_state))
     newest = failed.select(
         delivery.id,
         delivery.post_id,
@@ -268,4 +271,4 @@ def _failures(db: Database, failed: "ModelSelect[DeliveryRow]", since: str, mean
         delivery.content_refused,
     )
     rows = [FailedDelivery(*row) for row in db.tuples(newest.limit(limit))]
-    return FailedDeliveries(rows, counts[State.FAILED], counts[State.UNCONFIRMED])
+    return FailedDeliveries(rows, counts.get(State.FAILED, 0), counts.get(State.UNCONFIRMED, 0))

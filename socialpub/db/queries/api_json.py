@@ -100,19 +100,16 @@ POST = _object(
 )
 
 
-_ONE_POST = f"SELECT audience_id, CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
-
-
 def post_with_audience(db: Database, post_id: str) -> tuple[int, bytes] | None:
     """Return the audience and the JSON of the post, or None."""
-    row = db.execute_sql(_ONE_POST, (post_id,)).fetchone()
+    row = db.execute_sql(f"SELECT audience_id, CAST({POST} AS BLOB) FROM post p WHERE p.id = ?", (post_id,)).fetchone()
     return None if row is None else (row[0], row[1])
 
 
 def post(db: Database, post_id: str) -> bytes | None:
     """Return the JSON of the post, or None."""
-    found = post_with_audience(db, post_id)
-    return None if found is None else found[1]
+    row = post_with_audience(db, post_id)
+    return None if row is None else row[1]
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------

@@ -47,11 +47,6 @@ class LogFilter:
         """Whether the query may take too long for the event loop."""
         return any((self.provider, self.type, self.only_outcomes, self.since, self.until, self.error))
 
-    @property
-    def of_network_alone(self) -> bool:
-        """Whether the newest entries of the network's profiles match, because no other filter excludes many entries."""
-        return bool(self.provider) and not self.profile_id
-
 
 class LogEntry(NamedTuple):
     number: int
@@ -81,8 +76,6 @@ class LogPage(NamedTuple):
 entry, delivery = LogEntryRow.alias("log_entry"), DeliveryRow.alias("d")
 _IS_RARE = SQL("log_entry.type IN ('failed', 'canceled')")
 """The condition of an index. SQLite uses the index only with its exact condition."""
-_SHORT = 100
-"""For a longer page, such as a part of an export, a scan of all entries is faster."""
 
 
 def _entries(index: str = "") -> "ModelSelect[LogEntryRow]":
@@ -144,7 +137,7 @@ def load_page(db: Database, query: LogFilter) -> LogPage:
         elif query.type in ("failed", "canceled"):
             index = "INDEXED BY log_entry_rare"
             conditions.append(_IS_RARE)
-        elif query.of_network_alone and query.per_page <= _SHORT:
+        elif query.provider and not query.profile_id:
             profiles = [ProfileRow.alias("profile").provider == query.provider]
             newest = entry.select(entry.n).order_by(entry.n.desc()).limit(query.per_page + 1)
             conditions = [entry.n.in_(numbers_of_profiles(profiles, newest.where(*conditions or [SQL("1")])))]

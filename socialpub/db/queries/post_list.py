@@ -29,6 +29,8 @@ _FEW = 2000
 """Reading, or sorting, this number of posts is fast."""
 _MANY = 20_000
 """A list of fewer posts takes less than 5 ms with any filter."""
+_KEPT = 64
+"""The number of lists whose statements and totals are kept. The filter of a list may have 40 KB."""
 _FIRST, _LAST = "", "~"
 """Texts before and after every stamp."""
 
@@ -97,7 +99,7 @@ def nearer_end(skipped: int, size: int, total: int) -> PagePart:
 
 
 class Totals:
-    """The last totals, for as long as no connection commits."""
+    """The last totals, for as long as no connection commits. Only the event loop calls `of_version`."""
 
     def __init__(self) -> None:
         self._version = -1
@@ -108,7 +110,7 @@ class Totals:
 
         `version` is the `data_version` of the event loop's connection before they are read.
         """
-        if version != self._version:
+        if version != self._version or len(self._totals) >= _KEPT:
             self._version, self._totals = version, {}
         return self._totals
 
@@ -151,13 +153,13 @@ def _search(db: Database, query: PostFilter) -> PostPage:
 # Building a statement takes 100 to 200 µs, half of the time of a short list. Programs read the same lists again.
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_KEPT)
 def _count_sql(query: PostFilter) -> tuple[str, list[Value]]:
     count = post.select(fn.COUNT(SQL("*"))).from_(SQL(f"post {_index(query)}")).where(*_conditions(query))
     return count.sql()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=_KEPT)
 def _ids_sql(query: PostFilter, part: PagePart | None) -> tuple[str, list[Value]]:
     return _ids(query, _index(query), _conditions(query), part).sql()
 

@@ -9,10 +9,10 @@ from itertools import product
 
 import pytest
 
-from socialpub.accounts.api_keys import OWNER
+from socialpub.accounts.api_keys import OWNER, Caller
 from socialpub.db.connection import Database
 from socialpub.db.queries import post_list
-from socialpub.db.queries.post_list import PagePart, PostFilter, Totals
+from socialpub.db.queries.post_list import PagePart, PostFilter, PostPage, Totals
 from socialpub.db.states import OUTCOME_LETTERS
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
@@ -181,6 +181,7 @@ def test_long_lists_are_read_in_a_thread(stocked: Runtime, monkeypatch: pytest.M
     assert not is_slow(PostFilter(outcome="failed", page=99), is_counted=True)
     assert is_slow(PostFilter(page=101), is_counted=True)
     assert is_slow(PostFilter(text="bread"), is_counted=True)
+    assert is_slow(PostFilter(scheduled_after="2026-10-03T12:00:00.000Z"), is_counted=True)
 
 
 def test_a_total_is_counted_once_until_a_post_is_written(stocked: Runtime, stock: list[StockPost]) -> None:
@@ -200,6 +201,18 @@ def test_a_total_is_counted_once_until_a_post_is_written(stocked: Runtime, stock
     assert counts(PostFilter(outcome="published"))
     stocked.db.write(lambda tx: tx.execute_sql("UPDATE post SET body = 'x' WHERE rowid = 1").rowcount)
     assert counts(failed)
+
+
+def test_a_counted_list_is_read_by_one_statement(stocked: Runtime, stock: list[StockPost]) -> None:
+    query = PostFilter(outcome="published", profiles=("a", "c"), providers=("x",))
+    pages = list[PostPage]()
+
+    async def load() -> None:
+        pages.append(await posts.load_page(stocked, Caller("key", "read", frozenset({"x", "tiktok"})), query))
+
+    plans = [plans_of(stocked.reader, lambda _: asyncio.run(load())) for _ in range(2)]
+    assert (len(plans[0]) > 1, len(plans[1])) == (True, 1)
+    assert pages[0] == pages[1] and pages[0].total
 
 
 def test_a_total_from_before_a_commit_is_not_kept() -> None:

@@ -8,34 +8,35 @@ import re
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from email.utils import format_datetime
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from socialpub.sandbox.faults import Chaos, ErrorReplies, Fault, FaultScript, take_fault
+from socialpub.sandbox.faults import ErrorReplies, Fault, FaultScript, take_fault
 from socialpub.sandbox.memory import (
     AuthorizationCode,
     ByteCache,
     CallLog,
+    FixedWindows,
     SandboxApp,
     SandboxContext,
+    Table,
     Token,
     TokenStore,
-    from_facts,
 )
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 
 COMMON_FIELDS: Mapping[str, str] = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
 """The fields of every account that `change_account` may change, with the form of each value."""
 
+T = TypeVar("T")
 CallerT = TypeVar("CallerT")
 
 NetworkHandler = Callable[[Any, SandboxRequest], Reply]
 UserHandler = Callable[[Any, SandboxRequest, Any], Reply]
 
 
-@dataclass(frozen=True)
-class ApiCaller(Generic[CallerT]):
+class ApiCaller(NamedTuple, Generic[CallerT]):
     token: Token
     account: CallerT
 
@@ -55,9 +56,7 @@ def api_call(label: str, *scopes: str) -> Callable[[UserHandler], NetworkHandler
                 reply = handler(network, request, network.admit(request, label, scopes, headers))
             except Refusal as refusal:
                 reply = refusal.reply
-            kept = {name for name, _ in headers}
-            reply.headers = [*(one for one in reply.headers if one[0] not in kept), *headers]
-            return reply
+            return reply.with_headers(headers)
 
         return checked
 
@@ -66,8 +65,6 @@ def api_call(label: str, *scopes: str) -> Callable[[UserHandler], NetworkHandler
 
 class SandboxAccount(Protocol):
     """The common fields of an account. Each network has its own dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     username: str
     picture: str
@@ -90,40 +87,50 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     """The separator between the scopes of `grant`."""
     reveals_refresh_expiry: ClassVar[bool] = True
     account_kind: ClassVar[type[Any]]
+    accounts_name: ClassVar[str] = "accounts"
+    """The name of the accounts in the control API."""
     common_fields: ClassVar[Mapping[str, str]] = COMMON_FIELDS
     account_fields: ClassVar[tuple[str, ...]] = ()
     """The other fields that `change_account` may change."""
     name_field: ClassVar[str] = "name"
     account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The only values of some of these fields."""
-    account_entry: ClassVar[str] = "account"
-    """The kind of journal entries about accounts."""
+
+    fault_script: ClassVar[type[FaultScript]] = FaultScript
 
     code_seconds: int
     access_seconds: int
     refresh_seconds: int
+    old_access_token_survives: bool = True
+    """An access token still works after its pair was refreshed."""
+    refresh_restarts: bool = True
+    """A refresh restarts the lifetime of the refresh token. Otherwise it counts from the consent."""
 
     def __init__(self, context: SandboxContext) -> None:
         super().__init__()
         self.context = context
-        self.clock_skew_seconds = 0.0
-        """The difference between the network's clock and the world's clock. Negative: the network's clock is behind."""
-        self.tokens = TokenStore(self, self.write)
+        self.tables: dict[str, Table[Any]] = {}
+        """By their name in the journal."""
+        self.tokens = TokenStore(self.name, self, context.journal)
+        self.tables["tokens"] = self.tokens.table
         self.codes: dict[str, AuthorizationCode] = {}
-        self.accounts: dict[str, AccountT] = {}
+        self.accounts: Table[AccountT] = self.table(self.accounts_name, self.account_kind)
         """By id."""
         self.apps: dict[str, SandboxApp] = {}
+        self.windows = FixedWindows()
         self.cache = ByteCache()
         """Images and videos by id, for the pages. And the pieces of uploads that are not whole."""
-        self.sends_date = True
-        """Responses carry a `Date`."""
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
-        self._chaos: Chaos | None = None
 
-    # --- time, ids, journal --------------------------------------------------------------------------------------
+    def table(self, name: str, kind: type[T], **how: Any) -> Table[T]:
+        """Create a table that a restart restores."""
+        self.tables[name] = Table(self.name, name, kind, self.context.journal, **how)
+        return self.tables[name]
+
+    # --- time and ids --------------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        return self.context.clock.now() + timedelta(seconds=self.clock_skew_seconds)
+        return self.context.clock.now()
 
     def timestamp(self) -> float:
         return self.now().timestamp()
@@ -134,18 +141,12 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def new_id(self) -> str:
         return self.context.ids.new()
 
-    def reserve_id(self, used: str) -> None:
-        """Record an id from before a restart."""
-        self.context.ids.reserve(used)
+    def upload_url(self, base_url: str) -> str:
+        """Return the address of the host for uploads."""
+        return base_url
 
-    def write(self, kind: str, **facts: Any) -> None:
-        self.context.journal.write(self.name, kind, **facts)
-
-    def replay(self, kind: str, facts: dict[str, Any]) -> None:
-        """Pass one line of the journal to `replay_<kind>` after a restart. Unknown kinds are skipped."""
-        replay = getattr(self, f"replay_{kind}", None) or getattr(self.tokens, f"replay_{kind}", None)
-        if replay is not None:
-            replay(**facts)
+    def date_header(self) -> Headers:
+        return [("date", format_datetime(self.now(), usegmt=True))]
 
     # --- faults --------------------------------------------------------------------------------------------------
 
@@ -153,22 +154,14 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Script what the next call of `endpoint` meets. Several scripts take effect in their order."""
         if endpoint not in self._faults:
             raise ValueError(f"{self.name} has no endpoint {endpoint!r} (known: {', '.join(self.endpoints)})")
-        return FaultScript(self._faults[endpoint], self, endpoint)
-
-    def chaos(self, seed: int, rate: float) -> None:
-        """Fail a share `rate` of the calls from now on, with the random `seed`."""
-        self._chaos = Chaos(self, seed, rate)
+        return self.fault_script(self._faults[endpoint], self, endpoint)
 
     def calm(self) -> None:
-        self._chaos = None
         for queue in self._faults.values():
             queue.clear()
 
     def fault_for(self, endpoint: str) -> Fault | None:
-        fault = take_fault(self._faults[endpoint])
-        if fault is None and self._chaos is not None:
-            fault = self._chaos.draw(endpoint)
-        return fault
+        return take_fault(self._faults[endpoint])
 
     # --- what each network shows ---------------------------------------------------------------------------------
 
@@ -176,9 +169,9 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def totals(self) -> dict[str, int]:
         """Return the number of posts, pins and the like."""
 
-    @abstractmethod
     def view(self) -> dict[str, Any]:
         """Return the memory as JSON data, for the control API."""
+        return {name: table.facts() for name, table in self.tables.items() if name != "tokens"}
 
     @abstractmethod
     def admit(
@@ -222,17 +215,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         if self.account_named(username) is not None:
             raise ValueError(f"there is an account {username!r} already")
 
-    def store_account(self, account: AccountT) -> AccountT:
-        """Keep a new or changed account across restarts."""
-        self.accounts[account.id] = account
-        self.write(self.account_entry, **asdict(account))
-        return account
-
-    def replay_account(self, **facts: Any) -> None:
-        account: AccountT = from_facts(self.account_kind, facts)
-        self.reserve_id(account.id)
-        self.accounts[account.id] = account
-
     def change_account(self, username: str, **changes: Any) -> AccountT:
         """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's
         `private` or Pinterest's `account_type`."""
@@ -255,7 +237,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
             account.username, account.picture = handle, account.picture or username
         for name, value in changes.items():
             setattr(account, self.name_field if name == "name" else name, value)
-        return self.store_account(account)
+        return self.accounts.save(account)
 
     # --- tokens --------------------------------------------------------------------------------------------------
 
@@ -283,17 +265,26 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
             now + (self.refresh_seconds if refresh_seconds is None else refresh_seconds),
         )
         access, new_refresh = self.new_token_pair(scopes, account_id, expires_at)
-        token = Token(
-            access,
-            refresh or new_refresh,
-            account_id,
-            scopes,
-            client_id,
-            family or secrets.token_hex(8),
-            *expires_at,
-        )
+        family = family or secrets.token_hex(8)
+        token = Token(access, refresh or new_refresh, account_id, scopes, client_id, family, *expires_at)
         self.tokens.add(token)
         return token
+
+    def renew(self, old: Token, client_id: str) -> Token | None:
+        """Return the pair that follows a refresh token, or None if that no longer works."""
+        if not self.tokens.may_refresh(old, client_id):
+            return None
+        self.tokens.spend(old, access_survives=self.old_access_token_survives)
+        return self.issue(
+            old.account_id, old.scopes, client_id, family=old.family, refresh_seconds=self.seconds_of_next(old)
+        )
+
+    def seconds_of_next(self, old: Token) -> float | None:
+        return None if self.refresh_restarts else old.refresh_expires_at - self.timestamp()
+
+    def token_reply(self, facts: dict[str, Any], grant_type: str) -> Reply:  # noqa: ARG002  # for stand-ins
+        """Return the response of the token endpoint."""
+        return json_reply(200, facts)
 
     def grant(
         self,

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from socialpub.sandbox import World, create_app
+from socialpub.sandbox import create_app
 from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, error_code
 from tests.sandbox.files import MP4
+from tests.stand_ins import World
 
 
 def test_posts_and_calls_can_be_counted(web: TestClient, x: XClient) -> None:

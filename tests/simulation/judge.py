@@ -21,11 +21,11 @@ from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
 from socialpub.publishing.delivery.replies import find_parent
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sandbox.bluesky.models import key_seconds
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
 from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 from tests.simulation.ledger import DrawnPost, Kind, Ledger
 from tests.simulation.times import DrawnClock
+from tests.stand_ins.bluesky import key_seconds
 from tests.support.oracle import Stated, find_misplaced_replies, find_row_contradictions, find_untruths
 
 FARTHEST = timedelta(days=1, seconds=35)

@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from socialpub.sandbox.bluesky.cid import cid_of_blob
@@ -16,12 +16,12 @@ from socialpub.sandbox.bluesky.models import (
     BlueskyAccount,
     BlueskyBlob,
     BlueskyRecord,
-    BlueskySwitches,
+    BlueskySettings,
     Status,
     blobs_in,
 )
 from socialpub.sandbox.media import sniff
-from socialpub.sandbox.memory import FixedWindow, FixedWindows, SandboxContext, Token, from_facts, json_facts
+from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import COMMON_FIELDS, ApiCaller, SandboxNetwork
 
@@ -30,8 +30,6 @@ FIRST_APP_PASSWORD = "socialpub"
 """The name of the app password that every account has."""
 WRITE_POINTS = {"create_record": 3, "put_record": 2, "delete_record": 1}
 CALLS_SECONDS, HOUR_SECONDS, DAY_SECONDS = 300, 3600, 86400
-JOURNALED = ("did", "collection", "rkey", "value", "cid", "created_at")
-VIEWED = (*JOURNALED, "uri", "received_monotonic", "taken_down")
 
 EXPIRED, REVOKED = "Token has expired", "Token has been revoked"
 ERRORS: dict[str, tuple[int, str]] = {
@@ -62,13 +60,13 @@ HTTP_ERRORS = {
 }  # fmt: skip
 
 
-class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
+class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
     name = "bluesky"
     label = "Bluesky"
     endpoints = (
         "create_session", "refresh_session", "get_session", "delete_session", "describe_server", "resolve_handle",
-        "put_record", "create_record", "delete_record", "apply_writes", "get_record", "list_records", "upload_blob",
-        "get_blob", "repo_status", "unknown_method", "did_document",
+        "put_record", "apply_writes", "get_record", "list_records", "upload_blob", "get_blob", "unknown_method",
+        "did_document",
     )  # fmt: skip
     default_scopes = (APP_PASSWORD_SCOPE,)
     account_kind = BlueskyAccount
@@ -80,22 +78,18 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
     refusals = tuple(ERRORS)
     methods = (
         "createSession", "refreshSession", "getSession", "deleteSession", "describeServer", "resolveHandle",
-        "putRecord", "createRecord", "deleteRecord", "applyWrites", "getRecord", "listRecords", "uploadBlob", "getBlob",
-        "getRepoStatus",
+        "putRecord", "applyWrites", "getRecord", "listRecords", "uploadBlob", "getBlob",
     )  # fmt: skip
 
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
-        BlueskySwitches.__init__(self)
-        self.windows = FixedWindows()
-        self.records: dict[str, BlueskyRecord] = {}
-        """By URI, oldest first."""
+        BlueskySettings.__init__(self)
         self.created: list[str] = []
         """The URIs of all posts that were ever created. A post that came back after its deletion is here twice."""
-        self.blobs: dict[tuple[str, str], BlueskyBlob] = {}
+        self.records = self.table("records", BlueskyRecord, key=attrgetter("uri"), on_keep=self._keep_record)
+        """By URI, oldest first."""
+        self.blobs = self.table("blobs", BlueskyBlob, key=lambda blob: (blob.did, blob.cid))
         """By DID and content id."""
-        self._successors: dict[str, str] = {}
-        """The next refresh token, by the one that was used for it."""
         for username, name in (("demo", "Demo"), ("studio", "Studio")):
             did = "did:plc:" + (username * 6)[:24]
             words = (username * 4)[:16]
@@ -118,7 +112,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         self.refuse_taken(handle)
         did = "did:plc:" + base64.b32encode(hashlib.sha256(self.new_id().encode()).digest()).decode().lower()[:24]
         passwords = {"app_passwords": {FIRST_APP_PASSWORD: new_app_password()}, "password": secrets.token_urlsafe(12)}
-        return self.store_account(
+        return self.accounts.save(
             BlueskyAccount(did, handle, name or username.partition(".")[0].title(), **(passwords | facts))
         )
 
@@ -129,7 +123,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
     def add_app_password(self, username: str, name: str) -> str:
         account = self.existing_account(username)
         account.app_passwords[name] = new_app_password()
-        self.store_account(account)
+        self.accounts.save(account)
         return account.app_passwords[name]
 
     def revoke_app_password(self, username: str, name: str = FIRST_APP_PASSWORD) -> None:
@@ -137,7 +131,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         account = self.existing_account(username)
         if account.app_passwords.pop(name, None) is None:
             raise ValueError(f"{account.username} has no app password {name!r}")
-        self.store_account(account)
+        self.accounts.save(account)
         for token in self.tokens.of(account.did):
             if token.client_id in (None, name) and not token.dead:
                 self.tokens.end_family(token.family)
@@ -158,21 +152,13 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
     def rotate(self, old: Token) -> Token | None:
         """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
         ago."""
-        assert old.refresh is not None
-        successor = self.tokens.by_refresh(self._successors.get(old.refresh, ""))
+        successor = self.tokens.by_refresh(old.successor)
         if successor is not None:
             return successor if self.timestamp() - old.spent_at < self.refresh_grace_seconds else None
-        self.tokens.spend(old, access_survives=True)
         new = self.issue(old.account_id, old.scopes, old.client_id, family=old.family)
-        assert new.refresh is not None
-        self.write("succeeded", refresh=old.refresh, successor=new.refresh)
-        self._successors[old.refresh] = new.refresh
+        old.successor = new.refresh or ""
+        self.tokens.spend(old, access_survives=True)
         return new
-
-    def end_session(self, token: Token) -> None:
-        """End one refresh token, but not its successor."""
-        token.dead = True
-        self.write("session_ended", refresh=token.refresh)
 
     def admit(
         self,
@@ -254,26 +240,18 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
 
     def commit(self, stored: Iterable[BlueskyRecord], deleted: Iterable[str] = ()) -> None:
         """Store and delete records in one piece. A blob goes with the last record that contains it."""
-        stored, deleted = list(stored), list(deleted)
-        self._apply(stored, deleted)
-        self.write("commit", stored=[json_facts(record, JOURNALED) for record in stored], deleted=deleted)
-
-    def _apply(self, stored: list[BlueskyRecord], deleted: list[str]) -> None:
-        gone = [self.records.pop(uri) for uri in deleted]
+        gone = [self.records.remove(uri) for uri in deleted]
         for record in stored:
-            replaced = self.records.get(record.uri)
-            if replaced is not None:
-                gone.append(replaced)
-            elif record.collection == POST:
-                self.created.append(record.uri)
-            self.records[record.uri] = record
+            gone += [self.records[record.uri]] if record.uri in self.records else []
+            self.records.save(record)
         for record in gone:
-            named = {
-                _link(blob) for one in self.records.values() if one.did == record.did for blob in blobs_in(one.value)
-            }
             for blob in blobs_in(record.value):
-                if _link(blob) not in named:
+                if not self.is_blob_used(record.did, _link(blob)):
                     self.blobs.pop((record.did, _link(blob)), None)
+
+    def _keep_record(self, record: BlueskyRecord) -> None:
+        if record.collection == POST and record.uri not in self.records:
+            self.created.append(record.uri)
 
     def delete(self, uri: str) -> None:
         """Let the owner delete a post, with its gates. Raise ValueError for an unknown URI."""
@@ -296,18 +274,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         blob = BlueskyBlob(cid, did, sniff(body.head) or declared_type, body.size, self.now())
         if (data := body.data) is not None:
             self.cache.put(cid, data)
-        known = self.blobs.get((did, cid))
-        if known is None or known.mime_type != blob.mime_type:
-            self.write("blob", **asdict(blob) | {"uploaded_at": blob.uploaded_at.isoformat()})
-        self.blobs[did, cid] = blob
-        return blob
+        return self.blobs.save(blob)
 
     def find_blob(self, did: str, cid: str) -> BlueskyBlob | None:
-        """Return the blob, unless no record has named it for too long."""
-        blob = self.blobs.get((did, cid))
-        if blob is None or self.seconds_since(blob.uploaded_at) < self.blob_seconds:
-            return blob
-        return blob if self.is_blob_used(did, cid) else None
+        return self.blobs.get((did, cid))
 
     def is_blob_used(self, did: str, cid: str) -> bool:
         """Return whether a record of the account names the blob."""
@@ -320,29 +290,31 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         return {"post_count": len(self.posts)}
 
     def view(self) -> dict[str, Any]:
+        records = [facts | {"uri": uri} for uri, facts in zip(self.records, self.records.facts(), strict=True)]
         return {
-            "accounts": [asdict(account) for account in self.accounts.values()],
-            "posts": [json_facts(post, VIEWED) for post in self.posts],
+            "accounts": self.accounts.facts(),
+            "posts": [one for one in records if one["collection"] == POST],
             "created": list(self.created),
-            "records": [json_facts(one, VIEWED) for one in self.records.values() if one.collection != POST],
+            "records": [one for one in records if one["collection"] != POST],
         }
 
-    # --- from the journal ----------------------------------------------------------------------------------------
+    # --- what stand-ins check and change -------------------------------------------------------------------------
 
-    def replay_commit(self, stored: list[dict[str, Any]], deleted: list[str]) -> None:
-        self._apply([from_facts(BlueskyRecord, facts) for facts in stored], deleted)
+    def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:  # noqa: ARG002
+        """Return how a record was validated: `valid` or `unknown`. Raise Refusal."""
+        return "valid"
 
-    def replay_blob(self, **facts: Any) -> None:
-        blob = from_facts(BlueskyBlob, facts)
-        self.blobs[blob.did, blob.cid] = blob
+    def session_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return what a session shows."""
+        return facts
 
-    def replay_succeeded(self, refresh: str, successor: str) -> None:
-        self._successors[refresh] = successor
+    def server_of(self, here: str) -> str:
+        """Return the server that DID documents name."""
+        return here
 
-    def replay_session_ended(self, refresh: str) -> None:
-        token = self.tokens.by_refresh(refresh)
-        if token is not None:
-            token.dead = True
+    def server_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return the description of the server."""
+        return facts
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 

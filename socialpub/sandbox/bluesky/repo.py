@@ -1,18 +1,17 @@
 """Bluesky's API of records and blobs. `put_record` with `swapRecord: null` cannot create a second record."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from socialpub.sandbox.bluesky.cid import cid_of_record
-from socialpub.sandbox.bluesky.lexicon import InvalidRecord, check_record, find_float
 from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, open_call, parameter
-from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, StreamedBody, json_reply
+from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import api_call
 from socialpub.sandbox.pages import avatar
 
-MAX_WRITES = 200
+CREATE = "com.atproto.repo.applyWrites#create"
 UNSET = object()
 
 
@@ -52,18 +51,9 @@ def _validated(
     record = {"$type": collection, **value}
     if record["$type"] != collection:
         raise invalid(f"Invalid $type: expected {collection}, got {record['$type']}")
-    if path := find_float(record):
-        raise invalid(f"Invalid {collection} record: not in the data model at {path}")
-    known = False
-    if validate is not False:
-        try:
-            known = check_record(collection, record, bluesky.image_limit)
-        except InvalidRecord as error:
-            raise invalid(f"Invalid {collection} record: {error}") from None
-        if validate and not known:
-            raise invalid(f"Unknown lexicon type: {collection}")
+    validation = bluesky.check_record(collection, record, validate)
     try:
-        return record, cid_of_record(record), "valid" if known else "unknown"
+        return record, cid_of_record(record), validation
     except ValueError as error:
         raise invalid(f"Invalid {collection} record: {error}") from None
 
@@ -114,90 +104,29 @@ def put_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: Bluesky
     return json_reply(200, answer | {"commit": _commit_json(bluesky)})
 
 
-@api_call("create_record")
-def create_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
-    """Store a new record. A key that is taken is an internal error, as on the real server."""
-    body = json_body(request, "repo", "collection", "record")
-    _require_own_repo(bluesky, body["repo"], caller)
-    rkey = body.get("rkey") or _new_tid(bluesky)
-    uri = _uri(caller.account, body["collection"], rkey)
-    value, cid, validation = _validated(bluesky, body["collection"], body["record"], body.get("validate"))
-    if uri in bluesky.records:
-        raise refused("InternalServerError")
-    _require_blobs(bluesky, caller.account.did, value)
-    bluesky.commit([_record(bluesky, request, caller, body["collection"], rkey, value, cid)])
-    return json_reply(200, {"uri": uri, "cid": cid, "commit": _commit_json(bluesky), "validationStatus": validation})
-
-
-@api_call("delete_record")
-def delete_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
-    body = json_body(request, "repo", "collection", "rkey")
-    _require_own_repo(bluesky, body["repo"], caller)
-    present = bluesky.records.get(f"at://{caller.account.did}/{body['collection']}/{body['rkey']}")
-    if present is None:
-        return json_reply(200, {})
-    if body.get("swapRecord") not in (None, present.cid):
-        raise refused("InvalidSwap", f"Record was at {present.cid}")
-    bluesky.commit([], [present.uri])
-    return json_reply(200, {"commit": _commit_json(bluesky)})
-
-
-@dataclass(slots=True)
-class Batch:
-    """The writes of one call. All of them happen, or none."""
-
-    stored: dict[str, BlueskyRecord]
-    deleted: list[str]
-    results: list[dict[str, Any]]
-
-
 @api_call("apply_writes")
 def apply_writes(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    """Create records. All of them are stored, or none."""
     body = json_body(request, "repo", "writes")
     _require_own_repo(bluesky, body["repo"], caller)
-    writes = body["writes"]
-    if not isinstance(writes, list) or not all(isinstance(one, dict) and "$type" in one for one in writes):
-        raise invalid("Input/writes must be an array of objects with the property $type")
-    if len(writes) > MAX_WRITES:
-        raise invalid(f"Too many writes. Max: {MAX_WRITES}")
-    batch = Batch({}, [], [])
-    for one in writes:
-        _add_write(bluesky, request, caller, batch, one, body.get("validate"))
-    for record in batch.stored.values():
+    stored: dict[str, BlueskyRecord] = {}
+    for write in body["writes"]:
+        if write["$type"] != CREATE:
+            raise invalid(f"Action not supported: {write['$type']}")
+        collection, rkey = write.get("collection"), write.get("rkey")
+        uri = _uri(caller.account, collection, rkey)
+        value, cid, _ = _validated(bluesky, collection, write.get("value"), body.get("validate"))
+        if uri in stored or uri in bluesky.records:
+            raise refused("InternalServerError")
+        stored[uri] = _record(bluesky, request, caller, collection, rkey, value, cid)
+    for record in stored.values():
         _require_blobs(bluesky, record.did, record.value)
-    bluesky.commit(batch.stored.values(), batch.deleted)
-    return json_reply(200, {"commit": _commit_json(bluesky), "results": batch.results})
-
-
-def _add_write(
-    bluesky: BlueskySandbox,
-    request: SandboxRequest,
-    caller: BlueskyCaller,
-    batch: Batch,
-    write: dict[str, Any],
-    validate: bool | None,
-) -> None:
-    action = str(write["$type"]).rpartition("#")[2]
-    collection, rkey = write.get("collection"), write.get("rkey")
-    if action == "create" and rkey is None:
-        rkey = _new_tid(bluesky)
-    uri = _uri(caller.account, collection, rkey)
-    assert isinstance(collection, str)
-    taken = uri in batch.stored or (uri in bluesky.records and uri not in batch.deleted)
-    if action not in ("create", "update", "delete"):
-        raise invalid(f"Action not supported: {write['$type']}")
-    value: dict[str, Any] = {}
-    if action != "delete":
-        value, cid, validation = _validated(bluesky, collection, write.get("value"), validate)
-    if taken == (action == "create"):
-        raise refused("InternalServerError")
-    result: dict[str, Any] = {"$type": f"com.atproto.repo.applyWrites#{action}Result"}
-    if action == "delete":
-        batch.deleted.append(uri)
-    else:
-        batch.stored[uri] = _record(bluesky, request, caller, collection, str(rkey), value, cid)
-        result |= {"uri": uri, "cid": cid, "validationStatus": validation}
-    batch.results.append(result)
+    bluesky.commit(stored.values())
+    results = [
+        {"$type": f"{CREATE}Result", "uri": uri, "cid": record.cid, "validationStatus": "valid"}
+        for uri, record in stored.items()
+    ]
+    return json_reply(200, {"commit": _commit_json(bluesky), "results": results})
 
 
 def _record(
@@ -303,11 +232,11 @@ def get_blob(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     return Reply(200, data, blob.mime_type, headers)
 
 
-@open_call
-def repo_status(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
-    account = _account(bluesky, parameter(request, "did"))
-    if account is None:
-        raise Refusal(json_reply(400, {"error": "RepoNotFound", "message": "Could not find repo"}))
-    if account.status == "active":
-        return json_reply(200, {"did": account.did, "active": True, "rev": _new_tid(bluesky)})
-    return json_reply(200, {"did": account.did, "active": False, "status": account.status})
+CALLS = (
+    Call("POST", "/xrpc/com.atproto.repo.putRecord", "put_record", put_record),
+    Call("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
+    Call("GET", "/xrpc/com.atproto.repo.getRecord", "get_record", get_record),
+    Call("GET", "/xrpc/com.atproto.repo.listRecords", "list_records", list_records),
+    Call("POST", "/xrpc/com.atproto.repo.uploadBlob", "upload_blob", upload_blob, open_blob_sink),
+    Call("GET", "/xrpc/com.atproto.sync.getBlob", "get_blob", get_blob),
+)

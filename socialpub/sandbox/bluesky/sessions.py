@@ -1,7 +1,6 @@
 """Bluesky's API of sessions, the server, handles, and the directory of DIDs."""
 
 import functools
-import json
 from typing import Any
 
 from socialpub.sandbox.bluesky.models import APP_PASSWORD_SCOPE, HANDLE, MAIN_SCOPE, BlueskyAccount
@@ -13,6 +12,7 @@ from socialpub.sandbox.bluesky.network import (
     invalid,
     refused,
 )
+from socialpub.sandbox.endpoint import Call
 from socialpub.sandbox.memory import Token
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, NetworkHandler, api_call
@@ -33,9 +33,8 @@ def open_call(handler: NetworkHandler) -> NetworkHandler:
             reply = handler(bluesky, request)
         except Refusal as refusal:
             reply = refusal.reply
-        kept = {name for name, _ in reply.headers}
-        reply.headers += [one for one in headers if one[0] not in kept]
-        return reply
+        own = {name for name, _ in reply.headers}
+        return reply.with_headers([one for one in headers if one[0] not in own])
 
     return counted
 
@@ -47,22 +46,12 @@ def json_body(request: SandboxRequest, *required: str) -> dict[str, Any]:
     if request.content_type != "application/json":
         raise invalid(f"Wrong request encoding (Content-Type): {request.content_type or 'none'}")
     body = request.json_object()
-    if body is None and not _is_json(request.body):
-        raise Refusal(json_reply(400, {"error": "SyntaxError", "message": "The body is not JSON"}))
     if body is None:
         raise invalid("Input is not a JSON object")
     for name in required:
         if name not in body:
             raise invalid(f'Input must have the property "{name}"')
     return body
-
-
-def _is_json(body: bytes) -> bool:
-    try:
-        json.loads(body)
-    except ValueError:
-        return False
-    return True
 
 
 def parameter(request: SandboxRequest, name: str) -> str:
@@ -144,7 +133,7 @@ def get_session(bluesky: BlueskySandbox, request: SandboxRequest, caller: Bluesk
 @open_call
 def delete_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     """End one refresh token. The call is repeatable, and an expired token is accepted."""
-    bluesky.end_session(refresh_token_of(bluesky, request))
+    bluesky.tokens.end(refresh_token_of(bluesky, request))
     return Reply(200)
 
 
@@ -166,9 +155,7 @@ def _session(
         shown["status"] = account.status
     if token is not None:
         shown |= {"accessJwt": token.access, "refreshJwt": token.refresh}
-    if bluesky.sends_did_document:
-        shown["didDoc"] = _did_document(bluesky, request, account)
-    return shown
+    return bluesky.session_facts(shown | {"didDoc": _did_document(bluesky, request, account)})
 
 
 # --- the server, handles and DIDs ------------------------------------------------------------------------------------
@@ -183,10 +170,9 @@ def describe_server(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
         "inviteCodeRequired": False,
         "links": {},
         "contact": {},
+        "blobUploadLimit": bluesky.blob_limit,
     }
-    if bluesky.reveals_blob_limit:
-        facts["blobUploadLimit"] = bluesky.blob_limit
-    return json_reply(200, facts)
+    return json_reply(200, bluesky.server_facts(facts))
 
 
 @open_call
@@ -219,7 +205,7 @@ def _did_document(bluesky: BlueskySandbox, request: SandboxRequest, account: Blu
             {
                 "id": "#atproto_pds",
                 "type": "AtprotoPersonalDataServer",
-                "serviceEndpoint": bluesky.server_url or f"{request.base_url}/bluesky",
+                "serviceEndpoint": bluesky.server_of(f"{request.base_url}/bluesky"),
             }
         ],
     }
@@ -232,3 +218,16 @@ def unknown_method(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     if method.startswith("com.atproto.") and method.rpartition(".")[2] in bluesky.methods:
         raise invalid(f"Incorrect HTTP method ({request.method})")
     raise invalid(f"No service configured for {method}")
+
+
+SERVER = "/xrpc/com.atproto.server"
+CALLS = (
+    Call("POST", f"{SERVER}.createSession", "create_session", create_session),
+    Call("POST", f"{SERVER}.refreshSession", "refresh_session", refresh_session),
+    Call("GET", f"{SERVER}.getSession", "get_session", get_session),
+    Call("POST", f"{SERVER}.deleteSession", "delete_session", delete_session),
+    Call("GET", f"{SERVER}.describeServer", "describe_server", describe_server),
+    Call("GET", "/xrpc/com.atproto.identity.resolveHandle", "resolve_handle", resolve_handle),
+    Call("", "/xrpc/{method}", "unknown_method", unknown_method),
+    Call("GET", "/plc/{did}", "did_document", did_document),
+)

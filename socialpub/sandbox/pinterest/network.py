@@ -3,26 +3,23 @@
 import base64
 import math
 import secrets
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
-from socialpub.sandbox.media import FateQueue
-from socialpub.sandbox.memory import FixedWindows, SandboxContext, from_facts, json_facts
+from socialpub.sandbox.memory import SandboxContext
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.pinterest.models import (
     ACCOUNT_TYPES,
-    FATES,
     PUBLIC,
+    SUCCEEDED,
     Pin,
     PinImage,
     PinterestAccount,
     PinterestBoard,
     PinterestMedia,
-    PinterestSwitches,
+    PinterestSettings,
 )
 
 ERRORS: dict[str, tuple[int, int, str]] = {
@@ -63,14 +60,10 @@ T = TypeVar("T")
 MINUTE = 60
 
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
-JOURNALED = tuple(name for name in Pin.__slots__ if name != "kind")
-BOARD_FACTS = ("id", "name", "owner_id", "privacy", "sections")
-PIN_FACTS = tuple(name for name in Pin.__slots__ if name != "film_id")
-MEDIA_FACTS = ("id", "owner_id", "status", "mime_type", "size", "sha256", "uploads", "pinned_in")
-"""What the control API shows."""
+VIDEOS = ("video/mp4", "video/quicktime")
 
 
-class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
+class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
     name = "pinterest"
     label = "Pinterest"
     endpoints = (
@@ -87,21 +80,14 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
 
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
-        PinterestSwitches.__init__(self)
-        self.boards: dict[str, PinterestBoard] = {}
-        self.pins: list[Pin] = []
-        """Oldest first."""
-        self.media: dict[str, PinterestMedia] = {}
-        """Registered videos."""
-        self.windows = FixedWindows()
-        self.category_counts: Counter[str] = Counter()
-        """Calls by rate category."""
-        self.fates = FateQueue(FATES)
-        """What happens to the next videos, before `processing` counts again."""
-        self._pins: dict[str, Pin] = {}
-        self._pins_on: dict[str, list[Pin]] = {}
+        PinterestSettings.__init__(self)
+        self.boards = self.table("boards", PinterestBoard)
         self.media_by_key: dict[str, PinterestMedia] = {}
         """By the field `key` of their upload form."""
+        self.media = self.table("media", PinterestMedia, on_keep=self._index_media)
+        """Registered videos."""
+        self._pins = self.table("pins", Pin, on_keep=self._keep_pin)
+        self._pins_on: dict[str, list[Pin]] = {}
         self._add_permanent(PinterestAccount("1000000000000000001", "demo", "Demo"), "2000000000000000")
         self._add_permanent(PinterestAccount("1000000000000000002", "studio", "Studio Nord"), "2000000000000001")
 
@@ -112,7 +98,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
     ) -> PinterestAccount:
         """Create an account with a board. Raise ValueError for a username that exists."""
         self.refuse_taken(username)
-        account = self.store_account(PinterestAccount(self.new_id(), username, business_name or username, account_type))
+        account = self.accounts.save(PinterestAccount(self.new_id(), username, business_name or username, account_type))
         self.add_board(account, "First board")
         return account
 
@@ -145,7 +131,6 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
 
     def count(self, category: str, client_id: str | None, account_id: str) -> Headers:
         """Count one call. Return the headers that report it. Raise Refusal for one too many."""
-        self.category_counts[category] += 1
         now, limit = self.timestamp(), self.limits[category]
         window = self.windows.count((category, client_id or "", account_id), limit, MINUTE, now)
         headers = [
@@ -174,50 +159,36 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         board = PinterestBoard(
             self.new_id(), name, owner.id, privacy, self.now(), description, is_ads_only, tuple(collaborators),
         )  # fmt: skip
-        self.boards[board.id] = board
-        self.write("board", **asdict(board) | {"created_at": board.created_at.isoformat(), "modified_at": None})
-        return board
+        return self.boards.save(board)
 
     def add_section(self, board: PinterestBoard | str, name: str) -> str:
         """Create a section of a board (or board id). Return its id."""
         board = self.boards[board] if isinstance(board, str) else board
         section_id = self.new_id()
         board.sections[section_id] = name
-        self.write("section", board_id=board.id, section_id=section_id, name=name)
+        self.boards.save(board)
         return section_id
 
     def boards_of(self, username: str) -> list[PinterestBoard]:
         account = self.account_named(username)
         return [one for one in self.boards.values() if account and one.owner_id == account.id]
 
-    # --- videos --------------------------------------------------------------------------------------------------
+    # --- videos and pins -----------------------------------------------------------------------------------------
 
-    def next_fate(self, fate: str, times: int = 1) -> None:
-        """Set the fate of the next uploaded video: `succeeds`, `fails`, `never_ends`."""
-        self.fates.schedule(fate, times)
+    def _index_media(self, media: PinterestMedia) -> None:
+        self.media_by_key[media.form["key"]] = media
 
-    def add_media(self, media: PinterestMedia) -> None:
-        self._keep_media(media)
-        self.write_media(media)
-
-    def _keep_media(self, media: PinterestMedia) -> None:
-        self.media[media.id] = self.media_by_key[media.form["key"]] = media
-
-    def write_media(self, media: PinterestMedia) -> None:
-        """Keep its status over a restart."""
-        self.write("media", **asdict(media))
-
-    # --- pins ----------------------------------------------------------------------------------------------------
+    @property
+    def pins(self) -> list[Pin]:
+        """All pins, oldest first."""
+        return list(self._pins.values())
 
     def add_pin(self, pin: Pin, images: list[tuple[PinImage, bytes]]) -> None:
         for image, data in images:
             self.cache.put(image.id, data)
-        self._keep_pin(pin)
-        self.write("pin", media=pin.kind, **json_facts(pin, JOURNALED))
+        self._pins.save(pin)
 
     def _keep_pin(self, pin: Pin) -> None:
-        self.pins.append(pin)
-        self._pins[pin.id] = pin
         self._pins_on.setdefault(pin.board_id, []).append(pin)
         self.boards[pin.board_id].modified_at = pin.created_at
         if pin.film_id in self.media:
@@ -230,41 +201,47 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         return self._pins.get(pin_id)
 
     def totals(self) -> dict[str, int]:
-        return {"pin_count": len(self.pins), "media_count": len(self.media)}
+        return {"pin_count": len(self._pins), "media_count": len(self.media)}
 
     def view(self) -> dict[str, Any]:
-        return {
-            "accounts": [asdict(account) for account in self.accounts.values()],
-            "boards": [json_facts(board, BOARD_FACTS) for board in self.boards.values()],
-            "pins": [self._view_pin(pin) for pin in self.pins],
-            "media": [json_facts(media, MEDIA_FACTS) for media in self.media.values()],
-            "categories": dict(self.category_counts),
-        }
+        shown = super().view()
+        for media in shown["media"]:
+            del media["form"]
+        videos = {media["id"]: media for media in shown["media"]}
+        return shown | {"pins": [pin | {"film": videos.get(pin["film_id"])} for pin in shown["pins"]]}
 
-    def _view_pin(self, pin: Pin) -> dict[str, Any]:
-        video = self.media.get(pin.film_id or "")
-        return json_facts(pin, PIN_FACTS) | {"film": json_facts(video, MEDIA_FACTS) if video else None}
+    # --- what stand-ins check and change -------------------------------------------------------------------------
 
-    # --- from the journal ----------------------------------------------------------------------------------------
+    def check_body(self, kind: str, body: dict[str, Any]) -> None:
+        """Check a body (`board`, `section`, `media`, `pin`). Raise Refusal."""
 
-    def replay_board(self, **facts: Any) -> None:
-        self.reserve_id(facts["id"])
-        self.boards[facts["id"]] = from_facts(PinterestBoard, facts)
+    def check_reader(self, caller: ApiCaller[PinterestAccount]) -> None:
+        """Refuse data of this account. Raise Refusal."""
 
-    def replay_section(self, board_id: str, section_id: str, name: str) -> None:
-        self.reserve_id(section_id)
-        self.boards[board_id].sections[section_id] = name
+    def may_upload(self, media: PinterestMedia) -> bool:  # noqa: ARG002  # for stand-ins
+        """Return whether the upload form of a video is still good."""
+        return True
 
-    def replay_media(self, **facts: Any) -> None:
-        self.reserve_id(facts["id"])
-        self._keep_media(from_facts(PinterestMedia, facts))
+    def may_use(self, media: PinterestMedia) -> bool:
+        return media.status == SUCCEEDED
 
-    def replay_pin(self, media: str, **facts: Any) -> None:
-        pin = from_facts(Pin, facts | {"kind": media})
-        self.reserve_id(pin.id)
-        for image in pin.pictures:
-            self.reserve_id(image.id)
-        self._keep_pin(pin)
+    def fate(self, media: PinterestMedia, data: bytes | None) -> str:  # noqa: ARG002  # for stand-ins
+        """Return what happens to an uploaded video: `succeeds`, `fails`, `never_ends`."""
+        return "succeeds" if media.mime_type in VIDEOS else "fails"
+
+    def token_reply(self, facts: dict[str, Any], grant_type: str) -> Reply:  # noqa: ARG002  # for stand-ins
+        return ok(self, 200, facts)
+
+    def shown_board(self, board: PinterestBoard) -> bool:  # noqa: ARG002  # for stand-ins
+        """Return whether a list contains the board by now."""
+        return True
+
+    def shown_pin(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Return a pin as the API shows it."""
+        return facts
+
+    def created(self, facts: dict[str, Any]) -> Reply:
+        return ok(self, 201, facts)
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
@@ -297,7 +274,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
 # --- replies ---------------------------------------------------------------------------------------------------------
 
 
-def ok(pinterest: PinterestSwitches, status: int, data: Any) -> Reply:
+def ok(pinterest: PinterestSettings, status: int, data: Any) -> Reply:
     """Return a reply with its request id and rate headers."""
     limit = pinterest.limits["org_read"]
     headers = [
@@ -309,7 +286,7 @@ def ok(pinterest: PinterestSwitches, status: int, data: Any) -> Reply:
     return json_reply(status, data, headers)
 
 
-def invalid(pinterest: PinterestSwitches, status: int, code: int, message: str) -> Refusal:
+def invalid(pinterest: PinterestSettings, status: int, code: int, message: str) -> Refusal:
     return Refusal(ok(pinterest, status, {"code": code, "message": message}))
 
 
@@ -322,7 +299,7 @@ def with_rate_headers(reply: Reply, headers: Headers) -> Reply:
     return reply
 
 
-def paged(pinterest: PinterestSwitches, request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
+def paged(pinterest: PinterestSettings, request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
     query = request.query()
     written = query.get("page_size", "25")
     if not written.isdecimal() or not 1 <= int(written) <= 250:
@@ -334,7 +311,7 @@ def paged(pinterest: PinterestSwitches, request: SandboxRequest, found: Sequence
     return ok(pinterest, 200, {"items": items, "bookmark": bookmark})
 
 
-def _begin(pinterest: PinterestSwitches, bookmark: str) -> int:
+def _begin(pinterest: PinterestSettings, bookmark: str) -> int:
     if not bookmark:
         return 0
     try:

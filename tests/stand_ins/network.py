@@ -1,0 +1,69 @@
+"""What all stand-ins have: a clock that differs, calls counted by account, chaos, and fates of uploads."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+from socialpub.sandbox.faults import Fault
+from socialpub.sandbox.memory import SandboxContext
+from socialpub.sandbox.messages import Headers, SandboxRequest
+from socialpub.sandbox.network import SandboxNetwork
+from tests.stand_ins.faults import Chaos, HeldFaultScript
+
+
+class StandIn(SandboxNetwork[Any]):
+    fault_script = HeldFaultScript
+    upload_host = ""
+    """The https host for uploads. Empty: the sandbox's own."""
+
+    def __init__(self, context: SandboxContext) -> None:
+        self.clock_skew_seconds = 0.0
+        """The difference between the network's clock and the world's clock. Negative: the network's clock is behind."""
+        self.sends_date = True
+        """Responses carry a `Date`."""
+        self.most_in_flight_of: dict[str, int] = {}
+        """By account id."""
+        self._in_flight_of: Counter[str] = Counter()
+        self._chaos: Chaos | None = None
+        super().__init__(context)
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self.clock_skew_seconds)
+
+    def date_header(self) -> Headers:
+        return super().date_header() if self.sends_date else []
+
+    def upload_url(self, base_url: str) -> str:
+        return f"https://{self.upload_host}" if self.upload_host else base_url
+
+    # --- calls of an account at the same time --------------------------------------------------------------------
+
+    def _caller_of(self, request: SandboxRequest) -> str:
+        token = self.tokens.bearer(request.bearer)
+        return token.account_id if token is not None else ""
+
+    def call_began(self, request: SandboxRequest) -> None:
+        super().call_began(request)
+        request.account_id = account_id = self._caller_of(request)
+        if account_id:
+            self._in_flight_of[account_id] += 1
+            most = self.most_in_flight_of.get(account_id, 0)
+            self.most_in_flight_of[account_id] = max(self._in_flight_of[account_id], most)
+
+    def call_ended(self, request: SandboxRequest, endpoint: str, status: int) -> None:
+        self._in_flight_of[request.account_id] -= 1
+        super().call_ended(request, endpoint, status)
+
+    # --- chaos ---------------------------------------------------------------------------------------------------
+
+    def chaos(self, seed: int, rate: float) -> None:
+        """Fail a share `rate` of the calls from now on, with the random `seed`."""
+        self._chaos = Chaos(self, seed, rate)
+
+    def calm(self) -> None:
+        self._chaos = None
+        super().calm()
+
+    def fault_for(self, endpoint: str) -> Fault | None:
+        fault = super().fault_for(endpoint)
+        return self._chaos.draw(endpoint) if fault is None and self._chaos is not None else fault

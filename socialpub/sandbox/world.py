@@ -47,6 +47,8 @@ class World:
     """The class of each network."""
     actions: ClassVar[dict[str, Any]] = {}
     """Further actions of the control API."""
+    calls: ClassVar[dict[str, Any]] = {}
+    """Further endpoints by network, before its own."""
 
     x: XSandbox
     tiktok: TikTokSandbox

@@ -35,6 +35,9 @@ class BlueskySwitches:
 
 
 class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
+    endpoints = (*BlueskySandbox.endpoints, "create_record", "delete_record", "repo_status")
+    methods = (*BlueskySandbox.methods, "createRecord", "deleteRecord", "getRepoStatus")
+
     def __init__(self, context: SandboxContext) -> None:
         BlueskySwitches.__init__(self)
         StandIn.__init__(self, context)

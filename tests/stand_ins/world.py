@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from socialpub import sandbox
+from socialpub.sandbox.endpoint import Call
 from socialpub.sandbox.memory import SandboxClock
 from socialpub.sandbox.messages import SandboxRequest
+from tests.stand_ins import bluesky_calls
 from tests.stand_ins.bluesky import BlueskyStandIn
 from tests.stand_ins.pinterest import PinterestStandIn
 from tests.stand_ins.tiktok import TikTokStandIn
@@ -64,6 +66,7 @@ class World(sandbox.World):
         "fates": lambda network, body: network.next_fate(body["fate"], int(body.get("times", 1))),
         "records": end_record,
     }
+    calls: ClassVar[dict[str, tuple[Call, ...]]] = {"bluesky": bluesky_calls.CALLS}
 
     x: XStandIn
     tiktok: TikTokStandIn

@@ -18,21 +18,21 @@ UNSET = object()
 # --- who and what ----------------------------------------------------------------------------------------------------
 
 
-def _require_own_repo(bluesky: BlueskySandbox, repo: Any, caller: BlueskyCaller) -> None:
-    account = _account(bluesky, repo)
+def require_own_repo(bluesky: BlueskySandbox, repo: Any, caller: BlueskyCaller) -> None:
+    account = account_of(bluesky, repo)
     if account is None:
         raise refused("AccountNotFound", f"Could not find repo: {repo}")
     if account.did != caller.account.did:
         raise refused("AuthenticationRequired", "Invalid repo: not the account of the token")
 
 
-def _account(bluesky: BlueskySandbox, repo: Any) -> BlueskyAccount | None:
+def account_of(bluesky: BlueskySandbox, repo: Any) -> BlueskyAccount | None:
     """Return the account of a DID or a whole handle."""
     found = bluesky.account_named(repo) if isinstance(repo, str) and ("." in repo or ":" in repo) else None
     return None if found is None or found.status == "deleted" else found
 
 
-def _uri(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
+def uri_of(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
     """Return the URI of a record. Raise Refusal."""
     if not isinstance(collection, str) or collection.count(".") < 2:
         raise invalid("Input/collection must be a valid nsid")
@@ -42,7 +42,7 @@ def _uri(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
     return f"at://{account.did}/{collection}/{rkey}"
 
 
-def _validated(
+def validated(
     bluesky: BlueskySandbox, collection: str, value: Any, validate: bool | None
 ) -> tuple[dict[str, Any], str, str]:
     """Return the record with its type, its content id, and how it was validated. Raise Refusal."""
@@ -58,7 +58,7 @@ def _validated(
         raise invalid(f"Invalid {collection} record: {error}") from None
 
 
-def _require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> None:
+def require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> None:
     for named in blobs_in(record):
         cid = str(named["ref"]["$link"])
         blob = bluesky.find_blob(did, cid)
@@ -72,12 +72,12 @@ def _require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) ->
             raise refused("InvalidSize")
 
 
-def _commit_json(bluesky: BlueskySandbox) -> dict[str, str]:
-    rev = _new_tid(bluesky)
+def commit_json(bluesky: BlueskySandbox) -> dict[str, str]:
+    rev = new_tid(bluesky)
     return {"cid": cid_of_record({"rev": rev}), "rev": rev}
 
 
-def _new_tid(bluesky: BlueskySandbox) -> str:
+def new_tid(bluesky: BlueskySandbox) -> str:
     number = int(bluesky.new_id()) & (2**63 - 1)
     return "".join(TID_DIGITS[number >> shift & 31] for shift in range(60, -1, -5))
 
@@ -89,9 +89,9 @@ def _new_tid(bluesky: BlueskySandbox) -> str:
 def put_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
     """Store a record under its key. The same record again writes nothing."""
     body = json_body(request, "repo", "collection", "rkey", "record")
-    _require_own_repo(bluesky, body["repo"], caller)
-    uri = _uri(caller.account, body["collection"], body["rkey"])
-    value, cid, validation = _validated(bluesky, body["collection"], body["record"], body.get("validate"))
+    require_own_repo(bluesky, body["repo"], caller)
+    uri = uri_of(caller.account, body["collection"], body["rkey"])
+    value, cid, validation = validated(bluesky, body["collection"], body["record"], body.get("validate"))
     answer: dict[str, Any] = {"uri": uri, "cid": cid, "validationStatus": validation}
     present = bluesky.records.get(uri)
     if present is not None and present.cid == cid:
@@ -99,37 +99,37 @@ def put_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: Bluesky
     swap = body.get("swapRecord", UNSET)
     if swap is not UNSET and swap != (None if present is None else present.cid):
         raise refused("InvalidSwap", f"Record was at {'null' if present is None else present.cid}")
-    _require_blobs(bluesky, caller.account.did, value)
-    bluesky.commit([_record(bluesky, request, caller, body["collection"], body["rkey"], value, cid)])
-    return json_reply(200, answer | {"commit": _commit_json(bluesky)})
+    require_blobs(bluesky, caller.account.did, value)
+    bluesky.commit([new_record(bluesky, request, caller, body["collection"], body["rkey"], value, cid)])
+    return json_reply(200, answer | {"commit": commit_json(bluesky)})
 
 
 @api_call("apply_writes")
 def apply_writes(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
     """Create records. All of them are stored, or none."""
     body = json_body(request, "repo", "writes")
-    _require_own_repo(bluesky, body["repo"], caller)
+    require_own_repo(bluesky, body["repo"], caller)
     stored: dict[str, BlueskyRecord] = {}
     for write in body["writes"]:
         if write["$type"] != CREATE:
             raise invalid(f"Action not supported: {write['$type']}")
         collection, rkey = write.get("collection"), write.get("rkey")
-        uri = _uri(caller.account, collection, rkey)
-        value, cid, _ = _validated(bluesky, collection, write.get("value"), body.get("validate"))
+        uri = uri_of(caller.account, collection, rkey)
+        value, cid, _ = validated(bluesky, collection, write.get("value"), body.get("validate"))
         if uri in stored or uri in bluesky.records:
             raise refused("InternalServerError")
-        stored[uri] = _record(bluesky, request, caller, collection, rkey, value, cid)
+        stored[uri] = new_record(bluesky, request, caller, collection, rkey, value, cid)
     for record in stored.values():
-        _require_blobs(bluesky, record.did, record.value)
+        require_blobs(bluesky, record.did, record.value)
     bluesky.commit(stored.values())
     results = [
         {"$type": f"{CREATE}Result", "uri": uri, "cid": record.cid, "validationStatus": "valid"}
         for uri, record in stored.items()
     ]
-    return json_reply(200, {"commit": _commit_json(bluesky), "results": results})
+    return json_reply(200, {"commit": commit_json(bluesky), "results": results})
 
 
-def _record(
+def new_record(
     bluesky: BlueskySandbox,
     request: SandboxRequest,
     caller: BlueskyCaller,
@@ -147,7 +147,7 @@ def _record(
 
 def _served(bluesky: BlueskySandbox, repo: str) -> BlueskyAccount | None:
     """Return an account whose records this server shows."""
-    account = _account(bluesky, repo)
+    account = account_of(bluesky, repo)
     return account if account is not None and account.status == "active" else None
 
 

@@ -1,0 +1,120 @@
+"""The further calls of a Bluesky server, which the product does not make: create, delete, and mixed writes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from socialpub.sandbox.bluesky import repo
+from socialpub.sandbox.bluesky.models import BlueskyRecord
+from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
+from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, open_call, parameter
+from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import api_call
+
+MAX_WRITES = 200
+
+
+@api_call("create_record")
+def create_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    """Store a new record. A key that is taken is an internal error, as on the real server."""
+    body = json_body(request, "repo", "collection", "record")
+    repo.require_own_repo(bluesky, body["repo"], caller)
+    rkey = body.get("rkey") or repo.new_tid(bluesky)
+    uri = repo.uri_of(caller.account, body["collection"], rkey)
+    value, cid, validation = repo.validated(bluesky, body["collection"], body["record"], body.get("validate"))
+    if uri in bluesky.records:
+        raise refused("InternalServerError")
+    repo.require_blobs(bluesky, caller.account.did, value)
+    bluesky.commit([repo.new_record(bluesky, request, caller, body["collection"], rkey, value, cid)])
+    return json_reply(
+        200, {"uri": uri, "cid": cid, "commit": repo.commit_json(bluesky), "validationStatus": validation}
+    )
+
+
+@api_call("delete_record")
+def delete_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    body = json_body(request, "repo", "collection", "rkey")
+    repo.require_own_repo(bluesky, body["repo"], caller)
+    present = bluesky.records.get(f"at://{caller.account.did}/{body['collection']}/{body['rkey']}")
+    if present is None:
+        return json_reply(200, {})
+    if body.get("swapRecord") not in (None, present.cid):
+        raise refused("InvalidSwap", f"Record was at {present.cid}")
+    bluesky.commit([], [present.uri])
+    return json_reply(200, {"commit": repo.commit_json(bluesky)})
+
+
+@dataclass(slots=True)
+class Batch:
+    """The writes of one call. All of them happen, or none."""
+
+    stored: dict[str, BlueskyRecord]
+    deleted: list[str]
+    results: list[dict[str, Any]]
+
+
+@api_call("apply_writes")
+def apply_writes(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    body = json_body(request, "repo", "writes")
+    repo.require_own_repo(bluesky, body["repo"], caller)
+    writes = body["writes"]
+    if not isinstance(writes, list) or not all(isinstance(one, dict) and "$type" in one for one in writes):
+        raise invalid("Input/writes must be an array of objects with the property $type")
+    if len(writes) > MAX_WRITES:
+        raise invalid(f"Too many writes. Max: {MAX_WRITES}")
+    batch = Batch({}, [], [])
+    for one in writes:
+        _add_write(bluesky, request, caller, batch, one, body.get("validate"))
+    for record in batch.stored.values():
+        repo.require_blobs(bluesky, record.did, record.value)
+    bluesky.commit(batch.stored.values(), batch.deleted)
+    return json_reply(200, {"commit": repo.commit_json(bluesky), "results": batch.results})
+
+
+def _add_write(
+    bluesky: BlueskySandbox,
+    request: SandboxRequest,
+    caller: BlueskyCaller,
+    batch: Batch,
+    write: dict[str, Any],
+    validate: bool | None,
+) -> None:
+    action = str(write["$type"]).rpartition("#")[2]
+    collection, rkey = write.get("collection"), write.get("rkey")
+    if action == "create" and rkey is None:
+        rkey = repo.new_tid(bluesky)
+    uri = repo.uri_of(caller.account, collection, rkey)
+    assert isinstance(collection, str)
+    taken = uri in batch.stored or (uri in bluesky.records and uri not in batch.deleted)
+    if action not in ("create", "update", "delete"):
+        raise invalid(f"Action not supported: {write['$type']}")
+    value: dict[str, Any] = {}
+    if action != "delete":
+        value, cid, validation = repo.validated(bluesky, collection, write.get("value"), validate)
+    if taken == (action == "create"):
+        raise refused("InternalServerError")
+    result: dict[str, Any] = {"$type": f"com.atproto.repo.applyWrites#{action}Result"}
+    if action == "delete":
+        batch.deleted.append(uri)
+    else:
+        batch.stored[uri] = repo.new_record(bluesky, request, caller, collection, str(rkey), value, cid)
+        result |= {"uri": uri, "cid": cid, "validationStatus": validation}
+    batch.results.append(result)
+
+
+@open_call
+def repo_status(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
+    account = repo.account_of(bluesky, parameter(request, "did"))
+    if account is None:
+        raise Refusal(json_reply(400, {"error": "RepoNotFound", "message": "Could not find repo"}))
+    if account.status == "active":
+        return json_reply(200, {"did": account.did, "active": True, "rev": repo.new_tid(bluesky)})
+    return json_reply(200, {"did": account.did, "active": False, "status": account.status})
+
+
+CALLS = (
+    Call("POST", "/xrpc/com.atproto.repo.createRecord", "create_record", create_record),
+    Call("POST", "/xrpc/com.atproto.repo.deleteRecord", "delete_record", delete_record),
+    Call("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
+    Call("GET", "/xrpc/com.atproto.sync.getRepoStatus", "repo_status", repo_status),
+)

@@ -91,9 +91,10 @@ class SandboxEndpoint:
         try:
             if self.prepare is not None:
                 await self.prepare(network, request)
-            return self.handler(network, request)
+            reply = self.handler(network, request)
         except Refusal as refusal:
-            return refusal.reply
+            reply = refusal.reply
+        return network.responded(self.name, request, reply)
 
 
 async def _read(receive: Receive, sink: BodySink | None) -> bytes | None:

@@ -145,6 +145,10 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Return the address of the host for uploads."""
         return base_url
 
+    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:  # noqa: ARG002
+        """Return the response to a call that met no fault. Stand-ins change it."""
+        return reply
+
     def date_header(self) -> Headers:
         return [("date", format_datetime(self.now(), usegmt=True))]
 

@@ -2,11 +2,13 @@
 
 import base64
 import html
+import json
 import math
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 from annotated_types import Le, Len
@@ -18,12 +20,18 @@ from socialpub.sandbox.messages import BodyPart, Headers, Refusal, Reply, Sandbo
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.x import api
 from socialpub.sandbox.x.models import MAX_BYTES, VIDEO, XAccount, XMedia, XPost
-from socialpub.sandbox.x.network import XSandbox, window_headers
+from socialpub.sandbox.x.network import XSandbox, forbidden, invalid, invalid_fields, window_headers
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.shapes import Digits, SandboxShape, check_shape, dotted_path
 from tests.stand_ins.x_text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
 
 DAY_SECONDS = 86400
+SHORT_TEXT = 276
+LIST_PARAMETERS = (
+    "max_results", "pagination_token", "start_time", "exclude", "tweet.fields", "post.fields", "expansions",
+)  # fmt: skip
+NAMED = frozenset(XSandbox.endpoints) - {"authorize", "token", "revoke"}
+"""The endpoints whose responses have the names of a dialect."""
 EXCLUSIVE = ("quote_tweet_id", "media")
 NOT_MENTIONED = (
     "Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the author "
@@ -128,7 +136,9 @@ def _message(finding: ErrorDetails) -> str:
     return f"$.{dotted_path(finding)}: {words}"
 
 
-SHAPES: dict[str, type[SandboxShape]] = {"post": NewPost, "upload": NewUpload, "metadata": MediaMetadata}
+def _require_valid(shape: type[SandboxShape], body: dict[str, Any]) -> None:
+    if found := check_shape(shape, body):
+        raise invalid_fields([({dotted_path(one): [str(one["input"])[:200]]}, _message(one)) for one in found])
 
 
 def in_old_names(data: Any) -> Any:
@@ -188,11 +198,31 @@ class XStandIn(StandIn, XSandbox, XSwitches):
     def admit(
         self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
     ) -> ApiCaller[XAccount]:
+        """Check the request as well, before its handler."""
         caller = super().admit(request, label, (), headers)
         if self.credits_depleted:
             raise Refusal(self.credits_reply(self.credits_depleted))
         if not caller.may(*scopes):
-            raise self.forbidden()
+            raise forbidden()
+        match label:
+            case "GET /2/users/me":
+                self._checked_query(request, "user.fields")
+            case "GET /2/users/:id/tweets":
+                self._post_fields(self._checked_query(request, *LIST_PARAMETERS))
+            case "GET /2/media/upload":
+                self._checked_query(request, "media_id", "command")
+            case "POST /2/media/upload":
+                self._checked_form(request, "media_category")
+            case "POST /2/media/upload/:id/append":
+                self._checked_form(request, "segment_index")
+            case "POST /2/media/upload/initialize":
+                _require_valid(NewUpload, api.json_object(request))
+            case "POST /2/media/metadata":
+                body = api.json_object(request)
+                if "id" in body and isinstance(body.get("metadata"), dict):
+                    _require_valid(MediaMetadata, body)
+            case "POST /2/tweets":
+                self._check_post(caller.account, api.json_object(request))
         return caller
 
     def is_over_limit(self, label: str, token: Token, headers: Headers) -> bool:
@@ -210,14 +240,11 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             self.tokens.end_family(old.family)
         return pair
 
-    def reply(self, status: int, data: Any) -> Reply:
-        return json_reply(status, in_old_names(data) if self.dialect == "old" else data)
-
-    def wait_headers(self, seconds: float) -> dict[str, Headers]:
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
         """The wait of a 429 can also be in the day's headers, in `retry-after` as a date, or in milliseconds."""
         now = self.timestamp()
         reset = now + seconds
-        return super().wait_headers(seconds) | {
+        headers: dict[str, Headers] = {
             "day": [
                 *window_headers("x-rate-limit", 100, 99, now + 1),
                 *window_headers("x-user-limit-24hour", 100, 0, reset),
@@ -225,27 +252,30 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             "date": [("retry-after", format_datetime(datetime.fromtimestamp(math.ceil(reset), UTC), usegmt=True))],
             "milliseconds": window_headers("x-rate-limit", 100, 0, reset * 1000),
         }
+        if told_in not in headers:
+            return super().rate_limited_reply(seconds, told_in, endpoint)
+        return super().rate_limited_reply(seconds, "nothing").with_headers(headers[told_in])
 
-    # --- queries -------------------------------------------------------------------------------------------------
+    # --- queries and bodies --------------------------------------------------------------------------------------
 
-    def check_query(self, request: SandboxRequest, *names: str) -> dict[str, str]:
+    def _checked_query(self, request: SandboxRequest, *names: str) -> dict[str, str]:
         query = request.query()
         for name in query:
             if name not in names:
                 message = f"The query parameter [{name}] is not one of {sorted(names)}"
-                raise self.invalid(message, **{name: query[name]})
+                raise invalid(message, **{name: query[name]})
         if query.get("command", "STATUS") != "STATUS":
-            raise self.invalid("command must be STATUS", command=query["command"])
+            raise invalid("command must be STATUS", command=query["command"])
         if "user.fields" in query:
             self._field_list(query, "user.fields", USER_FIELDS)
         if "start_time" in query:
             self._check_time(query["start_time"])
         if not set(query.get("exclude", "replies").split(",")) <= {"replies", "retweets"}:
-            raise self.invalid("exclude is `replies`, `retweets` or both", exclude=query["exclude"])
+            raise invalid("exclude is `replies`, `retweets` or both", exclude=query["exclude"])
         for name, low, high in (("max_results", 5, 100), ("pagination_token", 0, 10**9)):
             written = query.get(name, str(low))
             if not (written.isascii() and written.isdecimal()) or not low <= int(written[:25]) <= high:
-                raise self.invalid(f"The `{name}` query parameter value [{written}] is not valid", **{name: written})
+                raise invalid(f"The `{name}` query parameter value [{written}] is not valid", **{name: written})
         return query
 
     def _check_time(self, written: str) -> None:
@@ -255,15 +285,15 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             instant = None
         if instant is None or instant.tzinfo is None or "T" not in written:
             message = f"The `start_time` query parameter value [{written}] is not a valid RFC3339 date time"
-            raise self.invalid(message, start_time=written)
+            raise invalid(message, start_time=written)
 
-    def post_fields(self, query: dict[str, str]) -> set[str]:
+    def _post_fields(self, query: dict[str, str]) -> set[str]:
         asked = [generation for generation, parameter in PARAMETERS.items() if parameter in query]
         if len(asked) > 1:
-            raise self.invalid("tweet.fields and post.fields belong to different documents", **query)
+            raise invalid("tweet.fields and post.fields belong to different documents", **query)
         if self.one_dialect and asked not in ([], [self.dialect]):
             parameter = PARAMETERS[asked[0]]
-            raise self.invalid(f"The query parameter [{parameter}] is not known", **{parameter: query[parameter]})
+            raise invalid(f"The query parameter [{parameter}] is not known", **{parameter: query[parameter]})
         generations = asked or ([self.dialect] if self.one_dialect else ["new", "old"])
         found = self._field_list(query, "expansions", *(EXPANSIONS[one] for one in generations))
         for generation in asked:
@@ -277,66 +307,62 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         fields = query[name].split(",")
         if len(set(fields)) != len(fields) or not any(one.issuperset(fields) for one in known):
             message = f"The `{name}` query parameter value [{query[name]}] is not one of {sorted(known[0])}"
-            raise self.invalid(message, **{name: query[name]})
+            raise invalid(message, **{name: query[name]})
         return set(fields)
 
-    # --- bodies --------------------------------------------------------------------------------------------------
-
-    def check_body(self, kind: str, body: dict[str, Any]) -> None:
-        if found := check_shape(SHAPES[kind], body):
-            raise self.invalid_fields([({dotted_path(one): [str(one["input"])[:200]]}, _message(one)) for one in found])
-        if kind != "post":
-            return
-        if self.needs_text and "text" not in body:
-            raise self.invalid("$.text: is missing but it is required", text="")
-        if all(name in body for name in EXCLUSIVE):
-            message = (
-                "You can only provide one of poll or quote_tweet_id or direct_message_deep_link or media or card_uri."
-            )
-            raise self.invalid(message, **{name: body[name] for name in EXCLUSIVE})
-
-    def upload_parts(self, request: SandboxRequest, name: str) -> tuple[BodyPart, Any]:
+    def _checked_form(self, request: SandboxRequest, name: str) -> None:
+        """Check the file `media` and the one field beside it. X also takes them as JSON, with the file in base64."""
         if request.content_type == "application/json":
-            fields = api.json_object(self, request)
+            fields = api.json_object(request)
             try:
                 data = base64.b64decode(fields.get("media", ""), validate=True)
             except (TypeError, ValueError):
-                raise self.invalid("media is not base64.", media="") from None
-            if "media" in fields:
-                fields["media"] = BodyPart("media", None)
-                fields["media"].body.write(data)
+                raise invalid("media is not base64.", media="") from None
+            parts = [BodyPart(field, None) for field in fields]
+            for part in parts:
+                part.body.write(data if part.name == "media" else str(fields[part.name]).encode())
+            request.sink = SimpleNamespace(is_whole=True, parts=parts)
         else:
             try:
                 parts = request.parts()
             except ValueError:
-                raise self.invalid("Requests with bodies must have content-type of application/json.") from None
-            fields = {part.name: part if part.name == "media" else part.text for part in parts}
-            if len(fields) < len(parts):
-                raise self.invalid("A field is given twice.")
-        for unknown in fields.keys() - {"media", name}:
-            raise self.invalid(f"$.{unknown}: is not defined in the schema", **{unknown: ""})
-        if "media" not in fields:
-            raise self.invalid("media is missing but it is required", media="")
-        return fields["media"], fields.get(name)
+                raise invalid("Requests with bodies must have content-type of application/json.") from None
+        names = [part.name for part in parts]
+        if len(set(names)) < len(names):
+            raise invalid("A field is given twice.")
+        for unknown in {*names} - {"media", name}:
+            raise invalid(f"$.{unknown}: is not defined in the schema", **{unknown: ""})
+        if "media" not in names:
+            raise invalid("media is missing but it is required", media="")
 
-    # --- posts ---------------------------------------------------------------------------------------------------
-
-    def check_post(self, account: XAccount, text: str, parent: XPost | None, body: dict[str, Any]) -> None:
+    def _check_post(self, account: XAccount, body: dict[str, Any]) -> None:
+        _require_valid(NewPost, body)
+        if self.needs_text and "text" not in body:
+            raise invalid("$.text: is missing but it is required", text="")
+        if all(name in body for name in EXCLUSIVE):
+            message = (
+                "You can only provide one of poll or quote_tweet_id or direct_message_deep_link or media or card_uri."
+            )
+            raise invalid(message, **{name: body[name] for name in EXCLUSIVE})
+        text = unicodedata.normalize("NFC", body.get("text", ""))
         if FORBIDDEN.intersection(text):
-            raise self.invalid("text contains characters that are not allowed.", text=text)
+            raise invalid("text contains characters that are not allowed.", text=text)
         if weighted_length(text) > account.longest_post:
             if self.too_long_status == 403:
-                raise self.forbidden(api.NOT_PERMITTED)
+                raise forbidden(api.NOT_PERMITTED)
             message = "Your Tweet text is too long. For more information see the documentation."
-            raise self.invalid(message, text=text)
+            raise invalid(message, text=text)
         if len(cashtags(text)) > 1:
-            raise self.forbidden("Posts are limited to a maximum of one cashtag.")
+            raise forbidden("Posts are limited to a maximum of one cashtag.")
+        parent = self.find_post(body.get("reply", {}).get("in_reply_to_tweet_id", ""))
         if parent is None:
             return
         if self.seconds_since(parent.created_at) < self.reply_lag_seconds:
-            raise self.forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
+            raise forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
         if parent.account_id != account.id and account.username.lower() not in mentions(parent.text):
-            raise self.forbidden(NOT_MENTIONED)
+            raise forbidden(NOT_MENTIONED)
+
+    # --- media ---------------------------------------------------------------------------------------------------
 
     def usable_media(self, media_id: str, account: XAccount) -> XMedia | None:
         media = super().usable_media(media_id, account)
@@ -347,25 +373,50 @@ class XStandIn(StandIn, XSandbox, XSwitches):
     def fate(self) -> str:
         return self.processing
 
-    def append_reply(self, media: XMedia) -> Reply:
-        return Reply(204) if self.append_answers == 204 else super().append_reply(media)
+    # --- responses -----------------------------------------------------------------------------------------------
 
-    def wrap(self, text: str, page: str, post: XPost, parent: XPost | None) -> tuple[str, dict[str, Any]]:
-        """Return the text with t.co links, and for a reply with the mention that X adds."""
+    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:
+        """Show posts as the query and the switches say, in the names of the dialect."""
+        if endpoint == "upload_append" and reply.status == 200 and self.append_answers == 204:
+            return Reply(204, headers=reply.headers)
+        if reply.status == 204 or endpoint not in NAMED or not reply.body.startswith(b"{"):
+            return reply
+        data = json.loads(reply.body)
+        if endpoint == "create_post" and reply.status == 201:
+            data["data"]["text"] = self._shown(self._wrapped(self._posts[data["data"]["id"]])[0])
+        if endpoint == "list_posts" and reply.status == 200:
+            fields = self._post_fields(request.query())
+            for page in (data, data.get("includes", {})):
+                for name in {"data", "posts"} & page.keys():
+                    page[name] = [self._post_json(self._posts[post["id"]], fields) for post in page[name]]
+        shown = json_reply(reply.status, in_old_names(data) if self.dialect == "old" else data)
+        shown.headers = reply.headers
+        return shown
+
+    def _post_json(self, post: XPost, fields: set[str]) -> dict[str, Any]:
+        (text, entities), is_long = self._wrapped(post), weighted_length(post.text) > 280
+        facts = api.post_json(post) | {"author_id": post.account_id}
+        shown = {name: value for name, value in facts.items() if name in fields | {"id", "edit_history_post_ids"}}
+        if "note_post" in fields and is_long:
+            shown["note_post"] = {"text": self._shown(text), **({"entities": entities} if entities else {})}
+        if is_long:
+            text = text[:SHORT_TEXT] + "…"
+        shown["text"] = self._shown(text)
+        if "entities" in fields and (urls := [url for url in entities.get("urls", ()) if url["end"] <= len(text)]):
+            shown["entities"] = {"urls": urls}
+        left_out = {NEW_NAMES.get(name, name) for name in self.leaves_out}
+        return {name: value for name, value in shown.items() if name not in left_out}
+
+    def _wrapped(self, post: XPost) -> tuple[str, dict[str, Any]]:
+        """Return the text with t.co links, and for a reply with the mention that X adds. And its entities."""
+        text, parent = post.text, self.find_post(post.in_reply_to or "")
         if self.strips_invisible:
             text = "".join(one for one in text if one.isspace() or unicodedata.category(one) not in ("Cc", "Cf"))
         if parent is not None and parent.username != post.username and parent.username.lower() not in mentions(text):
             text = f"@{parent.username} {text}".rstrip()
+        kind = post.media[0].page_kind if post.media else ""
+        page = f"https://x.com/{post.username}/status/{post.id}/{kind}/1" if post.media else ""
         return wrap(text, page, tuple(item.key for item in post.media))
 
-    def shown(self, text: str) -> str:
+    def _shown(self, text: str) -> str:
         return html.escape(text, quote=False) if self.escapes_html else text
-
-    def shown_post(self, facts: dict[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in facts.items() if name not in self._left_out()}
-
-    def _left_out(self) -> set[str]:
-        return {NEW_NAMES.get(name, name) for name in self.leaves_out}
-
-    def is_long(self, post: XPost) -> bool:
-        return weighted_length(post.text) > 280

@@ -7,35 +7,30 @@ from datetime import UTC, datetime
 from typing import Any
 
 from socialpub.sandbox.endpoint import Call
-from socialpub.sandbox.messages import Reply, SandboxRequest
+from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.x.models import XAccount, XMedia, XPost
-from socialpub.sandbox.x.network import PROBLEMS, XSandbox
+from socialpub.sandbox.x.network import PROBLEMS, XSandbox, forbidden, invalid, invalid_fields
 
-SHORT_TEXT = 276
 NOT_PERMITTED = "You are not permitted to perform this action."
-LIST_PARAMETERS = (
-    "max_results", "pagination_token", "start_time", "exclude", "tweet.fields", "post.fields", "expansions",
-)  # fmt: skip
-
 XCaller = ApiCaller[XAccount]
 
 
-def json_object(x: XSandbox, request: SandboxRequest) -> dict[str, Any]:
+def json_object(request: SandboxRequest) -> dict[str, Any]:
     if request.body and request.content_type != "application/json":
-        raise x.invalid("Requests with bodies must have content-type of application/json.")
+        raise invalid("Requests with bodies must have content-type of application/json.")
     try:
         body = json.loads(request.body) if request.body else None
     except ValueError:
-        raise x.invalid("Request body is not valid JSON.") from None
+        raise invalid("Request body is not valid JSON.") from None
     if not isinstance(body, dict):
-        raise x.invalid("Request body must be a JSON object.")
+        raise invalid("Request body must be a JSON object.")
     return body
 
 
 @api_call("GET /2/users/me", "tweet.read", "users.read")
 def me(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
-    fields = {"id", "name", "username", *x.check_query(request, "user.fields").get("user.fields", "").split(",")}
+    fields = {"id", "name", "username", *request.query().get("user.fields", "").split(",")}
     account = caller.account
     counts = {"followers_count": 0, "following_count": 0, "post_count": len(x.posts_of(account)), "listed_count": 0}
     user = {
@@ -51,7 +46,7 @@ def me(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
         "verified": account.verified_type != "none",
         "verified_type": account.verified_type,
     }
-    return x.reply(200, {"data": {name: user[name] for name in user if name in fields}})
+    return json_reply(200, {"data": {name: user[name] for name in user if name in fields}})
 
 
 # --- create a post ---------------------------------------------------------------------------------------------------
@@ -59,33 +54,30 @@ def me(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
 
 @api_call("POST /2/tweets", "tweet.read", "tweet.write", "users.read")
 def create_post(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
-    body = json_object(x, request)
-    x.check_body("post", body)
+    body = json_object(request)
     if "quote_tweet_id" in body:
-        raise x.forbidden(NOT_PERMITTED)
+        raise forbidden(NOT_PERMITTED)
     account, text = caller.account, unicodedata.normalize("NFC", body.get("text", ""))
     if not text.strip() and "media" not in body:
-        raise x.invalid("text is required when there is no media.", text=text)
+        raise invalid("text is required when there is no media.", text=text)
     reply_to = str(body.get("reply", {}).get("in_reply_to_tweet_id", ""))
     parent = x.find_post(reply_to) if reply_to else None
     if reply_to and parent is None:
-        raise x.forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
-    x.check_post(account, text, parent, body)
+        raise forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
     media = _media(x, account, body)
     if text and x.was_posted_lately(account, text, reply_to):
-        raise x.forbidden("You are not allowed to create a Tweet with duplicate content.")
+        raise forbidden("You are not allowed to create a Tweet with duplicate content.")
 
     post_id = x.new_id()
     options = {name: value for name, value in body.items() if name not in ("text", "media")}
-    post = XPost(
-        post_id, account.id, account.username, text, x.now(), media, options, caller.token.client_id,
-        request.received_monotonic, conversation_id=parent.conversation_id or parent.id if parent else post_id,
+    conversation_id = parent.conversation_id or parent.id if parent else post_id
+    x.add_post(
+        XPost(
+            post_id, account.id, account.username, text, x.now(), media, options, caller.token.client_id,
+            request.received_monotonic, conversation_id,
+        )
     )  # fmt: skip
-    page = f"https://x.com/{account.username}/status/{post_id}/{media[0].page_kind}/1" if media else ""
-    post.shown_text, post.entities = x.wrap(text, page, post, parent)
-    x.add_post(post)
-    shown = {"id": post_id, "text": x.shown(post.shown_text), "edit_history_post_ids": [post_id]}
-    return x.reply(201, {"data": shown})
+    return json_reply(201, {"data": {"id": post_id, "text": text, "edit_history_post_ids": [post_id]}})
 
 
 def _media(x: XSandbox, account: XAccount, body: dict[str, Any]) -> tuple[XMedia, ...]:
@@ -94,7 +86,7 @@ def _media(x: XSandbox, account: XAccount, body: dict[str, Any]) -> tuple[XMedia
     media = tuple(item for media_id in ids if (item := x.usable_media(media_id, account)) is not None)
     mixed = len(media) > 1 and {item.category for item in media} != {"tweet_image"}
     if len(media) < len(ids) or len(set(ids)) < len(ids) or mixed:
-        raise x.invalid_fields([({"media.media_ids": ids}, "Your media IDs are invalid.")])
+        raise invalid_fields([({"media.media_ids": ids}, "Your media IDs are invalid.")])
     return media
 
 
@@ -103,24 +95,23 @@ def _media(x: XSandbox, account: XAccount, body: dict[str, Any]) -> tuple[XMedia
 
 @api_call("GET /2/users/:id/tweets", "tweet.read", "users.read")
 def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:  # noqa: ARG001
-    query = x.check_query(request, *LIST_PARAMETERS)
-    fields = x.post_fields(query)
+    query = request.query()
     account = x.accounts.get(request.path_params["id"])
     if account is None:
-        return _no_such_user(x, request.path_params["id"])
+        return _no_such_user(request.path_params["id"])
     size, offset = int(query.get("max_results", 10)), int(query.get("pagination_token", 0))
     posts = list(_chosen(x, x.posts_of(account), query))
     page = posts[offset : offset + size]
     answer: dict[str, Any] = {"meta": {"result_count": len(page)}}
     if page:
         answer["meta"] |= {"newest_id": page[0].id, "oldest_id": page[-1].id}
-        answer["data"] = [post_json(x, post, fields) for post in page]
+        answer["data"] = [post_json(post) for post in page]
     if offset + size < len(posts):
         answer["meta"]["next_token"] = str(offset + size)
     parents = [x.find_post(one) for one in dict.fromkeys(post.in_reply_to for post in page) if one]
     if "expansions" in query and parents:
-        answer["includes"] = {"posts": [post_json(x, one, fields) for one in parents if one is not None]}
-    return x.reply(200, answer)
+        answer["includes"] = {"posts": [post_json(one) for one in parents if one is not None]}
+    return json_reply(200, answer)
 
 
 def _chosen(x: XSandbox, posts: Iterable[XPost], query: dict[str, str]) -> Iterable[XPost]:
@@ -135,7 +126,7 @@ def _chosen(x: XSandbox, posts: Iterable[XPost], query: dict[str, str]) -> Itera
             yield post
 
 
-def _no_such_user(x: XSandbox, user_id: str) -> Reply:
+def _no_such_user(user_id: str) -> Reply:
     error = {
         "value": user_id,
         "detail": f"Could not find user with id: [{user_id}].",
@@ -145,33 +136,25 @@ def _no_such_user(x: XSandbox, user_id: str) -> Reply:
         "resource_id": user_id,
         "type": f"{PROBLEMS}/resource-not-found",
     }
-    return x.reply(200, {"errors": [error]})
+    return json_reply(200, {"errors": [error]})
 
 
-def post_json(x: XSandbox, post: XPost, fields: set[str]) -> dict[str, Any]:
-    """Return a post as X's API shows it."""
-    text, is_long = post.shown_text, x.is_long(post)
-    if is_long:
-        text = text[:SHORT_TEXT] + "…"
-    shown: dict[str, Any] = {"id": post.id, "text": x.shown(text), "edit_history_post_ids": [post.id]}
-    facts = {
+def post_json(post: XPost) -> dict[str, Any]:
+    """Return a post as X's API shows it, with all fields that the sandbox knows."""
+    shown: dict[str, Any] = {
+        "id": post.id,
+        "text": post.text,
+        "edit_history_post_ids": [post.id],
         "created_at": post.created_at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z"),
-        "author_id": post.account_id,
         "conversation_id": post.conversation_id,
         "reply_settings": post.reply_settings,
         "paid_partnership": post.paid_partnership,
     }
-    shown |= {name: value for name, value in facts.items() if name in fields}
-    if "attachments" in fields and post.media:
+    if post.media:
         shown["attachments"] = {"media_keys": [item.key for item in post.media]}
-    if "entities" in fields and (urls := [url for url in post.entities.get("urls", ()) if url["end"] <= len(text)]):
-        shown["entities"] = {"urls": urls}
-    if "note_post" in fields and is_long:
-        entities = {"entities": post.entities} if post.entities else {}
-        shown["note_post"] = {"text": x.shown(post.shown_text), **entities}
-    if "referenced_posts" in fields and post.in_reply_to:
+    if post.in_reply_to:
         shown["referenced_posts"] = [{"type": "replied_to", "id": post.in_reply_to}]
-    return x.shown_post(shown)
+    return shown
 
 
 CALLS = (

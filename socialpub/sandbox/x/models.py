@@ -127,9 +127,6 @@ class XPost:
     """The app that made it."""
     received_monotonic: float = 0.0
     """When the call's first byte arrived, by the machine's clock."""
-    shown_text: str = ""
-    """As X returns it."""
-    entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     conversation_id: str = ""
     """The id of the first post of the conversation."""
 

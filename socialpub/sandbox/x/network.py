@@ -7,7 +7,7 @@ from http.client import responses
 from typing import Any, ClassVar
 
 from socialpub.sandbox.memory import SandboxContext, Token
-from socialpub.sandbox.messages import BodyPart, Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.x.models import SUBSCRIPTIONS, XAccount, XMedia, XMediaStore, XPost, XSettings
 
@@ -60,18 +60,18 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
         if token is None:
             limit = self.limits.get(label, 900)
             headers.extend(window_headers("x-rate-limit", limit, limit, self.timestamp() + WINDOW_SECONDS))
-            raise Refusal(self.problem(401))
+            raise Refusal(problem(401))
         if self.is_over_limit(label, token, headers):
-            raise Refusal(self.problem(429))
+            raise Refusal(problem(429))
         account = self.account_of(token)
         if account is None:
-            raise Refusal(self.problem(401))
+            raise Refusal(problem(401))
         if account.suspended:
             detail = "The user used for authentication is suspended"
-            raise Refusal(self.problem(403, detail, f"{PROBLEMS}/user-suspended"))
+            raise Refusal(problem(403, detail, f"{PROBLEMS}/user-suspended"))
         caller = ApiCaller(token, account)
         if not caller.may(*scopes):
-            raise self.forbidden()
+            raise forbidden()
         return caller
 
     def is_over_limit(self, label: str, token: Token, headers: Headers) -> bool:
@@ -114,30 +114,6 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
     def totals(self) -> dict[str, int]:
         return {"post_count": len(self._posts)}
 
-    # --- what stand-ins check and change -------------------------------------------------------------------------
-
-    def check_query(self, request: SandboxRequest, *names: str) -> dict[str, str]:
-        """Return the query, which may have these parameters. Raise Refusal."""
-        return request.query()
-
-    def check_body(self, kind: str, body: dict[str, Any]) -> None:
-        """Check a body (`post`, `upload`, `metadata`). Raise Refusal."""
-
-    def check_post(self, account: XAccount, text: str, parent: XPost | None, body: dict[str, Any]) -> None:
-        """Check the content of a post. Raise Refusal."""
-
-    def post_fields(self, query: dict[str, str]) -> set[str]:
-        """Return the fields of posts and the expansions that a query names."""
-        return {name for key in ("post.fields", "expansions") for name in query.get(key, "").split(",")}
-
-    def upload_parts(self, request: SandboxRequest, name: str) -> tuple[BodyPart, Any]:
-        """Return the file `media` of a form, and the field beside it. Raise Refusal."""
-        try:
-            parts = {part.name: part for part in request.parts()}
-            return parts["media"], parts[name].text
-        except (ValueError, KeyError):
-            raise self.invalid(f"The form must contain the fields media and {name}.") from None
-
     def usable_media(self, media_id: str, account: XAccount) -> XMedia | None:
         """Return the media if a post of this account may carry it now."""
         media = self.media.alive(media_id)
@@ -147,72 +123,23 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
         """Return what happens to the next GIF or video: `succeeds`, `fails`, `never_ends`."""
         return "succeeds"
 
-    def wrap(self, text: str, page: str, post: XPost, parent: XPost | None) -> tuple[str, dict[str, Any]]:  # noqa: ARG002
-        """Return the text as X shows it, and its entities. `page` is the page of its media."""
-        return text, {}
-
-    def append_reply(self, media: XMedia) -> Reply:
-        return self.reply(200, {"data": {"expires_at": int(media.expires_at)}})
-
-    def shown_post(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a post as the API shows it."""
-        return facts
-
-    def shown(self, text: str) -> str:
-        return text
-
-    def is_long(self, post: XPost) -> bool:
-        return len(post.text) > 280
-
-    def reply(self, status: int, data: Any) -> Reply:
-        return json_reply(status, data)
-
-    # --- refusals ------------------------------------------------------------------------------------------------
-
-    def problem(self, status: int, detail: str = "", kind: str = "about:blank") -> Reply:
-        """Return the plain shape. Without a detail it repeats the title."""
-        title = responses.get(status, "Error")
-        return self.reply(status, {"title": title, "detail": detail or title, "type": kind, "status": status})
-
-    def invalid(self, message: str, **parameters: Any) -> Refusal:
-        """Return 400 in the validation shape. `parameters`: the names of the fields and their values."""
-        return self.invalid_fields([({name: [str(value)[:200]] for name, value in parameters.items()}, message)])
-
-    def invalid_fields(self, errors: list[tuple[dict[str, list[str]], str]]) -> Refusal:
-        facts = {
-            "errors": [{"parameters": parameters, "message": message} for parameters, message in errors],
-            "title": "Invalid Request",
-            "detail": "One or more parameters to your request was invalid.",
-            "type": f"{PROBLEMS}/invalid-request",
-        }
-        return Refusal(self.reply(400, facts))
-
-    def forbidden(self, detail: str = "") -> Refusal:
-        return Refusal(self.problem(403, detail))
-
     # --- scripted errors -----------------------------------------------------------------------------------------
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
-        return self.problem(status)
+        return problem(status)
 
     def unauthorized_reply(self, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
-        return self.problem(401)
+        return problem(401)
 
     def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same
-        headers = self.wait_headers(seconds)
-        if told_in not in headers:
-            raise ValueError(f"told_in is one of {', '.join(headers)}, not {told_in!r}")
-        reply = self.problem(429)
-        reply.headers = [*headers[told_in], transaction_header()]
-        return reply
-
-    def wait_headers(self, seconds: float) -> dict[str, Headers]:
-        """Return the headers of a 429, by the place that contains its wait."""
-        return {
+        headers = {
             "window": window_headers("x-rate-limit", 100, 0, self.timestamp() + seconds),
             "retry-after": [("retry-after", str(math.ceil(seconds)))],
             "nothing": [],
         }
+        if told_in not in headers:
+            raise ValueError(f"told_in is one of {', '.join(headers)}, not {told_in!r}")
+        return problem(429).with_headers([*headers[told_in], transaction_header()])
 
     def credits_reply(self, shape: int) -> Reply:
         """Return a 402 in one of X's two shapes."""
@@ -227,6 +154,34 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
             "type": "https://api.twitter.com/2/problems/credits",
         }
         return json_reply(402, facts)
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+def problem(status: int, detail: str = "", kind: str = "about:blank") -> Reply:
+    """Return the plain shape. Without a detail it repeats the title."""
+    title = responses.get(status, "Error")
+    return json_reply(status, {"title": title, "detail": detail or title, "type": kind, "status": status})
+
+
+def invalid(message: str, **parameters: Any) -> Refusal:
+    """Return 400 in the validation shape. `parameters`: the names of the fields and their values."""
+    return invalid_fields([({name: [str(value)[:200]] for name, value in parameters.items()}, message)])
+
+
+def invalid_fields(errors: list[tuple[dict[str, list[str]], str]]) -> Refusal:
+    facts = {
+        "errors": [{"parameters": parameters, "message": message} for parameters, message in errors],
+        "title": "Invalid Request",
+        "detail": "One or more parameters to your request was invalid.",
+        "type": f"{PROBLEMS}/invalid-request",
+    }
+    return Refusal(json_reply(400, facts))
+
+
+def forbidden(detail: str = "") -> Refusal:
+    return Refusal(problem(403, detail))
 
 
 def window_headers(prefix: str, limit: int, remaining: int, reset: float) -> Headers:

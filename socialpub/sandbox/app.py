@@ -63,7 +63,7 @@ def create_app(world: World) -> Starlette:
 
 def _network_routes(world: World, network: str) -> list[BaseRoute]:
     routes: list[BaseRoute] = []
-    for call in (*world.calls.get(network, ()), *CALLS[network]):
+    for call in world.calls.get(network, CALLS[network]):
         # The consent page is for browsers.
         middleware = [OWN_FORM] if call.name == "authorize" else []
         methods = [call.method] if call.method else ["GET", "POST"]

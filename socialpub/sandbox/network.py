@@ -17,6 +17,7 @@ from socialpub.sandbox.memory import (
     AuthorizationCode,
     ByteCache,
     CallLog,
+    FixedWindow,
     FixedWindows,
     SandboxApp,
     SandboxContext,
@@ -24,7 +25,7 @@ from socialpub.sandbox.memory import (
     Token,
     TokenStore,
 )
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
 COMMON_FIELDS: Mapping[str, str] = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
 """The fields of every account that `change_account` may change, with the form of each value."""
@@ -98,6 +99,10 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
 
     fault_script: ClassVar[type[FaultScript]] = FaultScript
 
+    window_seconds: ClassVar[int] = 60
+    limits: dict[str, int]
+    """Calls of one account in a window."""
+
     code_seconds: int
     access_seconds: int
     refresh_seconds: int
@@ -141,10 +146,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def new_id(self) -> str:
         return self.context.ids.new()
 
-    def upload_url(self, base_url: str) -> str:
-        """Return the address of the host for uploads."""
-        return base_url
-
     def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:  # noqa: ARG002
         """Return the response to a call that met no fault. Stand-ins change it."""
         return reply
@@ -177,11 +178,33 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Return the memory as JSON data, for the control API."""
         return {name: table.facts() for name, table in self.tables.items() if name != "tokens"}
 
-    @abstractmethod
     def admit(
         self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
     ) -> ApiCaller[AccountT]:
         """Return the caller and count the call. Raise Refusal. Add headers to the response, even before a Refusal."""
+        token = self.tokens.bearer(request.bearer)
+        account = self.accounts.get(token.account_id) if token is not None else None
+        if token is None or account is None:
+            raise Refusal(self.unauthorized_reply(label))
+        window = self.count(label, token)
+        headers.extend(self.window_headers(window))
+        if window.over:
+            raise Refusal(self.rate_limited_reply(0, "nothing", label))
+        caller = ApiCaller(token, account)
+        self.check_caller(caller, label, scopes)
+        return caller
+
+    def count(self, label: str, token: Token) -> FixedWindow:
+        """Count one call of an account through an app."""
+        key, limit = (label, token.account_id, token.client_id), self.limits.get(label, 900)
+        return self.windows.count(key, limit, self.window_seconds, self.timestamp())
+
+    def window_headers(self, window: FixedWindow) -> Headers:  # noqa: ARG002  # TikTok has none
+        return []
+
+    @abstractmethod
+    def check_caller(self, caller: ApiCaller[AccountT], label: str, scopes: tuple[str, ...]) -> None:
+        """Raise Refusal for a caller without these scopes."""
 
     async def before_view(self) -> None:
         """Bring the memory up to date before it is shown."""
@@ -204,9 +227,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Return the account. The username is not case-sensitive."""
         wanted = username.lower()
         return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
-
-    def account_of(self, token: Token) -> AccountT | None:
-        return self.accounts.get(token.account_id)
 
     def existing_account(self, username: str) -> AccountT:
         """Return the account. Raise ValueError for an unknown username."""
@@ -285,10 +305,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
 
     def seconds_of_next(self, old: Token) -> float | None:
         return None if self.refresh_restarts else old.refresh_expires_at - self.timestamp()
-
-    def token_reply(self, facts: dict[str, Any], grant_type: str) -> Reply:  # noqa: ARG002  # for stand-ins
-        """Return the response of the token endpoint."""
-        return json_reply(200, facts)
 
     def grant(
         self,

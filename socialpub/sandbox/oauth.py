@@ -11,7 +11,7 @@ from urllib.parse import urlencode, urlsplit
 
 from socialpub.sandbox.endpoint import Call
 from socialpub.sandbox.memory import AuthorizationCode, SandboxApp, Token
-from socialpub.sandbox.messages import FORM, Refusal, Reply, SandboxRequest, html_reply, redirect
+from socialpub.sandbox.messages import FORM, Refusal, Reply, SandboxRequest, html_reply, json_reply, redirect
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pages import SOURCES, render_template
 
@@ -152,8 +152,7 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
                 pair = self._refresh(network, form, client_id)
             case other:
                 raise self.refusal(network, "grant_type", other)
-        reply = network.token_reply(self.facts(network, pair, form["grant_type"]), form["grant_type"])
-        return reply.with_headers([("cache-control", "no-store")])
+        return json_reply(200, self.facts(network, pair, form["grant_type"]), [("cache-control", "no-store")])
 
     def client(self, network: NetworkT, request: SandboxRequest) -> tuple[str, dict[str, str]]:
         """Return the id of the calling app and its form. Raise Refusal."""

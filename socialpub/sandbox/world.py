@@ -48,7 +48,7 @@ class World:
     actions: ClassVar[dict[str, Any]] = {}
     """Further actions of the control API."""
     calls: ClassVar[dict[str, Any]] = {}
-    """Further endpoints by network, before its own."""
+    """The endpoints of a network, instead of its own."""
 
     x: XSandbox
     tiktok: TikTokSandbox

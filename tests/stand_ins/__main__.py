@@ -1,4 +1,4 @@
-"""Run `socialpub sandbox` with the stand-ins: `python -m tests.stand_ins sandbox --listen HOST:PORT`."""
+"""Run `socialpub` whose sandbox is the stand-ins: `python -m tests.stand_ins sandbox --listen HOST:PORT`."""
 
 from socialpub.cli import main, sandbox
 from tests.stand_ins.world import World

@@ -1,17 +1,67 @@
-"""The further calls of a Bluesky server, which the product does not make: create, delete, and mixed writes."""
+"""The further calls of a Bluesky server, which the product does not make: create, delete, and mixed writes. And calls
+that count."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.sandbox.bluesky import repo
+from socialpub.sandbox.bluesky import repo, sessions
 from socialpub.sandbox.bluesky.models import BlueskyRecord
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
-from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, open_call, parameter
+from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
 from socialpub.sandbox.endpoint import Call
-from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.network import api_call
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import NetworkHandler, api_call
+from tests.stand_ins.bluesky import CALLS_SECONDS, DAY_SECONDS, BlueskyStandIn
 
 MAX_WRITES = 200
+OPEN = (
+    "create_session", "refresh_session", "delete_session", "describe_server", "resolve_handle", "get_record",
+    "list_records", "get_blob",
+)  # fmt: skip
+"""The calls that need no access token."""
+
+
+def open_call(handler: NetworkHandler) -> NetworkHandler:
+    """Count a call that needs no token. The response carries the rate headers."""
+
+    @functools.wraps(handler)
+    def counted(bluesky: BlueskyStandIn, request: SandboxRequest) -> Reply:
+        headers: Headers = []
+        try:
+            bluesky.count_call(headers)
+            reply = handler(bluesky, request)
+        except Refusal as refusal:
+            reply = refusal.reply
+        own = {name for name, _ in reply.headers}
+        return reply.with_headers([one for one in headers if one[0] not in own])
+
+    return counted
+
+
+def sign_in(bluesky: BlueskyStandIn, request: SandboxRequest) -> Reply:
+    """Count the sign-in of an account."""
+    body = request.json_object() or {}
+    identifier = str(body.get("identifier", "")).lower()
+    if not isinstance(body.get("password"), str):
+        return sessions.create_session(bluesky, request)
+    headers: Headers = []
+    try:
+        bluesky.count_points("sign_ins", identifier, bluesky.limits["sign_ins"], CALLS_SECONDS, headers)
+        bluesky.count_points("sign_ins_of_day", identifier, bluesky.limits["sign_ins_of_day"], DAY_SECONDS, headers)
+        reply = sessions.create_session(bluesky, request)
+    except Refusal as refusal:
+        reply = refusal.reply
+    reply.headers += headers
+    return reply
+
+
+def unknown_method(bluesky: BlueskyStandIn, request: SandboxRequest) -> Reply:
+    """Respond to a method of another service, or to a known one with the wrong HTTP method."""
+    method = request.path_params["method"]
+    if method.startswith("com.atproto.") and method.rpartition(".")[2] in bluesky.methods:
+        raise invalid(f"Incorrect HTTP method ({request.method})")
+    raise invalid(f"No service configured for {method}")
 
 
 @api_call("create_record")
@@ -112,9 +162,21 @@ def repo_status(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     return json_reply(200, {"did": account.did, "active": False, "status": account.status})
 
 
-CALLS = (
+OWN = (
     Call("POST", "/xrpc/com.atproto.repo.createRecord", "create_record", create_record),
     Call("POST", "/xrpc/com.atproto.repo.deleteRecord", "delete_record", delete_record),
     Call("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
     Call("GET", "/xrpc/com.atproto.sync.getRepoStatus", "repo_status", repo_status),
 )
+CHANGED = {call.name: call.handler for call in OWN} | {
+    "create_session": open_call(sign_in),
+    "unknown_method": unknown_method,
+}
+
+
+def _changed(call: Call) -> Call:
+    handler = CHANGED.get(call.name) or (open_call(call.handler) if call.name in OPEN else call.handler)
+    return call._replace(handler=handler)
+
+
+CALLS = (*OWN, *map(_changed, (*repo.CALLS, *sessions.CALLS)))

@@ -6,7 +6,7 @@ from typing import Any
 
 from socialpub.sandbox.faults import Fault
 from socialpub.sandbox.memory import SandboxContext
-from socialpub.sandbox.messages import Headers, SandboxRequest
+from socialpub.sandbox.messages import Headers, Reply, SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
 from tests.stand_ins.faults import Chaos, HeldFaultScript
 
@@ -33,8 +33,10 @@ class StandIn(SandboxNetwork[Any]):
     def date_header(self) -> Headers:
         return super().date_header() if self.sends_date else []
 
-    def upload_url(self, base_url: str) -> str:
-        return f"https://{self.upload_host}" if self.upload_host else base_url
+    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:
+        if self.upload_host and b'"upload_url"' in reply.body:
+            reply.body = reply.body.replace(request.base_url.encode(), f"https://{self.upload_host}".encode())
+        return super().responded(endpoint, request, reply)
 
     # --- calls of an account at the same time --------------------------------------------------------------------
 

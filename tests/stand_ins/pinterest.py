@@ -1,6 +1,7 @@
 """Pinterest's stand-in: it checks every request against the document, and has what varies on the real Pinterest."""
 
 import html
+import json
 import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from annotated_types import Len
 from pydantic import Field, StringConstraints
 from pydantic_core import ErrorDetails
 
-from socialpub.sandbox.memory import SandboxContext, Token
-from socialpub.sandbox.messages import Headers, Reply
+from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
+from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.pinterest.api import json_body
 from socialpub.sandbox.pinterest.models import PinterestAccount, PinterestBoard, PinterestMedia
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, refused
+from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, refused
 from socialpub.sandbox.pinterest.pins import TEXTS
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
@@ -22,6 +24,7 @@ from tests.stand_ins.shapes import SandboxShape, check_shape, dotted_path
 
 FATES = ("succeeds", "fails", "never_ends")
 SHOWN = 200
+CREATING = ("create_board", "register_media", "create_pin")
 COVERS = ("cover_image_data", "cover_image_key_frame_time")
 SECONDS = (4, 900)
 ASPECT_RATIOS = (0.5, 1.91)
@@ -115,10 +118,10 @@ class NewPin(SandboxShape):
 
 
 SHAPES: dict[str, tuple[type[SandboxShape], int]] = {
-    "board": (NewBoard, 400),
-    "section": (NewSection, 400),
+    "boards": (NewBoard, 400),
+    "sections": (NewSection, 400),
     "media": (NewMedia, 1),
-    "pin": (NewPin, 1),
+    "pins": (NewPin, 1),
 }
 """The shape of each body, and the code of its refusal."""
 
@@ -166,8 +169,6 @@ class PinterestSwitches:
     """Examine videos: duration and shape. Otherwise only the first bytes."""
     forms_good_once: bool = False
     """An upload form accepts one upload. The next one is 403."""
-    upload_host: str = ""
-    """The https host that a registration names. Empty: the sandbox's own."""
 
 
 class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
@@ -181,9 +182,9 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
 
     # --- calls and tokens ----------------------------------------------------------------------------------------
 
-    def count(self, category: str, client_id: str | None, account_id: str) -> Headers:
-        self.category_counts[category] += 1
-        return super().count(category, client_id, account_id)
+    def count(self, label: str, token: Token) -> FixedWindow:
+        self.category_counts[label] += 1
+        return super().count(label, token)
 
     def view(self) -> dict[str, Any]:
         return super().view() | {"categories": dict(self.category_counts)}
@@ -196,29 +197,28 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
         kept = old.refresh if self.omits_refresh_token else None
         return self.issue(old.account_id, old.scopes, client_id, family=old.family, refresh=kept)
 
-    def token_reply(self, facts: dict[str, Any], grant_type: str) -> Reply:
-        if self.omits_refresh_token and grant_type == "refresh_token":
-            facts = {name: value for name, value in facts.items() if not name.startswith("refresh_")}
-        return super().token_reply(facts, grant_type)
+    def admit(
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
+    ) -> ApiCaller[PinterestAccount]:
+        """Check the request as well, before its handler."""
+        caller = super().admit(request, label, scopes, headers)
+        kind = request.path.rpartition("/")[2]
+        if request.method == "POST" and kind in SHAPES:
+            self._check_body(kind, json_body(request))
+        is_of_boards = request.method == "GET" and request.path.startswith("/v5/boards")
+        if is_of_boards and self.pinner_data_denied and not caller.account.is_business:
+            raise refused("pinner_data")
+        return caller
 
-    # --- requests ------------------------------------------------------------------------------------------------
-
-    def check_body(self, kind: str, body: dict[str, Any]) -> None:
+    def _check_body(self, kind: str, body: dict[str, Any]) -> None:
         shape, code = SHAPES[kind]
         for finding in check_shape(shape, body):
-            raise invalid(self, 400, code, f"Invalid request: {_message(finding)}")
-        if kind == "pin" and "media_id" in body["media_source"]:
+            raise invalid(400, code, f"Invalid request: {_message(finding)}")
+        if kind == "pins" and "media_id" in body["media_source"]:
             covers = sum(name in body["media_source"] for name in COVERS)
             if covers > 1 or (self.cover_needed and not covers):
                 message = "Invalid request: give one of cover_image_url, cover_image_data with its content type, or"
-                raise invalid(self, 400, 1, f"{message} cover_image_key_frame_time.")
-
-    def check_reader(self, caller: ApiCaller[PinterestAccount]) -> None:
-        if self.pinner_data_denied and not caller.account.is_business:
-            raise refused(self, "pinner_data")
-
-    def created(self, facts: dict[str, Any]) -> Reply:
-        return ok(self, self.create_status, facts)
+                raise invalid(400, 1, f"{message} cover_image_key_frame_time.")
 
     # --- videos --------------------------------------------------------------------------------------------------
 
@@ -237,12 +237,27 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
     def may_use(self, media: PinterestMedia) -> bool:
         return super().may_use(media) and (self.media_reuse_allowed or not media.pinned_in)
 
-    # --- what is shown -------------------------------------------------------------------------------------------
+    # --- responses -----------------------------------------------------------------------------------------------
 
-    def shown_board(self, board: PinterestBoard) -> bool:
+    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:
+        reply = super().responded(endpoint, request, reply)
+        data = json.loads(reply.body) if reply.body.startswith(b"{") else {}
+        if endpoint == "token" and self.omits_refresh_token and request.form().get("grant_type") == "refresh_token":
+            data = {name: value for name, value in data.items() if not name.startswith("refresh_")}
+        if endpoint == "list_boards" and "items" in data:
+            data["items"] = [one for one in data["items"] if self._is_listed(self.boards[one["id"]])]
+        if endpoint == "list_pins" and "items" in data:
+            data["items"] = [self._shown_pin(one) for one in data["items"]]
+        if endpoint == "create_pin" and reply.status == 201:
+            data = self._shown_pin(data)
+        if endpoint in CREATING and reply.status == 201:
+            reply.status = self.create_status
+        return json_reply(reply.status, data, reply.headers) if data else reply
+
+    def _is_listed(self, board: PinterestBoard) -> bool:
         return self.seconds_since(board.created_at) >= self.board_lag_seconds
 
-    def shown_pin(self, facts: dict[str, Any]) -> dict[str, Any]:
+    def _shown_pin(self, facts: dict[str, Any]) -> dict[str, Any]:
         texts = {name: self._shown_text(name, facts[name]) for name in TEXTS}
         return facts | texts | ({} if self.dates_pins else {"created_at": None})
 

@@ -1,5 +1,6 @@
 """TikTok's stand-in: it checks every request against the documentation, and has what varies on the real TikTok."""
 
+import json
 from collections import deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -11,9 +12,10 @@ from urllib.parse import urlsplit
 from annotated_types import Len
 
 from socialpub.sandbox.media import fetch
-from socialpub.sandbox.memory import SandboxContext, Token
-from socialpub.sandbox.messages import Reply, StreamedBody, json_reply
+from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
+from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.tiktok import api
 from socialpub.sandbox.tiktok.models import (
     COMPLETE,
     FAILED,
@@ -25,7 +27,7 @@ from socialpub.sandbox.tiktok.models import (
     TikTokAccount,
     TikTokPost,
 )
-from socialpub.sandbox.tiktok.network import MINUTE, TikTokSandbox
+from socialpub.sandbox.tiktok.network import TikTokSandbox
 from socialpub.sandbox.tiktok.tasks import DAY
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
@@ -49,6 +51,7 @@ FAIL_REASONS = (
 COMPLETES, NEVER_ENDS, INBOX = "completes", "never_ends", "inbox"
 FATES = (COMPLETES, NEVER_ENDS, INBOX, *FAIL_REASONS)
 """What can happen to a share once all its bytes are there. `inbox`: a direct post ends as a draft of its user."""
+MINUTE = 60
 UNAUDITED_USER_CAP = 5
 """Posting users of an unaudited app in 24 hours."""
 LIMITS = {VIDEO: {"title": 2200}, PHOTO: {"title": 90, "description": 4000}}
@@ -107,21 +110,6 @@ def chunk_plan_complaint(size: int, chunk_size: int, count: int) -> str:
     return "" if fits else "The chunk size is invalid"
 
 
-class SlidingWindows:
-    def __init__(self) -> None:
-        self._calls: dict[Hashable, deque[float]] = {}
-
-    def admits(self, key: Hashable, limit: int, seconds: float, now: float) -> bool:
-        """Count one call and return True, unless the last `seconds` hold `limit` calls already."""
-        calls = self._calls.setdefault(key, deque())
-        while calls and calls[0] <= now - seconds:
-            calls.popleft()
-        if len(calls) >= limit:
-            return False
-        calls.append(now)
-        return True
-
-
 @dataclass
 class TikTokSwitches:
     """How this TikTok behaves where the real one may behave in several ways. Set them on `world.tiktok` at any time."""
@@ -139,8 +127,6 @@ class TikTokSwitches:
     pending_shares_per_day: int = 5
     audited_user_cap: int = 0
     """Posting users of an audited app in 24 hours. 0: no cap."""
-    upload_host: str = ""
-    """The https host that an init names for the chunks. Empty: the sandbox's own."""
     count_lag_seconds: float = 0
     """How late TikTok notices a chunk. Until then the status does not count it, and the last one begins no
     processing."""
@@ -166,7 +152,7 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
     def __init__(self, context: SandboxContext) -> None:
         TikTokSwitches.__init__(self)
         StandIn.__init__(self, context)
-        self.sliding = SlidingWindows()
+        self._calls: dict[Hashable, deque[float]] = {}
         self.posted_at: dict[tuple[str, str], float] = {}
         """When a user last posted through an app: by client key and open_id."""
         self.fates = FateQueue(FATES)
@@ -174,12 +160,41 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
 
     # --- calls and tokens ----------------------------------------------------------------------------------------
 
-    def is_over_limit(self, label: str, token: Token) -> bool:
-        key, limit = (label, token.account_id, token.client_id), self.limits.get(label, 600)
-        return not self.sliding.admits(key, limit, MINUTE, self.timestamp())
+    def count(self, label: str, token: Token) -> FixedWindow:
+        """Count the call in a sliding minute."""
+        key, limit, now = (label, token.account_id, token.client_id), self.limits.get(label, 600), self.timestamp()
+        calls = self._calls.setdefault(key, deque())
+        while calls and calls[0] <= now - MINUTE:
+            calls.popleft()
+        if len(calls) < limit:
+            calls.append(now)
+            return FixedWindow(limit, len(calls), now)
+        return FixedWindow(limit, limit + 1, now)
 
-    def oauth_error(self, error: str, description: str, status: int = 0) -> Reply:
-        return super().oauth_error(error, description, status or self.oauth_error_status)
+    def admit(
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
+    ) -> ApiCaller[TikTokAccount]:
+        """Check the request as well, before its handler."""
+        caller = super().admit(request, label, scopes, headers)
+        self._check(request, caller, label)
+        return caller
+
+    def _check(self, request: SandboxRequest, caller: ApiCaller[TikTokAccount], label: str) -> None:
+        if label not in ("video_init", "inbox_init", "content_init"):
+            return
+        body, kind = api.json_object(self, request), PHOTO if label == "content_init" else VIDEO
+        direct = label == "video_init" or body.get("post_mode") == "DIRECT_POST"
+        if kind == PHOTO:
+            self._check_mode(body, caller, direct)
+        self._check_source(body.get("source_info", {}), kind)
+        if direct or (kind == PHOTO and "post_info" in body):
+            self._check_info(body.get("post_info"), kind)
+        if direct:
+            code = self._direct_code(caller, body["post_info"].get("privacy_level"))
+        else:
+            code = self._draft_code(caller, kind)
+        if code:
+            raise self.refused(label, code)
 
     def renew(self, old: Token, client_id: str) -> Token | None:
         if not self.tokens.may_refresh(old, client_id, self.refresh_grace_seconds):
@@ -192,10 +207,40 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
             refresh_seconds=self.seconds_of_next(old),
         )  # fmt: skip
 
-    def token_reply(self, facts: dict[str, Any], grant_type: str) -> Reply:
-        if self.omits_refresh_token and grant_type == "refresh_token":
-            facts = {name: value for name, value in facts.items() if not name.startswith("refresh_")}
-        return json_reply(200, facts)
+    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:
+        data = json.loads(reply.body) if reply.body.startswith(b"{") else {}
+        match endpoint:
+            case "token" if reply.status == 200 and self.omits_refresh_token:
+                if request.form().get("grant_type") == "refresh_token":
+                    facts = {name: value for name, value in data.items() if not name.startswith("refresh_")}
+                    return json_reply(200, facts, reply.headers)
+            case "token" | "revoke" if reply.status == 400:
+                reply.status = self.oauth_error_status
+            case "upload_chunk" if "content-range" in dict(reply.headers):
+                return self._chunk_reply(reply)
+            case "status_fetch" if "status" in data["data"]:
+                self._change_status(data["data"], self.tasks.all[api.json_object(self, request)["publish_id"]])
+                return json_reply(200, data, reply.headers)
+        return super().responded(endpoint, request, reply)
+
+    def _chunk_reply(self, reply: Reply) -> Reply:
+        received, _, size = dict(reply.headers)["content-range"].removeprefix("bytes 0-").partition("/")
+        if self.progress_is_last_index:
+            received = str(max(0, int(received) - 1))
+        status = self.last_chunk_status if reply.status == 201 else reply.status
+        return Reply(status, headers=[("content-range", f"bytes 0-{received}/{size}")])
+
+    def _change_status(self, shown: dict[str, Any], task: PublishTask) -> None:
+        if task.source == FILE_UPLOAD and task.is_open:
+            moment = self.now() - timedelta(seconds=self.count_lag_seconds)
+            shown["uploaded_bytes"] = max((count for at, count in task.arrivals if at <= moment), default=0)
+        name = "publicaly_available_post_id"
+        ids = shown.get(name)
+        if ids is None or self.post_ids == "missing":
+            shown.pop(name, None)
+            return
+        ids = [] if self.post_ids == "none" else [*ids, ids[0] + 1] if self.post_ids == "several" and ids else ids
+        shown[name] = [str(one) for one in ids] if self.post_ids_as_text else ids
 
     # --- who may post --------------------------------------------------------------------------------------------
 
@@ -208,17 +253,18 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
         posting = {who for (key, who), at in self.posted_at.items() if key == client_key and at > since}
         return "reached_active_user_cap" if cap and open_id not in posting and len(posting) >= cap else ""
 
-    def direct_code(self, caller: ApiCaller[TikTokAccount], privacy: str | None) -> str:
-        code = super().direct_code(caller, privacy)
+    def _direct_code(self, caller: ApiCaller[TikTokAccount], privacy: str | None) -> str:
+        allowed = privacy in caller.account.privacy_options
+        code = self.refusal_code(caller) if allowed else "privacy_level_option_mismatch"
         if not code and not self.audited and not (caller.account.private and privacy == ONLY_ME):
             return "unaudited_client_can_only_post_to_private_accounts"
         return code
 
-    def draft_code(self, caller: ApiCaller[TikTokAccount], kind: str) -> str:
+    def _draft_code(self, caller: ApiCaller[TikTokAccount], kind: str) -> str:
         if kind == PHOTO and tuple(map(int, caller.account.app_version.split("."))) < OLDEST_APP_FOR_PHOTO_DRAFTS:
             return "app_version_check_failed"
-        if code := super().draft_code(caller, kind):
-            return code
+        if caller.account.banned:
+            return "spam_risk_user_banned_from_posting"
         cap = self.pending_shares_per_day
         pending = self.tasks.count_today(
             caller.account.open_id, cap, lambda task: not task.direct and task.status not in (FAILED, COMPLETE)
@@ -232,7 +278,13 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
 
     # --- requests ------------------------------------------------------------------------------------------------
 
-    def check_source(self, source: dict[str, Any], kind: str) -> None:
+    def _check_mode(self, body: dict[str, Any], caller: ApiCaller[TikTokAccount], direct: bool) -> None:
+        if body.get("media_type") != PHOTO or body.get("post_mode") not in ("DIRECT_POST", "MEDIA_UPLOAD"):
+            raise self.invalid("Invalid media_type or post_mode")
+        if not caller.may("video.publish" if direct else "video.upload"):
+            raise self.refused("content_init", "scope_not_authorized")
+
+    def _check_source(self, source: dict[str, Any], kind: str) -> None:
         if check_shape(ChunkedSource if kind == VIDEO else PulledSource, source):
             raise self.invalid(NO_SOURCE)
         if kind == PHOTO:
@@ -241,7 +293,7 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
         elif wrong := chunk_plan_complaint(source["video_size"], source["chunk_size"], source["total_chunk_count"]):
             raise self.invalid(wrong)
 
-    def check_info(self, info: Any, kind: str) -> None:
+    def _check_info(self, info: Any, kind: str) -> None:
         if not info:
             raise self.invalid(NO_POST_INFO)
         if found := check_shape(PostInfo, info):
@@ -290,12 +342,6 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
         too_large = min(width, height) > PHOTO_SHORT_SIDE
         return reason or ("picture_size_check_failed" if too_large else ""), width, height
 
-    def chunk_reply(self, task: PublishTask, status: int) -> Reply:
-        reply = super().chunk_reply(task, self.last_chunk_status if status == 201 else status)
-        if self.progress_is_last_index:
-            reply.headers = [("content-range", f"bytes 0-{max(0, task.received - 1)}/{task.size}")]
-        return reply
-
     def catch_up(self) -> list[TikTokPost]:
         """Return the posts as if all pulls and processing were over. Never on the event loop: it may fetch."""
         for task in self.tasks.open_tasks():
@@ -314,23 +360,10 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
         fate = self.fates.take(self.fate)
         return "" if fate == COMPLETES else fate
 
-    def counted(self, task: PublishTask) -> int:
-        """Return the number of bytes that the status shows. Chunks may be noticed late."""
-        if task.source != FILE_UPLOAD or not task.is_open:
-            return task.received
-        moment = self.now() - timedelta(seconds=self.count_lag_seconds)
-        return max((count for at, count in task.arrivals if at <= moment), default=0)
-
     def noticed_at(self, task: PublishTask) -> datetime | None:
         if task.whole_at is None or task.source != FILE_UPLOAD:
             return task.whole_at
         return task.whole_at + timedelta(seconds=self.count_lag_seconds)
-
-    def shown_post_ids(self, ids: list[int]) -> Any:
-        if self.post_ids == "missing":
-            return None
-        shown = [] if self.post_ids == "none" else [*ids, ids[0] + 1] if self.post_ids == "several" and ids else ids
-        return [str(one) for one in shown] if self.post_ids_as_text else shown
 
 
 def _is_address(host: str) -> bool:

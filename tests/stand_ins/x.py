@@ -199,11 +199,22 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
     ) -> ApiCaller[XAccount]:
         """Check the request as well, before its handler."""
-        caller = super().admit(request, label, (), headers)
+        try:
+            caller = super().admit(request, label, (), headers)
+        except Refusal as refusal:
+            if refusal.reply.status == 401:
+                limit, reset = self.limits[label], self.timestamp() + self.window_seconds
+                headers.extend(window_headers("x-rate-limit", limit, limit, reset))
+            raise
+        if label in self.daily_limits:
+            key, limit = ("day", label, caller.account.id), self.daily_limits[label]
+            day = self.windows.count(key, limit, DAY_SECONDS, self.timestamp())
+            headers.extend(window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset))
+            if day.over:
+                raise Refusal(self.rate_limited_reply(0, "nothing"))
         if self.credits_depleted:
             raise Refusal(self.credits_reply(self.credits_depleted))
-        if not caller.may(*scopes):
-            raise forbidden()
+        self.check_caller(caller, label, scopes)
         match label:
             case "GET /2/users/me":
                 self._checked_query(request, "user.fields")
@@ -224,15 +235,6 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             case "POST /2/tweets":
                 self._check_post(caller.account, api.json_object(request))
         return caller
-
-    def is_over_limit(self, label: str, token: Token, headers: Headers) -> bool:
-        over = super().is_over_limit(label, token, headers)
-        if label not in self.daily_limits:
-            return over
-        key, limit = ("day", label, token.account_id), self.daily_limits[label]
-        day = self.windows.count(key, limit, DAY_SECONDS, self.timestamp())
-        headers.extend(window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset))
-        return over or day.over
 
     def renew(self, old: Token, client_id: str) -> Token | None:
         pair = super().renew(old, client_id)

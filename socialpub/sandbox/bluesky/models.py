@@ -30,11 +30,8 @@ class BlueskySettings:
     refresh_grace_seconds: int = 7200
     """How long a used refresh token still returns the same successor."""
     blob_limit: int = 104_857_600
-    limits: dict[str, int] = field(
-        default_factory=lambda: {"calls": 3000, "sign_ins": 30, "sign_ins_of_day": 300, "hour": 5000, "day": 35_000}
-    )
-    """Calls of an address in 5 minutes. Sign-ins of an account in 5 minutes and in a day. Points for an account's
-    writes in an hour and in a day: create 3, update 2, delete 1."""
+    limits: dict[str, int] = field(default_factory=lambda: {"put_record": 1000, "apply_writes": 1000})
+    """Calls of one account in 5 minutes."""
 
 
 @dataclass

@@ -28,8 +28,6 @@ from socialpub.sandbox.network import COMMON_FIELDS, ApiCaller, SandboxNetwork
 REFRESH_SCOPE = "com.atproto.refresh"
 FIRST_APP_PASSWORD = "socialpub"
 """The name of the app password that every account has."""
-WRITE_POINTS = {"create_record": 3, "put_record": 2, "delete_record": 1}
-CALLS_SECONDS, HOUR_SECONDS, DAY_SECONDS = 300, 3600, 86400
 
 EXPIRED, REVOKED = "Token has expired", "Token has been revoked"
 ERRORS: dict[str, tuple[int, str]] = {
@@ -69,6 +67,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
         "did_document",
     )  # fmt: skip
     default_scopes = (APP_PASSWORD_SCOPE,)
+    window_seconds = 300
     account_kind = BlueskyAccount
     common_fields: ClassVar[Mapping[str, str]] = {
         **COMMON_FIELDS, "handle": r"(?=.{3,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}",
@@ -76,10 +75,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
     account_fields = ("status", "email_confirmed")
     account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
     refusals = tuple(ERRORS)
-    methods = (
-        "createSession", "refreshSession", "getSession", "deleteSession", "describeServer", "resolveHandle",
-        "putRecord", "applyWrites", "getRecord", "listRecords", "uploadBlob", "getBlob",
-    )  # fmt: skip
 
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
@@ -160,32 +155,22 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
         self.tokens.spend(old, access_survives=True)
         return new
 
+    def window_headers(self, window: FixedWindow) -> Headers:
+        return rate_headers(window.limit, window.remaining, window.reset, self.window_seconds)
+
     def admit(
-        self,
-        request: SandboxRequest,
-        label: str,
-        scopes: tuple[str, ...],  # noqa: ARG002  # all app passwords may do the same
-        headers: Headers,
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
     ) -> ApiCaller[BlueskyAccount]:
-        """The order is: rate, bearer, account, points. `label` is `read` for calls of accounts in any state."""
-        self.count_call(headers)
-        token = self.tokens.by_access(request.bearer)
-        if token is None:
-            if "authorization" not in request.headers:
-                raise refused("AuthMissing")
-            is_refresh_token = self.tokens.by_refresh(request.bearer or "") is not None
-            if label == "upload" and not is_refresh_token:
-                raise refused("InternalServerError")
-            raise refused("InvalidToken", "Bad token scope" if is_refresh_token else "")
-        if self.timestamp() >= token.expires_at:
-            raise refused("ExpiredToken")
-        account = self.accounts[token.account_id]
-        if label != "read" and not (label == "upload" and account.status == "deactivated"):
-            self.require_active(account)
-        if points := _points(label, request):
-            self.count("hour", account.did, self.limits["hour"], HOUR_SECONDS, headers, points)
-            self.count("day", account.did, self.limits["day"], DAY_SECONDS, headers, points)
-        return ApiCaller(token, account)
+        if "authorization" not in request.headers:
+            raise refused("AuthMissing")
+        if self.tokens.by_access(request.bearer) is None:
+            raise refused("InvalidToken")
+        return super().admit(request, label, scopes, headers)
+
+    def check_caller(self, caller: ApiCaller[BlueskyAccount], label: str, scopes: tuple[str, ...]) -> None:  # noqa: ARG002
+        """All app passwords may do the same. `label` is `read` for calls of accounts in any state."""
+        if label != "read":
+            self.require_active(caller.account)
 
     def require_active(self, account: BlueskyAccount) -> None:
         match account.status:
@@ -195,28 +180,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
                 raise refused("AccountTakedown")
             case "deactivated":
                 raise refused("AccountDeactivated")
-
-    # --- rates ---------------------------------------------------------------------------------------------------
-
-    def count_call(self, headers: Headers) -> None:
-        """Count a call of any kind. Every caller has the same address."""
-        self.count("calls", "", self.limits["calls"], CALLS_SECONDS, headers)
-
-    def count(
-        self, kind: str, subject: str, limit: int, seconds: int, headers: Headers, points: int = 1
-    ) -> FixedWindow:
-        """Count a call, and add the headers of the tightest window. Raise Refusal."""
-        for _ in range(points):
-            window = self.windows.count((kind, subject), limit, seconds, self.timestamp())
-        shown = {name: value for name, value in headers if name.startswith("ratelimit")}
-        if not shown or window.remaining < int(shown["ratelimit-remaining"]):
-            headers[:] = [one for one in headers if not one[0].startswith("ratelimit")]
-            headers += rate_headers(window.limit, window.remaining, window.reset, seconds)
-        if window.over:
-            reply = self.refusal_reply("", "RateLimitExceeded")
-            reply.headers.append(("retry-after", str(math.ceil(window.reset - self.timestamp()))))
-            raise Refusal(reply)
-        return window
 
     # --- records -------------------------------------------------------------------------------------------------
 
@@ -253,18 +216,9 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
         if record.collection == POST and record.uri not in self.records:
             self.created.append(record.uri)
 
-    def delete(self, uri: str) -> None:
-        """Let the owner delete a post, with its gates. Raise ValueError for an unknown URI."""
-        if uri not in self.records:
-            raise ValueError(f"no such record: {uri}")
-        kinds = (POST, "app.bsky.feed.threadgate", "app.bsky.feed.postgate")
-        self.commit([], [one for kind in kinds if (one := uri.replace(POST, kind)) in self.records])
-
-    def take_down(self, uri: str, lifted: bool = False) -> None:
-        """Let the server's moderators hide a record from all readers. Its key stays taken."""
-        if uri not in self.records:
-            raise ValueError(f"no such record: {uri}")
-        self.records[uri].taken_down = not lifted
+    def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:  # noqa: ARG002
+        """Return how a record was validated: `valid` or `unknown`. Stand-ins raise Refusal."""
+        return "valid"
 
     # --- blobs ---------------------------------------------------------------------------------------------------
 
@@ -298,24 +252,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
             "records": [one for one in records if one["collection"] != POST],
         }
 
-    # --- what stand-ins check and change -------------------------------------------------------------------------
-
-    def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:  # noqa: ARG002
-        """Return how a record was validated: `valid` or `unknown`. Raise Refusal."""
-        return "valid"
-
-    def session_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return what a session shows."""
-        return facts
-
-    def server_of(self, here: str) -> str:
-        """Return the server that DID documents name."""
-        return here
-
-    def server_facts(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return the description of the server."""
-        return facts
-
     # --- scripted errors -----------------------------------------------------------------------------------------
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
@@ -337,18 +273,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
         """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
         reply = self.refusal_reply(endpoint, "RateLimitExceeded")
         if told_in in ("window", "day"):
-            reply.headers += rate_headers(100, 0, self.timestamp() + seconds, HOUR_SECONDS)
+            reply.headers += rate_headers(100, 0, self.timestamp() + seconds, 3600)
         if told_in in ("window", "retry-after"):
             reply.headers.append(("retry-after", str(math.ceil(seconds))))
         return reply
-
-
-def _points(label: str, request: SandboxRequest) -> int:
-    if label != "apply_writes":
-        return WRITE_POINTS.get(label, 0)
-    writes = (request.json_object() or {}).get("writes")
-    actions = [str(one.get("$type", "")).rpartition("#")[2] for one in writes or () if isinstance(one, dict)]
-    return sum(WRITE_POINTS.get(f"{action}_record", 2) for action in actions)
 
 
 def _handle(username: str) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 from socialpub.sandbox.bluesky.cid import cid_of_record
 from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
-from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, open_call, parameter
+from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
 from socialpub.sandbox.endpoint import Call
 from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import api_call
@@ -155,7 +155,6 @@ def _record_json(record: BlueskyRecord) -> dict[str, Any]:
     return {"uri": record.uri, "cid": record.cid, "value": record.value}
 
 
-@open_call
 def get_record(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     collection, rkey = parameter(request, "collection"), parameter(request, "rkey")
     account = _served(bluesky, parameter(request, "repo"))
@@ -179,7 +178,6 @@ def _profile(bluesky: BlueskySandbox, account: BlueskyAccount) -> BlueskyRecord:
     return BlueskyRecord(account.did, PROFILE, "self", value, cid_of_record(value), bluesky.now())
 
 
-@open_call
 def list_records(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     query = request.query()
     collection, written = parameter(request, "collection"), query.get("limit", "50")
@@ -221,7 +219,6 @@ def upload_blob(bluesky: BlueskySandbox, request: SandboxRequest, caller: Bluesk
     return json_reply(200, {"blob": blob.shown})
 
 
-@open_call
 def get_blob(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     did, cid = parameter(request, "did"), parameter(request, "cid")
     blob = bluesky.find_blob(did, cid) if _served(bluesky, did) else None

@@ -27,12 +27,10 @@ from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, p
 PinterestCaller = ApiCaller[PinterestAccount]
 
 
-def json_body(pinterest: PinterestSandbox, request: SandboxRequest, kind: str) -> dict[str, Any]:
-    """Return the body if it is a valid JSON object. Raise Refusal."""
+def json_body(request: SandboxRequest) -> dict[str, Any]:
     body = request.json_object()
     if body is None:
-        raise invalid(pinterest, 400, 1, "Invalid request: the body is not a JSON object.")
-    pinterest.check_body(kind, body)
+        raise invalid(400, 1, "Invalid request: the body is not a JSON object.")
     return body
 
 
@@ -57,62 +55,58 @@ def user_account(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
         "following_count": 0,
         "monthly_views": 0,
     }
-    return ok(pinterest, 200, facts)
+    return ok(200, facts)
 
 
 @api_call("org_read", "boards:read")
 def list_boards(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    pinterest.check_reader(caller)
     found = [
         board
         for board in pinterest.boards.values()
-        if board.takes_pins_of(caller.account)
-        and (board.privacy != SECRET or caller.may("boards:read_secret"))
-        and pinterest.shown_board(board)
+        if board.takes_pins_of(caller.account) and (board.privacy != SECRET or caller.may("boards:read_secret"))
     ]
-    return paged(pinterest, request, found, lambda board: _board_json(pinterest, board))
+    return paged(request, found, lambda board: _board_json(pinterest, board))
 
 
 @api_call("org_read", "boards:read")
 def read_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    return ok(pinterest, 200, _board_json(pinterest, readable_board(pinterest, request, caller)))
+    return ok(200, _board_json(pinterest, readable_board(pinterest, request, caller)))
 
 
 @api_call("org_write", "boards:read", "boards:write")
 def create_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    body = json_body(pinterest, request, "board")
+    body = json_body(request)
     privacy = body.get("privacy", PUBLIC)
     if privacy == SECRET and not caller.may("boards:write_secret"):
-        raise refused(pinterest, "missing_scope")
+        raise refused("missing_scope")
     if any(one.name.lower() == body["name"].lower() for one in pinterest.boards_of(caller.account.username)):
-        raise invalid(pinterest, 400, 400, "Invalid board parameters: you already have a board with this name.")
+        raise invalid(400, 400, "Invalid board parameters: you already have a board with this name.")
     board = pinterest.add_board(caller.account, body["name"], privacy=privacy, description=body.get("description"))
-    return pinterest.created(_board_json(pinterest, board))
+    return ok(201, _board_json(pinterest, board))
 
 
 @api_call("org_read", "boards:read")
 def list_sections(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     board = readable_board(pinterest, request, caller)
-    return paged(pinterest, request, list(board.sections.items()), lambda one: {"id": one[0], "name": one[1]})
+    return paged(request, list(board.sections.items()), lambda one: {"id": one[0], "name": one[1]})
 
 
 @api_call("org_write", "boards:read", "boards:write")
 def create_section(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    name = json_body(pinterest, request, "section")["name"]
+    name = json_body(request)["name"]
     board = readable_board(pinterest, request, caller)
     if name in board.sections.values():
-        raise invalid(pinterest, 409, 409, "Board section conflict: there is a section with this name.")
-    return ok(pinterest, 201, {"id": pinterest.add_section(board, name), "name": name})
+        raise invalid(409, 409, "Board section conflict: there is a section with this name.")
+    return ok(201, {"id": pinterest.add_section(board, name), "name": name})
 
 
 def readable_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> PinterestBoard:
     """Return the board of the path if this caller may read it. Raise Refusal."""
-    pinterest.check_reader(caller)
     board = pinterest.boards.get(request.path_params["board_id"])
     if board is None:
-        raise refused(pinterest, "board_not_found")
+        raise refused("board_not_found")
     if not board.takes_pins_of(caller.account) or (board.privacy == SECRET and not caller.may("boards:read_secret")):
-        raise refused(pinterest, "not_permitted")
+        raise refused("not_permitted")
     return board
 
 
@@ -138,7 +132,7 @@ def _board_json(pinterest: PinterestSandbox, board: PinterestBoard) -> dict[str,
 
 @api_call("org_write", "pins:read", "pins:write")
 def register_media(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    json_body(pinterest, request, "media")
+    json_body(request)
     now = pinterest.now()
     media_id = pinterest.new_id()
     key = f"uploads/{media_id[-6:-4]}/{media_id[-4:-2]}/{media_id[-2:]}/3:video:{caller.account.id}:{media_id}"
@@ -157,23 +151,23 @@ def register_media(pinterest: PinterestSandbox, request: SandboxRequest, caller:
         "Content-Type": "multipart/form-data",
     }
     pinterest.media.save(PinterestMedia(media_id, caller.account.id, form, expires.timestamp()))
-    url = f"{pinterest.upload_url(request.base_url)}/pinterest/upload/"
+    url = f"{request.base_url}/pinterest/upload/"
     facts = {"media_id": media_id, "media_type": "video", "upload_url": url, "upload_parameters": form}
-    return pinterest.created(facts)
+    return ok(201, facts)
 
 
 @api_call("org_read", "pins:read")
 def media_status(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     media = pinterest.media.get(request.path_params["media_id"])
     if media is None or media.owner_id != caller.account.id:
-        raise refused(pinterest, "media_not_found")
+        raise refused("media_not_found")
     if media.fate and media.status not in (SUCCEEDED, FAILED):
         media.polls += 1
         if media.polls <= pinterest.processing_ticks or media.fate == "never_ends":
             media.status = PROCESSING
         else:
             media.status = SUCCEEDED if media.fate == "succeeds" else FAILED
-    return ok(pinterest, 200, {"media_id": media.id, "media_type": "video", "status": media.status})
+    return ok(200, {"media_id": media.id, "media_type": "video", "status": media.status})
 
 
 # --- the upload host -------------------------------------------------------------------------------------------------

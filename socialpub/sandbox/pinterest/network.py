@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
-from socialpub.sandbox.memory import SandboxContext
+from socialpub.sandbox.memory import FixedWindow, SandboxContext
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.pinterest.models import (
@@ -57,7 +57,6 @@ ERRORS: dict[str, tuple[int, int, str]] = {
 }
 
 T = TypeVar("T")
-MINUTE = 60
 
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
 VIDEOS = ("video/mp4", "video/quicktime")
@@ -115,32 +114,22 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
     def new_token_pair(self, *_: Any) -> tuple[str, str]:
         return f"pina_.{secrets.token_urlsafe(48)}", f"pinr_.{secrets.token_urlsafe(48)}"
 
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[PinterestAccount]:
-        """The order is: bearer, rate, scopes. All scopes are needed."""
-        token = self.tokens.bearer(request.bearer)
-        account = self.account_of(token) if token else None
-        if token is None or account is None:
-            raise refused(self, "authentication_failed")
-        headers.extend(self.count(label, token.client_id, account.id))
-        missing = [scope for scope in scopes if scope not in token.scopes]
-        if missing:
-            raise invalid(self, 403, 3, f"Your token is missing the required scopes: {', '.join(missing)}")
-        return ApiCaller(token, account)
-
-    def count(self, category: str, client_id: str | None, account_id: str) -> Headers:
-        """Count one call. Return the headers that report it. Raise Refusal for one too many."""
-        now, limit = self.timestamp(), self.limits[category]
-        window = self.windows.count((category, client_id or "", account_id), limit, MINUTE, now)
-        headers = [
-            ("x-ratelimit-limit", f"{limit}, {limit};w={MINUTE}"),
+    def window_headers(self, window: FixedWindow) -> Headers:
+        return [
+            ("x-ratelimit-limit", f"{window.limit}, {window.limit};w={self.window_seconds}"),
             ("x-ratelimit-remaining", str(window.remaining)),
-            ("x-ratelimit-reset", str(math.ceil(window.reset - now))),
+            ("x-ratelimit-reset", str(math.ceil(window.reset - self.timestamp()))),
         ]
-        if window.over:
-            raise Refusal(with_rate_headers(self.refusal_reply("", "rate_limited"), headers))
-        return headers
+
+    def check_caller(
+        self,
+        caller: ApiCaller[PinterestAccount],
+        label: str,  # noqa: ARG002  # the same at every endpoint
+        scopes: tuple[str, ...],
+    ) -> None:
+        missing = [scope for scope in scopes if scope not in caller.token.scopes]
+        if missing:
+            raise invalid(403, 3, f"Your token is missing the required scopes: {', '.join(missing)}")
 
     # --- boards --------------------------------------------------------------------------------------------------
 
@@ -210,13 +199,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
         videos = {media["id"]: media for media in shown["media"]}
         return shown | {"pins": [pin | {"film": videos.get(pin["film_id"])} for pin in shown["pins"]]}
 
-    # --- what stand-ins check and change -------------------------------------------------------------------------
-
-    def check_body(self, kind: str, body: dict[str, Any]) -> None:
-        """Check a body (`board`, `section`, `media`, `pin`). Raise Refusal."""
-
-    def check_reader(self, caller: ApiCaller[PinterestAccount]) -> None:
-        """Refuse data of this account. Raise Refusal."""
+    # --- what stand-ins change -----------------------------------------------------------------------------------
 
     def may_upload(self, media: PinterestMedia) -> bool:  # noqa: ARG002  # for stand-ins
         """Return whether the upload form of a video is still good."""
@@ -229,41 +212,25 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
         """Return what happens to an uploaded video: `succeeds`, `fails`, `never_ends`."""
         return "succeeds" if media.mime_type in VIDEOS else "fails"
 
-    def token_reply(self, facts: dict[str, Any], grant_type: str) -> Reply:  # noqa: ARG002  # for stand-ins
-        return ok(self, 200, facts)
-
-    def shown_board(self, board: PinterestBoard) -> bool:  # noqa: ARG002  # for stand-ins
-        """Return whether a list contains the board by now."""
-        return True
-
-    def shown_pin(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """Return a pin as the API shows it."""
-        return facts
-
-    def created(self, facts: dict[str, Any]) -> Reply:
-        return ok(self, 201, facts)
-
     # --- scripted errors -----------------------------------------------------------------------------------------
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
         """Return the error with this name of ours. Raise ValueError for another name."""
         if code not in ERRORS:
             raise ValueError(f"pinterest has no refusal named {code!r} (known: {', '.join(ERRORS)})")
-        status, number, message = ERRORS[code]
-        detail = {"message_detail": "spam"} if code == "spam" else {}
-        return ok(self, status, {"code": number, "message": message, **detail})
+        return refusal(code)
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
         messages = {404: "Not found.", 405: "Method not allowed."}
         message = messages.get(status, "Sorry, something went wrong.")
-        return ok(self, status, {"code": 5 if status == 405 else status, "message": message})
+        return ok(status, {"code": 5 if status == 405 else status, "message": message})
 
     def unauthorized_reply(self, endpoint: str = "") -> Reply:
         return self.refusal_reply(endpoint, "authentication_failed")
 
     def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
         """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
-        reply = with_rate_headers(self.refusal_reply(endpoint, "rate_limited"), [])
+        reply = self.refusal_reply(endpoint, "rate_limited")
         if told_in in ("window", "day"):
             reply.headers += [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", str(int(seconds)))]
         elif told_in == "retry-after":
@@ -274,44 +241,37 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
 # --- replies ---------------------------------------------------------------------------------------------------------
 
 
-def ok(pinterest: PinterestSettings, status: int, data: Any) -> Reply:
-    """Return a reply with its request id and rate headers."""
-    limit = pinterest.limits["org_read"]
-    headers = [
-        ("x-pinterest-rid", secrets.token_hex(8)),
-        ("x-ratelimit-limit", f"{limit}, {limit};w=60"),
-        ("x-ratelimit-remaining", str(limit - 1)),
-        ("x-ratelimit-reset", "60"),
-    ]
-    return json_reply(status, data, headers)
+def ok(status: int, data: Any) -> Reply:
+    return json_reply(status, data, [("x-pinterest-rid", secrets.token_hex(8))])
 
 
-def invalid(pinterest: PinterestSettings, status: int, code: int, message: str) -> Refusal:
-    return Refusal(ok(pinterest, status, {"code": code, "message": message}))
+def invalid(status: int, code: int, message: str) -> Refusal:
+    return Refusal(ok(status, {"code": code, "message": message}))
 
 
-def refused(pinterest: PinterestSandbox, name: str) -> Refusal:
-    return Refusal(pinterest.refusal_reply("", name))
+def refused(name: str) -> Refusal:
+    return Refusal(refusal(name))
 
 
-def with_rate_headers(reply: Reply, headers: Headers) -> Reply:
-    reply.headers = [*(one for one in reply.headers if not one[0].startswith("x-ratelimit")), *headers]
-    return reply
+def refusal(name: str) -> Reply:
+    status, number, message = ERRORS[name]
+    detail = {"message_detail": "spam"} if name == "spam" else {}
+    return ok(status, {"code": number, "message": message, **detail})
 
 
-def paged(pinterest: PinterestSettings, request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
+def paged(request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
     query = request.query()
     written = query.get("page_size", "25")
     if not written.isdecimal() or not 1 <= int(written) <= 250:
-        raise invalid(pinterest, 400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
-    size, begin = int(written), _begin(pinterest, query.get("bookmark", ""))
+        raise invalid(400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
+    size, begin = int(written), _begin(query.get("bookmark", ""))
     more = begin + size < len(found)
     bookmark = base64.urlsafe_b64encode(f"from:{begin + size}".encode()).decode() if more else None
     items = [show(one) for one in found[begin : begin + size]]
-    return ok(pinterest, 200, {"items": items, "bookmark": bookmark})
+    return ok(200, {"items": items, "bookmark": bookmark})
 
 
-def _begin(pinterest: PinterestSettings, bookmark: str) -> int:
+def _begin(bookmark: str) -> int:
     if not bookmark:
         return 0
     try:
@@ -319,7 +279,7 @@ def _begin(pinterest: PinterestSettings, bookmark: str) -> int:
     except ValueError:
         word, number = "", ""
     if word != "from" or not number.isdecimal():
-        raise invalid(pinterest, 400, 1, "Invalid request: the bookmark is not valid.")
+        raise invalid(400, 1, "Invalid request: the bookmark is not valid.")
     return int(number)
 
 

@@ -42,18 +42,17 @@ class PinterestAuthorization(NetworkAuthorization[PinterestSandbox]):
         client_id, secret = request.basic or ("", "")
         app = network.find_app(client_id)
         if app is None or not app.accepts(secret):
-            raise refused(network, "authentication_failed")
+            raise refused("authentication_failed")
         if not form:
             raise self.refusal(network, "form")
-        network.count("org_read", client_id, "")
         return client_id
 
-    def refusal(self, network: PinterestSandbox, reason: str, name: str = "") -> Refusal:
+    def refusal(self, network: PinterestSandbox, reason: str, name: str = "") -> Refusal:  # noqa: ARG002
         if reason in ("code", "redirect_uri", "refresh_token"):
-            return refused(network, "authentication_failed")
+            return refused("authentication_failed")
         missing = {"form": "request body", "grant_type": "or unknown grant_type in the request body"}
         wrong = missing.get(reason, f"{name} in the request body")
-        return invalid(network, 400, 1, f"Missing {wrong}.")
+        return invalid(400, 1, f"Missing {wrong}.")
 
     def facts(self, network: PinterestSandbox, pair: Token, grant_type: str) -> dict[str, Any]:
         return {
@@ -70,4 +69,4 @@ class PinterestAuthorization(NetworkAuthorization[PinterestSandbox]):
     def revoke(self, network: PinterestSandbox, request: SandboxRequest) -> Reply:
         """Refuse, as the real Pinterest does. Nothing is revoked."""
         self.client(network, request)
-        raise refused(network, "not_permitted")
+        raise refused("not_permitted")

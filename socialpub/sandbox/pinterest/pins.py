@@ -14,7 +14,7 @@ from socialpub.sandbox.messages import Reply, SandboxRequest
 from socialpub.sandbox.network import api_call
 from socialpub.sandbox.pinterest.api import PinterestCaller, json_body, readable_board
 from socialpub.sandbox.pinterest.models import SECRET, Pin, PinImage, PinKind, PinterestBoard, PinterestMedia
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, paged, refused, zoneless
+from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
 
 SMALLEST_SIDE = 100
 """Pixels."""
@@ -24,14 +24,14 @@ TEXTS = ("title", "description", "alt_text", "link")
 
 @api_call("org_write", "boards:read", "boards:write", "pins:read", "pins:write")
 def create_pin(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    body = json_body(pinterest, request, "pin")
+    body = json_body(request)
     source = body["media_source"]
     kind: PinKind = "video" if "media_id" in source else "carousel" if "items" in source else "image"
     board = _board(pinterest, body, caller)
     video = _video(pinterest, source, caller) if kind == "video" else None
     images = _images_in(pinterest, source)
     if len({(image.width, image.height) for image, _ in images}) > 1:
-        raise invalid(pinterest, 400, 1, "Invalid request: all images of a carousel must have the same size.")
+        raise invalid(400, 1, "Invalid request: all images of a carousel must have the same size.")
     pin = Pin(
         pinterest.new_id(), caller.account.id, caller.account.username, board.id, body.get("board_section_id"),
         kind, body.get("title"), body.get("description"), body.get("alt_text"), body.get("link"),
@@ -40,28 +40,28 @@ def create_pin(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pin
         (body.get("ai_disclosures") or {}).get("values", []),
     )  # fmt: skip
     pinterest.add_pin(pin, images)
-    return pinterest.created(pin_json(pinterest, request, pin, caller))
+    return ok(201, pin_json(pinterest, request, pin, caller))
 
 
 def _board(pinterest: PinterestSandbox, body: dict[str, Any], caller: PinterestCaller) -> PinterestBoard:
     board = pinterest.boards.get(body["board_id"])
     if board is None:
-        raise refused(pinterest, "board_not_found")
+        raise refused("board_not_found")
     secret = board.privacy == SECRET and not caller.may("boards:write_secret", "pins:write_secret")
     if not board.takes_pins_of(caller.account) or secret:
-        raise refused(pinterest, "not_permitted")
+        raise refused("not_permitted")
     section = body.get("board_section_id")
     if section is not None and section not in board.sections:
-        raise refused(pinterest, "section_not_found")
+        raise refused("section_not_found")
     return board
 
 
 def _video(pinterest: PinterestSandbox, source: dict[str, Any], caller: PinterestCaller) -> PinterestMedia:
     media = pinterest.media.get(source["media_id"])
     if media is None or media.owner_id != caller.account.id:
-        raise refused(pinterest, "media_not_found")
+        raise refused("media_not_found")
     if not pinterest.may_use(media):
-        raise invalid(pinterest, 400, 1, f"Invalid request: the media is {media.status}, it cannot be used.")
+        raise invalid(400, 1, f"Invalid request: the media is {media.status}, it cannot be used.")
     return media
 
 
@@ -91,9 +91,9 @@ def _image(
         data = b""
     width, height = dimensions(data, whole=True) if sniff(data) == content_type else (0, 0)
     if not width:
-        raise refused(pinterest, "image_broken")
+        raise refused("image_broken")
     if min(width, height) < SMALLEST_SIDE:
-        raise refused(pinterest, "image_too_small")
+        raise refused("image_too_small")
     digest = hashlib.sha256(data).hexdigest()
     return PinImage(pinterest.new_id(), sniff(data), len(data), digest, width, height, **texts), data
 
@@ -107,13 +107,13 @@ def list_pins(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pint
     pins = pinterest.pins_on(readable_board(pinterest, request, caller))
     lag = pinterest.list_lag_seconds
     shown = [pin for pin in reversed(pins) if pinterest.seconds_since(pin.created_at) >= lag]
-    return paged(pinterest, request, shown, lambda pin: pin_json(pinterest, request, pin, caller))
+    return paged(request, shown, lambda pin: pin_json(pinterest, request, pin, caller))
 
 
 def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, caller: PinterestCaller) -> dict[str, Any]:
     board = pinterest.boards[pin.board_id]
     creative = {"image": "REGULAR", "carousel": "CAROUSEL", "video": "VIDEO"}[pin.kind]
-    shown = {
+    return {
         "id": pin.id,
         "created_at": zoneless(pin.created_at),
         **{name: getattr(pin, name) or None for name in TEXTS},
@@ -130,7 +130,6 @@ def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, cal
         "media": _media(request, pin),
         **({"ai_disclosures": {"values": pin.ai_disclosures}} if pin.ai_disclosures else {}),
     }
-    return pinterest.shown_pin(shown)
 
 
 def _media(request: SandboxRequest, pin: Pin) -> dict[str, Any]:

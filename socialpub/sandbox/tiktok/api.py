@@ -85,9 +85,8 @@ def fetch_status(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
     if task.status == COMPLETE and task.ended_at is not None:
         passed = tiktok.seconds_since(task.ended_at) >= tiktok.moderation_seconds
         posts = [tiktok.tasks.posts[post_id] for post_id in task.post_ids]
-        ids = tiktok.shown_post_ids([int(post.id) for post in posts if passed and post.is_public])
-        data |= {} if ids is None else {"publicaly_available_post_id": ids}
-    data["uploaded_bytes" if task.source == FILE_UPLOAD else "downloaded_bytes"] = tiktok.counted(task)
+        data["publicaly_available_post_id"] = [int(post.id) for post in posts if passed and post.is_public]
+    data["uploaded_bytes" if task.source == FILE_UPLOAD else "downloaded_bytes"] = task.received
     return tiktok.ok(data)
 
 

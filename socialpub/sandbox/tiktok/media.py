@@ -23,26 +23,25 @@ from socialpub.sandbox.tiktok.models import (
 )
 from socialpub.sandbox.tiktok.network import VIDEOS, TikTokSandbox
 
+BANNED = "spam_risk_user_banned_from_posting"
 RANGE = re.compile(r"bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,15})")
 
 
 @api_call("video_init", "video.publish")
 def init_video(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
     body = json_object(tiktok, request)
-    source, info = body.get("source_info", {}), body.get("post_info", {})
-    tiktok.check_source(source, VIDEO)
-    tiktok.check_info(info, VIDEO)
-    if code := tiktok.direct_code(caller, info.get("privacy_level")):
+    info = body.get("post_info", {})
+    if code := _direct_code(tiktok, caller, info):
         raise tiktok.refused("video_init", code)
+    source = body.get("source_info", {})
     return _begin_video(tiktok, request, caller, source, info, direct=True)
 
 
 @api_call("inbox_init", "video.upload")
 def init_inbox(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokCaller) -> Reply:
     source = json_object(tiktok, request).get("source_info", {})
-    tiktok.check_source(source, VIDEO)
-    if code := tiktok.draft_code(caller, VIDEO):
-        raise tiktok.refused("inbox_init", code)
+    if caller.account.banned:
+        raise tiktok.refused("inbox_init", BANNED)
     return _begin_video(tiktok, request, caller, source, {}, direct=False)
 
 
@@ -56,21 +55,24 @@ def init_content(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
     if not caller.may("video.publish" if direct else "video.upload"):
         raise tiktok.refused("content_init", "scope_not_authorized")
     source, info = body.get("source_info", {}), body.get("post_info") or {}
-    tiktok.check_source(source, PHOTO)
-    if direct or "post_info" in body:
-        tiktok.check_info(info, PHOTO)
-    if not direct:
-        info = {name: info[name] for name in ("title", "description") if name in info}
-    code = tiktok.direct_code(caller, info.get("privacy_level")) if direct else tiktok.draft_code(caller, PHOTO)
+    code = _direct_code(tiktok, caller, info) if direct else BANNED if caller.account.banned else ""
     if not code and not all(tiktok.may_pull(url) for url in source["photo_images"]):
         code = "url_ownership_unverified"
     if code:
         raise tiktok.refused("content_init", code)
     task = _task(tiktok, caller, f"p_pub_url~v2.{tiktok.new_id()}", PHOTO, direct)
+    if not direct:
+        info = {name: info[name] for name in ("title", "description") if name in info}
     task.post_info = info | {"photo_cover_index": source["photo_cover_index"]}
     task.urls = tuple(source["photo_images"])
     tiktok.begin(task)
     return tiktok.ok({"publish_id": task.publish_id})
+
+
+def _direct_code(tiktok: TikTokSandbox, caller: TikTokCaller, info: dict[str, Any]) -> str:
+    """Return the code that refuses a direct post, or an empty text."""
+    allowed = info.get("privacy_level") in caller.account.privacy_options
+    return tiktok.refusal_code(caller) if allowed else "privacy_level_option_mismatch"
 
 
 def _begin_video(
@@ -90,8 +92,7 @@ def _begin_video(
     task.upload_token = secrets.token_urlsafe(32)
     task.upload_expires_at = tiktok.timestamp() + tiktok.upload_seconds
     tiktok.begin(task)
-    host = tiktok.upload_url(request.base_url)
-    url = f"{host}/tiktok/upload/video/?upload_id={number}&upload_token={task.upload_token}"
+    url = f"{request.base_url}/tiktok/upload/video/?upload_id={number}&upload_token={task.upload_token}"
     return tiktok.ok({"publish_id": publish_id, "upload_url": url})
 
 
@@ -123,7 +124,7 @@ def put_chunk(tiktok: TikTokSandbox, request: SandboxRequest) -> Reply:
     if status in (206, 201):
         tiktok.tasks.accept_chunk(task, request.sink)
     task.puts.append(ChunkPut(request.headers.get("content-range", ""), request.sink.size, status))
-    return tiktok.chunk_reply(task, status)
+    return Reply(status, headers=[("content-range", f"bytes 0-{task.received}/{task.size}")])
 
 
 def _chunk_status(tiktok: TikTokSandbox, request: SandboxRequest, task: PublishTask, body: StreamedBody) -> int:

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from socialpub.sandbox.media import Fetch, dimensions, fetch, sniff
-from socialpub.sandbox.memory import SandboxContext, Token
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, StreamedBody, json_reply
+from socialpub.sandbox.memory import SandboxContext
+from socialpub.sandbox.messages import Refusal, Reply, StreamedBody, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSettings
 from socialpub.sandbox.tiktok.tasks import TaskStore, is_direct_post
@@ -39,7 +39,6 @@ SENT_WITH_200 = frozenset({
     "spam_risk_too_many_posts", "spam_risk_user_banned_from_posting", "reached_active_user_cap",
 })  # fmt: skip
 """By `creator_info`."""
-MINUTE = 60
 OAUTH_ENDPOINTS = ("token", "revoke")
 """Their errors are flat, and everything else has an envelope."""
 VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
@@ -87,27 +86,10 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
     def new_token_pair(self, *_: Any) -> tuple[str, str]:
         return f"act.{secrets.token_urlsafe(48)}", f"rft.{secrets.token_urlsafe(48)}"
 
-    def admit(
-        self,
-        request: SandboxRequest,
-        label: str,
-        scopes: tuple[str, ...],
-        headers: Headers,  # noqa: ARG002  # TikTok adds none
-    ) -> ApiCaller[TikTokAccount]:
-        """The order is: bearer, scope, rate. One of the scopes is enough."""
-        token = self.tokens.bearer(request.bearer)
-        account = self.account_of(token) if token else None
-        if token is None or account is None:
-            raise self.refused(label, "access_token_invalid")
-        if not set(scopes) & set(token.scopes):
+    def check_caller(self, caller: ApiCaller[TikTokAccount], label: str, scopes: tuple[str, ...]) -> None:
+        """One of the scopes is enough."""
+        if not set(scopes) & set(caller.token.scopes):
             raise self.refused(label, "scope_not_authorized")
-        if self.is_over_limit(label, token):
-            raise self.refused(label, "rate_limit_exceeded")
-        return ApiCaller(token, account)
-
-    def is_over_limit(self, label: str, token: Token) -> bool:
-        key, limit = (label, token.account_id, token.client_id), self.limits.get(label, 600)
-        return self.windows.count(key, limit, MINUTE, self.timestamp()).over
 
     def remove_access(self, username: str) -> None:
         """Withdraw the user's permission: tokens end, and open shares fail with `auth_removed`."""
@@ -154,13 +136,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
             self.verified_prefixes.append(prefix)
         return verified
 
-    # --- what stand-ins check and change -------------------------------------------------------------------------
-
-    def check_source(self, source: dict[str, Any], kind: str) -> None:
-        """Check `source_info`. Raise Refusal."""
-
-    def check_info(self, info: Any, kind: str) -> None:
-        """Check `post_info`. Raise Refusal."""
+    # --- what stand-ins change -----------------------------------------------------------------------------------
 
     def refusal_code(self, caller: ApiCaller[TikTokAccount]) -> str:
         """Return the code that keeps this account from posting now, or an empty text."""
@@ -168,15 +144,6 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
             return "spam_risk_user_banned_from_posting"
         posts = self.tasks.count_today(caller.account.open_id, self.posts_per_day, is_direct_post)
         return "spam_risk_too_many_posts" if posts >= self.posts_per_day else ""
-
-    def direct_code(self, caller: ApiCaller[TikTokAccount], privacy: str | None) -> str:
-        """Return the code that refuses a direct post with this audience, or an empty text."""
-        allowed = privacy in caller.account.privacy_options
-        return self.refusal_code(caller) if allowed else "privacy_level_option_mismatch"
-
-    def draft_code(self, caller: ApiCaller[TikTokAccount], kind: str) -> str:  # noqa: ARG002  # for stand-ins
-        """Return the code that refuses a draft, or an empty text."""
-        return "spam_risk_user_banned_from_posting" if caller.account.banned else ""
 
     def may_pull(self, url: object) -> bool:
         """Return whether TikTok pulls from this address."""
@@ -198,17 +165,6 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
     def noticed_at(self, task: PublishTask) -> datetime | None:
         """Return when TikTok notices that all bytes are there, or None."""
         return task.whole_at
-
-    def counted(self, task: PublishTask) -> int:
-        """Return the number of bytes that the status shows."""
-        return task.received
-
-    def chunk_reply(self, task: PublishTask, status: int) -> Reply:
-        return Reply(status, headers=[("content-range", f"bytes 0-{task.received}/{task.size}")])
-
-    def shown_post_ids(self, ids: list[int]) -> Any:
-        """Return the ids of posts as a status contains them. None: no list."""
-        return ids
 
     # --- replies -------------------------------------------------------------------------------------------------
 

@@ -6,12 +6,11 @@ from datetime import datetime
 from http.client import responses
 from typing import Any, ClassVar
 
-from socialpub.sandbox.memory import SandboxContext, Token
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.memory import FixedWindow, SandboxContext
+from socialpub.sandbox.messages import Headers, Refusal, Reply, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.x.models import SUBSCRIPTIONS, XAccount, XMedia, XMediaStore, XPost, XSettings
 
-WINDOW_SECONDS = 900
 PROBLEMS = "https://api.x.com/2/problems"
 
 
@@ -24,6 +23,7 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
     )  # fmt: skip
     default_scopes = ("tweet.read", "tweet.write", "users.read", "media.write", "offline.access")
     reveals_refresh_expiry = False
+    window_seconds = 900
     account_kind = XAccount
     account_fields = ("subscription_type", "protected", "suspended", "max_length")
     account_choices: ClassVar = {"subscription_type": SUBSCRIPTIONS}
@@ -51,35 +51,15 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
     def new_token_pair(self, scopes: tuple[str, ...], *_: Any) -> tuple[str, str | None]:
         return secrets.token_urlsafe(72), secrets.token_urlsafe(72) if "offline.access" in scopes else None
 
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[XAccount]:
-        """The order is: bearer, rate limits, account, scopes. All scopes are needed."""
-        headers.append(transaction_header())
-        token = self.tokens.bearer(request.bearer)
-        if token is None:
-            limit = self.limits.get(label, 900)
-            headers.extend(window_headers("x-rate-limit", limit, limit, self.timestamp() + WINDOW_SECONDS))
-            raise Refusal(problem(401))
-        if self.is_over_limit(label, token, headers):
-            raise Refusal(problem(429))
-        account = self.account_of(token)
-        if account is None:
-            raise Refusal(problem(401))
-        if account.suspended:
+    def window_headers(self, window: FixedWindow) -> Headers:
+        return [*window_headers("x-rate-limit", window.limit, window.remaining, window.reset), transaction_header()]
+
+    def check_caller(self, caller: ApiCaller[XAccount], label: str, scopes: tuple[str, ...]) -> None:  # noqa: ARG002
+        if caller.account.suspended:
             detail = "The user used for authentication is suspended"
             raise Refusal(problem(403, detail, f"{PROBLEMS}/user-suspended"))
-        caller = ApiCaller(token, account)
         if not caller.may(*scopes):
             raise forbidden()
-        return caller
-
-    def is_over_limit(self, label: str, token: Token, headers: Headers) -> bool:
-        """Count one call, and add the headers of its window."""
-        key, limit = (label, token.account_id), self.limits.get(label, 900)
-        window = self.windows.count(key, limit, WINDOW_SECONDS, self.timestamp())
-        headers.extend(window_headers("x-rate-limit", limit, window.remaining, window.reset))
-        return window.over
 
     # --- posts ---------------------------------------------------------------------------------------------------
 
@@ -129,7 +109,7 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
         return problem(status)
 
     def unauthorized_reply(self, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
-        return problem(401)
+        return problem(401).with_headers([transaction_header()])
 
     def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same
         headers = {

@@ -7,7 +7,7 @@ import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 from socialpub.sandbox.endpoint import Call
 from socialpub.sandbox.memory import AuthorizationCode, SandboxApp, Token
@@ -31,8 +31,7 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
     """The separator between the scopes in an app's request."""
     always_given: ClassVar[str] = ""
     """The scope that the user cannot refuse. Empty: the user grants all scopes or none."""
-    wrong_address: ClassVar[str]
-    """The page's message for a `redirect_uri` that is not allowed."""
+    wrong_address: ClassVar[str] = "redirect_uri is missing or is not one of the app's, letter by letter."
     required: ClassVar[tuple[str, ...]] = ("code", "redirect_uri")
     """Of an exchange."""
 
@@ -46,11 +45,11 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
 
     # --- the consent page ----------------------------------------------------------------------------------------
 
-    @abstractmethod
     def may_return_to(self, uri: str) -> bool:
         """Return whether the network permits the address at all."""
+        return bool(uri)
 
-    def complaint(self, asked: Asked) -> str:  # noqa: ARG002  # X and TikTok require more
+    def complaint(self, asked: Asked) -> str:  # noqa: ARG002  # for stand-ins
         """Return what else is wrong with the app's request, or an empty text."""
         return ""
 
@@ -124,20 +123,24 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
 
     # --- the token endpoint --------------------------------------------------------------------------------------
 
-    @abstractmethod
     def authenticate(self, network: NetworkT, request: SandboxRequest, form: dict[str, str]) -> str:
-        """Return the id of the app that calls. Raise Refusal."""
+        """Return the id of the app that calls, by the header or the form. Raise Refusal."""
+        client_id, secret = request.basic or (form.get(self.client_id_fields[0], ""), form.get("client_secret", ""))
+        app = network.find_app(client_id)
+        if app is None or not (app.client_secret is None or app.accepts(secret)):
+            raise self.refusal(network, "client")
+        return client_id
 
     @abstractmethod
     def refusal(self, network: NetworkT, reason: str, name: str = "") -> Refusal:
-        """Return the refusal for `form`, `grant_type`, `missing` (parameter `name`), `code`, `redirect_uri`,
+        """Return the refusal for `client`, `form`, `grant_type`, `missing` (parameter `name`), `code`, `redirect_uri`,
         `verifier` or `refresh_token`."""
 
     @abstractmethod
     def facts(self, network: NetworkT, pair: Token, grant_type: str) -> dict[str, Any]:
         """Return what the token endpoint responds."""
 
-    def fits(self, code: AuthorizationCode, verifier: str) -> bool:  # noqa: ARG002  # Pinterest has no verifier
+    def fits(self, code: AuthorizationCode, verifier: str) -> bool:  # noqa: ARG002  # for stand-ins
         return True
 
     @abstractmethod
@@ -192,7 +195,3 @@ def _page(status: int, template: str, **facts: Any) -> Reply:
     reply = html_reply(status, render_template(template, **facts))
     reply.headers.append(("content-security-policy", SOURCES))
     return reply
-
-
-def is_desktop(uri: str) -> bool:
-    return urlsplit(uri).hostname in ("localhost", "127.0.0.1")

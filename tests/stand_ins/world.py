@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from socialpub import sandbox
+from socialpub.sandbox.app import CALLS
 from socialpub.sandbox.endpoint import Call
 from socialpub.sandbox.memory import SandboxClock
 from socialpub.sandbox.messages import SandboxRequest
 from tests.stand_ins import bluesky_calls
 from tests.stand_ins.bluesky import BlueskyStandIn
+from tests.stand_ins.oauth import PinterestAuthorization, TikTokAuthorization, XAuthorization, strict
 from tests.stand_ins.pinterest import PinterestStandIn
 from tests.stand_ins.tiktok import TikTokStandIn
 from tests.stand_ins.x import XStandIn
@@ -66,7 +68,12 @@ class World(sandbox.World):
         "fates": lambda network, body: network.next_fate(body["fate"], int(body.get("times", 1))),
         "records": end_record,
     }
-    calls: ClassVar[dict[str, tuple[Call, ...]]] = {"bluesky": bluesky_calls.CALLS}
+    calls: ClassVar[dict[str, tuple[Call, ...]]] = {
+        "x": strict(CALLS["x"], *XAuthorization().calls()),
+        "tiktok": strict(CALLS["tiktok"], *TikTokAuthorization().calls()),
+        "pinterest": strict(CALLS["pinterest"], *PinterestAuthorization().calls()),
+        "bluesky": bluesky_calls.CALLS,
+    }
 
     x: XStandIn
     tiktok: TikTokStandIn

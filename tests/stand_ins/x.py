@@ -192,6 +192,17 @@ class XStandIn(StandIn, XSandbox, XSwitches):
     def __init__(self, context: SandboxContext) -> None:
         XSwitches.__init__(self)
         StandIn.__init__(self, context)
+        self.limits = {
+            "POST /2/tweets": 100,
+            "GET /2/users/me": 75,
+            "GET /2/users/:id/tweets": 900,
+            "POST /2/media/upload": 500,
+            "GET /2/media/upload": 1000,
+            "POST /2/media/upload/initialize": 1875,
+            "POST /2/media/upload/:id/append": 1875,
+            "POST /2/media/upload/:id/finalize": 1875,
+            "POST /2/media/metadata": 500,
+        }
 
     # --- calls ---------------------------------------------------------------------------------------------------
 

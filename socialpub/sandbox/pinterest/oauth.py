@@ -1,11 +1,10 @@
 """The consent page and the token endpoint of Pinterest."""
 
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 from socialpub.sandbox.memory import Token
 from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest
-from socialpub.sandbox.oauth import NetworkAuthorization, is_desktop
+from socialpub.sandbox.oauth import NetworkAuthorization
 from socialpub.sandbox.pinterest.models import PinterestAccount
 from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, refused
 
@@ -28,27 +27,12 @@ class PinterestAuthorization(NetworkAuthorization[PinterestSandbox]):
     paths = ("/oauth/", "/v5/oauth/token", "/v5/oauth/token/revoke")
     client_id_fields = ("client_id", "consumer_id")
     meanings: ClassVar = SCOPES
-    wrong_address = "redirect_uri is missing, not https, or not one of the app's, letter by letter."
-
-    def may_return_to(self, uri: str) -> bool:
-        parts = urlsplit(uri)
-        safe = parts.scheme == "https" or (parts.scheme == "http" and (is_desktop(uri) or parts.hostname == "::1"))
-        return bool(parts.hostname) and safe and not parts.fragment
 
     def note(self, account: PinterestAccount) -> str:
         return account.account_type.lower()
 
-    def authenticate(self, network: PinterestSandbox, request: SandboxRequest, form: dict[str, str]) -> str:
-        client_id, secret = request.basic or ("", "")
-        app = network.find_app(client_id)
-        if app is None or not app.accepts(secret):
-            raise refused("authentication_failed")
-        if not form:
-            raise self.refusal(network, "form")
-        return client_id
-
     def refusal(self, network: PinterestSandbox, reason: str, name: str = "") -> Refusal:  # noqa: ARG002
-        if reason in ("code", "redirect_uri", "refresh_token"):
+        if reason in ("client", "code", "redirect_uri", "refresh_token"):
             return refused("authentication_failed")
         missing = {"form": "request body", "grant_type": "or unknown grant_type in the request body"}
         wrong = missing.get(reason, f"{name} in the request body")

@@ -18,7 +18,6 @@ from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, p
 
 SMALLEST_SIDE = 100
 """Pixels."""
-SIZES = {"150x150": 150, "400x300": 400, "600x": 600, "1200x": 1200}
 TEXTS = ("title", "description", "alt_text", "link")
 
 
@@ -151,12 +150,7 @@ def _media(request: SandboxRequest, pin: Pin) -> dict[str, Any]:
 
 
 def _images(request: SandboxRequest, image: PinImage) -> dict[str, Any]:
-    shown = {}
-    for name, width in SIZES.items():
-        height = {"150x150": 150, "400x300": 300}.get(name, round(width * image.height / image.width))
-        shown[name] = {"width": width, "height": height, "url": _image_url(request, image)}
-    shown["originals"] = {"width": image.width, "height": image.height, "url": _image_url(request, image)}
-    return shown
+    return {"originals": {"width": image.width, "height": image.height, "url": _image_url(request, image)}}
 
 
 def _image_url(request: SandboxRequest, image: PinImage) -> str:

@@ -37,20 +37,8 @@ class XSettings:
     """How long the same text of the same account is refused. 0: never."""
     list_lag_seconds: float = 0
     """How old a post must be to appear in lists."""
-    limits: dict[str, int] = field(
-        default_factory=lambda: {
-            "POST /2/tweets": 100,
-            "GET /2/users/me": 75,
-            "GET /2/users/:id/tweets": 900,
-            "POST /2/media/upload": 500,
-            "GET /2/media/upload": 1000,
-            "POST /2/media/upload/initialize": 1875,
-            "POST /2/media/upload/:id/append": 1875,
-            "POST /2/media/upload/:id/finalize": 1875,
-            "POST /2/media/metadata": 500,
-        }
-    )
-    """Calls of one user in 15 minutes."""
+    limits: dict[str, int] = field(default_factory=lambda: {"POST /2/tweets": 100, "GET /2/users/me": 75})
+    """Calls of one user in 15 minutes. The others: 900."""
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from socialpub.sandbox import control, pages
 from socialpub.sandbox.bluesky import repo, sessions
 from socialpub.sandbox.bluesky.pages import BlueskyPages
-from socialpub.sandbox.endpoint import OWN_CONTROL, OWN_FORM, Call, SandboxEndpoint
+from socialpub.sandbox.endpoint import OWN_CONTROL, OWN_FORM, SandboxCall, SandboxEndpoint
 from socialpub.sandbox.feeds import NetworkPages
 from socialpub.sandbox.pinterest import api as pinterest_api
 from socialpub.sandbox.pinterest import pins
@@ -31,7 +31,7 @@ from socialpub.sandbox.x import media as x_media
 from socialpub.sandbox.x.oauth import XAuthorization
 from socialpub.sandbox.x.pages import XPages
 
-CALLS: dict[str, tuple[Call, ...]] = {
+CALLS: dict[str, tuple[SandboxCall, ...]] = {
     "x": (*XAuthorization().calls(), *x_api.CALLS, *x_media.CALLS),
     "tiktok": (*TikTokAuthorization().calls(), *tiktok_api.CALLS, *tiktok_media.CALLS),
     "pinterest": (*PinterestAuthorization().calls(), *pinterest_api.CALLS, *pins.CALLS),

@@ -29,7 +29,7 @@ Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
 """Fetches what the handler needs. It changes nothing that a reader sees."""
 
 
-class Call(NamedTuple):
+class SandboxCall(NamedTuple):
     """The declaration of an endpoint."""
 
     method: str

@@ -167,16 +167,11 @@ class SandboxContext:
 
 # --- calls -----------------------------------------------------------------------------------------------------------
 
-KEPT_CALLS = 50_000
-
 
 class CallLog:
-    """The calls of one network: how many, their statuses, and how many run at the same time."""
+    """The calls of one network: how many have ended, and how many are in progress."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, int]] = []
-        """Endpoint and status of the latest calls, oldest first; `counts` never forgets. Status 0: the caller got no
-        answer."""
         self.counts: Counter[str] = Counter()
         self.in_flight = 0
         self.held = 0
@@ -186,14 +181,9 @@ class CallLog:
         self.in_flight += 1
 
     def call_ended(self, request: SandboxRequest, endpoint: str, status: int) -> None:  # noqa: ARG002  # for stand-ins
+        """Count a call. Status 0: the caller got no response."""
         self.in_flight -= 1
         self.counts[endpoint] += 1
-        self.calls.append((endpoint, status))
-        if len(self.calls) > 2 * KEPT_CALLS:
-            del self.calls[:-KEPT_CALLS]
-
-    def statuses(self, endpoint: str) -> list[int]:
-        return [status for name, status in self.calls if name == endpoint]
 
 
 # --- rate windows ----------------------------------------------------------------------------------------------------

@@ -175,8 +175,6 @@ class SandboxRequest:
     received_monotonic: float
     """When the first byte arrived, by the machine's clock (not the world's)."""
     body: bytes = b""
-    account_id: str = ""
-    """Of the caller, where a stand-in counts the calls of accounts."""
     sink: Any = None
     """Where the body was streamed to, for an endpoint with a sink. Then `body` is empty."""
 

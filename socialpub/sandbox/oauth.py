@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
 from urllib.parse import urlencode
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.memory import AuthorizationCode, SandboxApp, Token
 from socialpub.sandbox.messages import FORM, Refusal, Reply, SandboxRequest, html_reply, json_reply, redirect
 from socialpub.sandbox.network import SandboxNetwork
@@ -35,12 +35,12 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
     required: ClassVar[tuple[str, ...]] = ("code", "redirect_uri")
     """Of an exchange."""
 
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[SandboxCall, ...]:
         page, token, revoke = self.paths
         return (
-            Call("", page, "authorize", self.authorize),
-            Call("POST", token, "token", self.token),
-            Call("POST", revoke, "revoke", self.revoke),
+            SandboxCall("", page, "authorize", self.authorize),
+            SandboxCall("POST", token, "token", self.token),
+            SandboxCall("POST", revoke, "revoke", self.revoke),
         )
 
     # --- the consent page ----------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from socialpub.sandbox.bluesky import repo, sessions
 from socialpub.sandbox.bluesky.models import BlueskyRecord
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import NetworkHandler, api_call
 from tests.stand_ins.bluesky import CALLS_SECONDS, DAY_SECONDS, BlueskyStandIn
@@ -163,10 +163,10 @@ def repo_status(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
 
 
 OWN = (
-    Call("POST", "/xrpc/com.atproto.repo.createRecord", "create_record", create_record),
-    Call("POST", "/xrpc/com.atproto.repo.deleteRecord", "delete_record", delete_record),
-    Call("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
-    Call("GET", "/xrpc/com.atproto.sync.getRepoStatus", "repo_status", repo_status),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.createRecord", "create_record", create_record),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.deleteRecord", "delete_record", delete_record),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
+    SandboxCall("GET", "/xrpc/com.atproto.sync.getRepoStatus", "repo_status", repo_status),
 )
 CHANGED = {call.name: call.handler for call in OWN} | {
     "create_session": open_call(sign_in),
@@ -174,7 +174,7 @@ CHANGED = {call.name: call.handler for call in OWN} | {
 }
 
 
-def _changed(call: Call) -> Call:
+def _changed(call: SandboxCall) -> SandboxCall:
     handler = CHANGED.get(call.name) or (open_call(call.handler) if call.name in OPEN else call.handler)
     return call._replace(handler=handler)
 

@@ -10,6 +10,8 @@ from socialpub.sandbox.messages import Headers, Reply, SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
 from tests.stand_ins.faults import Chaos, HeldFaultScript
 
+KEPT_CALLS = 50_000
+
 
 class StandIn(SandboxNetwork[Any]):
     fault_script = HeldFaultScript
@@ -24,6 +26,10 @@ class StandIn(SandboxNetwork[Any]):
         self.most_in_flight_of: dict[str, int] = {}
         """By account id."""
         self._in_flight_of: Counter[str] = Counter()
+        self.calls: list[tuple[str, int]] = []
+        """Endpoint and status of the latest calls, oldest first. `counts` never forgets. Status 0: the caller got no
+        response."""
+        self._callers: dict[int, str] = {}
         self._chaos: Chaos | None = None
         super().__init__(context)
 
@@ -38,23 +44,26 @@ class StandIn(SandboxNetwork[Any]):
             reply.body = reply.body.replace(request.base_url.encode(), f"https://{self.upload_host}".encode())
         return super().responded(endpoint, request, reply)
 
-    # --- calls of an account at the same time --------------------------------------------------------------------
-
-    def _caller_of(self, request: SandboxRequest) -> str:
-        token = self.tokens.bearer(request.bearer)
-        return token.account_id if token is not None else ""
+    # --- calls ---------------------------------------------------------------------------------------------------
 
     def call_began(self, request: SandboxRequest) -> None:
         super().call_began(request)
-        request.account_id = account_id = self._caller_of(request)
+        token = self.tokens.bearer(request.bearer)
+        account_id = self._callers[id(request)] = token.account_id if token is not None else ""
         if account_id:
             self._in_flight_of[account_id] += 1
             most = self.most_in_flight_of.get(account_id, 0)
             self.most_in_flight_of[account_id] = max(self._in_flight_of[account_id], most)
 
     def call_ended(self, request: SandboxRequest, endpoint: str, status: int) -> None:
-        self._in_flight_of[request.account_id] -= 1
         super().call_ended(request, endpoint, status)
+        self._in_flight_of[self._callers.pop(id(request))] -= 1
+        self.calls.append((endpoint, status))
+        if len(self.calls) > 2 * KEPT_CALLS:
+            del self.calls[:-KEPT_CALLS]
+
+    def statuses(self, endpoint: str) -> list[int]:
+        return [status for name, status in self.calls if name == endpoint]
 
     # --- chaos ---------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.memory import AuthorizationCode
 from socialpub.sandbox.messages import SandboxRequest
 from socialpub.sandbox.oauth import Asked
@@ -122,7 +122,7 @@ class PinterestAuthorization(pinterest.PinterestAuthorization):
         return client_id
 
 
-def strict(calls: Iterable[Call], *authorization: Call) -> tuple[Call, ...]:
+def strict(calls: Iterable[SandboxCall], *authorization: SandboxCall) -> tuple[SandboxCall, ...]:
     """Return the calls of a network with these instead of its own consent page and token endpoints."""
     names = {call.name for call in authorization}
     return (*authorization, *(call for call in calls if call.name not in names))

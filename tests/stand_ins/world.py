@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from socialpub import sandbox
 from socialpub.sandbox.app import CALLS
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.memory import SandboxClock
 from socialpub.sandbox.messages import SandboxRequest
 from tests.stand_ins import bluesky_calls
@@ -68,7 +68,7 @@ class World(sandbox.World):
         "fates": lambda network, body: network.next_fate(body["fate"], int(body.get("times", 1))),
         "records": end_record,
     }
-    calls: ClassVar[dict[str, tuple[Call, ...]]] = {
+    calls: ClassVar[dict[str, tuple[SandboxCall, ...]]] = {
         "x": strict(CALLS["x"], *XAuthorization().calls()),
         "tiktok": strict(CALLS["tiktok"], *TikTokAuthorization().calls()),
         "pinterest": strict(CALLS["pinterest"], *PinterestAuthorization().calls()),

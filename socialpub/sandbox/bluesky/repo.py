@@ -6,7 +6,7 @@ from socialpub.sandbox.bluesky.cid import cid_of_record
 from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import api_call
 from socialpub.sandbox.pages import avatar
@@ -230,10 +230,10 @@ def get_blob(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
 
 
 CALLS = (
-    Call("POST", "/xrpc/com.atproto.repo.putRecord", "put_record", put_record),
-    Call("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
-    Call("GET", "/xrpc/com.atproto.repo.getRecord", "get_record", get_record),
-    Call("GET", "/xrpc/com.atproto.repo.listRecords", "list_records", list_records),
-    Call("POST", "/xrpc/com.atproto.repo.uploadBlob", "upload_blob", upload_blob, open_blob_sink),
-    Call("GET", "/xrpc/com.atproto.sync.getBlob", "get_blob", get_blob),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.putRecord", "put_record", put_record),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
+    SandboxCall("GET", "/xrpc/com.atproto.repo.getRecord", "get_record", get_record),
+    SandboxCall("GET", "/xrpc/com.atproto.repo.listRecords", "list_records", list_records),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.uploadBlob", "upload_blob", upload_blob, open_blob_sink),
+    SandboxCall("GET", "/xrpc/com.atproto.sync.getBlob", "get_blob", get_blob),
 )

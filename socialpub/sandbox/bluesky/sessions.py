@@ -9,7 +9,7 @@ from socialpub.sandbox.bluesky.network import (
     invalid,
     refused,
 )
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.memory import Token
 from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, api_call
@@ -182,12 +182,12 @@ def unknown_method(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:  
 
 SERVER = "/xrpc/com.atproto.server"
 CALLS = (
-    Call("POST", f"{SERVER}.createSession", "create_session", create_session),
-    Call("POST", f"{SERVER}.refreshSession", "refresh_session", refresh_session),
-    Call("GET", f"{SERVER}.getSession", "get_session", get_session),
-    Call("POST", f"{SERVER}.deleteSession", "delete_session", delete_session),
-    Call("GET", f"{SERVER}.describeServer", "describe_server", describe_server),
-    Call("GET", "/xrpc/com.atproto.identity.resolveHandle", "resolve_handle", resolve_handle),
-    Call("", "/xrpc/{method}", "unknown_method", unknown_method),
-    Call("GET", "/plc/{did}", "did_document", did_document),
+    SandboxCall("POST", f"{SERVER}.createSession", "create_session", create_session),
+    SandboxCall("POST", f"{SERVER}.refreshSession", "refresh_session", refresh_session),
+    SandboxCall("GET", f"{SERVER}.getSession", "get_session", get_session),
+    SandboxCall("POST", f"{SERVER}.deleteSession", "delete_session", delete_session),
+    SandboxCall("GET", f"{SERVER}.describeServer", "describe_server", describe_server),
+    SandboxCall("GET", "/xrpc/com.atproto.identity.resolveHandle", "resolve_handle", resolve_handle),
+    SandboxCall("", "/xrpc/{method}", "unknown_method", unknown_method),
+    SandboxCall("GET", "/plc/{did}", "did_document", did_document),
 )

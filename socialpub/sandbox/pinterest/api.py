@@ -6,7 +6,7 @@ import secrets
 from datetime import timedelta
 from typing import Any
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.media import sniff
 from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, StreamedForm
 from socialpub.sandbox.network import ApiCaller, api_call
@@ -225,13 +225,13 @@ def _xml(status: int, code: str, message: str) -> Reply:
 
 
 CALLS = (
-    Call("GET", "/v5/user_account", "user_account", user_account),
-    Call("GET", "/v5/boards", "list_boards", list_boards),
-    Call("POST", "/v5/boards", "create_board", create_board),
-    Call("GET", "/v5/boards/{board_id}", "read_board", read_board),
-    Call("GET", "/v5/boards/{board_id}/sections", "list_sections", list_sections),
-    Call("POST", "/v5/boards/{board_id}/sections", "create_section", create_section),
-    Call("POST", "/v5/media", "register_media", register_media),
-    Call("GET", "/v5/media/{media_id}", "media_status", media_status),
-    Call("POST", "/upload/", "upload_media", upload_media, open_upload_sink),
+    SandboxCall("GET", "/v5/user_account", "user_account", user_account),
+    SandboxCall("GET", "/v5/boards", "list_boards", list_boards),
+    SandboxCall("POST", "/v5/boards", "create_board", create_board),
+    SandboxCall("GET", "/v5/boards/{board_id}", "read_board", read_board),
+    SandboxCall("GET", "/v5/boards/{board_id}/sections", "list_sections", list_sections),
+    SandboxCall("POST", "/v5/boards/{board_id}/sections", "create_section", create_section),
+    SandboxCall("POST", "/v5/media", "register_media", register_media),
+    SandboxCall("GET", "/v5/media/{media_id}", "media_status", media_status),
+    SandboxCall("POST", "/upload/", "upload_media", upload_media, open_upload_sink),
 )

@@ -8,7 +8,7 @@ import binascii
 import hashlib
 from typing import Any
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.media import dimensions, sniff
 from socialpub.sandbox.messages import Reply, SandboxRequest
 from socialpub.sandbox.network import api_call
@@ -158,6 +158,6 @@ def _image_url(request: SandboxRequest, image: PinImage) -> str:
 
 
 CALLS = (
-    Call("GET", "/v5/boards/{board_id}/pins", "list_pins", list_pins),
-    Call("POST", "/v5/pins", "create_pin", create_pin),
+    SandboxCall("GET", "/v5/boards/{board_id}/pins", "list_pins", list_pins),
+    SandboxCall("POST", "/v5/pins", "create_pin", create_pin),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import Reply, SandboxRequest
 from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.tiktok.models import COMPLETE, FILE_UPLOAD, TikTokAccount
@@ -125,8 +125,8 @@ def _avatar_url(request: SandboxRequest, account: TikTokAccount) -> str:
 
 
 CALLS = (
-    Call("GET", "/v2/user/info/", "user_info", user_info),
-    Call("POST", "/v2/post/publish/creator_info/query/", "creator_info", creator_info),
-    Call("POST", "/v2/post/publish/status/fetch/", "status_fetch", fetch_status, prepare=pull_first),
-    Call("POST", "/v2/video/query/", "video_query", query_videos),
+    SandboxCall("GET", "/v2/user/info/", "user_info", user_info),
+    SandboxCall("POST", "/v2/post/publish/creator_info/query/", "creator_info", creator_info),
+    SandboxCall("POST", "/v2/post/publish/status/fetch/", "status_fetch", fetch_status, prepare=pull_first),
+    SandboxCall("POST", "/v2/video/query/", "video_query", query_videos),
 )

@@ -7,7 +7,7 @@ import re
 import secrets
 from typing import Any
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import KEPT_BYTES, Reply, SandboxRequest, StreamedBody
 from socialpub.sandbox.network import api_call
 from socialpub.sandbox.tiktok.api import TikTokCaller, json_object
@@ -149,8 +149,8 @@ def _addressed_task(tiktok: TikTokSandbox, request: SandboxRequest) -> PublishTa
 
 
 CALLS = (
-    Call("POST", "/v2/post/publish/video/init/", "video_init", init_video),
-    Call("POST", "/v2/post/publish/inbox/video/init/", "inbox_init", init_inbox),
-    Call("POST", "/v2/post/publish/content/init/", "content_init", init_content),
-    Call("PUT", "/upload/video/", "upload_chunk", put_chunk, open_chunk_sink),
+    SandboxCall("POST", "/v2/post/publish/video/init/", "video_init", init_video),
+    SandboxCall("POST", "/v2/post/publish/inbox/video/init/", "inbox_init", init_inbox),
+    SandboxCall("POST", "/v2/post/publish/content/init/", "content_init", init_content),
+    SandboxCall("PUT", "/upload/video/", "upload_chunk", put_chunk, open_chunk_sink),
 )

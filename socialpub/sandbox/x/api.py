@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.x.models import XAccount, XMedia, XPost
@@ -158,7 +158,7 @@ def post_json(post: XPost) -> dict[str, Any]:
 
 
 CALLS = (
-    Call("POST", "/2/tweets", "create_post", create_post),
-    Call("GET", "/2/users/me", "me", me),
-    Call("GET", "/2/users/{id}/tweets", "list_posts", list_posts),
+    SandboxCall("POST", "/2/tweets", "create_post", create_post),
+    SandboxCall("GET", "/2/users/me", "me", me),
+    SandboxCall("GET", "/2/users/{id}/tweets", "list_posts", list_posts),
 )

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from socialpub.sandbox.endpoint import Call
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import BodyPart, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import api_call
 from socialpub.sandbox.x.api import XCaller, json_object
@@ -139,10 +139,10 @@ def _file_and_field(request: SandboxRequest, name: str) -> tuple[BodyPart, str]:
 
 
 CALLS = (
-    Call("POST", "/2/media/upload", "upload_one_shot", one_shot),
-    Call("GET", "/2/media/upload", "upload_status", status),
-    Call("POST", "/2/media/upload/initialize", "upload_initialize", initialize),
-    Call("POST", "/2/media/upload/{id}/append", "upload_append", append),
-    Call("POST", "/2/media/upload/{id}/finalize", "upload_finalize", finalize),
-    Call("POST", "/2/media/metadata", "metadata", metadata),
+    SandboxCall("POST", "/2/media/upload", "upload_one_shot", one_shot),
+    SandboxCall("GET", "/2/media/upload", "upload_status", status),
+    SandboxCall("POST", "/2/media/upload/initialize", "upload_initialize", initialize),
+    SandboxCall("POST", "/2/media/upload/{id}/append", "upload_append", append),
+    SandboxCall("POST", "/2/media/upload/{id}/finalize", "upload_finalize", finalize),
+    SandboxCall("POST", "/2/media/metadata", "metadata", metadata),
 )

@@ -296,7 +296,7 @@ def _on_tiktok(world: World, account_id: str, marker: str) -> dict[str, str]:
         words = f"{task.post_info.get('title', '')} {task.post_info.get('description', '')}"
         fits = marker in words if marker else not task.direct and task.kind == "VIDEO"
         if task.open_id == account_id and fits and task.status in (IN_INBOX, COMPLETE):
-            made[task.posts[0].id if task.posts else task.publish_id] = _version(words)
+            made[task.posts[0] if task.posts else task.publish_id] = _version(words)
     return made
 
 

@@ -84,7 +84,7 @@ def fetch_status(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
         data["fail_reason"] = task.fail_reason
     if task.status == COMPLETE and task.ended_at is not None:
         passed = tiktok.seconds_since(task.ended_at) >= tiktok.moderation_seconds
-        posts = [tiktok.tasks.posts[post_id] for post_id in task.post_ids]
+        posts = [tiktok.tasks.posts[post_id] for post_id in task.posts]
         data["publicaly_available_post_id"] = [int(post.id) for post in posts if passed and post.is_public]
     data["uploaded_bytes" if task.source == FILE_UPLOAD else "downloaded_bytes"] = task.received
     return tiktok.ok(data)

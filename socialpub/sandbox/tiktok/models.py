@@ -158,7 +158,7 @@ class PublishTask:
     polls: int = 0
     """Calls for the status since then."""
     ended_at: datetime | None = None
-    post_ids: list[str] = field(default_factory=list)
+    posts: list[str] = field(default_factory=list)
     fetching: Annotated[bool, Field(exclude=True)] = False
     digest: Annotated[Any, Field(exclude=True)] = field(default_factory=hashlib.sha256, repr=False)
     head: Annotated[bytes, Field(exclude=True)] = b""

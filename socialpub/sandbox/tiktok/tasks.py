@@ -151,7 +151,7 @@ class TaskStore:
         if privacy:
             task.post_info["privacy_level"] = privacy
         self._complete(task, posts)
-        return [self.posts[post_id] for post_id in task.post_ids]
+        return [self.posts[post_id] for post_id in task.posts]
 
     def _complete(self, task: PublishTask, count: int) -> None:
         info = task.post_info
@@ -162,7 +162,7 @@ class TaskStore:
                 info.get("title") or "", info.get("description") or "", privacy, task.media, self._network.now(),
                 {name: value for name, value in info.items() if name not in TEXTS}, task.client_key,
             )  # fmt: skip
-            task.post_ids.append(post.id)
+            task.posts.append(post.id)
             self.posts.save(post)
         self._end(task, COMPLETE)
 

@@ -4,5 +4,5 @@ from socialpub.cli import main, sandbox
 from tests.stand_ins.world import World
 
 if __name__ == "__main__":
-    sandbox.World = World  # type: ignore[misc]
+    sandbox.World = World  # type: ignore[attr-defined]
     main.main()

@@ -22,7 +22,9 @@ class HeldFaultScript(FaultScript):
     def blocks_until(self, event: Any, after_effect: bool = False) -> "HeldFaultScript":
         """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then continue as usual."""
         wait = partial(wait_for, event)
-        return self.put(Fault("wait", True, **{"after" if after_effect else "before": wait}))
+        return self.put(
+            Fault("wait", True, before=None if after_effect else wait, after=wait if after_effect else None)
+        )
 
 
 # --- chaos -----------------------------------------------------------------------------------------------------------

@@ -12,11 +12,10 @@ from socialpub.sandbox.memory import AuthorizationCode
 from socialpub.sandbox.messages import SandboxRequest
 from socialpub.sandbox.oauth import Asked
 from socialpub.sandbox.pinterest import oauth as pinterest
-from socialpub.sandbox.pinterest.network import refused
+from socialpub.sandbox.pinterest.network import PinterestSandbox, refused
 from socialpub.sandbox.tiktok import oauth as tiktok
 from socialpub.sandbox.x import oauth as x
-from tests.stand_ins.pinterest import PinterestStandIn
-from tests.stand_ins.x import XStandIn
+from socialpub.sandbox.x.network import XSandbox
 
 X_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 X_VERIFIER = re.compile(r"[A-Za-z0-9._~-]{43,128}")
@@ -48,7 +47,7 @@ class XAuthorization(x.XAuthorization):
             return "code_challenge is missing or has the wrong form."
         return ""
 
-    def authenticate(self, network: XStandIn, request: SandboxRequest, form: dict[str, str]) -> str:
+    def authenticate(self, network: XSandbox, request: SandboxRequest, form: dict[str, str]) -> str:
         """A confidential app sends Basic; a public one sends `client_id` in the body."""
         unauthorized = x.error(401, "unauthorized_client", "Missing valid authorization header")
         if "authorization" not in request.headers:
@@ -112,7 +111,7 @@ class PinterestAuthorization(pinterest.PinterestAuthorization):
         safe = parts.scheme == "https" or (parts.scheme == "http" and (is_desktop(uri) or parts.hostname == "::1"))
         return bool(parts.hostname) and safe and not parts.fragment
 
-    def authenticate(self, network: PinterestStandIn, request: SandboxRequest, form: dict[str, str]) -> str:
+    def authenticate(self, network: PinterestSandbox, request: SandboxRequest, form: dict[str, str]) -> str:
         client_id, secret = request.basic or ("", "")
         app = network.find_app(client_id)
         if app is None or not app.accepts(secret):

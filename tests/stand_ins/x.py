@@ -131,11 +131,6 @@ def _message(finding: ErrorDetails) -> str:
     return f"$.{dotted_path(finding)}: {words}"
 
 
-def _message(finding: ErrorDetails) -> str:
-    words = MESSAGES.get(finding["type"], finding["msg"]).format(**finding.get("ctx", {}))
-    return f"$.{dotted_path(finding)}: {words}"
-
-
 def _require_valid(shape: type[SandboxShape], body: dict[str, Any]) -> None:
     if found := check_shape(shape, body):
         raise invalid_fields([({dotted_path(one): [str(one["input"])[:200]]}, _message(one)) for one in found])
@@ -396,7 +391,7 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             return reply
         data = json.loads(reply.body)
         if endpoint == "create_post" and reply.status == 201:
-            data["data"]["text"] = self._shown(self._wrapped(self._posts[data["data"]["id"]])[0])
+            data["data"]["text"] = self._shown(self.wrapped(self._posts[data["data"]["id"]])[0])
         if endpoint == "list_posts" and reply.status == 200:
             fields = self._post_fields(request.query())
             for page in (data, data.get("includes", {})):
@@ -407,7 +402,7 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         return shown
 
     def _post_json(self, post: XPost, fields: set[str]) -> dict[str, Any]:
-        (text, entities), is_long = self._wrapped(post), weighted_length(post.text) > 280
+        (text, entities), is_long = self.wrapped(post), weighted_length(post.text) > 280
         facts = api.post_json(post) | {"author_id": post.account_id}
         shown = {name: value for name, value in facts.items() if name in fields | {"id", "edit_history_post_ids"}}
         if "note_post" in fields and is_long:
@@ -420,7 +415,7 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         left_out = {NEW_NAMES.get(name, name) for name in self.leaves_out}
         return {name: value for name, value in shown.items() if name not in left_out}
 
-    def _wrapped(self, post: XPost) -> tuple[str, dict[str, Any]]:
+    def wrapped(self, post: XPost) -> tuple[str, dict[str, Any]]:
         """Return the text with t.co links, and for a reply with the mention that X adds. And its entities."""
         text, parent = post.text, self.find_post(post.in_reply_to or "")
         if self.strips_invisible:

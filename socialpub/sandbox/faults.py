@@ -5,7 +5,7 @@ effect" does not touch the memory.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -45,6 +45,13 @@ class ErrorReplies(ABC):
     """The error responses of a network for scripted faults."""
 
     name: ClassVar[str]
+    errors: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """The named refusals: status, further facts, message."""
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The names for `next(…).refuses(name)`."""
+        return tuple(self.errors)
 
     @abstractmethod
     def http_error(self, status: int, endpoint: str = "") -> Reply: ...
@@ -58,8 +65,15 @@ class ErrorReplies(ABC):
     def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002  # X alone has shapes
         raise ValueError(f"{self.name} sells no credits")
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # X has no named refusals
-        raise ValueError(f"{self.name} has no refusal named {code!r}")
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:
+        """Return the refusal with this name. Raise ValueError for another name."""
+        if code not in self.errors:
+            raise ValueError(f"{self.name} has no refusal named {code!r} (known: {', '.join(self.errors)})")
+        return self.named_reply(endpoint, code)
+
+    def named_reply(self, endpoint: str, code: str) -> Reply:
+        """Return one of `errors` in the words of the network."""
+        raise NotImplementedError
 
 
 class FaultScript:

@@ -74,7 +74,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
     }  # fmt: skip
     account_fields = ("status", "email_confirmed")
     account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
-    refusals = tuple(ERRORS)
+    errors = ERRORS
 
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
@@ -254,12 +254,8 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
-        """Return the error of this name. Raise ValueError for another name."""
-        if code not in ERRORS:
-            raise ValueError(f"bluesky has no refusal named {code!r} (known: {', '.join(ERRORS)})")
-        status, message = ERRORS[code]
-        return json_reply(status, {"error": code, "message": message})
+    def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        return refused(code).reply
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
         name = HTTP_ERRORS.get(status, "InternalServerError")

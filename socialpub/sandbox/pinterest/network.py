@@ -69,8 +69,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
         "authorize", "token", "revoke", "user_account", "list_boards", "read_board", "create_board", "list_sections",
         "create_section", "create_pin", "list_pins", "register_media", "upload_media", "media_status",
     )  # fmt: skip
-    refusals = tuple(ERRORS)
-    """The names for `next(…).refuses(name)`."""
+    errors = ERRORS
     default_scopes = ALL_SCOPES
     account_kind = PinterestAccount
     account_fields = ("business_name", "account_type")
@@ -214,10 +213,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
-        """Return the error with this name of ours. Raise ValueError for another name."""
-        if code not in ERRORS:
-            raise ValueError(f"pinterest has no refusal named {code!r} (known: {', '.join(ERRORS)})")
+    def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
         return refusal(code)
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint

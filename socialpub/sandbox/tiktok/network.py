@@ -52,8 +52,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
         "authorize", *OAUTH_ENDPOINTS, "user_info", "creator_info", "video_init", "inbox_init", "content_init",
         "upload_chunk", "status_fetch", "video_query",
     )  # fmt: skip
-    refusals = tuple(ERRORS)
-    """The codes for `next(…).refuses(code)`."""
+    errors = ERRORS
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
     account_kind = TikTokAccount
@@ -201,11 +200,11 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
         return self.refusal_reply(endpoint, "access_token_invalid")
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:
-        """Return the refusal with this code. Raise ValueError for a code that TikTok does not have."""
         if endpoint in OAUTH_ENDPOINTS:
             return self.oauth_error(code, SOMETHING_WRONG)
-        if code not in ERRORS:
-            raise ValueError(f"tiktok has no refusal named {code!r} (known: {', '.join(ERRORS)})")
+        return super().refusal_reply(endpoint, code)
+
+    def named_reply(self, endpoint: str, code: str) -> Reply:
         status, message = ERRORS[code]
         return self.envelope(200 if endpoint == "creator_info" and code in SENT_WITH_200 else status, code, message)
 

@@ -20,8 +20,8 @@ from socialpub.publishing.posts import drafts, posts
 from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sandbox.bluesky.models import key_seconds
 from tests.samples import media
+from tests.stand_ins.bluesky import key_seconds
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.copies import copy_of, restored
 from tests.support.drain import drain

@@ -123,7 +123,7 @@ def test_a_restored_reply_whose_post_failed_here_is_found_under_the_retry_of_the
         original.write(retries.retry, post, OWNER)
     drain(original, clock, within=HOUR)
     assert len(world.x.posts) == 3
-    world.x.posts[0].shown_text = "Edited by hand on x.com"
+    world.x.posts[0].text = "Edited by hand on x.com"
     with restored(copy, world, clock) as rt:
         clock.forward(WEEK.total_seconds())
         rt.write(resume.resume)

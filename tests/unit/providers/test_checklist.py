@@ -11,6 +11,7 @@ from socialpub.sandbox import World
 from socialpub.web.api.post_requests import ProviderOptions
 from socialpub.web.api.requests import Provider
 from tests.providers import networks as grid
+from tests.stand_ins import World as StandIns
 from tests.support.readme import ROOT, topic
 
 FILES = ("limits", "options", "check", "auth", "client", "upload", "read_back", "preview")
@@ -26,6 +27,7 @@ def missing_parts(network: Any) -> list[str]:
         "the section in config.example.toml": f"\n[providers.{name}]\n" in (ROOT / "config.example.toml").read_text(),
         f"sandbox/{name}/": (package / "sandbox" / name / "__init__.py").is_file(),
         "the simulation in sandbox/world.py": name in World().networks,
+        "the stand-in in tests/stand_ins/world.py": name in StandIns().networks,
         f"tests/unit/providers/{name}/": any((ROOT / "tests" / "unit" / "providers" / name).glob("test_*.py")),
         "scenarios for the grid": name in grid.NETWORKS,
         "a section in the manual": f"## {network.label}\n" in topic("networks").read_text(),
@@ -43,7 +45,7 @@ def test_every_network_has_all_parts_of_the_checklist(network: Any) -> None:
     assert missing_parts(network) == []
 
 
-@pytest.mark.parametrize(("is_extension", "count"), [(True, 16), (False, 18)])
+@pytest.mark.parametrize(("is_extension", "count"), [(True, 17), (False, 19)])
 def test_a_new_network_has_none_of_the_parts(is_extension: bool, count: int) -> None:
     """Each part is really looked for."""
     assert len(missing_parts(SimpleNamespace(name="new", label="New network", is_extension=is_extension))) == count

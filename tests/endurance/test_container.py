@@ -16,6 +16,7 @@ from tests.e2e.processes import until
 from tests.endurance import base_image
 from tests.endurance.containers import ROOT, Podman, options_here, options_of_compose, why_impossible
 from tests.support.ports import free_port
+from tests.support.readme import topic
 from tests.support.released import Clone
 
 WHY = why_impossible()
@@ -129,15 +130,12 @@ def test_the_volume_of_another_user_is_reported_with_a_remedy(podman: Podman, tm
     os.chown(volume, 1, 1)
     done = podman.try_to("run", "--rm", *options_here(), *options_of_compose(), f"--volume={volume}:/data", IMAGE)
     assert done.returncode == 1
-    assert "Give /data to user 10001" in done.stderr
-    own = "-R 10001:10001 /data"
-    line = f"podman run --rm --user root --entrypoint chown --volume FOLDER:/data socialpub {own}"
-    assert line in done.stderr, "only its reader knows which folder that is"
+    assert "Give /data to user 10001: `sudo chown -R 10001:10001 /data`" in done.stderr
+    line = "podman run --rm --user root --entrypoint chown --volume socialpub:/data socialpub -R 10001:10001 /data"
+    assert f"`{line}`" in topic("install").read_text(), "what this means for a container"
 
 
-def test_what_needs_a_stopped_appliance_is_typed_as_the_container_prints_it(
-    podman: Podman, start: Callable[..., str]
-) -> None:
+def test_what_needs_a_stopped_appliance_is_typed_as_the_manual_says(podman: Podman, start: Callable[..., str]) -> None:
     start("--volume=secrets:/data")
     inside = ("exec", "appliance")
     before = podman.run(*inside, "cat", "/data/data/secret.key")

@@ -71,7 +71,8 @@ def manager() -> str:
     named = _config or os.environ.get(CONFIG_VARIABLE) or (USUAL_FILES[0] if USUAL_FILES[0].exists() else None)
     if Path(named or USUAL_FILES[1]) == USUAL_FILES[1] and Path("/run/systemd/system").exists():
         return SYSTEMD
-    return "podman" if Path("/run/.containerenv").exists() else "docker" if Path("/.dockerenv").exists() else ""
+    is_podman = os.environ.get("container") == "podman" or Path("/run/.containerenv").exists()
+    return "podman" if is_podman else "docker" if Path("/.dockerenv").exists() else ""
 
 
 def is_service() -> bool:

@@ -14,7 +14,8 @@ SCRIPT = Path(sys.executable).with_name("socialpub")
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The program of `make install`, or of the image, in a folder without a configuration."""
     monkeypatch.setattr(commands, "PREFIX", Path(sys.prefix))
-    monkeypatch.delenv("SOCIALPUB_CONFIG", raising=False)
+    for name in ("SOCIALPUB_CONFIG", "container"):
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
 
 
@@ -90,6 +91,8 @@ def test_a_container_is_restarted_by_its_engine(
     assert commands.line("doctor") == "socialpub doctor"
     assert commands.restart() == f"Run `{engine} restart appliance`"
     assert commands.log() == f"`{engine} logs appliance`"
+    monkeypatch.setenv("container", "podman")
+    assert commands.restart() == "Run `podman restart appliance`", "podman sets this in every container"
 
 
 def test_a_checkout_is_a_terminal_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:

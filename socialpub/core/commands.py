@@ -71,7 +71,7 @@ def manager() -> str:
     named = _config or os.environ.get(CONFIG_VARIABLE) or (USUAL_FILES[0] if USUAL_FILES[0].exists() else None)
     if Path(named or USUAL_FILES[1]) == USUAL_FILES[1] and Path("/run/systemd/system").exists():
         return SYSTEMD
-    is_podman = os.environ.get("container") == "podman" or Path("/run/.containerenv").exists()
+    is_podman = os.environ.get("container") == "podman" or Path("/run/.containerenv").exists()  # noqa: SIM112
     return "podman" if is_podman else "docker" if Path("/.dockerenv").exists() else ""
 
 

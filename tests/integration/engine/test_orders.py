@@ -60,7 +60,7 @@ class Wire:
 @pytest.mark.parametrize("order", ["stop", "disconnect"])
 def test_a_stop_while_the_commit_waits_for_its_token_is_obeyed(rt, network, profile, order):
     wire = Wire()
-    rt.http = wire
+    rt.opened_http = wire
     post = accept(rt, profile)
     rt.db.write(lambda tx: tx.update(ProfileRow, profile, access_expires_at=tx.stamp))
 

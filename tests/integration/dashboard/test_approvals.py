@@ -11,7 +11,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import audit_log
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, Draft
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, state_of, status_of
@@ -35,7 +35,7 @@ def ask(rt: Runtime, x: str) -> Ask:
 
 
 def change(rt: Runtime, post: str, text: str, caller: Caller = AGENT) -> None:
-    rt.write(posts.edit, post, Change(frozenset({"body"}), body=text), caller)
+    rt.write(posts.edit, post, Draft.change(body=text), caller)
 
 
 def sent(world: World) -> list[str]:

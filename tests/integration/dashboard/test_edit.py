@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.dashboard.posts import submissions
@@ -30,9 +30,9 @@ def at(rt: Runtime) -> datetime:
 
 
 @pytest.fixture
-def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[Draft]:
     """The given fields of each edit."""
-    given: list[Change] = []
+    given: list[Draft] = []
     edit = posts.edit
 
     def note(*args: Any) -> None:
@@ -55,7 +55,7 @@ def options_of(rt: Runtime, post_id: str) -> list[dict[str, Any]]:
 
 
 def change(rt: Runtime, post_id: str, **given: Any) -> None:
-    rt.write(posts.edit, post_id, Change(frozenset(given), **given), OWNER)
+    rt.write(posts.edit, post_id, Draft.change(**given), OWNER)
 
 
 def test_every_field_is_shown_and_saved(owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_an_edit_needs_tiktok_s_choices(owner: Tab, rt: Runtime, world: World, a
 
 
 def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media(
-    owner: Tab, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Change]
+    owner: Tab, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Draft]
 ) -> None:
     other, pins = connect_x(rt, world, "other"), connect_pinterest(rt, world)
     photo = artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg")
@@ -134,7 +134,7 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
 
 
 def test_tiktok_s_choices_stay_when_only_the_text_changes(
-    owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Change]
+    owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Draft]
 ) -> None:
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
     options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
@@ -232,7 +232,7 @@ def test_the_version_is_compared_in_the_write_that_saves(
     edit = submissions.edit_version
 
     def late(rt: Runtime, tx: Any, *args: Any) -> None:
-        posts.edit(rt, tx, post_id, Change(frozenset({"body"}), body="First"), OWNER)
+        posts.edit(rt, tx, post_id, Draft.change(body="First"), OWNER)
         edit(rt, tx, *args)
 
     monkeypatch.setattr(submissions, "edit_version", late)

@@ -156,7 +156,7 @@
     if (event.target === form && !event.defaultPrevented) {
       save();
       // dashboard.js removes the draft if the next page shows success.
-      if (/^(publish|anyway|keep|save)\b/.test(event.submitter?.value)) {
+      if (/^(publish|anyway)$/.test(event.submitter?.value)) {
         keepSent();
         markSent();
       }

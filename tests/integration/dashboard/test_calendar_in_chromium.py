@@ -111,7 +111,7 @@ def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
     expect(page.get_by_label("Time")).to_have_value("2026-10-20T11:00")
     assert axe.violations(page) == []
     assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
-    page.get_by_role("button", name="Save my changes").click()
+    page.get_by_role("button", name="Reschedule").click()
     expect(page.get_by_role("status").first).to_contain_text("20 Oct 2026, 11:00 CEST")
     assert page.url.endswith("/calendar?month=2026-10")
 

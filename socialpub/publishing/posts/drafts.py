@@ -105,7 +105,7 @@ def check_targets(
             options = options_for(rt, profile, draft.options)
             reply_to, wrong = reply_targets.find(store, caller, profile, options, instead_of)
             targets.append(Target(profile, options, reply_to=reply_to))
-            errors += wrong
+            errors += wrong + check_option_sizes(targets[-1:])
     if caller.posts_per_day is not None:
         errors += key_limits.check_profiles(caller, len(draft.profiles))
     if draft.options and len(targets) == len(draft.profiles):
@@ -114,8 +114,6 @@ def check_targets(
         errors += check_media(rt, store, draft.media)
     if draft.options:
         errors += check_option_media(store, draft.options)
-    if any(target.options for target in targets):
-        errors += check_option_sizes(targets)
     if errors:
         raise InvalidRequest.from_errors(first_by_path(errors))
     return targets

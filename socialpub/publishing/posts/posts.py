@@ -49,7 +49,8 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
         _insert_arrived(rt, tx, draft)
     targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
     post_id = accept(rt, tx, draft, targets, caller)
-    record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_or_none(draft.scheduled_at))
+    at = stamp(draft.scheduled_at) if draft.scheduled_at else None
+    record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=at)
     return post_id
 
 
@@ -81,11 +82,13 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
         content = load_content(rt, tx, post_id)
     content_key = waiting.content_key(body, len(draft.media))
     rows: list[dict[str, Value]] = []
+    delivery_ids = []
     for position, target in enumerate(targets):
         profile = target.profile
+        delivery_ids.append(new_id(tx.now))
         rows.append(
             {
-                "id": new_id(tx.now),
+                "id": delivery_ids[-1],
                 "post_id": post_id,
                 "position": position,
                 "profile_id": profile.id,
@@ -104,9 +107,9 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
             }
         )
     delivery_rows.insert_many(tx, rows)
-    log_entries.record(tx, "pending", *[str(row["id"]) for row in rows])
-    for row, target in zip(rows, targets, strict=True):
-        waits = target.reply_to is not None and reply_waits.update(rt, tx, str(row["id"]))
+    log_entries.record(tx, "pending", *delivery_ids)
+    for delivery_id, target in zip(delivery_ids, targets, strict=True):
+        waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
         if not (at or waits or caller.approval):
             tx.after_commit(rt.wakeup.notify, target.profile.provider, target.profile.id)
     if caller.approval:

@@ -134,7 +134,7 @@ def _set_aside_unreadable(data: Path) -> None:
         return
     try:
         with open_file(database, "ro") as reader:
-            upgrade.refuse_unreadable(reader.connection, "The database")
+            upgrade.refuse_unreadable(reader, "The database")
     except (OperatorError, sqlite3.Error) as error:
         aside = data.rename(Path(tempfile.mkdtemp(prefix="unreadable-", dir=data.parent), data.name))
         print_line(f"The demo starts with empty data. It cannot read the data in {aside}: {error}")

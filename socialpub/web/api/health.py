@@ -11,7 +11,7 @@ from enum import StrEnum
 import orjson
 
 from socialpub.core import commands
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.models import HoldRow
 from socialpub.db.tables import holds
 from socialpub.ops import health
@@ -113,7 +113,7 @@ async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noq
             raise wrong_key(request, "The token is not the one that [metrics] token sets.")
     state, clock = request.state, rt.clock
 
-    def render(reader: Reader) -> tuple[bytes, bytes]:
+    def render(reader: Database) -> tuple[bytes, bytes]:
         from socialpub.web import metrics
 
         return metrics.render_metrics(state, reader)

@@ -13,7 +13,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
 from socialpub.core.errors import NotFound, cut_path
 from socialpub.core.secrets import signed_urls
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import audience_rows
@@ -57,7 +57,7 @@ _NO_MEDIA = b'"media":[]'
 """A part of the JSON of a post without media. A text of the post cannot contain it, because JSON escapes its quotes."""
 
 
-def _created(_rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
+def _created(_rt: Runtime, tx: Database, post_id: str) -> StoredResponse:
     """Return the response to a new post. It contains storage keys instead of signed URLs."""
     shown = api_json.post(tx, post_id)
     assert shown is not None
@@ -98,7 +98,7 @@ async def _create_after_checks(rt: Runtime, caller: Caller, request: Request, dr
     """Create the post after its files are fetched and, for `strict`, after the networks' checks."""
     strict = request.query.strict
 
-    def check(reader: Reader) -> None:
+    def check(reader: Database) -> None:
         if strict:
             refuse_problems(rt, reader, draft, caller)
         else:
@@ -173,7 +173,7 @@ async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _show(reader: Reader, post_id: str) -> bytes:
+def _show(reader: Database, post_id: str) -> bytes:
     """Return the post as the API shows it. Raises NotFound."""
     shown = api_json.post(reader, post_id)
     if shown is None:

@@ -11,7 +11,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.core.validation import Path
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.tables import post_rows
 from socialpub.providers.base import Content
 from socialpub.providers.registry import LABELS
@@ -78,7 +78,7 @@ async def check_form(
         return CheckResult(Messages([*files, *own, *_check_guidelines(form, context, None)]), True)
     draft = shape.to_draft()
 
-    def ask_networks(reader: Reader) -> tuple[list[CheckedDelivery], Content]:
+    def ask_networks(reader: Database) -> tuple[list[CheckedDelivery], Content]:
         checked = check_draft(rt, reader, draft, OWNER, editing)
         return checked, draft_content(rt, reader, draft, [])
 

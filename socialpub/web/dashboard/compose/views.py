@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import profile_rows
 from socialpub.publishing.posts import idempotency, posts, retries
 from socialpub.publishing.posts.drafts import Draft
@@ -101,7 +101,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
         async def publish(form: ComposeForm, draft: Draft) -> Answer:
             confirmed = None if received.form.ticked("scripted") else form.equal_post
 
-            def make(rt: Runtime, tx: Tx) -> str:
+            def make(rt: Runtime, tx: Database) -> str:
                 if form.failed_post:
                     return retries.retry_changed(rt, tx, form.failed_post, draft, OWNER)
                 return posts.create(rt, tx, draft, OWNER)

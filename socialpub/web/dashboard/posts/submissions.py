@@ -16,7 +16,7 @@ from typing import Any
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.publishing.posts import idempotency, posts
@@ -47,7 +47,7 @@ _ENDED = {
     PostStatus.CANCELED: "it was canceled",
 }
 
-Make = Callable[[Runtime, Tx], str]
+Make = Callable[[Runtime, Database], str]
 _ENDED_UNSENT = {OUTCOME_LETTERS["failed"], OUTCOME_LETTERS["canceled"]}
 
 
@@ -69,7 +69,7 @@ def request_key(form_id: str, path: str, sent: Any, files: list[tuple[str, str, 
 
 
 def submit(
-    rt: Runtime, tx: Tx, key: RequestKey, make: Make, draft: Draft | None = None, confirmed: str | None = None
+    rt: Runtime, tx: Database, key: RequestKey, make: Make, draft: Draft | None = None, confirmed: str | None = None
 ) -> tuple[str, bool]:
     """Return the post of this form and whether it is new.
 
@@ -92,7 +92,7 @@ def submit(
     return post_id, True
 
 
-def _was_just_made(tx: Tx, post_id: str) -> bool:
+def _was_just_made(tx: Database, post_id: str) -> bool:
     """Return whether the post is recent and was or can still be published."""
     post = post_rows.find(tx, post_id)
     if post is None or post.created_at <= stamp(tx.now - EQUAL_FOR):
@@ -100,7 +100,7 @@ def _was_just_made(tx: Tx, post_id: str) -> bool:
     return not set(post.outcomes) <= _ENDED_UNSENT
 
 
-def _content_key(reader: Reader, draft: Draft) -> RequestKey:
+def _content_key(reader: Database, draft: Draft) -> RequestKey:
     """Return the key of the content. Files count by name and size, because a second upload is another artifact."""
     files = [(artifact_rows.find(reader, item.artifact_id), item.alt) for item in draft.media]
     content = [
@@ -118,7 +118,7 @@ class ChangedMeanwhile(Exception):
     """The post was changed after the form was opened."""
 
 
-def edit_version(rt: Runtime, tx: Tx, post_id: str, version: str, draft: Draft) -> None:
+def edit_version(rt: Runtime, tx: Database, post_id: str, version: str, draft: Draft) -> None:
     """Edit the post if `version` is still its `updatedAt`. Raises ChangedMeanwhile and the errors of `posts.edit`."""
     post = posts.find_visible(tx, post_id, OWNER)
     posts.check_changeable(post.status, post.scheduled_at, tx.stamp)

@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 from socialpub.accounts import grants, key_limits
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units, validation
-from socialpub.core.clock import parse, stamp
+from socialpub.core.clock import parse, parse_id, stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database, Row
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows, waits
+from socialpub.db.tables import artifact_rows, audience_rows, delivery_rows, post_rows, profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.types import position_note
 from socialpub.providers import options as option_tables
@@ -26,7 +26,6 @@ from socialpub.publishing.delivery import replies, waiting
 from socialpub.publishing.media import imports, uploads
 from socialpub.publishing.media.imports import MediaUrl
 from socialpub.publishing.media.uploads import Examined
-from socialpub.publishing.posts import reply_targets
 from socialpub.publishing.posts.content import check_content, load_file, option_files
 from socialpub.runtime import Runtime
 
@@ -103,7 +102,7 @@ def check_targets(
             targets.append(Target(profile, {}))
         else:
             options = options_for(rt, profile, draft.options)
-            reply_to, wrong = reply_targets.find(store, caller, profile, options, instead_of)
+            reply_to, wrong = _find_parent(store, caller, profile, options, instead_of)
             targets.append(Target(profile, options, reply_to=reply_to))
             errors += wrong + check_option_sizes(targets[-1:])
     if caller.posts_per_day is not None:
@@ -137,7 +136,7 @@ def check_change(
         for row in delivery_rows.list_of_post(store, post.id):
             if (profile := profile_rows.find(store, row.profile_id)) is not None:
                 options = options_for(rt, profile, draft.options)
-                reply_to, wrong = reply_targets.find(store, caller, profile, options, post.id)
+                reply_to, wrong = _find_parent(store, caller, profile, options, post.id)
                 targets[row.id] = Target(profile, options, reply_to=reply_to)
                 errors += wrong
         errors += _foreign_options(draft.options or {}, targets.values())
@@ -146,6 +145,39 @@ def check_change(
     if errors:
         raise InvalidRequest.from_errors(first_by_path(errors))
     return targets
+
+
+def _find_parent(
+    store: Database, caller: Caller, profile: Profile, options: Mapping[str, Any], instead_of: str | None = None
+) -> tuple[str | None, list[FieldError]]:
+    """Return the first delivery of the post that these options name, and the errors.
+
+    `instead_of`: the post that the draft changes or retries.
+    """
+    table = OPTIONS.get(profile.provider, ())
+    option = option_tables.find_post_option(table)
+    key = None if option is None else option_tables.spelled(option.name, table, options)
+    if option is None or key is None:
+        return None, []
+    path = ("providerOptions", profile.provider, key)
+
+    def refuse(message: str) -> tuple[None, list[FieldError]]:
+        return None, [FieldError(path, message)]
+
+    other = option_tables.spelled(option.sent_as, table, options)
+    if other is not None:
+        return refuse(f"cannot be combined with {other}; leave one of them out")
+    named = options[key]
+    post = post_rows.find(store, parse_id(named) or "") if isinstance(named, str) else None
+    if post is None or not audience_rows.sees(store, caller, post.audience_id):
+        return refuse("is not the id of a post; the page of a post and the API show its id")
+    first = delivery_rows.find_first(store, post.id, profile.id)
+    if first is None:
+        return refuse(f"has no delivery to the profile “{profile.name}”; use a post to the same profile")
+    own = instead_of and delivery_rows.find_first_of_account(store, instead_of, profile.provider, profile.account_id)
+    if own and delivery_rows.replies_to_itself(store, first, own):
+        return refuse("makes the post wait for itself; use a post that does not reply to this post")
+    return first, []
 
 
 def first_by_path(errors: Iterable[FieldError]) -> list[FieldError]:

@@ -117,7 +117,7 @@ def _check_sources(body: Mapping[str, Any], sources: Sequence[str]) -> list[Fiel
 
 
 _TEXT = AlsoCalled(("text", "content", "caption", "message"))
-_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
+TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
 
 
 class PostContent(Shape):
@@ -126,7 +126,7 @@ class PostContent(Shape):
     body: Annotated[Trimmed, _TEXT] = optional(
         "The text. Surrounding white space is removed. Required if there is no media"
     )
-    scheduled_at: Annotated[Instant, _TIME] = optional(
+    scheduled_at: Annotated[Instant, TIME] = optional(
         "When to publish: a future time with an offset. If omitted, the post is published now"
     )
 
@@ -182,7 +182,7 @@ class ContentChange(Shape):
     """The new text and time of a post."""
 
     body: Annotated[Trimmed, _TEXT] = optional("The new text")
-    scheduled_at: Annotated[InstantOrNull, _TIME] = optional(
+    scheduled_at: Annotated[InstantOrNull, TIME] = optional(
         "The new time: a future time with an offset. `null` publishes the post now"
     )
 

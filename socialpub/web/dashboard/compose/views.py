@@ -10,11 +10,9 @@ If the post can no longer be edited, the content of the form can become a new po
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.db.connection import Database
 from socialpub.db.tables import profile_rows
-from socialpub.publishing.posts import idempotency, posts, retries
+from socialpub.publishing.posts import idempotency, retries
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.retries import RetryOutlook
 from socialpub.runtime import Runtime
@@ -100,14 +98,8 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
 
         async def publish(form: ComposeForm, draft: Draft) -> Answer:
             confirmed = None if received.form.ticked("scripted") else form.equal_post
-
-            def make(rt: Runtime, tx: Database) -> str:
-                if form.failed_post:
-                    return retries.retry_changed(rt, tx, form.failed_post, draft, OWNER)
-                return posts.create(rt, tx, draft, OWNER)
-
             try:
-                post_id, is_new = await rt.write_soon(submissions.submit, key, make, draft, confirmed)
+                post_id, is_new = await rt.write_soon(submissions.submit, key, draft, confirmed, form.failed_post)
             except EqualPost as equal:
                 asked = replace(form, equal_post=equal.post_id)
                 messages = Messages(message=submissions.EQUAL, post_id=equal.post_id)

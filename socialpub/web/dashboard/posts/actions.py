@@ -16,7 +16,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Row
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
@@ -239,12 +239,8 @@ async def publish_again(rt: Runtime, visit: Visit) -> Answer:
     outlook = retries.load_outlook(rt.reader, post["id"])
     if outlook.unknown and not outlook.certain and not include_unknown:
         return _again_page(rt, visit, post, outlook, UNTICKED)
-
-    def retry(rt: Runtime, tx: Database) -> str:
-        return retries.retry(rt, tx, post["id"], OWNER, include_unknown)
-
     try:
-        new_id, is_new = await rt.write_soon(submissions.submit, key, retry)
+        new_id, is_new = await rt.write_soon(submissions.submit_retry, key, post["id"], include_unknown)
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     except InvalidRequest as error:

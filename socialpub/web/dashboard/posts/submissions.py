@@ -10,7 +10,6 @@ page shows the post as it is now and keeps the owner's form.
 """
 
 import secrets
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -19,7 +18,7 @@ from socialpub.core.clock import stamp
 from socialpub.db.connection import Database
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus
 from socialpub.db.tables import artifact_rows, post_rows
-from socialpub.publishing.posts import idempotency, posts
+from socialpub.publishing.posts import idempotency, posts, retries
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
 from socialpub.runtime import Runtime
@@ -47,7 +46,6 @@ _ENDED = {
     PostStatus.CANCELED: "it was canceled",
 }
 
-Make = Callable[[Runtime, Database], str]
 _ENDED_UNSENT = {OUTCOME_LETTERS["failed"], OUTCOME_LETTERS["canceled"]}
 
 
@@ -69,27 +67,39 @@ def request_key(form_id: str, path: str, sent: Any, files: list[tuple[str, str, 
 
 
 def submit(
-    rt: Runtime, tx: Database, key: RequestKey, make: Make, draft: Draft | None = None, confirmed: str | None = None
+    rt: Runtime, tx: Database, key: RequestKey, draft: Draft, confirmed: str | None, failed_post: str = ""
 ) -> tuple[str, bool]:
-    """Return the post of this form and whether it is new.
+    """Create the post of this form. Return its id and whether it is new.
 
-    With a `draft`, raises EqualPost if another form created an equal post. `confirmed` is the post that the owner wants
-    a second time. None: only the form id prevents duplicates.
+    Raises EqualPost if another form created an equal post. `confirmed` is the post that the owner wants a second time.
+    None: only the form id prevents duplicates. `failed_post`: the post whose failed deliveries the draft replaces.
     """
     stored = idempotency.find(tx, key, tx.now)
     if stored is not None:
         return str(stored.location), False
-    content = None if draft is None else _content_key(tx, draft)
-    earlier = None if content is None else idempotency.find(tx, content, tx.now)
+    content = _content_key(tx, draft)
+    earlier = idempotency.find(tx, content, tx.now)
     if earlier is not None and confirmed is not None:
         equal = str(earlier.location)
         if equal != confirmed and _was_just_made(tx, equal):
             raise EqualPost(equal)
-    post_id = make(rt, tx)
+    if failed_post:
+        post_id = retries.retry_changed(rt, tx, failed_post, draft, OWNER)
+    else:
+        post_id = posts.create(rt, tx, draft, OWNER)
     for one in (key, content):
-        if one is not None:
-            idempotency.store(tx, one, StoredResponse(303, post_id, b""))
+        idempotency.store(tx, one, StoredResponse(303, post_id, b""))
     return post_id, True
+
+
+def submit_retry(rt: Runtime, tx: Database, key: RequestKey, post_id: str, include_unknown: bool) -> tuple[str, bool]:
+    """Retry the post once for this form. Return the id of the new post and whether it is new."""
+    stored = idempotency.find(tx, key, tx.now)
+    if stored is not None:
+        return str(stored.location), False
+    new_post_id = retries.retry(rt, tx, post_id, OWNER, include_unknown)
+    idempotency.store(tx, key, StoredResponse(303, new_post_id, b""))
+    return new_post_id, True
 
 
 def _was_just_made(tx: Database, post_id: str) -> bool:

@@ -9,6 +9,7 @@ No cache stores a page.
 
 import gzip
 import io
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from functools import cache, cached_property
@@ -334,7 +335,7 @@ def _compress(body: bytes) -> bytes:
 def _code(text: str) -> Markup:
     """Return the text with commands in backticks as code. A stored message may add a command to its button."""
     plain, code = Markup("%s"), Markup("<code>%s</code>")
-    parts = commands.without_or_run(text).split("`")
+    parts = re.sub(", or run `[^`]*`", "", text).split("`")
     whole = len(parts) % 2 == 1
     return Markup("").join(
         (code if index % 2 else plain) % part for index, part in enumerate(parts if whole else [text])

@@ -367,7 +367,7 @@ class TikTokAuthorization(NetworkAuthorization[TikTokSandbox]):
     def denial(self) -> dict[str, str]:
         return {"error": "access_denied", "error_description": "User denied authorization", "errCode": "-2"}
 
-    def authenticate(self, network: TikTokSandbox, request: SandboxRequest, form: dict[str, str]) -> str:  # noqa: ARG002
+    def authenticate(self, network: TikTokSandbox, request: SandboxRequest, form: dict[str, str]) -> str:
         app = network.find_app(form.get("client_key", ""))
         if app is None or not app.accepts(form.get("client_secret", "")):
             raise Refusal(network.oauth_error("invalid_client", "Client key or secret is incorrect."))

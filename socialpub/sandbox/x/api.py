@@ -271,7 +271,7 @@ def _as_shown(x: XSandbox, text: str, username: str, parent: XPost | None) -> st
 
 
 @api_call("GET /2/users/:id/tweets", "tweet.read", "users.read")
-def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:  # noqa: ARG001
+def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     query = checked_query(
         x, request, "max_results", "pagination_token", "start_time", "exclude", "tweet.fields", "post.fields",
         "expansions",

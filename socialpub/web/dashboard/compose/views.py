@@ -12,6 +12,8 @@ from dataclasses import replace
 from datetime import tzinfo
 from typing import Any
 
+from starlette.responses import Response
+
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict, InvalidRequest
@@ -33,7 +35,6 @@ from socialpub.web.dashboard.compose.media import FilesForm
 from socialpub.web.dashboard.posts import submissions
 from socialpub.web.dashboard.posts.actions import Post, check_changeable, load_post
 from socialpub.web.dashboard.posts.submissions import KEEP, SAVE, ChangedMeanwhile, EqualPost, PostVersion
-from socialpub.web.http.answer import Answer
 
 COPIED = "This is a new post with the content of your form. Nothing is published yet."
 FAILED = "This is a new post with the content of the failed post. Change it before you publish it."
@@ -41,12 +42,12 @@ PROCESSING = "TikTok may need a few minutes to process it."
 EDITED = "The post is changed."
 ONLY_SCHEDULED = "Only posts scheduled for the future can be edited."
 
-Do = Callable[[ComposeForm, Draft], Awaitable[Answer]]
+Do = Callable[[ComposeForm, Draft], Awaitable[Response]]
 Values = Mapping[str, Any]
 
 
 @page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
+async def show(rt: Runtime, visit: Visit) -> Response:
     """Show an empty form, or a form with the values of another post (`from`, `again`), a time or profiles."""
     context = await load_context(visit, refresh=True)
     form, messages = ComposeForm(zone=times.zone_name(visit.zone)), Messages()
@@ -86,11 +87,8 @@ def _failed(visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeFor
 
 
 @page(streams=True)
-async def submit(rt: Runtime, visit: Visit) -> Answer | None:
-    received = await media.receive_form(rt, visit)
-    if received is None:
-        return None
-    with received:
+async def submit(rt: Runtime, visit: Visit) -> Response:
+    with await media.receive_form(rt, visit) as received:
         form = compose_form.read_form(received.form, visit.zone)
         if received.form.text("do") == "copy":
             return await _copy(visit, form, received)
@@ -105,7 +103,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
 
         context = await load_context(visit)
 
-        async def publish(form: ComposeForm, draft: Draft) -> Answer:
+        async def publish(form: ComposeForm, draft: Draft) -> Response:
             confirmed = None if received.form.ticked("scripted") else form.twice
 
             def make(rt: Runtime, tx: Tx) -> str:
@@ -132,14 +130,14 @@ def _accepted(form: ComposeForm, context: FormContext) -> str:
     return f"{status} {PROCESSING}" if "tiktok" in context.chosen_networks(form.profiles) else status
 
 
-async def _sent_before(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
+async def _sent_before(visit: Visit, form: ComposeForm, received: FilesForm) -> Response:
     """Ask whether a resubmitted form with new content creates another post."""
     form = replace(await media.attach_files(visit.rt, form, received), form_id=submissions.new_id())
     messages = Messages(message=submissions.CHANGED)
     return await form_page.show(visit, form, await load_context(visit), messages, http_status=409)
 
 
-async def _copy(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
+async def _copy(visit: Visit, form: ComposeForm, received: FilesForm) -> Response:
     """Show a new form with the content of a post that can no longer be edited."""
     form = await media.attach_files(visit.rt, form, received)
     context = await load_context(visit, refresh=True)
@@ -167,7 +165,7 @@ async def _handle(
     *,
     editing: str | None = None,
     merge: Callable[[ComposeForm], ComposeForm] = lambda form: form,
-) -> Answer:
+) -> Response:
     """Handle the pressed button. `do` creates or edits the post. `merge` returns the post to check."""
     kept = await media.keep_files(visit.rt, received)
     sent = received.form
@@ -194,10 +192,10 @@ async def _handle(
 
 
 @page()
-async def check_live(rt: Runtime, visit: Visit) -> Answer:
+async def check_live(rt: Runtime, visit: Visit) -> Response:
     form = compose_form.read_form(visit.form, visit.zone)
     messages = Messages()
-    async with visit.request.state.live_checks:
+    async with visit.request.app.state.live_checks:
         if form.profiles and (form.body.strip() or form.media):  # an empty form has no problems
             context = await load_context(visit, only=form.profiles)
             checked = await check.check_form(rt, form, context, editing=visit.form.text("editing"))
@@ -210,7 +208,7 @@ async def check_live(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def edit_form(rt: Runtime, visit: Visit) -> Answer:
+async def edit_form(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     form = compose_form.from_post(post, visit.zone, whole=True)
     context = await load_context(visit, refresh=True, only=form.profiles)
@@ -223,11 +221,8 @@ async def edit_form(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page(streams=True)
-async def save(rt: Runtime, visit: Visit) -> Answer | None:
-    received = await media.receive_form(rt, visit)
-    if received is None:
-        return None
-    with received:
+async def save(rt: Runtime, visit: Visit) -> Response:
+    with await media.receive_form(rt, visit) as received:
         post = load_post(rt, visit.params["postId"])
         if received.form.text("do") == KEEP:
             return visit.go(f"/posts/{post['id']}", status=submissions.KEPT)
@@ -241,7 +236,7 @@ async def save(rt: Runtime, visit: Visit) -> Answer | None:
         except Conflict:
             return await _ended(visit, await media.attach_files(rt, form, received), context, post["id"])
 
-        async def change(form: ComposeForm, draft: Draft) -> Answer:
+        async def change(form: ComposeForm, draft: Draft) -> Response:
             sent = _values(rt, form, context)
             fields = _changed(sent, base.marks)
             if not fields:
@@ -269,7 +264,7 @@ async def _ask(
     context: FormContext,
     sent: Values,
     fields: Sequence[str],
-) -> Answer:
+) -> Response:
     """Show both versions and ask which to keep."""
     rt = visit.rt
     post = load_post(rt, post_id)
@@ -297,7 +292,7 @@ async def _ask(
 
 async def _ended(
     visit: Visit, form: ComposeForm, context: FormContext, post_id: str, more: str = "Nothing is saved."
-) -> Answer:
+) -> Response:
     why = submissions.why_ended(load_post(visit.rt, post_id)["status"])
     messages = Messages(message=f"{why} {more}", post_id=post_id, ended=True)
     return await form_page.show(visit, form, context, messages, http_status=409, editing=post_id)

@@ -189,7 +189,7 @@ def documented_path(scope: Scope) -> str:
     route = scope.get("route")
     if isinstance(route, Route):
         return f"{scope['root_path']}{route.path_format}"
-    return "/static/{name}" if scope["root_path"].startswith("/static/") else "none"
+    return "/static/{name}" if scope.get("root_path", "").startswith("/static/") else "none"
 
 
 def find_methods(scope: Scope) -> tuple[str, str] | None:

@@ -254,8 +254,8 @@ class GuardedProtocol(HttpToolsProtocol):
             # The parser does not read the body. A proxy would read it.
             self._refusal = InvalidRequest.at(message="The request has a body and the header Upgrade. Remove Upgrade.")
             raise _Refused
-        self._in_head, self._in_body, self._unfinished_bytes, self._since = False, True, 0, self.loop.time()
         super().on_headers_complete()
+        self._in_head, self._in_body, self._unfinished_bytes, self._since = False, True, 0, self.loop.time()
         if offers_upgrade:
             self.cycle.keep_alive = False  # the parser reads no further request
 

@@ -32,12 +32,10 @@ HINTS = {
 }
 """Hints for methods that callers know from other APIs."""
 
-COMPRESSED = Middleware(
-    GZipMiddleware,
-    compresslevel=5,
-    exclude_content_types=(*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/x-tar", "image/x-icon"),
-)
-"""For pages, static files and JSON. Stored files and backups are never compressed."""
+NEVER_COMPRESSED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/x-tar", "image/x-icon")
+JSON_COMPRESSED = Middleware(GZipMiddleware, compresslevel=5, exclude_content_types=())
+COMPRESSED = Middleware(GZipMiddleware, compresslevel=5, exclude_content_types=NEVER_COMPRESSED)
+"""For pages and static files. Stored files and backups are never compressed."""
 
 
 class _PostConvertor(StringConvertor):
@@ -161,7 +159,7 @@ def all_routes(settings: Settings) -> list[BaseRoute]:
     agent_routes = [Route("/mcp", agents.post, methods=POST)] if settings.mcp.enabled else []
     home = DASHBOARD if settings.dashboard.enabled else [Route("/", pages.show_home)]
     return [
-        _mount("/api/v1", api, COMPRESSED),
+        _mount("/api/v1", api, JSON_COMPRESSED),
         _mount("/storage", storage),
         Mount("/static/{version}", StaticFiles(), middleware=[COMPRESSED]),
         _mount("", [*verification, *PAGES, *agent_routes, *home], COMPRESSED),

@@ -45,8 +45,8 @@ class RequestBody:
 
     def __init__(self, memory: BodyMemory, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        self.declared_bytes = declared_bytes(headers)
         self.is_whole = not has_body(headers)
+        self.declared_bytes = None if self.is_whole else declared_bytes(headers)
         self.max_bytes = MAX_ANONYMOUS_BODY_BYTES
         """A valid key or session raises this limit."""
         self.goes_to_file = False
@@ -54,7 +54,7 @@ class RequestBody:
         self._received_bytes = 0
         self._held_bytes = 0
         self._is_started = False
-        self._expects_continue = headers.get("expect", "").lower() == "100-continue"
+        self._expects_continue = not self.is_whole and headers.get("expect", "").lower() == "100-continue"
         self._deadline = asyncio.get_running_loop().time() + COMPLETE_SECONDS
         self._closes = False
         self._memory, self._receive, self._send = memory, receive, send

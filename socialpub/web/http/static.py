@@ -93,10 +93,9 @@ class StaticFiles(starlette.staticfiles.StaticFiles):
         file = Path(full_path)
         headers = dict(HEADERS)
         if file.suffix == ".gz":
-            headers["vary"] = "Accept-Encoding"
             if "gzip" not in Headers(scope=scope).get("accept-encoding", ""):
                 return Response(gzip.decompress(file.read_bytes()), 200, headers, TYPES[Path(file.stem).suffix])
-            headers["content-encoding"] = "gzip"
+            headers |= {"content-encoding": "gzip", "vary": "Accept-Encoding"}
         media_type = TYPES[Path(file.name.removesuffix(".gz")).suffix]
         response = FileResponse(full_path, status_code, headers, media_type, stat_result=stat_result)
         if self.is_not_modified(response.headers, Headers(scope=scope)):

@@ -52,7 +52,7 @@ def test_every_public_page_marks_its_content(caller: Caller, path: str) -> None:
 
 
 def test_the_page_of_an_unexpected_error_marks_its_content() -> None:
-    assert pages.render("failure.html", error=errors.InternalError("Unexpected.")).count(b"<main") == 1
+    assert pages.render("failure.html", error=errors.InternalError("Unexpected.")).count("<main") == 1
 
 
 def test_the_root_links_to_the_public_addresses_for_a_script(caller: Caller) -> None:

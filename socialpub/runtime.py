@@ -18,8 +18,8 @@ from socialpub.core.secrets import crypto, redaction, signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import database, secret_key, upgrade
-from socialpub.db.connection import Reader, Tx
-from socialpub.db.database import Database
+from socialpub.db.connection import Database
+from socialpub.db.database import ApplianceDatabase
 from socialpub.db.delivery import Delivery
 from socialpub.db.locks import ProcessLock
 from socialpub.db.queries.post_list import Totals
@@ -36,13 +36,13 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-_write_check: "contextvars.ContextVar[Callable[[Runtime, Tx], None] | None]" = contextvars.ContextVar(
+_write_check: "contextvars.ContextVar[Callable[[Runtime, Database], None] | None]" = contextvars.ContextVar(
     "write_check", default=None
 )
 
 
 @contextlib.contextmanager
-def check_writes(check: "Callable[[Runtime, Tx], None]") -> Iterator[None]:
+def check_writes(check: "Callable[[Runtime, Database], None]") -> Iterator[None]:
     """Run `check` first in the transaction of every write of this task. An error of the check ends the write."""
     token = _write_check.set(check)
     try:
@@ -137,7 +137,7 @@ class MediaStore:
 class Runtime:
     settings: Settings
     clock: Clock
-    db: Database
+    db: ApplianceDatabase
     secrets: Secrets
     files: Files
     providers: dict[str, Provider]
@@ -160,9 +160,9 @@ class Runtime:
     """Of the event loop."""
 
     @property
-    def reader(self) -> Reader:
+    def reader(self) -> Database:
         """This thread's read-only connection."""
-        return self.db.reader
+        return self.db
 
     def http_for(self, provider: str) -> Http:
         return self.http.for_network(provider)
@@ -173,33 +173,33 @@ class Runtime:
     def stamp(self) -> str:
         return stamp(self.clock.now())
 
-    def write(self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
+    def write(self, fn: "Callable[Concatenate[Runtime, Database, P], T]", *args: P.args, **kwargs: P.kwargs) -> T:
         """Run `fn(rt, tx, *args)` in a transaction and wait for the disk. Do not call this on the event loop."""
         return self.db.write(self._checked(fn, args, kwargs))
 
     def write_soon(
-        self, fn: "Callable[Concatenate[Runtime, Tx, P], T]", *args: P.args, **kwargs: P.kwargs
+        self, fn: "Callable[Concatenate[Runtime, Database, P], T]", *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
         """Do the same on the event loop."""
         return self.db.write_soon(self._checked(fn, args, kwargs))
 
-    def _checked(self, fn: Callable[..., T], args: Any, kwargs: Any) -> Callable[[Tx], T]:
+    def _checked(self, fn: Callable[..., T], args: Any, kwargs: Any) -> Callable[[Database], T]:
         check = _write_check.get()  # the writer's thread does not have the context of the caller
 
-        def run(tx: Tx) -> T:
+        def run(tx: Database) -> T:
             if check is not None:
                 check(self, tx)
             return fn(self, tx, *args, **kwargs)
 
         return run
 
-    async def read_in_thread(self, fn: Callable[[Reader], T]) -> T:
+    async def read_in_thread(self, fn: Callable[[Database], T]) -> T:
         """Run a long read in a thread, so it does not block the event loop."""
-        return await asyncio.to_thread(lambda: fn(self.db.reader))
+        return await asyncio.to_thread(lambda: fn(self.db))
 
     def close(self) -> None:
         self.http.close()
-        self.db.close()
+        self.db.stop()
         self.process.close()
 
 
@@ -221,7 +221,7 @@ def build(
     def media_url(storage_key: str, second: int) -> str:
         return signed_urls.media_url(settings, secrets, storage_key, datetime.fromtimestamp(second, UTC))
 
-    db = Database(
+    db = ApplianceDatabase(
         settings.database_file,
         settings.run_dir,
         clock,
@@ -230,11 +230,11 @@ def build(
         replicated=settings.database.replicated,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
-    secret_key.accept_former_urls(db.reader, secrets)
+    secret_key.accept_former_urls(db, secrets)
     process = ProcessLock(settings.run_dir / "owners", f"{role}-{random.token_hex(6)}")
     # A command that changes the key looks for processes, and finds this process from now on.
     with upgrade.exclusive(settings.run_dir):
-        secret_key.check_key(db.reader.connection, secrets)
+        secret_key.check_key(db, secrets)
     client.share_memory_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,
@@ -243,7 +243,7 @@ def build(
         secrets=secrets,
         files=Files(settings.media_dir, int(settings.health.disk_floor_bytes), clock.monotonic),
         # A network that is no longer enabled stays while it has profiles: their posts and their log remain.
-        providers=registry.build(settings.providers, profile_rows.list_providers(db.reader)),
+        providers=registry.build(settings.providers, profile_rows.list_providers(db)),
         http=http or Http(lookups=settings.publishing.workers),
         instance_id=database.ensure_instance_id(db),
         process=process,

@@ -47,7 +47,7 @@ def try_python(python: Path, folder: Path) -> None:
     env = {name: value for name, value in os.environ.items() if name not in ("VIRTUAL_ENV", "PYTHONPATH", "MAKEFLAGS")}
     run("git", "clone", "--quiet", "--no-hardlinks", ROOT, folder)
     run("make", "--silent", "setup", f"PYTHON={python}")
-    run(".venv/bin/socialpub", "demo", "--once")
+    run(".venv/bin/socialpub", "demo", "--once", "--folder", folder / "build/demo")
     run("make", "--silent", ".venv/.dev-ready", f"PYTHON={python}")
     chosen = ("-m", "not endurance and not source", "-n", "3", "--dist", "worksteal")
     run(".venv/bin/python", "-m", "pytest", *chosen, *TRIED_TESTS)

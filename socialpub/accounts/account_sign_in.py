@@ -14,7 +14,7 @@ from socialpub.accounts.profiles import Connected
 from socialpub.core import logging
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import Identity, OtherServer, SignIn, SignInRefused
@@ -115,7 +115,7 @@ def _ask_sign_in(
 
 def _save_sign_in(
     rt: Runtime,
-    tx: Tx,
+    tx: Database,
     provider: Provider,
     identity: Identity,
     credentials: Credentials,

@@ -16,7 +16,7 @@ from socialpub.core.clock import parse_id, stamp
 from socialpub.core.errors import Conflict, NotFound, OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -99,7 +99,7 @@ def is_id(text: str) -> bool:
 
 def create(
     rt: Runtime,
-    tx: Tx,
+    tx: Database,
     name: str,
     scope: str = "write",
     providers: Sequence[str] | None = None,
@@ -178,18 +178,18 @@ def create(
     return f"spk_{key_id}_{secret}"
 
 
-def list_all(reader: Reader) -> list[ApiKeyRow]:
+def list_all(reader: Database) -> list[ApiKeyRow]:
     return access_rows.list_keys(reader)
 
 
-def get(reader: Reader, key_id: str) -> ApiKeyRow:
+def get(reader: Database, key_id: str) -> ApiKeyRow:
     row = reader.get(ApiKeyRow, key_id)
     if row is None:
         raise NotFound("There is no API key with this id. Use an id from `list-keys`.")
     return row
 
 
-def revoke(rt: Runtime, tx: Tx, key_id: str) -> None:
+def revoke(rt: Runtime, tx: Database, key_id: str) -> None:
     """Revoke a key. Revoking a key again changes nothing. Raises OperatorError for an unknown id."""
     row = tx.get(ApiKeyRow, key_id)
     if row is None:
@@ -214,13 +214,13 @@ def authenticate(rt: Runtime, token: str) -> Caller | None:
     return _caller(rt, key_id, row, rt.stamp())
 
 
-def find_caller(rt: Runtime, store: Reader, now: str, key_id: str) -> Caller | None:
+def find_caller(rt: Runtime, store: Database, now: str, key_id: str) -> Caller | None:
     """Return the caller of this key id, as `authenticate` does."""
     row = access_rows.find_key(store, key_id)
     return None if row is None else _caller(rt, key_id, row, now)
 
 
-def find_ended(reader: Reader, key_ids: Collection[str], now: datetime) -> set[str]:
+def find_ended(reader: Database, key_ids: Collection[str], now: datetime) -> set[str]:
     return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 
@@ -252,7 +252,7 @@ def _parse(
     return Caller(key_id, scope, covered, _set(profiles), name, posts_per_day, bool(approval))
 
 
-def _known_profile(tx: Tx, text: str) -> Profile:
+def _known_profile(tx: Database, text: str) -> Profile:
     profile_id = parse_id(text)
     profile = None if profile_id is None else profile_rows.find(tx, profile_id)
     if profile is None:
@@ -297,12 +297,12 @@ class CarriedRevocations:
     """Valid keys that the older rows do not contain."""
 
 
-def mark_restored(tx: Tx) -> None:
+def mark_restored(tx: Database) -> None:
     """Record every key of this database as a key of the backup."""
     _put(tx, [key.id for key in access_rows.unrevoked_keys(tx)])
 
 
-def list_undecided(store: Reader, now: str) -> list[ApiKeyRow]:
+def list_undecided(store: Database, now: str) -> list[ApiKeyRow]:
     """Return the valid keys of a restored backup that the owner has neither kept nor revoked, oldest first."""
     marked = _marked(store)
     if not marked:
@@ -311,7 +311,7 @@ def list_undecided(store: Reader, now: str) -> list[ApiKeyRow]:
     return [key for key in keys if key.id in marked and (key.expires_at is None or key.expires_at > now)]
 
 
-def keep_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
+def keep_restored(rt: Runtime, tx: Database) -> list[ApiKeyRow]:
     """Keep these keys, and return them. They are no longer reported."""
     kept = list_undecided(tx, tx.stamp)
     for key in kept:
@@ -320,7 +320,7 @@ def keep_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
     return kept
 
 
-def revoke_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
+def revoke_restored(rt: Runtime, tx: Database) -> list[ApiKeyRow]:
     """Revoke these keys, and return them."""
     revoked = list_undecided(tx, tx.stamp)
     for key in revoked:
@@ -329,7 +329,7 @@ def revoke_restored(rt: Runtime, tx: Tx) -> list[ApiKeyRow]:
     return revoked
 
 
-def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
+def carry_revocations(tx: Database, in_use: Database) -> CarriedRevocations:
     """Revoke in these older rows the keys that the database in use has revoked. Keep its undecided keys.
 
     A key that the database in use does not contain becomes undecided, as after a restore.
@@ -349,11 +349,11 @@ def carry_revocations(tx: Tx, in_use: Reader) -> CarriedRevocations:
     return CarriedRevocations(tuple(revoked), tuple(gone))
 
 
-def _marked(store: Reader) -> set[str]:
+def _marked(store: Database) -> set[str]:
     return set(json.loads(appliance_state.get(store, appliance_state.RESTORED_KEYS) or "[]"))
 
 
-def _put(tx: Tx, key_ids: Iterable[str]) -> None:
+def _put(tx: Database, key_ids: Iterable[str]) -> None:
     ids = sorted(key_ids)
     if ids:
         appliance_state.put(tx, appliance_state.RESTORED_KEYS, json.dumps(ids))

@@ -10,7 +10,7 @@ from socialpub.accounts import profiles
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import Question, ask, explain_failures, remember
 from socialpub.core.errors import InvalidRequest, OperatorError
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
@@ -175,7 +175,7 @@ def _checked(name: str, field: str) -> str:
     return name
 
 
-def _record(_: Runtime, tx: Tx, /, action: AuditAction, profile: Profile, **detail: str | None) -> None:
+def _record(_: Runtime, tx: Database, /, action: AuditAction, profile: Profile, **detail: str | None) -> None:
     audit_log.record(tx, action, profile.id, profile.name, provider=profile.provider, **detail)
 
 

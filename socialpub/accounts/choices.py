@@ -14,7 +14,7 @@ from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import NotAnswered, Question
 from socialpub.core.clock import parse
 from socialpub.core.errors import Conflict, InvalidRequest, OperatorError, Unavailable
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.states import QUESTIONS, ProfileStatus
 from socialpub.db.tables import delivery_rows, holds, waits
 from socialpub.db.tables.profile_rows import Profile
@@ -124,7 +124,7 @@ def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarre
     return Question(profile, "creator", ask_tiktok)
 
 
-def _end_wait(rt: Runtime, tx: Tx, profile_id: str) -> None:
+def _end_wait(rt: Runtime, tx: Database, profile_id: str) -> None:
     until = waits.end_cooldown(tx, profile_id, CREATOR)
     if until is not None:
         delivery_rows.wake_postponed(tx, profile_id, until)

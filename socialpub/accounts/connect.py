@@ -22,7 +22,7 @@ from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets import redaction
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import ConsentRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import access_rows, audit_log, profile_rows
@@ -129,7 +129,7 @@ def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
     )
 
 
-def must_fit(reader: Reader, provider: Provider, profile_id: str, surface: Surface) -> Profile:
+def must_fit(reader: Database, provider: Provider, profile_id: str, surface: Surface) -> Profile:
     """Return the profile to connect again. Raises NotFound and OperatorError."""
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
@@ -191,7 +191,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     return finished
 
 
-def _find(reader: Reader, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
+def _find(reader: Database, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
     """Return the attempt of this state. `surface`: where the owner reads the error."""
     state, again = query.get("state", ""), hints.begin_again(provider.name, surface)
     row = consents.find_by_state(reader, provider.name, state)
@@ -247,7 +247,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple
 
 
 def _connect(
-    rt: Runtime, tx: Tx, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
+    rt: Runtime, tx: Database, provider: Provider, consent_id: str, identity: Identity, credentials: Credentials
 ) -> Connected:
     """Store the profile and the end of the attempt."""
     row = tx.get(ConsentRow, consent_id)
@@ -273,7 +273,7 @@ def _connect(
     return connected
 
 
-def must_be_account(tx: Tx, provider: Provider, profile_id: str, identity: Identity, surface: Surface) -> None:
+def must_be_account(tx: Database, provider: Provider, profile_id: str, identity: Identity, surface: Surface) -> None:
     """Raise OperatorError if the profile to connect again has another account."""
     expected = must_fit(tx, provider, profile_id, surface)
     if expected.account_id == identity.account_id:
@@ -290,7 +290,7 @@ def must_be_account(tx: Tx, provider: Provider, profile_id: str, identity: Ident
     )
 
 
-def record(tx: Tx, action: AuditAction, provider: Provider, connected: Connected, by: str | None = None) -> None:
+def record(tx: Database, action: AuditAction, provider: Provider, connected: Connected, by: str | None = None) -> None:
     name = profiles.get(tx, connected.profile_id).name
     audit_log.record(tx, action, connected.profile_id, name, by=by, provider=provider.name)
 
@@ -336,7 +336,7 @@ def import_account(rt: Runtime, provider_name: str, credentials: Credentials, na
 
 
 def _import(
-    rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
+    rt: Runtime, tx: Database, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
     connected = profiles.save(rt, tx, provider, identity, credentials, name)
     record(tx, AuditAction.PROFILE_IMPORTED, provider, connected)

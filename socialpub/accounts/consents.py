@@ -19,7 +19,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.networks import LOOPBACK, AppSection
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import ConsentRow
 from socialpub.db.tables import access_rows
 from socialpub.providers.base import Provider
@@ -40,7 +40,7 @@ class Failed:
     hint: str | None
 
 
-def insert(rt: Runtime, tx: Tx, /, consent_id: str, state: str, verifier: str, **columns: str | None) -> None:
+def insert(rt: Runtime, tx: Database, /, consent_id: str, state: str, verifier: str, **columns: str | None) -> None:
     """Store a new attempt with a digest of its state, so a reader of the database cannot finish it."""
     tx.add(
         ConsentRow,
@@ -52,11 +52,11 @@ def insert(rt: Runtime, tx: Tx, /, consent_id: str, state: str, verifier: str, *
     )
 
 
-def find_by_state(reader: Reader, provider: str, state: str) -> ConsentRow | None:
+def find_by_state(reader: Database, provider: str, state: str) -> ConsentRow | None:
     return access_rows.find_consent(reader, provider, crypto.hash_api_secret(state))
 
 
-def spend(rt: Runtime, tx: Tx, consent_id: str) -> None:
+def spend(rt: Runtime, tx: Database, consent_id: str) -> None:
     """Spend the state, which works once. Raises OperatorError."""
     row = tx.get(ConsentRow, consent_id)
     assert row is not None
@@ -93,12 +93,12 @@ def load_outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     return None
 
 
-def cancel(rt: Runtime, tx: Tx, consent_id: str) -> None:
+def cancel(rt: Runtime, tx: Database, consent_id: str) -> None:
     """Cancel the attempt."""
     access_rows.fail_consent(tx, consent_id, "The attempt was canceled.", None)
 
 
-def clean(rt: Runtime, tx: Tx) -> int:
+def clean(rt: Runtime, tx: Database) -> int:
     """Delete a batch of attempts older than a day. Return the number of deleted attempts."""
     return tx.delete_batch(ConsentRow, ConsentRow.created_at < clock.stamp(tx.now - KEPT))
 

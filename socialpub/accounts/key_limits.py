@@ -8,7 +8,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import FieldError, InvalidRequest, RateLimited
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import KeyUseRow
 from socialpub.db.tables import access_rows
 from socialpub.runtime import Runtime
@@ -27,7 +27,7 @@ class KeyLimits:
     """Whether the owner must approve each post."""
 
 
-def load(rt: Runtime, reader: Reader, caller: Caller) -> KeyLimits:
+def load(rt: Runtime, reader: Database, caller: Caller) -> KeyLimits:
     if caller.posts_per_day is None:
         return KeyLimits(None, None, caller.approval)
     used = access_rows.count_key_uses(reader, caller.key_id, stamp(rt.now() - WINDOW))
@@ -63,7 +63,7 @@ def check_profiles(caller: Caller, count: int) -> list[FieldError]:
     return [FieldError(("profiles",), message)]
 
 
-def check_day(store: Reader, caller: Caller, count: int, now: datetime) -> None:
+def check_day(store: Database, caller: Caller, count: int, now: datetime) -> None:
     """Raise RateLimited if a post to this number of profiles is above the daily limit of the key now.
 
     Raises InvalidRequest if the number alone is above the limit.
@@ -87,13 +87,13 @@ def check_day(store: Reader, caller: Caller, count: int, now: datetime) -> None:
         )
 
 
-def record_use(tx: Tx, caller: Caller, post_id: str, count: int) -> None:
+def record_use(tx: Database, caller: Caller, post_id: str, count: int) -> None:
     """Count a post to this number of profiles, in the accepting transaction. Raises like `check_day`."""
     check_day(tx, caller, count, tx.now)
     if caller.posts_per_day is not None:
         tx.add(KeyUseRow, key_id=caller.key_id, accepted_at=tx.stamp, post_id=post_id, profiles=count)
 
 
-def clean(rt: Runtime, tx: Tx) -> int:
+def clean(rt: Runtime, tx: Database) -> int:
     """Delete a batch of rows that no longer count. Return their number."""
     return tx.delete_batch(KeyUseRow, KeyUseRow.accepted_at <= stamp(tx.now - WINDOW))

@@ -17,7 +17,7 @@ from socialpub.core import units
 from socialpub.core.clock import new_id
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.core.validation import MAX_LABEL_LENGTH, is_label, to_label
-from socialpub.db.connection import Reader, Tx, Value
+from socialpub.db.connection import Database, Value
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, delivery_rows, profile_rows
@@ -70,14 +70,14 @@ def connected_sentence(profile: Profile, label: str, finished: Connected) -> str
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def get(store: Reader, profile_id: str) -> Profile:
+def get(store: Database, profile_id: str) -> Profile:
     profile = profile_rows.find(store, profile_id)
     if profile is None:
         raise NotFound(UNKNOWN)
     return profile
 
 
-def load_for_owner(reader: Reader, profile_id: str) -> ProfileRow:
+def load_for_owner(reader: Database, profile_id: str) -> ProfileRow:
     """Return all columns of a profile. Raises NotFound."""
     row = reader.get(ProfileRow, profile_id)
     if row is None:
@@ -99,7 +99,7 @@ def check_name(name: str) -> str:
 
 
 def save(
-    rt: Runtime, tx: Tx, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
+    rt: Runtime, tx: Database, provider: Provider, identity: Identity, credentials: Credentials, name: str | None
 ) -> Connected:
     """Store this grant in the account's profile, or in a new profile."""
     missing = tuple(provider.auth.missing_scopes(credentials.scopes or frozenset()))
@@ -149,7 +149,7 @@ def account_columns(identity: Identity, known: Profile | None, now: str) -> dict
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def rename(rt: Runtime, tx: Tx, profile_id: str, name: str) -> None:
+def rename(rt: Runtime, tx: Database, profile_id: str, name: str) -> None:
     """Change the label. Deliveries that have ended keep the previous label."""
     profile = get(tx, profile_id)
     name = check_name(name)
@@ -166,7 +166,7 @@ def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[s
             rt.db.write(lambda tx: profile_rows.put_choice_labels(tx, profile_id, key, changed))
 
 
-def disconnect(rt: Runtime, tx: Tx, profile_id: str) -> None:
+def disconnect(rt: Runtime, tx: Database, profile_id: str) -> None:
     """Disconnect the account. The tokens stay until their revocation (`upkeep.py`)."""
     profile = get(tx, profile_id)
     if profile.status is ProfileStatus.DISCONNECTED:
@@ -205,7 +205,7 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
     return given
 
 
-def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) -> Options:
+def set_options(rt: Runtime, tx: Database, profile_id: str, given: Mapping[str, str]) -> Options:
     """Add these options to the stored options, and return the result. An empty value removes an option.
 
     A value is JSON if that fits the option, and otherwise text. Raises NotFound, or InvalidRequest.
@@ -223,7 +223,7 @@ def set_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, str]) 
     return _store_options(rt, tx, profile, stored, given)
 
 
-def replace_options(rt: Runtime, tx: Tx, profile_id: str, given: Mapping[str, Any]) -> Options:
+def replace_options(rt: Runtime, tx: Database, profile_id: str, given: Mapping[str, Any]) -> Options:
     """Replace the stored options, and return the result. Raises as `set_options` does."""
     profile = get(tx, profile_id)
     changed = [key for key in {**profile.options, **given} if profile.options.get(key) != given.get(key)]
@@ -245,7 +245,7 @@ def check_options(rt: Runtime, profile: Profile, wanted: Mapping[str, Any]) -> O
 
 
 def _store_options(
-    rt: Runtime, tx: Tx, profile: Profile, wanted: Mapping[str, Any], changed: Collection[str]
+    rt: Runtime, tx: Database, profile: Profile, wanted: Mapping[str, Any], changed: Collection[str]
 ) -> Options:
     options = check_options(rt, profile, wanted)
     if changed:

@@ -17,7 +17,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import InvalidRequest, NotFound
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import SessionRow, SignInLinkRow
 from socialpub.db.tables import access_rows, audit_log
 from socialpub.db.tables.audit_log import AuditAction
@@ -47,7 +47,7 @@ class BrowserSession:
     user_agent: str
 
 
-def begin_session(rt: Runtime, tx: Tx, address: str, user_agent: str) -> BrowserSession:
+def begin_session(rt: Runtime, tx: Database, address: str, user_agent: str) -> BrowserSession:
     """Begin a session for the browser that just signed in."""
     token = secrets.token_urlsafe(32)
     values = {
@@ -69,13 +69,13 @@ def is_failure_due(rt: Runtime, action: AuditAction, place: str) -> bool:
     return not any(audit_log.is_recorded(rt.reader, action, subject, since) for subject in (place, ""))
 
 
-def record_failure(rt: Runtime, tx: Tx, action: AuditAction, place: str, user_agent: str) -> None:
+def record_failure(rt: Runtime, tx: Database, action: AuditAction, place: str, user_agent: str) -> None:
     """Record wrong or too many passwords. `place` is an IP address, or a network that counts as one IP address."""
     since, label = stamp(tx.now - FAILURES_NOTED_EVERY), user_agent[:MAX_USER_AGENT_LENGTH]
     audit_log.record_once(tx, action, place, label, since, MAX_FAILURE_ENTRIES, by=actor.VISITOR, address=place)
 
 
-def find_session(rt: Runtime, reader: Reader, token: str) -> BrowserSession | None:
+def find_session(rt: Runtime, reader: Database, token: str) -> BrowserSession | None:
     """Return the session of this token. None: the session is unknown or has ended."""
     row = access_rows.find_session(reader, crypto.hash_api_secret(token), rt.instance_id, _oldest(rt, rt.stamp()))
     return None if row is None else BrowserSession(token, *row)
@@ -86,32 +86,32 @@ def is_use_due(rt: Runtime, session: BrowserSession) -> bool:
     return rt.now() - parse(session.last_seen_at) >= NOTED_EVERY
 
 
-def record_use(rt: Runtime, tx: Tx, session_id: str, address: str) -> None:
+def record_use(rt: Runtime, tx: Database, session_id: str, address: str) -> None:
     tx.change(SessionRow, session_id, last_seen_at=tx.stamp, address=address)
 
 
-def list_sessions(rt: Runtime, reader: Reader) -> list[SessionRow]:
+def list_sessions(rt: Runtime, reader: Database) -> list[SessionRow]:
     """Return the sessions that are signed in, the last used first."""
     return access_rows.list_sessions(reader, rt.instance_id, _oldest(rt, rt.stamp()))
 
 
-def sign_out(rt: Runtime, tx: Tx, session: BrowserSession) -> None:
+def sign_out(rt: Runtime, tx: Database, session: BrowserSession) -> None:
     """End the session of this browser. Ending a session again changes nothing."""
     _delete(tx, session.id, AuditAction.SIGNED_OUT)
 
 
-def end_session(rt: Runtime, tx: Tx, session_id: str) -> None:
+def end_session(rt: Runtime, tx: Database, session_id: str) -> None:
     """End the session of another browser. Raises NotFound."""
     if not _delete(tx, session_id, AuditAction.SESSION_ENDED):
         raise NotFound("This session has ended already.")
 
 
-def clean_sessions(rt: Runtime, tx: Tx) -> int:
+def clean_sessions(rt: Runtime, tx: Database) -> int:
     """Delete expired sessions. Return the number of deleted sessions."""
     return tx.delete(SessionRow, SessionRow.last_seen_at <= _oldest(rt, tx.stamp))
 
 
-def _delete(tx: Tx, session_id: str, action: AuditAction) -> bool:
+def _delete(tx: Database, session_id: str, action: AuditAction) -> bool:
     browser = access_rows.delete_session(tx, session_id)
     if browser is not None:
         audit_log.record(tx, action, session_id, browser)
@@ -137,7 +137,7 @@ class Purpose(StrEnum):
     """A link to sign in without a password. The demo prints such a link."""
 
 
-def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
+def create_link(rt: Runtime, tx: Database, purpose: Purpose) -> str:
     """Create a link, replace the previous link of this purpose, and return the token."""
     token = secrets.token_urlsafe(32)
     access_rows.replace_link(
@@ -150,15 +150,15 @@ def create_link(rt: Runtime, tx: Tx, purpose: Purpose) -> str:
     return token
 
 
-def is_link_valid(rt: Runtime, reader: Reader, purpose: Purpose, token: str) -> bool:
+def is_link_valid(rt: Runtime, reader: Database, purpose: Purpose, token: str) -> bool:
     return access_rows.is_link_valid(reader, crypto.hash_api_secret(token), purpose, rt.instance_id, rt.stamp())
 
 
-def use_link(rt: Runtime, tx: Tx, purpose: Purpose, token: str) -> bool:
+def use_link(rt: Runtime, tx: Database, purpose: Purpose, token: str) -> bool:
     return access_rows.use_link(tx, crypto.hash_api_secret(token), purpose, rt.instance_id)
 
 
-def clean_links(rt: Runtime, tx: Tx) -> int:
+def clean_links(rt: Runtime, tx: Database) -> int:
     """Delete expired links. Return the number of deleted links."""
     return tx.delete(SignInLinkRow, SignInLinkRow.expires_at <= tx.stamp)
 
@@ -174,7 +174,7 @@ MAX_PASSWORD_LENGTH = 1000
 _hashing = threading.Lock()
 
 
-def is_password_set(reader: Reader) -> bool:
+def is_password_set(reader: Database) -> bool:
     return appliance_state.get(reader, appliance_state.PASSWORD) is not None
 
 
@@ -190,7 +190,7 @@ def hash_password(password: str, repeated: str) -> str:
         return _hasher().hash(_password_bytes(password))
 
 
-def set_password(rt: Runtime, tx: Tx, password_hash: str) -> None:
+def set_password(rt: Runtime, tx: Database, password_hash: str) -> None:
     """Set the password, and end all sessions and links."""
     appliance_state.put(tx, appliance_state.PASSWORD, password_hash)
     tx.delete(SessionRow)

@@ -21,7 +21,7 @@ from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.core.locks import FileLock
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx, Value
+from socialpub.db.connection import Database, Value
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, counters, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -195,7 +195,7 @@ def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
 def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
     """Set `reauthRequired` and raise. If the tokens have changed, return the new access token."""
 
-    def require_reauth(_: Runtime, tx: Tx) -> bool:
+    def require_reauth(_: Runtime, tx: Database) -> bool:
         is_same = _has_same_tokens(profile_rows.find(tx, profile.id), profile)
         if is_same:
             profile_rows.require_reauth(tx, profile.id, refused.message)
@@ -220,7 +220,7 @@ def _store_pending(rt: Runtime, profile_id: str) -> None:
         pending.pop(profile_id, None)
 
 
-def _store(rt: Runtime, tx: Tx, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
+def _store(rt: Runtime, tx: Database, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
     """Store the new pair, and the account of the day. Values that the network left out stay."""
     known, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
     if not _has_same_tokens(known, profile):

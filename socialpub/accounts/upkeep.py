@@ -14,7 +14,7 @@ from socialpub.accounts.hints import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import NotBeforeRow, ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
@@ -116,7 +116,7 @@ def _seconds_after(error: ProviderError) -> float:
     return max(RETRY_SECONDS, named_wait(error) or 0.0)
 
 
-def _begin_wait(rt: Runtime, tx: Tx, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
+def _begin_wait(rt: Runtime, tx: Database, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
     waits.begin_cooldown(tx, profile_id, endpoint, clock.after(tx.stamp, min(seconds, MAX_WAIT_SECONDS)), reason)
 
 
@@ -231,7 +231,7 @@ def _retry_seconds(since: timedelta, error: ProviderError) -> float:
     return min(max(seconds, named or 0.0), ERASED_AFTER.total_seconds())
 
 
-def _erase(rt: Runtime, tx: Tx, profile_id: str) -> None:
+def _erase(rt: Runtime, tx: Database, profile_id: str) -> None:
     columns = ("access_token", "refresh_token", "access_expires_at", "refresh_expires_at")
     profile_rows.update(tx, profile_id, **dict.fromkeys(columns))
     tx.delete(NotBeforeRow, NotBeforeRow.profile_id == profile_id)
@@ -289,7 +289,7 @@ def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
     return profile_id
 
 
-def _store_account_data(rt: Runtime, tx: Tx, profile_id: str, identity: Identity) -> list[str]:
+def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Identity) -> list[str]:
     known = profiles.get(tx, profile_id)
     if known.status is ProfileStatus.DISCONNECTED:
         return []

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from socialpub.core.clock import stamp
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import UsageRow
 from socialpub.db.tables import access_rows, counters
 from socialpub.runtime import Runtime
@@ -41,7 +41,7 @@ def _taken_calls(rt: Runtime) -> Iterator[Mapping[str, int]]:
         raise
 
 
-def _add_calls(rt: Runtime, tx: Tx, counts: Mapping[str, int]) -> None:
+def _add_calls(rt: Runtime, tx: Database, counts: Mapping[str, int]) -> None:
     counters.add_usage(tx, counters.CALLS, counts)
 
 
@@ -71,12 +71,12 @@ class LastUses:
             raise
 
 
-def _record_uses(rt: Runtime, tx: Tx, uses: dict[str, datetime], requests: Counter[str]) -> None:
+def _record_uses(rt: Runtime, tx: Database, uses: dict[str, datetime], requests: Counter[str]) -> None:
     counters.add_usage(tx, counters.REQUESTS, requests)
     access_rows.note_key_uses(tx, [(stamp(at), key_id) for key_id, at in uses.items()])
 
 
-def clean(rt: Runtime, tx: Tx) -> int:
+def clean(rt: Runtime, tx: Database) -> int:
     """Delete a batch of rows older than `retention.usage`. Return the number of deleted rows."""
     kept = rt.settings.retention.usage
     if kept is None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     # Every command imports this module, and `socialpub --help` must not wait for pydantic. There is no cycle.
     from socialpub.core.clock import Clock
     from socialpub.core.settings.loader import Settings
-    from socialpub.db.connection import Tx
+    from socialpub.db.connection import Database
     from socialpub.ops.file_faults import FileFault
     from socialpub.runtime import Runtime
 
@@ -105,7 +105,7 @@ class CommandContext:
             yield rt
 
 
-def _note_version(_: "Runtime", tx: "Tx") -> None:
+def _note_version(_: "Runtime", tx: "Database") -> None:
     """Record the version that uses this database: the next upgrade uses the version in the name of its backup."""
     from socialpub.core import version
     from socialpub.db import appliance_state

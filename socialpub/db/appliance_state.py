@@ -4,9 +4,8 @@ This module defines each name. Values are texts. Times are stamps (`core/clock.p
 """
 
 import json
-from typing import Protocol
 
-from socialpub.db.connection import Reader, Tx, Value
+from socialpub.db.connection import Database
 
 PAUSED_AT = "paused_at"
 """When publishing was paused. Absent: publishing is not paused."""
@@ -68,61 +67,55 @@ PASSWORD = "password"  # noqa: S105  a name, no secret
 """The argon2 hash of the dashboard's password."""
 
 
-class Writable(Protocol):
-    """A `Tx`, or the connection to a backup."""
-
-    def execute(self, sql: str, params: tuple[Value, ...] = ..., /) -> object: ...
-
-
-def get(store: Reader, name: str) -> str | None:
+def get(store: Database, name: str) -> str | None:
     row = store.one("SELECT value FROM appliance WHERE name = ?", (name,))
     return None if row is None else str(row[0])
 
 
-def put(tx: Writable, name: str, value: str) -> None:
-    tx.execute(
+def put(tx: Database, name: str, value: str) -> None:
+    tx.execute_sql(
         "INSERT INTO appliance (name, value) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
         (name, value),
     )
 
 
-def put_if_absent(tx: Writable, name: str, value: str) -> None:
-    tx.execute("INSERT INTO appliance (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
+def put_if_absent(tx: Database, name: str, value: str) -> None:
+    tx.execute_sql("INSERT INTO appliance (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", (name, value))
 
 
-def put_earliest(tx: Writable, name: str, at: str) -> None:
+def put_earliest(tx: Database, name: str, at: str) -> None:
     """Keep the earlier of two stamps."""
-    tx.execute(
+    tx.execute_sql(
         """INSERT INTO appliance (name, value) VALUES (?, ?)
             ON CONFLICT (name) DO UPDATE SET value = min(value, excluded.value)""",
         (name, at),
     )
 
 
-def remove(tx: Writable, name: str) -> None:
-    tx.execute("DELETE FROM appliance WHERE name = ?", (name,))
+def remove(tx: Database, name: str) -> None:
+    tx.execute_sql("DELETE FROM appliance WHERE name = ?", (name,))
 
 
-def paused_at(store: Reader) -> str | None:
+def paused_at(store: Database) -> str | None:
     return get(store, PAUSED_AT)
 
 
-def restored_from(store: Reader) -> str | None:
+def restored_from(store: Database) -> str | None:
     return get(store, RESTORED_FROM)
 
 
-def restores(store: Reader) -> list[str | None]:
+def restores(store: Database) -> list[str | None]:
     stored = get(store, RESTORES)
     return [] if stored is None else list(json.loads(stored))
 
 
-def note_restore(tx: Tx, backed_up_at: str) -> None:
+def note_restore(tx: Database, backed_up_at: str) -> None:
     """Record a restore of a backup of this instant. The earliest backup counts until a resume."""
     put(tx, RESTORES, json.dumps([*restores(tx), backed_up_at]))
     put_earliest(tx, RESTORED_FROM, backed_up_at)
 
 
-def end_restore(tx: Tx, *, nothing_was_sent: bool) -> None:
+def end_restore(tx: Database, *, nothing_was_sent: bool) -> None:
     """Record that publishing was resumed after a restore.
 
     `nothing_was_sent`: no other installation has published since the backup. Earlier resumed restores do not change.

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from socialpub.core import logging
 from socialpub.core.clock import Clock, after, parse, stamp
 from socialpub.db import appliance_state
-from socialpub.db.connection import SHIFTED, Reader, Tx, shift_by
+from socialpub.db.connection import SHIFTED, Database, shift_by
 from socialpub.db.tables import artifact_rows, delivery_rows
 
 NOTICED_SECONDS = 30.0
@@ -71,12 +71,12 @@ class ClockWatch:
         """Whether the clock was set since the last write of this process, or this process has not written yet."""
         return self._differs(_ahead(self._clock, self._clock.now()))
 
-    def follow(self, tx: Tx) -> None:
+    def follow(self, tx: Database) -> None:
         """Shift the waits if the wall clock was set since the last write of any process."""
         ahead = _ahead(self._clock, tx.now)
         if not self._differs(ahead):
             return
-        tx.after_commit(self._remember, ahead)
+        tx.call_after_commit(self._remember, ahead)
         known = load_state(tx)
         jump = _jump_since(tx, known, self._clock.boot, ahead)
         same_boot = known is not None and known.boot == self._clock.boot
@@ -101,13 +101,13 @@ class ClockWatch:
         self._known = ahead
 
 
-def load_state(store: Reader) -> ClockState | None:
+def load_state(store: Database) -> ClockState | None:
     """Return the stored state, or None in a new database."""
     written = appliance_state.get(store, appliance_state.CLOCK)
     return None if written is None else ClockState(**json.loads(written))
 
 
-def total_shift(store: Reader, clock: Clock) -> timedelta:
+def total_shift(store: Database, clock: Clock) -> timedelta:
     """Return the sum of all jumps. Without it, the wall clock runs evenly."""
     known = load_state(store)
     if known is None:
@@ -116,7 +116,7 @@ def total_shift(store: Reader, clock: Clock) -> timedelta:
     return timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
 
 
-def shifts_since(store: Reader, written_at: str) -> tuple[float, ...]:
+def shifts_since(store: Database, written_at: str) -> tuple[float, ...]:
     """Return the sum of all jumps in seconds, now and before each jump since this stamp. The newest sum comes first."""
     known = load_state(store)
     sums = [known.moved if known else 0.0]
@@ -127,7 +127,7 @@ def shifts_since(store: Reader, written_at: str) -> tuple[float, ...]:
     return tuple(sums)
 
 
-def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
+def age_seconds(store: Database, now: datetime, written_at: str) -> float:
     """Return the age of a stamp, even if the clock was set since."""
     known, age = load_state(store), (now - parse(written_at)).total_seconds()
     if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
@@ -135,7 +135,7 @@ def age_seconds(store: Reader, now: datetime, written_at: str) -> float:
     return age - known.jumped_by
 
 
-def written_before(store: Reader, now: datetime, age: timedelta) -> str:
+def written_before(store: Database, now: datetime, age: timedelta) -> str:
     """Return a stamp: rows with this stamp or an earlier stamp have at least this age, even if the clock was set.
 
     A clock with a wrong date for an hour must not make rows a year old.
@@ -150,7 +150,7 @@ def written_before(store: Reader, now: datetime, age: timedelta) -> str:
     return safe
 
 
-def recent_jump(store: Reader, now: datetime) -> ClockState | None:
+def recent_jump(store: Database, now: datetime) -> ClockState | None:
     """Return the last jump of the last day, without jumps of the original installation of a restored database."""
     known = load_state(store)
     if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
@@ -158,7 +158,7 @@ def recent_jump(store: Reader, now: datetime) -> ClockState | None:
     return known if known.jumped_at > (appliance_state.get(store, appliance_state.ORIGINAL_UNTIL) or "") else None
 
 
-def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> float:
+def _jump_since(tx: Database, known: ClockState | None, boot: str, ahead: float) -> float:
     """Return the seconds by which the wall clock jumped since the last write of any process."""
     if known is not None and known.boot == boot and boot:
         return ahead - known.ahead
@@ -167,23 +167,23 @@ def _jump_since(tx: Tx, known: ClockState | None, boot: str, ahead: float) -> fl
     return 0.0 if reported is None else min((tx.now - parse(reported)).total_seconds(), 0.0)
 
 
-def forward_jumps(store: Reader, instant: str) -> list[tuple[str, float]]:
+def forward_jumps(store: Database, instant: str) -> list[tuple[str, float]]:
     """Return the jumps forward since this instant: the instant of the detection and the seconds."""
     known = load_state(store)
     return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]
 
 
-def _move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
+def _move_waits(tx: Database, seconds: float, of_former_runs: float, booted_at: str) -> None:
     delivery_rows.move_waits(tx, seconds, of_former_runs, booted_at)
     for table, columns in WAITS.items():
         moved_columns = ", ".join(f"{column} = {SHIFTED.format(column)}" for column in columns)
-        tx.execute(f"UPDATE {table} SET {moved_columns}", (shift_by(seconds),) * len(columns))
+        tx.execute_sql(f"UPDATE {table} SET {moved_columns}", (shift_by(seconds),) * len(columns))
     artifact_rows.shift_timestamps(tx, seconds)
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     if reported is not None:
         appliance_state.put(tx, appliance_state.HEARTBEAT, after(reported, seconds))
     direction = "forward" if seconds > 0 else "back"
-    tx.after_commit(
+    tx.call_after_commit(
         log.warning,
         f"the clock was set {direction} by {abs(seconds):.0f} seconds, to {tx.stamp}, and waits were shifted as well",
     )

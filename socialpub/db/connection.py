@@ -1,15 +1,16 @@
 """The two handles for statements: a read-only connection (`Reader`) and a write in progress (`Tx`)."""
 
 import sqlite3
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from peewee import BaseQuery, Model, ModelSelect, SqliteDatabase, Tuple
+from peewee import BaseQuery, Model, ModelSelect, PeeweeException, SqliteDatabase, Tuple
 
 from socialpub.core import actor
 from socialpub.core.clock import stamp
@@ -58,101 +59,95 @@ class Row(sqlite3.Row):
             raise AttributeError(column) from None
 
 
-class _Peewee(SqliteDatabase):
-    """Compiles peewee queries and runs them on a given connection."""
+class Database(SqliteDatabase):
+    """One database file. peewee owns its connections, one for each thread, and its transactions.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        super().__init__(None)
-        self._ours = connection
+    Its errors are those of `sqlite3`, because peewee does not translate the errors of all rows of a statement.
+    """
 
-    def execute_sql(self, sql: str, params: Any = ()) -> sqlite3.Cursor:
-        return self._ours.execute(sql, params)
+    def __init__(self, path: Path | str, **options: Any) -> None:
+        super().__init__(str(path), check_same_thread=False, cached_statements=256, **options)
+        self._writing = threading.local()
 
-
-class Reader:
-    """A read-only connection of one thread."""
-
-    __slots__ = ("connection",)
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self.connection = connection
-
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Read the database of one instant with all statements of this block. Do not nest blocks."""
-        self.connection.execute("BEGIN")
+    def connect(self, reuse_if_open: bool = False) -> bool:
         try:
-            yield
-        finally:
-            if self.connection.in_transaction:  # an error of the disk ends it
-                self.connection.execute("COMMIT")
+            opened: bool = super().connect(reuse_if_open)
+        except PeeweeException as error:
+            raise getattr(error, "orig", error) from None
+        self.connection().row_factory = Row
+        return opened
+
+    def connection(self) -> sqlite3.Connection:
+        """Return this thread's connection."""
+        connection: sqlite3.Connection = super().connection()  # type: ignore[no-untyped-call]
+        return connection
+
+    def execute_sql(self, sql: str, params: Params | None = None) -> sqlite3.Cursor:
+        return self.connection().execute(sql, params or ())
+
+    def begin(self, lock_type: str = "DEFERRED") -> None:
+        self.execute_sql(f"BEGIN {lock_type}")
+
+    def commit(self) -> None:
+        self.execute_sql("COMMIT")
+
+    def rollback(self) -> None:
+        if self.connection().in_transaction:  # an error of the disk ends the transaction
+            self.execute_sql("ROLLBACK")
+
+    # --- the write in progress of this thread
+
+    def begin_write(self, now: datetime, actor: str = actor.SYSTEM) -> None:
+        """Set the instant, the actor, and no calls after the commit for the following statements of this thread."""
+        self._writing.now, self._writing.stamp, self._writing.actor = now, stamp(now), actor
+        self._writing.after_commit = []
+
+    @property
+    def now(self) -> datetime:
+        """The instant at which the write began. Every row that it writes has this instant."""
+        now: datetime = self._writing.now
+        return now
+
+    @property
+    def stamp(self) -> str:
+        """The stamp of `now`."""
+        text: str = self._writing.stamp
+        return text
+
+    @property
+    def actor(self) -> str:
+        """The actor behind the change."""
+        name: str = self._writing.actor
+        return name
+
+    def call_after_commit(self, call: Callable[..., object], *args: Any) -> None:
+        """Call `call(*args)` when this write is on the disk, unless it was rolled back."""
+        self._writing.after_commit.append((call, args))
+
+    @property
+    def calls_after_commit(self) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
+        calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = self._writing.after_commit
+        return calls
 
     # --- hot statements: prepared SQL
 
     def one(self, sql: str, params: Params = ()) -> Row | None:
-        row: Row | None = self.connection.execute(sql, params).fetchone()
+        row: Row | None = self.execute_sql(sql, params).fetchone()
         return row
 
     def all(self, sql: str, params: Params = ()) -> list[Row]:
-        return self.connection.execute(sql, params).fetchall()
+        return self.execute_sql(sql, params).fetchall()
 
     def value(self, sql: str, params: Params = ()) -> Any:
         """Return the first column of the first row, or None."""
-        row = self.connection.execute(sql, params).fetchone()
+        row = self.execute_sql(sql, params).fetchone()
         return None if row is None else row[0]
 
-    # --- cold statements: peewee queries over `db/models.py`
-
-    def rows(self, query: "ModelSelect[M]") -> list[M]:
-        return list(query.execute(_Peewee(self.connection)))
-
-    def first(self, query: "ModelSelect[M]") -> M | None:
-        found: M | None = query.first(_Peewee(self.connection))
-        return found
-
-    def tuples(self, query: BaseQuery) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in query.tuples().execute(_Peewee(self.connection))]
-
-    def scalar(self, query: "ModelSelect[M]") -> Any:
-        """Return the first column of the first row, or None."""
-        return query.scalar(_Peewee(self.connection))
-
-    def get(self, model: type[M], row_id: str) -> M | None:
-        """Return the row with this `id`."""
-        return self.first(model.select().where(model._meta.primary_key == row_id))
-
-    def has_table(self, model: type[Model]) -> bool:
-        """Return whether the schema has this table, which a new database does not have yet."""
-        return self.connection.execute(_HAS_TABLE, (model._meta.table_name,)).fetchone() is not None
-
-    def data_version(self) -> int:
-        """Return a number that changes when another connection commits."""
-        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
-
-
-class Tx(Reader):
-    """One write in progress.
-
-    Every row that it writes has the instant `now` at which the write began. `actor` is the actor behind the change.
-    """
-
-    __slots__ = ("_after", "actor", "now", "stamp")
-
-    def __init__(self, connection: sqlite3.Connection, now: datetime, actor: str = actor.SYSTEM) -> None:
-        super().__init__(connection)
-        self.actor = actor
-        self._after: list[tuple[Callable[..., object], tuple[Any, ...]]] = []
-        self.now = now
-        self.stamp = stamp(now)
-
-    def execute(self, sql: str, params: Params = ()) -> sqlite3.Cursor:
-        return self.connection.execute(sql, params)
-
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        self.connection.executemany(sql, rows)
+        self.connection().executemany(sql, rows)
 
     def insert(self, table: str, **values: Value) -> None:
-        self.connection.execute(_insert_sql(table, tuple(values)), tuple(values.values()))
+        self.execute_sql(_insert_sql(table, tuple(values)), tuple(values.values()))
 
     def insert_many(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
         """Insert rows with the same columns."""
@@ -161,13 +156,31 @@ class Tx(Reader):
     def update(self, table: str, row_id: str, **values: Value) -> None:
         """Set columns of the row with this `id`."""
         columns = ", ".join(f"{name} = ?" for name in values)
-        self.connection.execute(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
+        self.execute_sql(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
 
-    # --- cold statements
+    # --- cold statements: peewee queries over `db/models.py`
+
+    def rows(self, query: "ModelSelect[M]") -> list[M]:
+        return list(query.execute(self))
+
+    def first(self, query: "ModelSelect[M]") -> M | None:
+        row: M | None = query.first(self)
+        return row
+
+    def tuples(self, query: BaseQuery) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in query.tuples().execute(self)]
+
+    def scalar(self, query: "ModelSelect[M]") -> Any:
+        """Return the first column of the first row, or None."""
+        return query.scalar(self)
+
+    def get(self, model: type[M], row_id: str) -> M | None:
+        """Return the row with this `id`."""
+        return self.first(model.select().where(model._meta.primary_key == row_id))
 
     def run(self, query: BaseQuery) -> Any:
         """Run a peewee query that writes. Return the number of rows; with `returning`, the rows."""
-        return query.execute(_Peewee(self.connection))
+        return query.execute(self)
 
     def add(self, model: type[Model], **columns: Any) -> None:
         self.run(model.insert(**columns))
@@ -185,17 +198,6 @@ class Tx(Reader):
         key = model._meta.get_primary_keys()  # type: ignore[no-untyped-call]  # peewee's
         return self.delete(model, Tuple(*key).in_(model.select(*key).where(*conditions).limit(BATCH_ROWS)))
 
-    def after_commit(self, call: Callable[..., object], *args: Any) -> None:
-        """Call `call(*args)` when this write is on the disk, unless it was rolled back."""
-        self._after.append((call, args))
-
-    @property
-    def calls_after_commit(self) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
-        return self._after
-
-
-_HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
-
 
 @cache
 def _insert_sql(table: str, names: tuple[str, ...]) -> str:
@@ -203,9 +205,10 @@ def _insert_sql(table: str, names: tuple[str, ...]) -> str:
 
 
 @contextmanager
-def open_file(database: Path, mode: str) -> Iterator[Reader]:
+def open_file(path: Path, mode: str) -> Iterator[Database]:
     """Open any database file. `mode` is SQLite's mode: `ro`, `rw`. Raise sqlite3.Error."""
-    address = f"file:{quote(str(database.absolute()))}?mode={mode}"
-    with closing(sqlite3.connect(address, uri=True)) as connection:
-        connection.row_factory = Row
-        yield Reader(connection)
+    database = Database(f"file:{quote(str(path.absolute()))}?mode={mode}", uri=True)
+    try:
+        yield database
+    finally:
+        database.close()

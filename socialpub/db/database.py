@@ -7,20 +7,17 @@ import secrets
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
-
-from peewee import SqliteDatabase
 
 from socialpub.core.clock import Clock
 from socialpub.core.locks import WriteQueueLock
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, secret_key, upgrade
-from socialpub.db.connection import Reader, Row, Tx
-from socialpub.db.writer import Writer
+from socialpub.db.connection import Database
+from socialpub.db.writer import WRITER_THREAD, Writer
 
-T = TypeVar("T")
 JOURNAL_BYTES = 64 * 1024 * 1024
 """The write-ahead log is cut to this size after a checkpoint."""
 _MAIN_CACHE_KIB, _THREAD_CACHE_KIB = 2000, 250
@@ -29,7 +26,7 @@ _MAIN_CACHE_KIB, _THREAD_CACHE_KIB = 2000, 250
 SQLite never gives a cache back, and every thread that read once has one. A list that a thread reads needs no cache,
 because the system caches the file as well. A short list takes half as long with 1 MB or more.
 """
-_PRAGMAS = {
+_PRAGMAS: dict[str, str | int] = {
     "journal_mode": "wal",
     "journal_size_limit": JOURNAL_BYTES,
     "synchronous": "full",
@@ -39,7 +36,7 @@ _PRAGMAS = {
 }
 """A checkpoint writes a page once, even if many commits changed the page: so every 4,000 pages (16 MB) instead of
 SQLite's 1,000. With more pages, a checkpoint on a slow disk takes longer than another process waits for the lock."""
-_NEW_FILE_PRAGMAS = {"auto_vacuum": "incremental"}
+_NEW_FILE_PRAGMAS: dict[str, str | int] = {"auto_vacuum": "incremental"}
 """Settings that SQLite accepts only before the first write."""
 REPLICATED_LOG_PAGES = 100_000
 """Litestream reads the log and then checkpoints it, at 1,000 pages and, by force, at 121,359. If socialpub did so
@@ -47,9 +44,12 @@ earlier, Litestream would copy the whole database. Without Litestream, socialpub
 REPLICATED_LOG_BYTES = REPLICATED_LOG_PAGES * 4096
 
 
-class Database:
-    """`media_url` signs the URL of a storage key and is an SQL function of every reader. In writes, the function
-    returns the storage key itself, so no signed URL is stored."""
+class ApplianceDatabase(Database):
+    """The appliance's database. Only the writer's thread can write.
+
+    `media_url` signs the URL of a storage key and is an SQL function. In writes, the function returns the storage key
+    itself, so no signed URL is stored.
+    """
 
     def __init__(
         self,
@@ -63,65 +63,47 @@ class Database:
         replicated: bool = False,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        pragmas = dict(_PRAGMAS)
+        if replicated:
+            pragmas["wal_autocheckpoint"] = REPLICATED_LOG_PAGES
+        super().__init__(path, pragmas=pragmas, timeout=busy_seconds)
         self.path = path
-        self.clock = clock
-        self.busy_seconds = busy_seconds
+        self._media_url = media_url
+        self._connections: list[tuple[threading.Thread, sqlite3.Connection]] = []
+        self._connections_lock = threading.Lock()
         self._queue_lock = WriteQueueLock(run_dir)
         is_new = not path.exists() or path.stat().st_size == 0
-        pragmas = (_NEW_FILE_PRAGMAS if is_new else {}) | _PRAGMAS
-        if replicated:
-            pragmas |= {"wal_autocheckpoint": REPLICATED_LOG_PAGES}
-        # peewee opens the connection and runs the migrations. Its queries run on the connections of `db/connection.py`:
-        # peewee has one connection per thread, but all writes share one connection.
-        self._peewee = SqliteDatabase(
-            str(path), pragmas=pragmas, timeout=busy_seconds, lock_type="IMMEDIATE", check_same_thread=False
-        )
-        self._local = threading.local()
-        self._keeping = threading.Lock()
-        self._media_url = media_url
-        self._readers: list[tuple[threading.Thread, sqlite3.Connection]] = []
-        self._peewee.connect()
-        self._connection: sqlite3.Connection = self._peewee.connection()  # type: ignore[no-untyped-call]
-        with upgrade.exclusive(run_dir):
-            secret_key.check_key(self._connection, secrets)
-            upgrade.apply_missing(self._peewee, run_dir, clock.now())
-            secret_key.bind_key(self._connection, secrets)
-        self._connection.row_factory = Row
-        _register_media_url(self._connection, str)
-        self._writer = Writer(self._connection, self._queue_lock, clock, busy_seconds)
+        database = Database(path, pragmas=(_NEW_FILE_PRAGMAS if is_new else {}) | pragmas, timeout=busy_seconds)
+        with closing(database), upgrade.exclusive(run_dir):
+            secret_key.check_key(database, secrets)
+            upgrade.apply_missing(database, run_dir, clock.now())
+            secret_key.bind_key(database, secrets)
+        self._writer = Writer(self, self._queue_lock, clock, busy_seconds)
         self.write, self.write_soon = self._writer.write, self._writer.write_soon
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    @property
-    def reader(self) -> Reader:
-        """This thread's read-only connection."""
-        reader: Reader | None = getattr(self._local, "reader", None)
-        if reader is None:
-            connection = sqlite3.connect(
-                self.path,
-                timeout=self.busy_seconds,
-                isolation_level=None,
-                check_same_thread=False,
-                cached_statements=256,
-            )
-            connection.row_factory = Row
-            in_main = threading.current_thread() is threading.main_thread()
-            connection.execute(f"PRAGMA cache_size = -{_MAIN_CACHE_KIB if in_main else _THREAD_CACHE_KIB}")
-            connection.execute("PRAGMA query_only = 1")
-            _register_media_url(connection, self._media_url)
-            self._keep(connection)
-            reader = self._local.reader = Reader(connection)
-        return reader
-
-    def _keep(self, connection: sqlite3.Connection) -> None:
-        """Store the connection with its thread, and close the connections of ended threads."""
-        with self._keeping:
-            ended = [known for known in self._readers if not known[0].is_alive()]
-            self._readers = [known for known in self._readers if known[0].is_alive()]
-            self._readers.append((threading.current_thread(), connection))
+    def connect(self, reuse_if_open: bool = False) -> bool:
+        """Open this thread's connection, which can write only in the writer's thread."""
+        opened = super().connect(reuse_if_open)
+        thread = threading.current_thread()
+        if thread.name == WRITER_THREAD:
+            self.connection().create_function("media_url", 1, _storage_key)
+            return opened
+        if thread is not threading.main_thread():
+            self.execute_sql(f"PRAGMA cache_size = -{_THREAD_CACHE_KIB}")
+        self.execute_sql("PRAGMA query_only = 1")
+        self.connection().create_function("media_url", 1, self._sign)
+        with self._connections_lock:
+            ended = [known for known in self._connections if not known[0].is_alive()]
+            self._connections = [known for known in self._connections if known[0].is_alive()]
+            self._connections.append((thread, self.connection()))
         for _, unused in ended:
             unused.close()
+        return opened
+
+    def _sign(self, storage_key: str | None) -> str | None:
+        return None if storage_key is None else self._media_url(storage_key)
 
     # --- writing -----------------------------------------------------------------------------------------------------
 
@@ -131,28 +113,27 @@ class Database:
         if self._writer.watch.was_set:
             self.write(lambda _: None)
 
-    def close(self) -> None:
+    def stop(self) -> None:
         """Finish the waiting writes, then close all connections."""
         self._writer.close()
-        for _, connection in self._readers:
+        for _, connection in self._connections:
             connection.close()
-        self._connection.close()
-        self._peewee.close()
+        self.close()
         self._queue_lock.close()
 
 
-def _register_media_url(connection: sqlite3.Connection, media_url: Callable[[str], str]) -> None:
-    connection.create_function("media_url", 1, lambda key: None if key is None else media_url(key))
+def _storage_key(storage_key: str | None) -> str | None:
+    return storage_key
 
 
-def ensure_instance_id(db: Database) -> str:
+def ensure_instance_id(db: ApplianceDatabase) -> str:
     """Return the installation's id, which may be new."""
-    known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
+    known = appliance_state.get(db, appliance_state.INSTANCE_ID)
     if known is None:
         # Two processes may start at the same time: the first stored id counts.
         new = secrets.token_hex(8)
         db.write(lambda tx: appliance_state.put_if_absent(tx, appliance_state.INSTANCE_ID, new))
-        known = appliance_state.get(db.reader, appliance_state.INSTANCE_ID)
+        known = appliance_state.get(db, appliance_state.INSTANCE_ID)
     assert known is not None
     return known
 
@@ -174,15 +155,15 @@ class DatabasePages:
         return self.free_bytes >= max(MANY_FREE_BYTES, MANY_FREE_SHARE * self.size_bytes)
 
 
-def read_pages(reader: Reader) -> DatabasePages:
+def read_pages(reader: Database) -> DatabasePages:
     page_bytes, pages, free = (
         int(reader.value(f"PRAGMA {name}")) for name in ("page_size", "page_count", "freelist_count")
     )
     return DatabasePages(pages * page_bytes, free * page_bytes)
 
 
-def release_pages(tx: Tx) -> None:
+def release_pages(tx: Database) -> None:
     """Release `STEP_PAGES` free pages."""
     # The statement releases one page per step, and Python's sqlite3 runs only one step of a statement without columns.
     for _ in range(STEP_PAGES):
-        tx.execute("PRAGMA incremental_vacuum(1)")
+        tx.execute_sql("PRAGMA incremental_vacuum(1)")

@@ -4,7 +4,6 @@ import base64
 import json
 import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 from peewee import fn
@@ -14,7 +13,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database, open_file
 from socialpub.db.models import ApplianceRow, ConsentRow, NotifyAddressRow, ProfileRow, WebhookRow
 from socialpub.db.tables import delivery_rows
 
@@ -27,23 +26,23 @@ def lost_key_hint() -> str:
     )
 
 
-def check_key(connection: sqlite3.Connection, secrets: Secrets) -> None:
+def check_key(db: Database, secrets: Secrets) -> None:
     """Raise OperatorError for a database that belongs to another key. Call this before any write."""
-    if _bound_key(Reader(connection)) not in (None, secrets.check_value):
+    if _bound_key(db) not in (None, secrets.check_value):
         raise OperatorError(
             "The database belongs to another secret.key.", f"Restore the secret.key of this database. {lost_key_hint()}"
         )
 
 
-def _bound_key(reader: Reader) -> str | None:
+def _bound_key(db: Database) -> str | None:
     """Return the check value of the key that the database belongs to. None: the database is new."""
-    return appliance_state.get(reader, appliance_state.SECRET_KEY) if reader.has_table(ApplianceRow) else None
+    return appliance_state.get(db, appliance_state.SECRET_KEY) if db.table_exists(ApplianceRow) else None
 
 
-def bind_key(connection: sqlite3.Connection, secrets: Secrets) -> None:
+def bind_key(db: Database, secrets: Secrets) -> None:
     """Bind a new database to the key."""
-    if appliance_state.get(Reader(connection), appliance_state.SECRET_KEY) is None:
-        appliance_state.put_if_absent(connection, appliance_state.SECRET_KEY, secrets.check_value)
+    if appliance_state.get(db, appliance_state.SECRET_KEY) is None:
+        appliance_state.put_if_absent(db, appliance_state.SECRET_KEY, secrets.check_value)
 
 
 NEXT = ".new"
@@ -79,10 +78,9 @@ def _bound_since(database: Path, key_file: Path) -> str | None:
     """Return the instant since which the database belongs to this key. None: the database belongs to another key."""
     if not database.exists():
         return None
-    with closing(sqlite3.connect(database)) as connection:
-        reader = Reader(connection)
-        bound = _bound_key(reader)
-        at = None if bound is None else appliance_state.get(reader, appliance_state.SECRET_ROTATED_AT)
+    with open_file(database, "rw") as db:
+        bound = _bound_key(db)
+        at = None if bound is None else appliance_state.get(db, appliance_state.SECRET_ROTATED_AT)
         return at if at is not None and crypto.load(key_file).check_value == bound else None
 
 
@@ -103,7 +101,7 @@ def swap_key_files(key_file: Path, at: str) -> Path:
 # --- earlier backups -------------------------------------------------------------------------------------------------
 
 
-def note_former_key(tx: Tx) -> None:
+def note_former_key(tx: Database) -> None:
     """Store the current key's check value before a change, so its backups still belong to this installation."""
     present = appliance_state.get(tx, appliance_state.SECRET_KEY)
     if present is not None:
@@ -111,12 +109,12 @@ def note_former_key(tx: Tx) -> None:
         appliance_state.put(tx, appliance_state.FORMER_SECRET_KEYS, json.dumps(list(dict.fromkeys(known))))
 
 
-def own_keys(reader: Reader, secrets: Secrets) -> set[str]:
+def own_keys(reader: Database, secrets: Secrets) -> set[str]:
     """Return the check values of this installation's current and earlier keys."""
     return {secrets.check_value, *_former_keys(reader)}
 
 
-def _former_keys(reader: Reader) -> list[str]:
+def _former_keys(reader: Database) -> list[str]:
     return [str(key) for key in json.loads(appliance_state.get(reader, appliance_state.FORMER_SECRET_KEYS) or "[]")]
 
 
@@ -132,7 +130,7 @@ _SEALED = (
 )
 
 
-def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
+def reseal(tx: Database, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
     """Replace every sealed value by `reseal(sealed, table, id, column)`."""
     for column in _SEALED:
         model = column.model
@@ -145,21 +143,21 @@ def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
 # --- signed URLs of earlier keys -------------------------------------------------------------------------------------
 
 
-def keep_urls(tx: Tx, old: Secrets, new: Secrets, until: int) -> None:
+def keep_urls(tx: Database, old: Secrets, new: Secrets, until: int) -> None:
     """Store the sealed URL key of `old`: its signed URLs stay valid until they expire, at most until `until`."""
-    kept = [(key, ends) for key, ends in _former(Reader(tx.connection), old) if ends > tx.now.timestamp()]
+    kept = [(key, ends) for key, ends in _former(tx, old) if ends > tx.now.timestamp()]
     kept.append((old.url_key, until))
     sealed = [[new.seal(base64.b64encode(key).decode(), *_PLACE).decode(), ends] for key, ends in kept]
     appliance_state.put(tx, appliance_state.FORMER_URL_KEYS, json.dumps(sealed))
 
 
-def accept_former_urls(reader: Reader, secrets: Secrets) -> None:
+def accept_former_urls(reader: Database, secrets: Secrets) -> None:
     """Accept signed URLs of earlier keys until the URLs expire."""
     for key, until in _former(reader, secrets):
         secrets.accept_urls(key, until)
 
 
-def _former(reader: Reader, secrets: Secrets) -> list[tuple[bytes, int]]:
+def _former(reader: Database, secrets: Secrets) -> list[tuple[bytes, int]]:
     found = []
     for sealed, until in json.loads(appliance_state.get(reader, appliance_state.FORMER_URL_KEYS) or "[]"):
         try:

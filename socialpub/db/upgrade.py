@@ -19,7 +19,7 @@ from socialpub.core import commands, logging, progress, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.db import appliance_state, upgrade_backups
-from socialpub.db.connection import Reader, prepared
+from socialpub.db.connection import Database, prepared
 from socialpub.db.file_check import interruptible
 from socialpub.db.locks import living_processes
 
@@ -40,22 +40,21 @@ def exclusive(run_dir: Path) -> Iterator[None]:
         yield
 
 
-def list_applied(connection: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in connection.execute("SELECT name FROM schema_migration")]
+def list_applied(db: Database) -> list[str]:
+    return [row[0] for row in db.execute_sql("SELECT name FROM schema_migration")]
 
 
-def refuse_unreadable(connection: sqlite3.Connection, what: str) -> None:
+def refuse_unreadable(db: Database, what: str) -> None:
     """Raise OperatorError for a database of a newer version, and for one from before the first release."""
-    applied = list_applied(connection)
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    if applied and application_id != APPLICATION_ID:
+    applied = list_applied(db)
+    if applied and db.application_id != APPLICATION_ID:
         raise OperatorError(
             f"{what} is older than the first release: commit {LAST_READER} is the last that can read it, and its posts "
             "are not carried over.",
             "Start with an empty data_dir, or use that commit.",
         )
     if unknown := list_unknown(applied):
-        made_by = upgrade_backups.read_version(Reader(connection))
+        made_by = upgrade_backups.read_version(db)
         raise OperatorError(
             f"{what} was made by a newer socialpub, {made_by}: {version.current()} does not know the migrations "
             f"{', '.join(unknown)}.",
@@ -79,37 +78,36 @@ def list_known() -> set[str]:
     return {name.removesuffix(".py") for name in names if name[0].isdecimal() and name.endswith(".py")}
 
 
-def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> None:
+def apply_missing(db: Database, run_dir: Path, now: datetime) -> None:
     """Back up the database and apply the missing migrations. Call this inside `exclusive`.
 
     Each migration is one transaction. Raise OperatorError for a database that this version cannot read, and while a
     process of an earlier version is running.
     """
-    connection = database.connection()  # type: ignore[no-untyped-call]
     with suppress(sqlite3.Error):  # a new database has no such table
-        refuse_unreadable(connection, "The database")
+        refuse_unreadable(db, "The database")
         # Most starts end here. peewee's runner would take longer than the rest of the start of the database.
-        if set(list_applied(connection)) == list_known():
+        if set(list_applied(db)) == list_known():
             return
     with warnings.catch_warnings():
         # The runner stores a naive `datetime.now` through sqlite3's deprecated default adapter (Python 3.12).
         warnings.simplefilter("ignore", DeprecationWarning)
-        runner = Runner(database, str(MIGRATIONS))
+        runner = Runner(db, str(MIGRATIONS))
         before = sorted(runner.applied())
         missing = list_missing(before)
         if not missing:
             return
         if not before:
             runner.up()
-            appliance_state.put(connection, appliance_state.VERSION, version.current())
+            appliance_state.put(db, appliance_state.VERSION, version.current())
             return
         _refuse_former_processes(run_dir)
-        backup = upgrade_backups.create(connection, Path(database.database), max(before), now, version.current())
+        backup = upgrade_backups.create(db, Path(db.database), max(before), now, version.current())
         names: list[str] = []
         try:
             for number, name in enumerate(missing, 1):
                 progress.begin(f"Updating the database, step {number} of {len(missing)}")
-                with interruptible(connection):
+                with interruptible(db.connection()):
                     names += runner.up(name)
         except (PeeweeException, sqlite3.Error) as error:
             raise OperatorError(
@@ -117,7 +115,7 @@ def apply_missing(database: SqliteDatabase, run_dir: Path, now: datetime) -> Non
                 "The failed migration was undone. Check the disk and start again. To return to the previous version, "
                 f"run `{commands.line('restore', str(backup.path))}`, then install {backup.version} again.",
             ) from error
-    appliance_state.put(connection, appliance_state.VERSION, version.current())
+    appliance_state.put(db, appliance_state.VERSION, version.current())
     log.info(
         "upgraded the database",
         migrations=names,
@@ -151,16 +149,16 @@ _OTHER_TABLES = [
 _SCHEMA = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY 2, 1, 3, 4"
 
 
-def find_foreign_object(connection: sqlite3.Connection) -> str | None:
+def find_foreign_object(db: Database) -> str | None:
     """Return the name of an object that the applied migrations did not create in this form, or None.
 
     SQLite runs the statements of `sqlite_schema`, so each one must be what the migrations write. Return None for a
     database of a newer version, and raise sqlite3.Error for one that cannot be read.
     """
-    found = [tuple(row) for row in connection.execute(_SCHEMA)]
+    found = [tuple(row) for row in db.execute_sql(_SCHEMA)]
     if wrong := _find_difference([row for row in found if "schema_migration" in row[1:3]], _create_schema([])):
         return wrong  # a view could answer with any names, or without an end
-    applied = [row[0] for row in connection.execute("SELECT name FROM schema_migration ORDER BY id")]
+    applied = [row[0] for row in db.execute_sql("SELECT name FROM schema_migration ORDER BY id")]
     if not all(isinstance(name, str) for name in applied):
         return "schema_migration"
     if list_unknown(applied):
@@ -201,7 +199,7 @@ _FILE_NAMES = {
 
 
 @prepared("columns by name")
-def find_foreign_name(reader: Reader) -> str | None:
+def find_foreign_name(reader: Database) -> str | None:
     """Return an invalid value of these columns, or None."""
     for (table, column), wrong in _FILE_NAMES.items():
         found = reader.value(

@@ -17,7 +17,7 @@ from socialpub.core import durable_files, logging, progress, units
 from socialpub.core.clock import stamp
 from socialpub.core.errors import OperatorError, reason_for
 from socialpub.db import appliance_state, file_check
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database, open_file
 
 KEPT = 3
 FOLDER, END, UNFINISHED = "upgrades", ".db", "unfinished"
@@ -63,14 +63,14 @@ def free_bytes(database: Path) -> int:
     return shutil.disk_usage(database.parent).free
 
 
-def read_version(store: Reader) -> str:
+def read_version(store: Database) -> str:
     """Return the version that last used this database, safe as a part of a file name."""
     written = appliance_state.get(store, appliance_state.VERSION) or ""
     return written if _VERSION.fullmatch(written) else "unknown"
 
 
 def create(
-    connection: sqlite3.Connection,
+    db: Database,
     database: Path,
     schema: str,
     now: datetime,
@@ -81,6 +81,7 @@ def create(
 
     Call this inside `upgrade.exclusive`. Raise OperatorError without any change.
     """
+    connection = db.connection()
     _check_space(connection, database)
     log.info(
         "backing up the database before the upgrade",
@@ -88,7 +89,7 @@ def create(
         free_bytes=free_bytes(database),
     )
     folder = backup_folder(database)
-    version = read_version(Reader(connection))
+    version = read_version(db)
     instant = stamp(now).replace(":", "").replace("-", "")
     target = folder / f"{schema}@{instant}@{version}{_TO}{following}{END}"
     unfinished = folder / UNFINISHED
@@ -127,8 +128,8 @@ def _back_up(connection: sqlite3.Connection, target: Path, at: str) -> None:
     result = copy_rows(connection, target)
     if result != "ok":
         raise sqlite3.DatabaseError(f"the backup is damaged ({result})")
-    with closing(sqlite3.connect(target, isolation_level=None)) as copied:
-        copied.execute("PRAGMA synchronous = off")
+    with open_file(target, "rw") as copied:
+        copied.execute_sql("PRAGMA synchronous = off")
         appliance_state.put(copied, appliance_state.UPGRADE_BACKUP_OF, at)
 
 

@@ -19,11 +19,12 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.locks import WriteQueueLock
 from socialpub.db import errors
 from socialpub.db.clock_jumps import ClockWatch
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 
 T = TypeVar("T")
 
 _MAX_PER_COMMIT = 200
+WRITER_THREAD = "writer"
 
 log = logging.get_logger("socialpub.db.writer")
 
@@ -42,12 +43,10 @@ class _Call:
 
 
 class Writer:
-    """The writing connection of a process, and its thread."""
+    """The writing thread of a process."""
 
-    def __init__(
-        self, connection: sqlite3.Connection, queue_lock: WriteQueueLock, clock: Clock, busy_seconds: float
-    ) -> None:
-        self._connection = connection
+    def __init__(self, db: Database, queue_lock: WriteQueueLock, clock: Clock, busy_seconds: float) -> None:
+        self._db = db
         self._queue_lock = queue_lock
         self._clock = clock
         self.watch = ClockWatch(clock)
@@ -55,7 +54,7 @@ class Writer:
         self._calls: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self._closing = threading.Lock()
         self._closed = False
-        self._thread = threading.Thread(target=self._write_forever, name="writer", daemon=True)
+        self._thread = threading.Thread(target=self._write_forever, name=WRITER_THREAD, daemon=True)
         self._thread.start()
 
     def write(self, fn: Callable[..., T], *args: Any) -> T:
@@ -86,6 +85,10 @@ class Writer:
         return call.future
 
     def _write_forever(self) -> None:
+        with self._db.connection_context():
+            self._write_calls()
+
+    def _write_calls(self) -> None:
         while (call := self._calls.get()) is not None:
             calls = [call]
             while len(calls) < _MAX_PER_COMMIT and not self._calls.empty():
@@ -117,30 +120,27 @@ class Writer:
         if not self._queue_lock.acquire(self._busy_seconds):
             raise Unavailable("Another process uses the database. Try again in a moment.")
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-            clock_tx = Tx(self._connection, self._clock.now())
-            self.watch.follow(clock_tx)
-            after_commit = clock_tx.calls_after_commit
-            for call in calls:
-                after_commit += self._run(call)
-            self._connection.execute("COMMIT")
+            with self._db.atomic("IMMEDIATE"):
+                self._db.begin_write(self._clock.now())
+                self.watch.follow(self._db)
+                after_commit = self._db.calls_after_commit
+                for call in calls:
+                    after_commit += self._run(call)
             return after_commit
         finally:
-            if self._connection.in_transaction:
-                self._connection.execute("ROLLBACK")
             self._queue_lock.release()
 
     def _run(self, call: _Call) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
-        tx = Tx(self._connection, self._clock.now(), call.actor)
-        self._connection.execute("SAVEPOINT one")
+        self._db.begin_write(self._clock.now(), call.actor)
+        self._db.execute_sql("SAVEPOINT one")  # peewee's savepoint has a new name, and so a new statement, every time
         try:
-            call.result = call.fn(tx, *call.args)
+            call.result = call.fn(self._db, *call.args)
         except Exception as error:
-            if not self._connection.in_transaction or errors.is_trouble(error):
+            if not self._db.connection().in_transaction or errors.is_trouble(error):
                 # SQLite ended the transaction or cannot continue: all writes of this commit are lost.
                 raise sqlite3.OperationalError(str(error)) from error
             call.error = error
-            self._connection.execute("ROLLBACK TO one")
-            tx.calls_after_commit.clear()
-        self._connection.execute("RELEASE one")
-        return tx.calls_after_commit
+            self._db.execute_sql("ROLLBACK TO one")
+            self._db.calls_after_commit.clear()
+        self._db.execute_sql("RELEASE one")
+        return self._db.calls_after_commit

@@ -16,7 +16,7 @@ from socialpub.core.errors import cut
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader, Row
+from socialpub.db.connection import Database, Row
 from socialpub.db.models import ApiKeyRow, HoldRow, ProfileRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries
@@ -112,7 +112,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
     )
 
 
-def _failed_since(reader: Reader, now: datetime) -> str:
+def _failed_since(reader: Database, now: datetime) -> str:
     """Return the start of the reported failures, without those of the original installation of a restored backup."""
     original_until = appliance_state.get(reader, appliance_state.ORIGINAL_UNTIL)
     return max(stamp(now - FAILED_SINCE), after(original_until, 0.001) if original_until else "")
@@ -127,7 +127,7 @@ STILL_SCHEDULED = (
 )
 
 
-def paused_sentences(reader: Reader, surface: Surface) -> tuple[str, str] | None:
+def paused_sentences(reader: Database, surface: Surface) -> tuple[str, str] | None:
     """Return why publishing is paused and how to resume, or None if publishing is not paused."""
     restored_from, paused_at = appliance_state.restored_from(reader), appliance_state.paused_at(reader)
     if paused_at is None:

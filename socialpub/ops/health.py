@@ -20,7 +20,7 @@ from socialpub.core import commands, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import HoldRow
 from socialpub.db.tables import holds
 from socialpub.media.decoder import client
@@ -195,7 +195,7 @@ def record_task(rt: Runtime, name: str, *, failed: bool) -> None:
     rt.task_failures[name] = rt.task_failures.get(name, 0) + 1 if failed else 0
 
 
-def record_heartbeat(rt: Runtime, tx: Tx) -> None:
+def record_heartbeat(rt: Runtime, tx: Database) -> None:
     """Record that a worker is running and can write. The readiness check uses the age of this record."""
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
     oldest, now = min(list(rt.running_tasks.values()), default=None), rt.clock.monotonic()
@@ -210,7 +210,7 @@ def record_heartbeat(rt: Runtime, tx: Tx) -> None:
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
 
 
-def read_worker_report(reader: Reader) -> WorkerReport | None:
+def read_worker_report(reader: Database) -> WorkerReport | None:
     """Return the last report, which is as old as the heartbeat."""
     written = appliance_state.get(reader, appliance_state.WORKER)
     if written is None:
@@ -238,7 +238,7 @@ class HousekeepingReport:
         return f"{limits} {units.count(self.due_posts, 'post is', 'posts are')} due for removal."
 
 
-def record_housekeeping(rt: Runtime, tx: Tx) -> None:
+def record_housekeeping(rt: Runtime, tx: Database) -> None:
     appliance_state.put(tx, appliance_state.HOUSEKEPT_AT, tx.stamp)
 
 
@@ -305,13 +305,13 @@ async def _try_write(rt: Runtime) -> list[Finding]:
     return []
 
 
-def _touch(rt: Runtime, tx: Tx) -> None:
+def _touch(rt: Runtime, tx: Database) -> None:
     appliance_state.put(tx, appliance_state.READINESS, tx.stamp)
 
 
 def check_without_writing(rt: Runtime) -> Readiness:
     """Check everything but a write. Do not call it on the event loop."""
-    reader, now = rt.db.reader, rt.now()
+    reader, now = rt.db, rt.now()
     reasons = list(_storage_problems(rt))
     if (failure := client.last_start.failure) is not None:
         reasons.append(_decoder(f"Media cannot be examined: {failure}"))
@@ -356,7 +356,7 @@ def _decoder(message: str) -> Finding:
     return problem("decoder", message, remedy, FindingCode.DECODER)
 
 
-def worker_problems(reader: Reader, now: datetime) -> Iterator[Finding]:
+def worker_problems(reader: Database, now: datetime) -> Iterator[Finding]:
     """Yield the problems of the worker and of the deliveries that it should have started."""
     age, late = heartbeat_age(reader, now), find_overdue(reader, now)
     if age is None:
@@ -381,7 +381,7 @@ def _worker(message: str, code: FindingCode) -> Finding:
     return problem("worker", message, f"Read {here.log('socialpub-worker')}. {here.restart('socialpub-worker')}.", code)
 
 
-def _reported_problems(reader: Reader) -> Iterator[Finding]:
+def _reported_problems(reader: Database) -> Iterator[Finding]:
     report = read_worker_report(reader)
     if report is None:
         return
@@ -394,7 +394,7 @@ def _reported_problems(reader: Reader) -> Iterator[Finding]:
         yield _decoder(f"The worker cannot decode media: {report.decoder_failure}")
 
 
-def describe_failing_tasks(reader: Reader, now: datetime) -> str | None:
+def describe_failing_tasks(reader: Database, now: datetime) -> str | None:
     """Return the sentence about periodic tasks that fail every time, or None. A worker that is late reports nothing."""
     age, report = heartbeat_age(reader, now), read_worker_report(reader)
     if report is None or not report.failing_tasks or age is None or age > HEARTBEAT_LATE_SECONDS:
@@ -403,7 +403,7 @@ def describe_failing_tasks(reader: Reader, now: datetime) -> str | None:
     return f"Periodic tasks of the worker have failed at least {TASK_FAILURES} times in a row: {names}."
 
 
-def describe_clock_jump(reader: Reader, now: datetime) -> str | None:
+def describe_clock_jump(reader: Database, now: datetime) -> str | None:
     """Return the sentence about a recent change of the clock, or None."""
     jumped = clock_jumps.recent_jump(reader, now)
     if jumped is None:
@@ -416,12 +416,12 @@ def describe_clock_jump(reader: Reader, now: datetime) -> str | None:
     )
 
 
-def heartbeat_age(reader: Reader, now: datetime) -> float | None:
+def heartbeat_age(reader: Database, now: datetime) -> float | None:
     heartbeat_at = appliance_state.get(reader, appliance_state.HEARTBEAT)
     return None if heartbeat_at is None else (now - parse(heartbeat_at)).total_seconds()
 
 
-def find_overdue(reader: Reader, now: datetime) -> profile_queue.Overdue:
+def find_overdue(reader: Database, now: datetime) -> profile_queue.Overdue:
     """Return the deliveries that should have started two minutes ago. During a pause, no delivery is overdue."""
     if appliance_state.paused_at(reader):
         return profile_queue.NOT_OVERDUE

@@ -7,7 +7,6 @@ again after a failure. A rotation loses nothing: accounts stay connected, and si
 
 import os
 import sqlite3
-from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -19,7 +18,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, secret_key, upgrade
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Database, open_file
 from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, notifications, profile_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
@@ -67,10 +66,9 @@ def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
 
 
 def _remove_old_key(settings: Settings, clock: Clock) -> LostWithKey:
-    with closing(sqlite3.connect(settings.database_file)) as connection, connection:
-        connection.row_factory = Row
-        upgrade.refuse_unreadable(connection, str(settings.database_file))
-        tx = Tx(connection, clock.now(), actor.current())
+    with open_file(settings.database_file, "rw") as tx, tx.atomic("IMMEDIATE"):
+        upgrade.refuse_unreadable(tx, str(settings.database_file))
+        tx.begin_write(clock.now(), actor.current())
         secret_key.note_former_key(tx)
         appliance_state.remove(tx, appliance_state.SECRET_KEY)
         audit_log.record(tx, AuditAction.SECRET_RENEWED)
@@ -104,13 +102,12 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
         with storage.exclusive_data_dir(settings, "has the current key in its memory", remedy):
             old = crypto.load(key_file)
             _refuse_given(key_file)
-            with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as connection:
-                connection.row_factory = Row
-                _check_database(connection, old)
+            with open_file(settings.database_file, "rw") as db:
+                _check_database(db, old)
                 following = next_key_file(key_file)
                 _write_key(following)
                 new = crypto.load(following)
-                at = _reseal(settings, clock, connection, old, new, keep_urls)
+                at = _reseal(settings, clock, db, old, new, keep_urls)
             former = secret_key.swap_key_files(key_file, at)
     except OSError as error:
         raise OperatorError(
@@ -137,14 +134,14 @@ def _refuse_given(key_file: Path) -> None:
         )
 
 
-def _check_database(connection: sqlite3.Connection, old: Secrets) -> None:
-    upgrade.refuse_unreadable(connection, "The database")
-    if upgrade.list_missing(upgrade.list_applied(connection)):
+def _check_database(db: Database, old: Secrets) -> None:
+    upgrade.refuse_unreadable(db, "The database")
+    if upgrade.list_missing(upgrade.list_applied(db)):
         raise OperatorError(
             "The database was made by an older version of socialpub.",
             "Start this version once, then run the command again.",
         )
-    secret_key.check_key(connection, old)
+    secret_key.check_key(db, old)
 
 
 def _write_key(key_file: Path) -> None:
@@ -154,9 +151,7 @@ def _write_key(key_file: Path) -> None:
     durable_files.flush_folder(key_file.parent)
 
 
-def _reseal(
-    settings: Settings, clock: Clock, connection: sqlite3.Connection, old: Secrets, new: Secrets, keep_urls: bool
-) -> str:
+def _reseal(settings: Settings, clock: Clock, tx: Database, old: Secrets, new: Secrets, keep_urls: bool) -> str:
     """Encrypt everything again in one transaction. Return the instant of the transaction."""
 
     def reseal(sealed: bytes, *place: str) -> bytes:
@@ -165,9 +160,8 @@ def _reseal(
         except OperatorError:
             return sealed  # the previous key could not decrypt it either
 
-    with connection:
-        connection.execute("BEGIN IMMEDIATE")
-        tx = Tx(connection, clock.now(), actor.current())
+    with tx.atomic("IMMEDIATE"):
+        tx.begin_write(clock.now(), actor.current())
         secret_key.reseal(tx, reseal)
         if keep_urls:
             secret_key.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import BATCH_ROWS, Reader, Tx
+from socialpub.db.connection import BATCH_ROWS, Database
 from socialpub.db.models import AttemptRow, LogEntryRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.tables import (
@@ -33,7 +33,7 @@ MAX_DELIVERIES = 100
 LOOKING_BACK = timedelta(days=1)
 """The result of a call may appear this much older than the call, because clocks differ."""
 
-Step = Callable[[Runtime, Tx], int]
+Step = Callable[[Runtime, Database], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def _steps(rt: Runtime, limits: RetentionLimits) -> Iterator[Step]:
         yield from _audit_log_steps(rt.reader, limits.audit_log)
 
 
-def _post_steps(reader: Reader, before: str) -> Iterator[Step]:
+def _post_steps(reader: Database, before: str) -> Iterator[Step]:
     beyond = ("", "")
     while rows := post_rows.final_before(reader, before, beyond, BATCH_ROWS):
         some, deliveries = list[str](), 0
@@ -116,7 +116,7 @@ def _removal_of_posts(post_ids: list[str], before: str) -> Step:
     return lambda _, tx: sum(remove_post(tx, post_id, before) for post_id in post_ids)
 
 
-def remove_post(tx: Tx, post_id: str, before: str) -> bool:
+def remove_post(tx: Database, post_id: str, before: str) -> bool:
     """Remove a post with its deliveries, unless it, a retry of it, or a reply to it, has changed since `before`."""
     post = post_rows.find(tx, post_id)
     if post is None or not post_rows.is_final(post, before):
@@ -137,27 +137,27 @@ def remove_post(tx: Tx, post_id: str, before: str) -> bool:
     return True
 
 
-def _entry_steps(reader: Reader, before: str, oldest: str) -> Iterator[Step]:
+def _entry_steps(reader: Database, before: str, oldest: str) -> Iterator[Step]:
     beyond = 0
     while (found := log_entries.next_batch(reader, LogEntryRow.occurred_at, beyond)) is not None and found[1] <= oldest:
         yield lambda _, tx, beyond=beyond, last=found[0]: _delete_entries(tx, beyond, last, before)  # type: ignore[misc]
         beyond = found[0]
 
 
-def _delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:
+def _delete_entries(tx: Database, beyond: int, last: int, before: str) -> int:
     """Delete old entries, except those that a webhook has not read yet."""
     position = webhooks.oldest_position(tx)
     return log_entries.delete_entries(tx, beyond, last if position is None else min(last, position), before)
 
 
-def _attempt_steps(reader: Reader, before: str) -> Iterator[Step]:
+def _attempt_steps(reader: Database, before: str) -> Iterator[Step]:
     beyond = 0
     while (found := log_entries.next_batch(reader, AttemptRow.started_at, beyond)) is not None and found[1] <= before:
         yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_attempts(tx, beyond, last, before)  # type: ignore[misc]
         beyond = found[0]
 
 
-def _audit_log_steps(reader: Reader, before: str) -> Iterator[Step]:
+def _audit_log_steps(reader: Database, before: str) -> Iterator[Step]:
     while (oldest := audit_log.oldest_entry_at(reader)) is not None and oldest <= before:
         yield lambda _, tx: audit_log.forget_oldest(tx, before)
 
@@ -184,7 +184,7 @@ def remove_unused_media(rt: Runtime) -> int:
     return removed + rt.files.remove_orphans(lambda keys: artifact_rows.named_among(rt.reader, keys))
 
 
-def _remove_media(rt: Runtime, artifact_ids: list[str], change: Callable[[Tx, list[str]], list[str]]) -> int:
+def _remove_media(rt: Runtime, artifact_ids: list[str], change: Callable[[Database, list[str]], list[str]]) -> int:
     removed = 0
     for start in range(0, len(artifact_ids), _AT_ONCE):
         some = artifact_ids[start : start + _AT_ONCE]

@@ -20,7 +20,7 @@ from socialpub.accounts.upkeep import SOON
 from socialpub.core import version
 from socialpub.core.clock import parse, stamp
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import OUTCOME_LETTERS, READ_BACK, REPEATABLE, State
 from socialpub.db.tables import counters, holds, notifications, post_rows, profile_rows
@@ -38,7 +38,7 @@ from socialpub.web.http.state import WebState
 
 
 class _Metrics(Collector):
-    def __init__(self, state: WebState, reader: Reader) -> None:
+    def __init__(self, state: WebState, reader: Database) -> None:
         self._state = state
         self._reader = reader
 
@@ -56,7 +56,7 @@ class _Metrics(Collector):
         yield from _webhooks(rt, reader)
 
 
-def render_metrics(state: WebState, reader: Reader) -> tuple[bytes, str]:
+def render_metrics(state: WebState, reader: Database) -> tuple[bytes, str]:
     """Return the metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Metrics(state, reader))
@@ -96,7 +96,7 @@ def _requests(answers: Counter[tuple[str, str, int]]) -> Iterator[Metric]:
     )
 
 
-def _accounts(rt: Runtime, reader: Reader) -> Iterator[Metric]:
+def _accounts(rt: Runtime, reader: Database) -> Iterator[Metric]:
     names = sorted(rt.providers)
     counted = {
         (provider, status): count for provider, status, count in profile_rows.count_by_provider_and_status(reader)
@@ -136,7 +136,7 @@ def _by_network(rt: Runtime, counted: Iterable[tuple[str, int]]) -> Iterator[tup
     return ((provider, found.get(provider, 0)) for provider in sorted(rt.providers))
 
 
-def _deliveries(rt: Runtime, reader: Reader) -> Iterator[Metric]:
+def _deliveries(rt: Runtime, reader: Database) -> Iterator[Metric]:
     now, paused = rt.now(), appliance_state.paused_at(reader) is not None
     names = sorted(rt.providers)
     yield gauge("socialpub_posts", "Posts by status", ["status"], post_rows.count_by_status(reader))
@@ -203,7 +203,7 @@ def _deliveries(rt: Runtime, reader: Reader) -> Iterator[Metric]:
     yield delays
 
 
-def _notifications(reader: Reader) -> Iterator[Metric]:
+def _notifications(reader: Database) -> Iterator[Metric]:
     services = notifications.services(reader)
     yield counter(
         "socialpub_notifications",
@@ -229,7 +229,7 @@ def _notifications(reader: Reader) -> Iterator[Metric]:
     )
 
 
-def _webhooks(rt: Runtime, reader: Reader) -> Iterator[Metric]:
+def _webhooks(rt: Runtime, reader: Database) -> Iterator[Metric]:
     found = addresses.list_health(reader, rt.now())
     yield counter(
         "socialpub_webhook_events",
@@ -261,7 +261,7 @@ def _is_disabled(one: WebhookHealth) -> float:
     return float(one.row.disabled_at is not None)
 
 
-def _health(rt: Runtime, reader: Reader) -> Iterator[Metric]:
+def _health(rt: Runtime, reader: Database) -> Iterator[Metric]:
     reasons = {finding.code for finding in health.check_without_writing(rt).reasons}
     yield gauge(
         "socialpub_unready",
@@ -309,7 +309,7 @@ def _storage(rt: Runtime) -> Iterator[Metric]:
             yield number(name, meaning, value)
 
 
-def _backups(reader: Reader) -> Iterator[Metric]:
+def _backups(reader: Database) -> Iterator[Metric]:
     backup = last_backup.load(reader)
     if backup.made_at is not None:
         made_at = parse(backup.made_at).timestamp()
@@ -328,7 +328,7 @@ def _backups(reader: Reader) -> Iterator[Metric]:
     )
 
 
-def _processes(reader: Reader) -> Iterator[Metric]:
+def _processes(reader: Database) -> Iterator[Metric]:
     running = {"web": health.read_process_figures()}
     report = health.read_worker_report(reader)
     if report is not None:

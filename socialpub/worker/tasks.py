@@ -15,7 +15,7 @@ from socialpub.accounts import avatars, consents, key_limits, sign_in, upkeep, u
 from socialpub.core import logging
 from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.db import appliance_state
-from socialpub.db.connection import BATCH_ROWS, Tx
+from socialpub.db.connection import BATCH_ROWS, Database
 from socialpub.db.tables import holds, waits
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
@@ -196,7 +196,7 @@ class Tasks:
             health.record_task(self.rt, name, failed=failed)
 
 
-def in_steps(clean: Callable[[Runtime, Tx], int]) -> Callable[[Runtime], int]:
+def in_steps(clean: Callable[[Runtime, Database], int]) -> Callable[[Runtime], int]:
     """Return a task that removes rows in small writes, so other writes are not delayed."""
 
     def run(rt: Runtime) -> int:

@@ -7,17 +7,17 @@ import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Database
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from tests.bench import figures
 from tests.bench.figures import Figure
-from tests.bench.floors import Recording, open_database
+from tests.bench.floors import Recording
 from tests.bench.load import drive, post
 from tests.bench.reading import Appliances, growth
 from tests.bench.servers import MeasuredAppliance, Servers
@@ -100,21 +100,19 @@ def _run_floor(kind: str, file: object, seconds: float, given: str = "") -> floa
 # --- recording -------------------------------------------------------------------------------------------------------
 
 
-class _Recorder:
-    """A connection that records its statements."""
+class _Recorder(Database):
+    """A database that records its statements."""
 
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self.statements: list[tuple[str, list[Any]]] = []
+    statements: ClassVar[list[tuple[str, list[Any]]]] = []
 
-    def execute(self, sql: str, params: Any = ()) -> Any:
+    def execute_sql(self, sql: str, params: Any = ()) -> Any:
         assert not isinstance(params, dict), f"named parameters are not replayed: {sql}"
-        self.statements.append((sql, list(params)))
-        return self._connection.execute(sql, params)
+        self.statements.append((sql, list(params or ())))
+        return super().execute_sql(sql, params)
 
-    def executemany(self, sql: str, rows: Any) -> None:
+    def many(self, sql: str, rows: Any) -> None:
         for row in rows:
-            self.execute(sql, row)
+            self.execute_sql(sql, row)
 
 
 def record(appliance: MeasuredAppliance, at: datetime | None, batch: int) -> Recording:
@@ -122,16 +120,16 @@ def record(appliance: MeasuredAppliance, at: datetime | None, batch: int) -> Rec
     rt = appliance.rt
     draft = Draft("Post number 00000000", at, (appliance.profiles[0],))
     rt.write(posts.create, draft, CALLER)  # the first post to these profiles also stores their audience
-    with closing(open_database(appliance.database)) as connection:
-        connection.row_factory = Row
-        connection.create_function("media_url", 1, lambda key: key)
-        connection.execute("BEGIN IMMEDIATE")
-        recorder = _Recorder(connection)
-        recorder.execute("SAVEPOINT one")
-        posts.create(rt, Tx(recorder, rt.now()), draft, CALLER)  # type: ignore[arg-type]
-        recorder.execute("RELEASE one")
-        known = {row[0] for row in connection.execute("SELECT id FROM profile")}
-        connection.execute("ROLLBACK")
+    recorder = _Recorder(appliance.database)
+    with closing(recorder), recorder.atomic("IMMEDIATE") as transaction:
+        recorder.connection().create_function("media_url", 1, lambda key: key)
+        recorder.statements.clear()
+        recorder.execute_sql("SAVEPOINT one")
+        recorder.begin_write(rt.now())
+        posts.create(rt, recorder, draft, CALLER)
+        recorder.execute_sql("RELEASE one")
+        known = {row[0] for row in recorder.connection().execute("SELECT id FROM profile")}
+        transaction.rollback()
     new = {value for _, params in recorder.statements for value in params if isinstance(value, str)}
     ids = sorted({one for value in new for one in _ID.findall(value)} - known)
     place = {one: [number] for number, one in enumerate(ids)}

@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import parse
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.publishing.delivery import engine, profile_queue
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
@@ -210,7 +210,7 @@ def _milliseconds(query: Callable[[], object]) -> list[float]:
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
-def schedule(rt: Runtime, tx: Tx, profiles: Sequence[str], count: int, due_at: datetime) -> None:
+def schedule(rt: Runtime, tx: Database, profiles: Sequence[str], count: int, due_at: datetime) -> None:
     """Create this number of posts of different profiles, in one write."""
     marker = time.time_ns()
     for number in range(count):

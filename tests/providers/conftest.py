@@ -75,7 +75,7 @@ def rt(
     world.tiktok.fetch = reader_of(rt, BASE_URL)
     world.pinterest.forms_good_once = True
     yield rt
-    rt.db.close()
+    rt.db.stop()
     rt.process.close()
 
 

@@ -67,7 +67,7 @@ def successor_of(env: Environment) -> Iterator[Runtime]:
     try:
         yield rt
     finally:
-        rt.db.close()
+        rt.db.stop()
         rt.process.close()
 
 

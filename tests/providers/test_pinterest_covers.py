@@ -96,7 +96,9 @@ def test_a_cover_for_an_image_pin_is_only_a_note(env: Environment) -> None:
 
 def test_a_missing_cover_fails_the_delivery_with_a_message(env: Environment) -> None:
     given = draft(env, cover(env))
-    env.rt.write(lambda rt, tx: tx.execute("UPDATE profile SET options = ?", (f'{{"coverArtifactId": "{UNKNOWN}"}}',)))
+    env.rt.write(
+        lambda rt, tx: tx.execute_sql("UPDATE profile SET options = ?", (f'{{"coverArtifactId": "{UNKNOWN}"}}',))
+    )
     board = {"pinterest": {"boardId": (given.options or {})["pinterest"]["boardId"]}}
     stored = Draft(BODY, None, given.profiles, given.media, board)
     assert len(problems(env, stored)) == 1

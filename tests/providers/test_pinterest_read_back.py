@@ -66,7 +66,7 @@ def test_an_older_pin_with_the_same_words_is_not_taken_for_ours(env: Environment
     first = begin(env, network, chosen, profile)
     drain(env.rt, env.clock)
     assert state_of(env.rt, first) is State.PUBLISHED
-    env.rt.write(lambda rt, tx: tx.execute("UPDATE delivery SET provider_post_id = NULL"))
+    env.rt.write(lambda rt, tx: tx.execute_sql("UPDATE delivery SET provider_post_id = NULL"))
     env.clock.forward(600)
     second = begin(env, network, chosen, profile)
     env.world.pinterest.next("create_pin").times_out_before_effect()

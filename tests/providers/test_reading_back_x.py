@@ -20,7 +20,7 @@ def lost(env: Environment, body: str, username: str = "demo", **options: Any) ->
     profile = X.connect(env.rt, env.world, username=username)
     if username == "studio":
         facts = json.dumps({"subscription_type": "Premium"})
-        env.rt.write(lambda _, tx: tx.execute("UPDATE profile SET facts = ?", (facts,)))
+        env.rt.write(lambda _, tx: tx.execute_sql("UPDATE profile SET facts = ?", (facts,)))
     env.world.x.next("create_post").times_out_after_effect()
     post = accept(env.rt, profile, body=body, options={"x": options} if options else None)
     drain(env.rt, env.clock)

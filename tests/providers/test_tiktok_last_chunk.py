@@ -171,7 +171,7 @@ def test_a_disconnect_during_the_last_chunk_leaves_the_outcome_unknown(env: Envi
     def disconnects(request: httpx2.Request) -> None:
         if env.transport.endpoint_of(request) == "upload_chunk":
             env.rt.db.write(
-                lambda tx: tx.execute(
+                lambda tx: tx.execute_sql(
                     "UPDATE profile SET status = 'disconnected', disconnected_at = ? WHERE id = ?", (tx.stamp, profile)
                 )
             )

@@ -99,6 +99,8 @@ def test_a_finished_draft_and_a_direct_post_send_no_notification(
     accept(rt, profile, body="Direct", media=(video,), options={"tiktok": DIRECT})
     post = accept(rt, profile, body="Finished at once", media=(video,), options={"tiktok": SENT})
     drain(rt, clock)
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET provider_post_id = '7' WHERE post_id = ?", (post,)).rowcount)
+    rt.db.write(
+        lambda tx: tx.execute_sql("UPDATE delivery SET provider_post_id = '7' WHERE post_id = ?", (post,)).rowcount
+    )
     told(rt, clock, 5)
     assert postbox.received == []

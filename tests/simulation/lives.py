@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.settings.schema import PublishingSection
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from tests.providers.grid import BASE_URL
@@ -39,7 +39,7 @@ class Lives:
         )
         write = rt.db.write
 
-        def write_or_fail(fn: Callable[[Tx], Any]) -> Any:
+        def write_or_fail(fn: Callable[[Database], Any]) -> Any:
             self._disk()
             return write(fn)
 
@@ -62,7 +62,7 @@ class Lives:
 
     def _stop(self) -> None:
         self.rt.process._lock.release()
-        self.rt.db.close()
+        self.rt.db.stop()
 
     @property
     def fetch(self) -> Callable[[str], bytes]:

@@ -5,12 +5,11 @@ the owner's mistake and are left out. A resume before the lists show the origina
 """
 
 import random
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 from socialpub.core.settings.loader import Settings
 from socialpub.db import upgrade, upgrade_backups
+from socialpub.db.connection import open_file
 from socialpub.ops.backup import create, restore, rollback
 from socialpub.publishing.delivery import resume
 from tests.simulation.drawn_faults import MAKE_PUBLIC
@@ -115,7 +114,7 @@ class RestoreStory:
         database = of.rt.settings.database_file
 
         def copy() -> None:
-            with closing(sqlite3.connect(database, isolation_level=None)) as connection:
+            with open_file(database, "rw") as connection:
                 schema = max(upgrade.list_applied(connection))
                 made = upgrade_backups.create(connection, database, schema, self._stage.clock.now(), "2.0")
             # Under its own name, the next upgrade of the same shape would forget it.

@@ -17,7 +17,7 @@ from socialpub.core.clock import new_id
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import Committing, State
 from socialpub.db.tables import delivery_rows, post_rows
@@ -93,7 +93,7 @@ def add_profile(
     """A profile with tokens that last; its id."""
     profile_id = new_id(rt.now())
 
-    def insert(tx: Tx) -> None:
+    def insert(tx: Database) -> None:
         values: dict[str, Any] = {
             "id": profile_id,
             "provider": provider,
@@ -161,7 +161,7 @@ def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:
     return rt.reader.value(f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))
 
 
-def end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, state: State, message: str) -> None:
+def end_unsent(rt: Runtime, tx: Database, delivery: Delivery, state: State, message: str) -> None:
     """End a delivery as failed, or as unconfirmed after its first call."""
     if state is State.UNCONFIRMED:
         delivery.progress.phase = Committing()
@@ -171,7 +171,7 @@ def end_unsent(rt: Runtime, tx: Tx, delivery: Delivery, state: State, message: s
 def end_deliveries(rt: Runtime, post: str, *states: State) -> None:
     """Settle the open deliveries of a post in their order. A queued delivery stays open."""
 
-    def settle(_rt: Runtime, tx: Tx) -> None:
+    def settle(_rt: Runtime, tx: Database) -> None:
         open_deliveries = {one.id: one for one in delivery_rows.list_open_of_post(tx, post)}
         for row, state in zip(delivery_rows.list_of_post(tx, post), states, strict=True):
             if row["id"] not in open_deliveries or state is State.QUEUED:

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 
 from socialpub.core.clock import new_id
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.tables import artifact_rows
 from socialpub.runtime import Runtime
@@ -15,7 +15,7 @@ def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
     """An artifact in this status; its id. The bytes are imagined."""
     artifact_id = new_id(rt.now())
 
-    def insert(tx: Tx) -> None:
+    def insert(tx: Database) -> None:
         values: dict[str, Any] = {
             "id": artifact_id,
             "status": status,

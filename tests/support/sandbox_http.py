@@ -11,7 +11,7 @@ from starlette.routing import Match, Mount
 from socialpub.core.clock import new_id
 from socialpub.core.settings.networks import BlueskySection, NetworkSection, PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import artifact_rows
 from socialpub.media.decoder.inspect import inspect_file
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits
@@ -151,7 +151,7 @@ def artifact(rt: Runtime, source: Path, mime_type: str, known: Facts | None = No
     else:
         rt.files.path(storage_key).hardlink_to(source)
 
-    def insert(tx: Tx) -> None:
+    def insert(tx: Database) -> None:
         artifact_rows.insert(
             tx,
             id=artifact_id,

@@ -3,8 +3,10 @@
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -19,8 +21,11 @@ from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.cli.run import ChildProcess
 from socialpub.cli.sandbox import network_labels, provider_lines
 from socialpub.core import commands
+from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings import template
+from socialpub.db import upgrade
+from socialpub.db.connection import open_file
 from socialpub.providers.registry import LABELS, SPECIFIED
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
@@ -47,6 +52,7 @@ class DemoProcesses:
         self._lock = FileLock(self.folder / "demo.lock")
         if not self._lock.try_acquire():
             raise CommandError(f"A demo is already running in {self.folder}.", "Choose another folder: --folder DIR")
+        _set_aside_unreadable(self.folder / "data")
         if not (self.folder / "data" / "secret.key").exists():
             self.config.unlink(missing_ok=True)
             template.create(self.folder)
@@ -120,6 +126,18 @@ class DemoProcesses:
                 pause.wait(START_POLL_SECONDS)
         end = "\n".join(self.logs[name].read_text("utf-8", "replace").splitlines()[-15:])
         raise CommandError(f"The {name} did not start. The end of its log:\n{end}", f"Full log: {self.logs[name]}")
+
+
+def _set_aside_unreadable(data: Path) -> None:
+    """Rename the data of another version, which this version cannot read. The demo then starts with empty data."""
+    if not (database := data / "socialpub.db").exists():
+        return
+    try:
+        with open_file(database, "ro") as reader:
+            upgrade.refuse_unreadable(reader, "The database")
+    except (OperatorError, sqlite3.Error) as error:
+        aside = data.rename(Path(tempfile.mkdtemp(prefix="unreadable-", dir=data.parent), data.name))
+        print_line(f"The demo starts with empty data. It cannot read the data in {aside}: {error}")
 
 
 def _free_port(usual: int) -> int:

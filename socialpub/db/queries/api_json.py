@@ -7,7 +7,7 @@ API's form. Only this file of db/ contains camelCase.
 from collections.abc import Sequence
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Value, placeholders
+from socialpub.db.connection import Database, Value, placeholders
 from socialpub.db.queries.profile_queue import WAIT_APPLIES
 from socialpub.db.states import READ_BACK, READING_BACK, State
 from socialpub.db.tables.audience_rows import Scope
@@ -96,13 +96,13 @@ POST = _object(
 _ONE_POST = f"SELECT audience_id, CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
 
 
-def post_with_audience(reader: Reader, post_id: str) -> tuple[int, bytes] | None:
+def post_with_audience(reader: Database, post_id: str) -> tuple[int, bytes] | None:
     """Return the audience and the JSON of the post, or None."""
     row = reader.one(_ONE_POST, (post_id,))
     return None if row is None else (row[0], row[1])
 
 
-def post(reader: Reader, post_id: str) -> bytes | None:
+def post(reader: Database, post_id: str) -> bytes | None:
     """Return the JSON of the post, or None."""
     found = post_with_audience(reader, post_id)
     return None if found is None else found[1]
@@ -146,13 +146,13 @@ _KEPT_BACK = f"""
         AND (:paused IS NOT NULL OR h.provider IS NOT NULL OR n.endpoint IS NOT NULL)"""
 
 
-def attempts(reader: Reader, post_id: str, now: str) -> bytes:
+def attempts(reader: Database, post_id: str, now: str) -> bytes:
     """Return the attempts of the post's deliveries in the order of their start.
 
     The last attempt of a due delivery shows why it waits: a pause, a hold, or a wait of its profile's queue.
     """
     paused = appliance_state.paused_at(reader)
-    row = reader.connection.execute(
+    row = reader.execute_sql(
         f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
             SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
                 t.outcome, t.message, t.provider_code, t.request_id, t.next_at
@@ -179,12 +179,12 @@ _PROFILE = _object(
 )
 
 
-def profile(reader: Reader, profile_id: str) -> bytes | None:
+def profile(reader: Database, profile_id: str) -> bytes | None:
     row = reader.one(f"SELECT {_PROFILE} FROM profile WHERE id = ?", (profile_id,))
     return None if row is None else str(row[0]).encode()
 
 
-def profiles(reader: Reader, scope: Scope) -> bytes:
+def profiles(reader: Database, scope: Scope) -> bytes:
     """Return the profiles in the scope, oldest first."""
     rows = reader.all(f"SELECT id, provider, {_PROFILE} FROM profile ORDER BY created_at, id")
     return b"[" + b",".join(str(row[2]).encode() for row in rows if scope.sees(row[1], row[0])) + b"]"
@@ -218,7 +218,7 @@ _EVENT = _object(
 )
 
 
-def event(reader: Reader, number: int) -> tuple[str, bytes] | None:
+def event(reader: Database, number: int) -> tuple[str, bytes] | None:
     """Return the id of the log entry with this number, and the body of its webhook event (contract 10.6.3)."""
     row = reader.one(f"SELECT log_entry.id, CAST({_EVENT} AS BLOB) FROM {ENTRIES} WHERE n = ?", (number,))
     return None if row is None else (row[0], row[1])
@@ -228,23 +228,23 @@ _MAX_PARTS = 200
 """SQLite allows 500 terms in a compound statement. Above this number, a plain search is as fast."""
 
 
-def log_entries(reader: Reader, scope: Scope, limit: int, offset: int) -> bytes:
+def log_entries(reader: Database, scope: Scope, limit: int, offset: int) -> bytes:
     """Return the newest entries of the profiles in the scope."""
     return _log_page(reader, scope, 0, "DESC", limit, offset)
 
 
-def log_entries_after(reader: Reader, scope: Scope, number: int, limit: int) -> bytes:
+def log_entries_after(reader: Database, scope: Scope, number: int, limit: int) -> bytes:
     """Return the entries of the profiles in the scope that were written after this one, oldest first."""
     return _log_page(reader, scope, number, "ASC", limit, 0)
 
 
-def log_number(reader: Reader, scope: Scope, entry_id: str) -> int | None:
+def log_number(reader: Database, scope: Scope, entry_id: str) -> int | None:
     """Return the number of an entry in the order of writing. None: the scope has no such entry."""
     row = reader.one("SELECT n, provider, profile_id FROM log_entry WHERE id = ?", (entry_id,))
     return row.n if row is not None and scope.sees(row.provider, row.profile_id) else None
 
 
-def _log_page(reader: Reader, scope: Scope, beyond: int, order: str, limit: int, offset: int) -> bytes:
+def _log_page(reader: Database, scope: Scope, beyond: int, order: str, limit: int, offset: int) -> bytes:
     # The end is read before the profiles: another process may connect a profile and write its entries between the two
     # statements, and the page must not skip these entries.
     bounds = (beyond, reader.value("SELECT ifnull(max(n), 0) FROM log_entry"))
@@ -270,7 +270,7 @@ def _log_page(reader: Reader, scope: Scope, beyond: int, order: str, limit: int,
     return _array(reader, f"SELECT {_LOG_ENTRY} AS j FROM {ENTRIES} {found}", params)
 
 
-def _array(reader: Reader, objects: str, params: Sequence[Value]) -> bytes:
+def _array(reader: Database, objects: str, params: Sequence[Value]) -> bytes:
     """Return the JSON array of the column `j` of this statement.
 
     SQLite returns bytes: a text would become a Python string and then bytes again.

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from socialpub.db.connection import Reader, Value
+from socialpub.db.connection import Database, Value
 from socialpub.db.states import State
 from socialpub.db.tables.delivery_rows import IS_UNAPPROVED
 
@@ -92,7 +92,7 @@ _DELIVERIES = f"""
 
 
 def load_days(
-    reader: Reader, midnights: Sequence[str], limit: int = 20, max_counted: int = MAX_COUNTED
+    reader: Database, midnights: Sequence[str], limit: int = 20, max_counted: int = MAX_COUNTED
 ) -> list[CalendarDay]:
     """Return the days between these stamps, each with at most `limit` posts.
 
@@ -101,7 +101,7 @@ def load_days(
     return [_day(reader, begin, end, limit, max_counted) for begin, end in pairwise(midnights)]
 
 
-def _day(reader: Reader, begin: str, end: str, limit: int, max_counted: int) -> CalendarDay:
+def _day(reader: Database, begin: str, end: str, limit: int, max_counted: int) -> CalendarDay:
     span = {"begin": begin, "end": end}
     posts = _posts(reader, _IN_TIME, {**span, "limit": limit})
     more = 0
@@ -111,23 +111,23 @@ def _day(reader: Reader, begin: str, end: str, limit: int, max_counted: int) -> 
     return CalendarDay(begin, posts, more)
 
 
-def upcoming_posts(reader: Reader, since: str, limit: int) -> tuple[CalendarPost, ...]:
+def upcoming_posts(reader: Database, since: str, limit: int) -> tuple[CalendarPost, ...]:
     """Return the next scheduled posts after this instant."""
     return _posts(reader, _UPCOMING, {"begin": since, "limit": limit})
 
 
-def pending_posts(reader: Reader, limit: int) -> tuple[CalendarPost, ...]:
+def pending_posts(reader: Database, limit: int) -> tuple[CalendarPost, ...]:
     """Return the newest pending posts, oldest first."""
     return _posts(reader, _PENDING, {"limit": limit})
 
 
-def load_posts(reader: Reader, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
+def load_posts(reader: Database, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
     """Return the posts with these ids, by id."""
     params: dict[str, Value] = {"ids": json.dumps(post_ids), "limit": len(post_ids)}
     return {post.id: post for post in _posts(reader, _NAMED, params)}
 
 
-def _posts(reader: Reader, found: str, params: Mapping[str, Value]) -> tuple[CalendarPost, ...]:
+def _posts(reader: Database, found: str, params: Mapping[str, Value]) -> tuple[CalendarPost, ...]:
     rows = reader.all(_SHOWN.format(found), params)
     deliveries: dict[str, list[CalendarDelivery]] = {row.id: [] for row in rows}
     for post_id, *delivery in reader.all(_DELIVERIES, (json.dumps(list(deliveries)),)):

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from socialpub.core.clock import after
-from socialpub.db.connection import Reader, Value
+from socialpub.db.connection import Database, Value
 from socialpub.db.queries import text_search
 from socialpub.db.states import State
 from socialpub.db.tables import log_entries
@@ -93,12 +93,12 @@ class LogPage:
     """The start of the next page. None: this is the last page."""
 
 
-def load_page(reader: Reader, query: LogFilter) -> LogPage:
-    with reader.snapshot():
+def load_page(reader: Database, query: LogFilter) -> LogPage:
+    with reader.atomic():
         return _load_page(reader, query)
 
 
-def _load_page(reader: Reader, query: LogFilter) -> LogPage:
+def _load_page(reader: Database, query: LogFilter) -> LogPage:
     conditions, params = ["type <> 'pending'" if query.only_outcomes else "1"], list[Value]()
     for condition, value in (
         ("provider = ?", query.provider),
@@ -135,7 +135,7 @@ def _load_page(reader: Reader, query: LogFilter) -> LogPage:
     return LogPage(entries, entries[-1].number if len(rows) > query.per_page else None)
 
 
-def _borders(reader: Reader, since: str | None, until: str | None) -> list[tuple[str, int | None]]:
+def _borders(reader: Database, since: str | None, until: str | None) -> list[tuple[str, int | None]]:
     """Return conditions on the numbers that leave out entries outside of the time only, and no entry inside."""
     behind = log_entries.load_order(reader).behind
     if behind:
@@ -149,7 +149,7 @@ def _borders(reader: Reader, since: str | None, until: str | None) -> list[tuple
     ]
 
 
-def _first_number(reader: Reader, at: str) -> int:
+def _first_number(reader: Database, at: str) -> int:
     """Return a number: the entry before it is earlier than `at`, and the entry at it or after it is not.
 
     All entries before the number are at most `LogOrder.behind` later than the first of both, and all others at most as
@@ -171,7 +171,7 @@ _NEWEST_READ = 5000
 
 
 def published(
-    reader: Reader, limit: int, providers: Collection[str] | None = None, since: str | None = None
+    reader: Database, limit: int, providers: Collection[str] | None = None, since: str | None = None
 ) -> list[LogEntry]:
     """Return the last published deliveries to these networks since this stamp, newest first."""
     conditions, params = "type = 'published'", list[Value]()
@@ -228,19 +228,19 @@ _IS_FAILURE = "type IN ('failed', 'canceled') AND type = 'failed'"
 """With the exact condition of the index."""
 
 
-def recent_failures(reader: Reader, since: str, meant: str, limit: int) -> FailedDeliveries:
+def recent_failures(reader: Database, since: str, meant: str, limit: int) -> FailedDeliveries:
     """Return the deliveries that failed since this instant, were not retried and do not have the message `meant`."""
     found = f"""FROM delivery d INDEXED BY delivery_failed WHERE d.failed_at IS NOT NULL AND d.failed_at >= ?
         AND d.error_message IS NOT ? AND {_NOT_RETRIED} ORDER BY d.failed_at DESC"""
     return _failures(reader, found, (since, meant), limit)
 
 
-def newest_failure(reader: Reader) -> int:
+def newest_failure(reader: Database) -> int:
     """Return the number of the log's last entry about a failed delivery, or 0."""
     return int(reader.value(f"SELECT ifnull(max(n), 0) FROM log_entry INDEXED BY log_entry_rare WHERE {_IS_FAILURE}"))
 
 
-def failures_after(reader: Reader, entry: int, since: str, meant: str, limit: int) -> FailedDeliveries:
+def failures_after(reader: Database, entry: int, since: str, meant: str, limit: int) -> FailedDeliveries:
     """Return the failures after this log entry that were not retried and do not have the message `meant`."""
     found = f"""FROM log_entry e INDEXED BY log_entry_rare CROSS JOIN delivery d ON d.id = e.delivery_id
         WHERE {_IS_FAILURE.replace("type", "e.type")} AND e.n > ? AND d.failed_at >= ? AND d.error_message IS NOT ?
@@ -248,7 +248,7 @@ def failures_after(reader: Reader, entry: int, since: str, meant: str, limit: in
     return _failures(reader, found, (entry, since, meant), limit)
 
 
-def _failures(reader: Reader, found: str, params: tuple[Value, ...], limit: int) -> FailedDeliveries:
+def _failures(reader: Database, found: str, params: tuple[Value, ...], limit: int) -> FailedDeliveries:
     counted = f"SELECT state, count(*) FROM (SELECT d.state {found} LIMIT {MAX_FAILURES}) GROUP BY state"
     counts = {row[0]: row[1] for row in reader.all(counted, params)}
     newest = reader.all(f"SELECT {_FAILED_COLUMNS} {found} LIMIT ?", (*params, limit))

@@ -7,7 +7,7 @@ times.
 import json
 from typing import Any
 
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 
 PREPARED = "each claim and step"
 
@@ -19,7 +19,7 @@ _CONTENT = """SELECT body,
 FROM post WHERE id = :id"""
 
 
-def load(store: Reader, post_id: str) -> tuple[str, list[tuple[str, Any]], list[tuple[str, str | None]]]:
+def load(store: Database, post_id: str) -> tuple[str, list[tuple[str, Any]], list[tuple[str, str | None]]]:
     """Return the body, the network and options of each delivery, and the artifact id and alt text of each media."""
     row = store.one(_CONTENT, {"id": post_id})
     return ("", [], []) if row is None else (row.body or "", json.loads(row.options), json.loads(row.media))

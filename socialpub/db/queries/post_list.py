@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from socialpub.db.connection import Reader, Value
+from socialpub.db.connection import Database, Value
 from socialpub.db.queries.api_json import POST
 from socialpub.db.queries.text_search import contains
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus
@@ -97,17 +97,17 @@ def _of_all_pages(query: PostFilter) -> PostFilter:
     return replace(query, page=0, per_page=1)
 
 
-def is_slow(reader: Reader, query: PostFilter, total: int | None) -> bool:
+def is_slow(reader: Database, query: PostFilter, total: int | None) -> bool:
     """Return whether the query may take too long for the event loop. `total` is the known total."""
     newest = int(reader.value("SELECT max(rowid) FROM post") or 0)
     return newest > _MANY and (total is None or query.text is not None or query.skipped > _FEW)
 
 
-def load_page(reader: Reader, query: PostFilter, total: int | None = None) -> PostPage:
+def load_page(reader: Database, query: PostFilter, total: int | None = None) -> PostPage:
     """Return a page. `total` is the known total."""
     if query.audiences == ():
         return PostPage((), (), 0)
-    with reader.snapshot():  # the total and the posts of one instant
+    with reader.atomic():  # the total and the posts of one instant
         where, params = _where(reader, query)
         matching = f"post {_index(query)} WHERE {where}"
         if query.text:
@@ -160,7 +160,7 @@ def _index(query: PostFilter) -> str:
     return "INDEXED BY post_groups" if grouped else "INDEXED BY post_newest"
 
 
-def _where(reader: Reader, query: PostFilter) -> tuple[str, list[Value]]:
+def _where(reader: Database, query: PostFilter) -> tuple[str, list[Value]]:
     conditions, params = ["1"], list[Value]()
     if query.status or query.outcome or query.audiences is not None:
         conditions.append("status IN (SELECT value FROM json_each(?))")  # the first column of the groups
@@ -184,7 +184,9 @@ def _where(reader: Reader, query: PostFilter) -> tuple[str, list[Value]]:
     return " AND ".join(conditions), params
 
 
-def _groups_of_members(reader: Reader, query: PostFilter, where: str, params: Sequence[Value]) -> list[tuple[int, str]]:
+def _groups_of_members(
+    reader: Database, query: PostFilter, where: str, params: Sequence[Value]
+) -> list[tuple[int, str]]:
     """Return the audiences and outcomes in which a delivery to these profiles and networks has the outcome.
 
     There are few groups and many posts.
@@ -203,11 +205,11 @@ def _groups_of_members(reader: Reader, query: PostFilter, where: str, params: Se
     return [(row[0], row[1]) for row in rows]
 
 
-def _show(reader: Reader, ids: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
+def _show(reader: Database, ids: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
     """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts."""
     # The `+` keeps SQLite from scanning an index in order.
     page = f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC"
-    cursor = reader.connection.cursor()
+    cursor = reader.connection().cursor()
     cursor.row_factory = None  # a tuple is smaller than a row
     cursor.execute(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)
     shown: list[bytes] = []

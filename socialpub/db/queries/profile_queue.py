@@ -7,7 +7,7 @@ if a line is long. Only `find_overdue` counts deliveries.
 
 import json
 
-from socialpub.db.connection import Reader, Row
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
 
 _HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = line.provider AND hold.probe_at > {}
@@ -71,7 +71,7 @@ def _due(profiles: str) -> str:
             FROM head JOIN delivery d ON d.id = head.id)"""
 
 
-def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
+def oldest_due(reader: Database, profile_id: str, now: str) -> Delivery | None:
     """Return the next delivery of this profile's queue without a wait or a hold.
 
     Otherwise, return a delivery that would wait too long, so that its claim ends it.
@@ -84,7 +84,7 @@ def oldest_due(reader: Reader, profile_id: str, now: str) -> Delivery | None:
     return None if row is None else Delivery.from_row(row)
 
 
-def due_per_profile(reader: Reader, now: str) -> list[tuple[str, str]]:
+def due_per_profile(reader: Database, now: str) -> list[tuple[str, str]]:
     """Return the network and the id of each profile with a due delivery without a wait or a hold, oldest first.
 
     The profile with the last rejected probe comes last.
@@ -97,7 +97,7 @@ def due_per_profile(reader: Reader, now: str) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def next_run_at(reader: Reader, now: str) -> str | None:
+def next_run_at(reader: Database, now: str) -> str | None:
     """Return when the next delivery becomes due, or the next wait of a profile with due deliveries ends."""
     at: str | None = reader.value(
         """SELECT min(at) FROM (SELECT min(run_at) AS at FROM delivery WHERE state = 'queued' AND run_at > :now
@@ -108,7 +108,7 @@ def next_run_at(reader: Reader, now: str) -> str | None:
     return at
 
 
-def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
+def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
     """Return the number of overdue deliveries, and the instant and network of the oldest one, or None.
 
     Overdue deliveries are queued and due before `due_before`, or running since before `taken_up_before`.
@@ -137,7 +137,7 @@ def find_overdue(reader: Reader, due_before: str, taken_up_before: str) -> tuple
     return sum(one[0] for one in found), since, provider
 
 
-def list_open(reader: Reader, profile_id: str, limit: int) -> list[Row]:
+def list_open(reader: Database, profile_id: str, limit: int) -> list[Row]:
     """Return the open deliveries to this profile: first the running deliveries, then the others by `run_at`.
 
     The rows have id, post_id, body, due_at, run_at, started_at and the stored phase, which is the wait if one exists.
@@ -154,7 +154,7 @@ def list_open(reader: Reader, profile_id: str, limit: int) -> list[Row]:
     return [*found, *reader.all(queued, (profile_id, limit - len(found)))]
 
 
-def load_totals(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
+def load_totals(reader: Database, profile_id: str, now: str, soon: str) -> Row:
     """Count the open deliveries to this profile: all (`waiting`), those that wait for the owner (`held`) or for their
     time (`scheduled`), and those past their commit (`committed`).
 
@@ -177,20 +177,20 @@ def load_totals(reader: Reader, profile_id: str, now: str, soon: str) -> Row:
     return row
 
 
-def count_queued_by_profile(reader: Reader) -> list[tuple[str, int]]:
+def count_queued_by_profile(reader: Database) -> list[tuple[str, int]]:
     """Return each profile with queued deliveries, and their number."""
     rows = reader.all("SELECT profile_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY profile_id")
     return [(row[0], row[1]) for row in rows]
 
 
-def count_by_provider(reader: Reader, state: str) -> list[tuple[str, int]]:
+def count_by_provider(reader: Database, state: str) -> list[tuple[str, int]]:
     rows = reader.all(
         "SELECT provider, count(*) FROM delivery WHERE state = ? GROUP BY provider ORDER BY provider", (state,)
     )
     return [(row[0], row[1]) for row in rows]
 
 
-def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
+def count_due_by_provider(reader: Database, now: str) -> list[tuple[str, int]]:
     """Return each network with due queued deliveries, and their number."""
     rows = reader.all(
         "SELECT provider, count(*) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY provider", (now,)
@@ -198,7 +198,7 @@ def count_due_by_provider(reader: Reader, now: str) -> list[tuple[str, int]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def count_posts_due_before(store: Reader, instant: str) -> int:
+def count_posts_due_before(store: Database, instant: str) -> int:
     """Count the posts with a delivery that was due before this instant and has not started.
 
     Deliveries that a network delayed, or that waited for the profile's own queue all the time, do not count. Deliveries
@@ -220,7 +220,7 @@ def count_posts_due_before(store: Reader, instant: str) -> int:
     return int(found)
 
 
-def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, except_post: str | None) -> list[str]:
+def uncommitted_due_by(reader: Database, profile_id: str, instant: str, except_post: str | None) -> list[str]:
     """Return when open deliveries before their commit to this profile are due, up to this instant, oldest first."""
     rows = reader.all(
         """SELECT due_at FROM delivery WHERE profile_id = ? AND state IN ('queued', 'running')
@@ -230,7 +230,7 @@ def uncommitted_due_by(reader: Reader, profile_id: str, instant: str, except_pos
     return [row[0] for row in rows]
 
 
-def oldest_open_call(reader: Reader) -> str | None:
+def oldest_open_call(reader: Database) -> str | None:
     """Return the earliest call with an unknown outcome of an open delivery, or None."""
     at: str | None = reader.value(
         """SELECT min(min(ifnull(committed_at, '~'), coalesce(json_extract(progress, '$.since'),

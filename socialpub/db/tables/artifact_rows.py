@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from socialpub.core.clock import after
-from socialpub.db.connection import SHIFTED, Reader, Row, Tx, Value, placeholders, shift_by
+from socialpub.db.connection import SHIFTED, Database, Row, Value, placeholders, shift_by
 from socialpub.db.models import ArtifactRow
 from socialpub.db.states import ArtifactStatus
 
@@ -12,7 +12,7 @@ PREPARED = "each upload; the clean-up needs json_each"
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def find(store: Reader, artifact_id: str) -> Row | None:
+def find(store: Database, artifact_id: str) -> Row | None:
     return store.one("SELECT * FROM artifact WHERE id = ?", (artifact_id,))
 
 
@@ -20,7 +20,7 @@ _NEWEST_READ = 200
 """The search for images reads only this number of the newest artifacts."""
 
 
-def newest_images(reader: Reader, limit: int) -> list[ArtifactRow]:
+def newest_images(reader: Database, limit: int) -> list[ArtifactRow]:
     """Return the newest verified images whose bytes are stored: id and file_name."""
     newest = ArtifactRow.select(ArtifactRow.id).order_by(ArtifactRow.id.desc()).limit(_NEWEST_READ)
     is_image = (ArtifactRow.status == ArtifactStatus.VERIFIED) & (ArtifactRow.kind == "image")
@@ -28,7 +28,7 @@ def newest_images(reader: Reader, limit: int) -> list[ArtifactRow]:
     return reader.rows(query.where(~ArtifactRow.storage_key.is_null()).order_by(ArtifactRow.id.desc()).limit(limit))
 
 
-def verified_type(reader: Reader, storage_key: str) -> str | None:
+def verified_type(reader: Database, storage_key: str) -> str | None:
     """Return the media type of the verified artifact under this key, or None."""
     mime_type: str | None = reader.value(
         "SELECT mime_type FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
@@ -36,7 +36,7 @@ def verified_type(reader: Reader, storage_key: str) -> str | None:
     return mime_type
 
 
-def verified_id(reader: Reader, storage_key: str) -> str | None:
+def verified_id(reader: Database, storage_key: str) -> str | None:
     """Return the id of the verified artifact under this key, or None."""
     artifact_id: str | None = reader.value(
         "SELECT id FROM artifact WHERE storage_key = ? AND status = 'verified'", (storage_key,)
@@ -44,13 +44,13 @@ def verified_id(reader: Reader, storage_key: str) -> str | None:
     return artifact_id
 
 
-def insert(tx: Tx, *, declared_bytes: int, storage_key: str | None = None, **columns: Value) -> None:
+def insert(tx: Database, *, declared_bytes: int, storage_key: str | None = None, **columns: Value) -> None:
     tx.insert("artifact", declared_bytes=declared_bytes, storage_key=storage_key, **columns)
     if storage_key is not None:
         _count(tx, 1, declared_bytes)
 
 
-def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
+def put_bytes(tx: Database, artifact: Row, storage_key: str, etag: str) -> None:
     """Record that bytes have arrived for this row."""
     generation = artifact.generation + 1
     columns = {"generation": generation, "stored_generation": generation, "storage_key": storage_key, "etag": etag}
@@ -60,17 +60,17 @@ def put_bytes(tx: Tx, artifact: Row, storage_key: str, etag: str) -> None:
 
 
 def verify(
-    tx: Tx, artifact_id: str, generation: int, *, kind: str, mime_type: str, size_bytes: int, facts: str
+    tx: Database, artifact_id: str, generation: int, *, kind: str, mime_type: str, size_bytes: int, facts: str
 ) -> None:
     """Store the facts about the bytes of this generation, unless newer bytes have arrived."""
-    tx.execute(
+    tx.execute_sql(
         """UPDATE artifact SET status = 'verified', kind = ?, mime_type = ?, size_bytes = ?, facts = ?, verified_at = ?
            WHERE id = ? AND status = 'reserved' AND stored_generation = ?""",
         (kind, mime_type, size_bytes, facts, tx.stamp, artifact_id, generation),
     )
 
 
-def reject(tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
+def reject(tx: Database, artifact_id: str, generation: int, reason: str) -> bool:
     """Reject the bytes of this generation. Return False if newer bytes have arrived."""
     row = find(tx, artifact_id)
     if row is None or (row.status, row.stored_generation) != (ArtifactStatus.RESERVED, generation):
@@ -111,7 +111,7 @@ _OPTIONS_OF_OPEN = """
 """Every value in the options of open deliveries, including ids of artifacts."""
 
 
-def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
+def drop(tx: Database, artifact_ids: Iterable[str], at: str) -> None:
     """Record that these artifacts are unused since then, unless another post uses them. Ignore unknown ids."""
     tx.many(
         "UPDATE artifact SET dropped_at = max(ifnull(dropped_at, ''), ?) WHERE id = ?",
@@ -119,45 +119,45 @@ def drop(tx: Tx, artifact_ids: Iterable[str], at: str) -> None:
     )
 
 
-def unused(reader: Reader, reserved_before: str, others_before: str) -> list[str]:
+def unused(reader: Database, reserved_before: str, others_before: str) -> list[str]:
     """Return the artifacts of this age that no post references."""
     rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_UNUSED}", (reserved_before, others_before, others_before))
     return _without_named(reader, [row[0] for row in rows])
 
 
-def delete_unused(tx: Tx, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
+def delete_unused(tx: Database, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
     """Delete the artifacts among these that are still unused. Return the storage keys of their bytes."""
     times = (reserved_before, others_before, others_before)
     return _change_if_still(tx, artifact_ids, _UNUSED, times, "DELETE FROM artifact WHERE id = ?")
 
 
-def settled(reader: Reader, before: str) -> list[str]:
+def settled(reader: Database, before: str) -> list[str]:
     """Return the artifacts with stored bytes whose posts all settled before that."""
     rows = reader.all(f"SELECT a.id FROM artifact a WHERE {_SETTLED}", (before, before))
     return _without_named(reader, [row[0] for row in rows])
 
 
-def empty_settled(tx: Tx, artifact_ids: Sequence[str], before: str) -> list[str]:
+def empty_settled(tx: Database, artifact_ids: Sequence[str], before: str) -> list[str]:
     """Record that the bytes of the artifacts that are still settled are removed. Return their storage keys."""
     change = "UPDATE artifact SET removed_at = ?, storage_key = NULL WHERE id = ?"
     return _change_if_still(tx, artifact_ids, _SETTLED, (before, before), change, tx.stamp)
 
 
 def _change_if_still(
-    tx: Tx, artifact_ids: Sequence[str], condition: str, times: tuple[str, ...], change: str, *values: str
+    tx: Database, artifact_ids: Sequence[str], condition: str, times: tuple[str, ...], change: str, *values: str
 ) -> list[str]:
     keys = []
     for artifact_id in _without_named(tx, artifact_ids):
         row = tx.one(f"SELECT * FROM artifact a WHERE a.id = ? AND ({condition})", (artifact_id, *times))
         if row is not None:
-            tx.execute(change, (*values, artifact_id))
+            tx.execute_sql(change, (*values, artifact_id))
             if row.storage_key is not None:
                 _count(tx, -1, -row.declared_bytes)
                 keys.append(row.storage_key)
     return keys
 
 
-def _without_named(store: Reader, artifact_ids: Sequence[str]) -> list[str]:
+def _without_named(store: Database, artifact_ids: Sequence[str]) -> list[str]:
     """Leave out artifacts in the options or the earlier versions of open deliveries."""
     if not artifact_ids:
         return []
@@ -172,11 +172,11 @@ def _without_named(store: Reader, artifact_ids: Sequence[str]) -> list[str]:
 LATELY_SECONDS = 31 * 86400.0
 
 
-def shift_timestamps(tx: Tx, seconds: float) -> None:
+def shift_timestamps(tx: Database, seconds: float) -> None:
     """Shift the times of recent uploads after the clock was set by this number of seconds."""
     moved = SHIFTED.format("created_at")
-    tx.execute(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (shift_by(seconds),))
-    tx.execute(
+    tx.execute_sql(f"UPDATE artifact SET created_at = {moved} WHERE status = 'reserved'", (shift_by(seconds),))
+    tx.execute_sql(
         f"""UPDATE artifact
             SET verified_at = {SHIFTED.format("verified_at")}, dropped_at = {SHIFTED.format("dropped_at")}
             WHERE status = 'verified' AND removed_at IS NULL AND max(verified_at, ifnull(dropped_at, '')) > ?""",
@@ -187,26 +187,26 @@ def shift_timestamps(tx: Tx, seconds: float) -> None:
 # --- bytes -----------------------------------------------------------------------------------------------------------
 
 
-def storage_keys(reader: Reader) -> Iterator[str]:
+def storage_keys(reader: Database) -> Iterator[str]:
     """Yield the storage keys of all rows, which may be many."""
-    for row in reader.connection.execute("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
+    for row in reader.execute_sql("SELECT storage_key FROM artifact WHERE storage_key IS NOT NULL ORDER BY id"):
         yield row[0]
 
 
-def stored(store: Reader) -> tuple[int, int]:
+def stored(store: Database) -> tuple[int, int]:
     """Return the number of stored files, and their total declared size, which is also their real size."""
     row = store.one("SELECT files, size_bytes FROM stored_media")
     assert row is not None
     return row.files, row.size_bytes
 
 
-def named_among(reader: Reader, keys: Sequence[str]) -> list[str]:
+def named_among(reader: Database, keys: Sequence[str]) -> list[str]:
     """Return the storage keys among these that a row contains."""
     rows = reader.all(f"SELECT storage_key FROM artifact WHERE storage_key IN ({placeholders(keys)})", keys)
     return [row[0] for row in rows]
 
 
-def note_removed(tx: Tx, storage_key: str) -> bool:
+def note_removed(tx: Database, storage_key: str) -> bool:
     """Record that these bytes are removed. Return False without a change if an open post needs them."""
     row = tx.one(
         f"""UPDATE artifact SET storage_key = NULL,
@@ -224,5 +224,5 @@ def note_removed(tx: Tx, storage_key: str) -> bool:
     return row is not None
 
 
-def _count(tx: Tx, files: int, size_bytes: int) -> None:
-    tx.execute("UPDATE stored_media SET files = files + ?, size_bytes = size_bytes + ?", (files, size_bytes))
+def _count(tx: Database, files: int, size_bytes: int) -> None:
+    tx.execute_sql("UPDATE stored_media SET files = files + ?, size_bytes = size_bytes + ?", (files, size_bytes))

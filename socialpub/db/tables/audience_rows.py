@@ -8,7 +8,7 @@ from typing import Protocol
 
 import orjson
 
-from socialpub.db.connection import Reader, Tx, Value, placeholders
+from socialpub.db.connection import Database, Value, placeholders
 
 PREPARED = "each request and each change of a post"
 
@@ -30,13 +30,13 @@ class Scope(Protocol):
     def sees(self, provider: str, profile_id: str) -> bool: ...
 
 
-def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
+def find_or_create(tx: Database, members: Sequence[tuple[str, str]]) -> int:
     """Return the audience of these (profile id, provider) pairs."""
     key = orjson.dumps(sorted(profile for profile, _ in members)).decode()
     row = tx.one("SELECT id FROM audience WHERE members = ?", (key,))
     if row is not None:
         return int(row[0])
-    audience = tx.execute("INSERT INTO audience (members) VALUES (?)", (key,)).lastrowid
+    audience = tx.execute_sql("INSERT INTO audience (members) VALUES (?)", (key,)).lastrowid
     assert audience is not None
     tx.many(
         "INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)",
@@ -45,18 +45,18 @@ def find_or_create(tx: Tx, members: Sequence[tuple[str, str]]) -> int:
     return audience
 
 
-def delete(tx: Tx, audience: int) -> None:
-    tx.execute("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
-    tx.execute("DELETE FROM audience WHERE id = ?", (audience,))
+def delete(tx: Database, audience: int) -> None:
+    tx.execute_sql("DELETE FROM audience_member WHERE audience_id = ?", (audience,))
+    tx.execute_sql("DELETE FROM audience WHERE id = ?", (audience,))
 
 
-def are_many(reader: Reader) -> bool:
+def are_many(reader: Database) -> bool:
     """Return whether reading all audiences takes too long for the event loop."""
     return int(reader.value("SELECT max(id) FROM audience") or 0) > MANY_AUDIENCES
 
 
 def visible_audiences(
-    reader: Reader,
+    reader: Database,
     scope: Scope,
     profiles: Collection[str] | None = None,
     providers: Collection[str] | None = None,
@@ -89,7 +89,7 @@ def visible_audiences(
     return tuple(sorted(row[0] for row in rows))
 
 
-def sees(reader: Reader, scope: Scope, audience: int) -> bool:
+def sees(reader: Database, scope: Scope, audience: int) -> bool:
     """Return whether the scope contains every member of this audience."""
     if not scope.limited:
         return True

@@ -4,7 +4,7 @@ Each change records its entry in the same transaction:
 
     audit_log.record(tx, AuditAction.KEY_CREATED, key_id, name, scope=scope)
 
-The transaction has the actor (`Tx.actor`) from the entry point. Labels and details contain no secret.
+The transaction has the actor (`Database.actor`) from the entry point. Labels and details contain no secret.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any
 
 from peewee import ModelSelect, fn
 
-from socialpub.db.connection import BATCH_ROWS, Reader, Tx, prepared
+from socialpub.db.connection import BATCH_ROWS, Database, prepared
 from socialpub.db.models import TrailRow
 
 MAX_LABEL = 80
@@ -90,7 +90,7 @@ class AuditPage:
 
 @prepared("each change")
 def record(
-    tx: Tx,
+    tx: Database,
     action: AuditAction,
     subject_id: str | None = None,
     label: str | None = None,
@@ -119,7 +119,15 @@ def record(
 
 
 def record_once(
-    tx: Tx, action: AuditAction, subject_id: str, label: str, since: str, max_entries: int, *, by: str, **detail: Any
+    tx: Database,
+    action: AuditAction,
+    subject_id: str,
+    label: str,
+    since: str,
+    max_entries: int,
+    *,
+    by: str,
+    **detail: Any,
 ) -> None:
     """Record an action that strangers can repeat: once for each subject since then, and at most `max_entries` times.
 
@@ -134,7 +142,7 @@ def record_once(
         record(tx, action, "", by=by)
 
 
-def is_recorded(reader: Reader, action: AuditAction, subject_id: str, since: str) -> bool:
+def is_recorded(reader: Database, action: AuditAction, subject_id: str, since: str) -> bool:
     """Return whether the subject has an entry of this action after this instant."""
     return reader.first(_done_since(action, since).where(TrailRow.subject_id == subject_id)) is not None
 
@@ -143,19 +151,19 @@ def _done_since(action: AuditAction, since: str) -> "ModelSelect[TrailRow]":
     return TrailRow.select(TrailRow.id).where((TrailRow.action == action) & (TrailRow.at > since))
 
 
-def oldest_entry_at(reader: Reader) -> str | None:
+def oldest_entry_at(reader: Database) -> str | None:
     at: str | None = reader.scalar(TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1))
     return at
 
 
-def forget_oldest(tx: Tx, before: str) -> int:
+def forget_oldest(tx: Database, before: str) -> int:
     """Delete the oldest entries up to this instant, at most `BATCH_ROWS`. Return their number."""
     rows = tx.rows(TrailRow.select(TrailRow.id, TrailRow.at).order_by(TrailRow.id).limit(BATCH_ROWS))
     last = next((row.id for row in reversed(rows) if row.at <= before), None)
     return 0 if last is None else tx.delete(TrailRow, TrailRow.id <= last)
 
 
-def load_page(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
+def load_page(reader: Database, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
     """Return a page of these kinds or of all kinds, newest first, and the total."""
     query = TrailRow.select()
     if kinds:
@@ -164,12 +172,12 @@ def load_page(reader: Reader, kinds: Collection[str] = (), page: int = 0, per_pa
     return AuditPage(_entries(reader, query.order_by(TrailRow.id.desc()).paginate(page + 1, per_page)), total)
 
 
-def list_of_subject(reader: Reader, subject_id: str) -> list[AuditEntry]:
+def list_of_subject(reader: Database, subject_id: str) -> list[AuditEntry]:
     """Return the entries about this subject, oldest first."""
     return _entries(reader, TrailRow.select().where(TrailRow.subject_id == subject_id).order_by(TrailRow.id))
 
 
-def _entries(reader: Reader, query: "ModelSelect[TrailRow]") -> list[AuditEntry]:
+def _entries(reader: Database, query: "ModelSelect[TrailRow]") -> list[AuditEntry]:
     entry = TrailRow
     columns = (entry.id, entry.at, entry.actor, entry.action, entry.subject_id, entry.subject_label, entry.detail)
     return [AuditEntry(*row) for row in reader.tuples(query.select(*columns))]

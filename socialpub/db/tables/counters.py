@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from socialpub.core.clock import parse
-from socialpub.db.connection import Reader, Tx, prepared
+from socialpub.db.connection import Database, prepared
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import DeliveryCountRow, EventCountRow, SendingDelayRow, UsageRow
 
@@ -19,15 +19,15 @@ class Event(StrEnum):
 
 
 @prepared("each step")
-def count_event(tx: Tx, event: Event, provider: str, outcome: str, kind: str = "") -> None:
-    tx.execute(
+def count_event(tx: Database, event: Event, provider: str, outcome: str, kind: str = "") -> None:
+    tx.execute_sql(
         """INSERT INTO event_count VALUES (?, ?, ?, ?, 1)
             ON CONFLICT DO UPDATE SET count = count + 1""",
         (event, provider, kind, outcome),
     )
 
 
-def events(reader: Reader, event: Event) -> list[tuple[str, str, str, int]]:
+def events(reader: Database, event: Event) -> list[tuple[str, str, str, int]]:
     """Return each network, kind and outcome, and its number of events."""
     row = EventCountRow
     query = row.select(row.provider, row.kind, row.outcome, row.count).where(row.event == event)
@@ -54,7 +54,7 @@ class DayUsage:
 
 
 @prepared("each final outcome")
-def add_usage(tx: Tx, kind: str, counts: Mapping[str, int]) -> None:
+def add_usage(tx: Database, kind: str, counts: Mapping[str, int]) -> None:
     """Add to today's usage, by name. For an ended delivery, `kind` is the outcome and the name is the network."""
     tx.many(
         "INSERT INTO usage VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET count = count + excluded.count",
@@ -62,7 +62,7 @@ def add_usage(tx: Tx, kind: str, counts: Mapping[str, int]) -> None:
     )
 
 
-def usage_by_day(reader: Reader, now: datetime, days: int = 1) -> list[DayUsage]:
+def usage_by_day(reader: Database, now: datetime, days: int = 1) -> list[DayUsage]:
     """Return the last days including today, newest first, including days without usage."""
     wanted = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in range(days)]
     found = {day: DayUsage(day) for day in wanted}
@@ -78,16 +78,16 @@ def usage_by_day(reader: Reader, now: datetime, days: int = 1) -> list[DayUsage]
 
 
 @prepared("each final outcome")
-def count_outcome(tx: Tx, provider: str, outcome: str) -> None:
+def count_outcome(tx: Database, provider: str, outcome: str) -> None:
     """Count a delivery with this final outcome."""
-    tx.execute(
+    tx.execute_sql(
         "INSERT INTO delivery_count VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET deliveries = deliveries + 1",
         (provider, outcome),
     )
     add_usage(tx, outcome, {provider: 1})
 
 
-def outcomes(reader: Reader) -> dict[tuple[str, str], int]:
+def outcomes(reader: Database) -> dict[tuple[str, str], int]:
     """Return the number of deliveries by provider and outcome."""
     return {(row.provider, row.outcome): row.deliveries for row in reader.rows(DeliveryCountRow.select())}
 
@@ -97,19 +97,19 @@ DELAY_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 3600.
 
 
 @prepared("each publication")
-def count_sending_delay(tx: Tx, delivery: Delivery) -> None:
+def count_sending_delay(tx: Database, delivery: Delivery) -> None:
     """Count a published delivery."""
     sent_at = delivery.committed_at or tx.stamp
     seconds = max(0.0, (parse(sent_at) - parse(delivery.due_at)).total_seconds())
     bucket = next(bound for bound in DELAY_BUCKETS if seconds <= bound)
-    tx.execute(
+    tx.execute_sql(
         """INSERT INTO sending_delay (provider, bucket, deliveries, seconds) VALUES (?, ?, 1, ?)
             ON CONFLICT DO UPDATE SET deliveries = deliveries + 1, seconds = seconds + excluded.seconds""",
         (delivery.provider, bucket, seconds),
     )
 
 
-def sending_delays(reader: Reader, provider: str) -> tuple[list[tuple[float, int]], float]:
+def sending_delays(reader: Database, provider: str) -> tuple[list[tuple[float, int]], float]:
     """Return the number of deliveries within each bucket, and the sum of their seconds."""
     rows = reader.rows(SendingDelayRow.select().where(SendingDelayRow.provider == provider))
     found = {row.bucket: row.deliveries for row in rows}

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from socialpub.db.connection import Reader, Row, Tx, Value, placeholders, shift_by
+from socialpub.db.connection import Database, Row, Value, placeholders, shift_by
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 
@@ -19,12 +19,12 @@ IS_UNAPPROVED = "state = 'queued' AND json_extract(progress, '$.phase') = 'waiti
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def find(store: Reader, delivery_id: str) -> Delivery | None:
+def find(store: Database, delivery_id: str) -> Delivery | None:
     row = store.one(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE id = ?", (delivery_id,))
     return None if row is None else Delivery.from_row(row)
 
 
-def reload_state(store: Reader, delivery_id: str) -> Row | None:
+def reload_state(store: Database, delivery_id: str) -> Row | None:
     """Return the columns that may change during a call.
 
     The row has state, held_by, due_at, run_at, started_at, committed_at, progress (JSON) and profile_status.
@@ -37,25 +37,25 @@ def reload_state(store: Reader, delivery_id: str) -> Row | None:
     )
 
 
-def queued_until(reader: Reader, delivery_id: str) -> str | None:
+def queued_until(reader: Database, delivery_id: str) -> str | None:
     """Return the time of the next run of a queued delivery. None: the delivery is not queued."""
     at: str | None = reader.value("SELECT run_at FROM delivery WHERE id = ? AND state = 'queued'", (delivery_id,))
     return at
 
 
-def is_open(reader: Reader, delivery_id: str) -> bool:
+def is_open(reader: Database, delivery_id: str) -> bool:
     return reader.one(f"SELECT 1 FROM delivery WHERE id = ? AND {_OPEN}", (delivery_id,)) is not None
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
 
 
-def insert_many(tx: Tx, rows: Sequence[Mapping[str, Value]]) -> None:
+def insert_many(tx: Database, rows: Sequence[Mapping[str, Value]]) -> None:
     """Insert rows with the same columns."""
     tx.insert_many("delivery", rows)
 
 
-def update(tx: Tx, delivery_id: str, **columns: Value) -> None:
+def update(tx: Database, delivery_id: str, **columns: Value) -> None:
     """Set columns. `options`, `plan`, `memo` and `progress` are JSON (`as_json`), and `owner` is the process.
 
     Raise sqlite3.IntegrityError for a `provider_post_id` of another delivery of the account.
@@ -63,7 +63,7 @@ def update(tx: Tx, delivery_id: str, **columns: Value) -> None:
     tx.update("delivery", delivery_id, **columns)
 
 
-def store(tx: Tx, delivery: Delivery) -> None:
+def store(tx: Database, delivery: Delivery) -> None:
     """Store all values that claim and settle change."""
     tx.update(
         "delivery",
@@ -80,7 +80,7 @@ def store(tx: Tx, delivery: Delivery) -> None:
     )
 
 
-def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
+def reseal(tx: Database, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
     """Replace every sealed upload URL by `reseal(sealed, table, id, column)`."""
     address = "$.upload.address"
     rows = tx.all(
@@ -88,12 +88,12 @@ def reseal(tx: Tx, reseal: Callable[[bytes, str, str, str], bytes]) -> None:
     )
     for row in rows:
         sealed = reseal(row.sealed.encode(), "delivery", row.id, "memo").decode()
-        tx.execute("UPDATE delivery SET memo = json_set(memo, ?, ?) WHERE id = ?", (address, sealed, row.id))
+        tx.execute_sql("UPDATE delivery SET memo = json_set(memo, ?, ?) WHERE id = ?", (address, sealed, row.id))
 
 
-def fill_in(tx: Tx, delivery_id: str, provider_post_id: str, url: str | None) -> None:
+def fill_in(tx: Database, delivery_id: str, provider_post_id: str, url: str | None) -> None:
     """Store the id, and the URL if the row has none. Raise sqlite3.IntegrityError."""
-    tx.execute(
+    tx.execute_sql(
         """UPDATE delivery SET provider_post_id = ?, url = ifnull(url, ?)
             WHERE id = ? AND state = 'published' AND provider_post_id IS NULL""",
         (provider_post_id, url, delivery_id),
@@ -104,7 +104,7 @@ as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _moved_by = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, {})".format
 
 
-def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) -> None:
+def move_waits(tx: Database, seconds: float, of_former_runs: float, booted_at: str) -> None:
     """Shift the waits and ages of open deliveries after the clock was set. The owners' times stay.
 
     A post that was accepted before this boot (`booted_at`) and has not started shifts by `of_former_runs` seconds,
@@ -120,7 +120,7 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
     params = {"by": shift_by(seconds), "of_former_runs": shift_by(of_former_runs), "booted_at": booted_at}
     # One statement for each index: most deliveries have ended.
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
-        tx.execute(
+        tx.execute_sql(
             f"""UPDATE delivery SET due_at = {time_of_post},
                 run_at = CASE WHEN {_WAITS_FOR_POST} THEN {_moved_by("run_at", ":by")}
                     WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT} OR {IS_UNAPPROVED}
@@ -134,7 +134,7 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
             WHERE {open_ones}""",
             params,
         )
-        tx.execute(
+        tx.execute_sql(
             f"""UPDATE delivery
                 SET progress = json_set(progress, '$.reconnected_at', {_moved_by(reconnected_at, ":by")})
                 WHERE {open_ones} AND {reconnected_at} IS NOT NULL""",
@@ -145,24 +145,24 @@ def move_waits(tx: Tx, seconds: float, of_former_runs: float, booted_at: str) ->
 # --- of one post -----------------------------------------------------------------------------------------------------
 
 
-def list_of_post(store: Reader, post_id: str) -> list[Row]:
+def list_of_post(store: Database, post_id: str) -> list[Row]:
     """Return the deliveries of a post in their order."""
     return store.all("SELECT * FROM delivery WHERE post_id = ? ORDER BY position", (post_id,))
 
 
-def list_open_of_post(tx: Tx, post_id: str) -> list[Delivery]:
+def list_open_of_post(tx: Database, post_id: str) -> list[Delivery]:
     """Return the deliveries of a post without an outcome."""
     rows = tx.all(f"SELECT {Delivery.COLUMNS} FROM delivery WHERE post_id = ? AND {_OPEN}", (post_id,))
     return [Delivery.from_row(row) for row in rows]
 
 
-def list_states(tx: Tx, post_id: str) -> list[tuple[str, State]]:
+def list_states(tx: Database, post_id: str) -> list[tuple[str, State]]:
     """Return the network and the state of each delivery, in the order of the profiles' ids."""
     rows = tx.all("SELECT provider, state FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
     return [(row[0], State(row[1])) for row in rows]
 
 
-def named_in_options(tx: Tx, post_id: str) -> set[str]:
+def named_in_options(tx: Database, post_id: str) -> set[str]:
     """Return the ids of artifacts in the options of a post's deliveries."""
     rows = tx.all(
         """SELECT DISTINCT o.value FROM delivery d, json_each(d.options) o
@@ -172,13 +172,13 @@ def named_in_options(tx: Tx, post_id: str) -> set[str]:
     return {row[0] for row in rows}
 
 
-def list_retries(store: Reader, delivery: Row) -> list[Row]:
+def list_retries(store: Database, delivery: Row) -> list[Row]:
     """Return the id, the post_id and the state of every try of this delivery, including this delivery."""
     first = delivery.retry_of or delivery.id
     return store.all("SELECT id, post_id, state FROM delivery WHERE id = ? OR retry_of = ? ORDER BY id", (first, first))
 
 
-def newest_try(store: Reader, first: str) -> Row | None:
+def newest_try(store: Database, first: str) -> Row | None:
     """Return the published try of this first delivery, else its newest try.
 
     The row has post_id, state, published_at and provider_post_id.
@@ -190,21 +190,21 @@ def newest_try(store: Reader, first: str) -> Row | None:
     )
 
 
-def find_first(store: Reader, post_id: str, profile_id: str) -> str | None:
+def find_first(store: Database, post_id: str, profile_id: str) -> str | None:
     """Return the first delivery of this post, or of the post that it retries, to this profile."""
     sql = "SELECT ifnull(retry_of, id) FROM delivery WHERE post_id = ? AND profile_id = ?"
     first: str | None = store.value(sql, (post_id, profile_id))
     return first
 
 
-def find_first_of_account(store: Reader, post_id: str, provider: str, account_id: str) -> str | None:
+def find_first_of_account(store: Database, post_id: str, provider: str, account_id: str) -> str | None:
     """Do the same for an account, which may have another profile now."""
     sql = "SELECT ifnull(retry_of, id) FROM delivery WHERE post_id = ? AND provider = ? AND account_id = ?"
     first: str | None = store.value(sql, (post_id, provider, account_id))
     return first
 
 
-def list_replies(store: Reader, delivery_id: str, limit: int = -1) -> list[str]:
+def list_replies(store: Database, delivery_id: str, limit: int = -1) -> list[str]:
     """Return the posts that reply to this delivery or to another try of it, oldest first."""
     rows = store.all(
         """SELECT post_id FROM delivery WHERE reply_to = (SELECT ifnull(retry_of, id) FROM delivery WHERE id = ?)
@@ -214,7 +214,7 @@ def list_replies(store: Reader, delivery_id: str, limit: int = -1) -> list[str]:
     return [row[0] for row in rows]
 
 
-def replies_to_itself(store: Reader, reply_to: str, first: str) -> bool:
+def replies_to_itself(store: Database, reply_to: str, first: str) -> bool:
     """Return whether a try of `first` that replies to `reply_to` would wait for itself. Both are first deliveries."""
     row = store.one(
         """WITH RECURSIVE above (id) AS (
@@ -226,39 +226,39 @@ def replies_to_itself(store: Reader, reply_to: str, first: str) -> bool:
     return row is not None
 
 
-def wake_replies(tx: Tx, delivery_id: str) -> bool:
+def wake_replies(tx: Database, delivery_id: str) -> bool:
     """Make the deliveries due that wait for this delivery or for another try of it. Return whether there are any."""
     waiting = f"""FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_POST}
         AND reply_to = (SELECT ifnull(retry_of, id) FROM delivery WHERE id = :id)"""
     params = {"id": delivery_id, "now": tx.stamp}
     if tx.one(f"SELECT 1 {waiting} LIMIT 1", params) is None:
         return False
-    tx.execute(f"UPDATE delivery SET run_at = min(run_at, :now) WHERE id IN (SELECT id {waiting})", params)
+    tx.execute_sql(f"UPDATE delivery SET run_at = min(run_at, :now) WHERE id IN (SELECT id {waiting})", params)
     return True
 
 
-def delete_of_post(tx: Tx, post_id: str) -> None:
-    tx.execute("DELETE FROM delivery WHERE post_id = ?", (post_id,))
+def delete_of_post(tx: Database, post_id: str) -> None:
+    tx.execute_sql("DELETE FROM delivery WHERE post_id = ?", (post_id,))
 
 
 # --- of one profile --------------------------------------------------------------------------------------------------
 
 
-def running_in(store: Reader, profile_id: str) -> list[Row]:
+def running_in(store: Database, profile_id: str) -> list[Row]:
     """Return the id and the held_by of the deliveries to this profile that a process is running."""
     return store.all(
         "SELECT id, owner AS held_by FROM delivery WHERE profile_id = ? AND state = 'running'", (profile_id,)
     )
 
 
-def rename_open(tx: Tx, profile_id: str, name: str) -> None:
+def rename_open(tx: Database, profile_id: str, name: str) -> None:
     """Store the new name of a profile in its open deliveries. An ended delivery keeps the name at its end."""
     for is_open in ("state = 'queued'", "state = 'running'"):  # one statement for each index
         sql = f"UPDATE delivery SET profile_name = ? WHERE profile_id = ? AND {is_open} AND profile_name <> ?"
-        tx.execute(sql, (name, profile_id, name))
+        tx.execute_sql(sql, (name, profile_id, name))
 
 
-def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
+def equal_past_commit(tx: Database, delivery: Delivery) -> list[tuple[str, str]]:
     """Return the commit announcements and ids of other open deliveries with equal content."""
     rows = tx.all(
         f"""SELECT committed_at, id FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
@@ -268,7 +268,7 @@ def equal_past_commit(tx: Tx, delivery: Delivery) -> list[tuple[str, str]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: str | None) -> bool:
+def is_outcome_of_another(reader: Database, delivery: Delivery, provider_post_id: str | None) -> bool:
     """Return whether this post of the network belongs to another delivery."""
     row = reader.one(
         "SELECT 1 FROM delivery WHERE provider = ? AND account_id = ? AND provider_post_id = ? AND id <> ?",
@@ -277,7 +277,7 @@ def is_outcome_of_another(reader: Reader, delivery: Delivery, provider_post_id: 
     return row is not None
 
 
-def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
+def others_past_commit(reader: Database, delivery: Delivery) -> bool:
     """Return whether another delivery to this profile may have published a post without a known id.
 
     Such a delivery is open past its commit, or its outcome became unknown after this delivery's commit.
@@ -290,12 +290,12 @@ def others_past_commit(reader: Reader, delivery: Delivery) -> bool:
 # --- of all ----------------------------------------------------------------------------------------------------------
 
 
-def running(reader: Reader) -> list[Row]:
+def running(reader: Database) -> list[Row]:
     """Return the id, the network, the profile and the held_by of every delivery that a process is running."""
     return reader.all("SELECT id, provider, profile_id, owner AS held_by FROM delivery WHERE state = 'running'")
 
 
-def running_after_death(tx: Tx) -> list[Row]:
+def running_after_death(tx: Database) -> list[Row]:
     """Return the id and the held_by of the running deliveries whose last process died."""
     return tx.all(
         """SELECT id, owner AS held_by FROM delivery
@@ -303,23 +303,23 @@ def running_after_death(tx: Tx) -> list[Row]:
     )
 
 
-def any_waiting_for(tx: Tx, provider: str, scope: str) -> bool:
+def any_waiting_for(tx: Database, provider: str, scope: str) -> bool:
     """Return whether the next step of an open delivery to this network is in this scope."""
     sql = f"SELECT 1 FROM delivery WHERE provider = ? AND {_OPEN} AND next_scope = ? LIMIT 1"
     return tx.one(sql, (provider, scope)) is not None
 
 
-def wake_waiting_for_reconnect(tx: Tx, profile_id: str) -> None:
+def wake_waiting_for_reconnect(tx: Database, profile_id: str) -> None:
     """Make the deliveries due that wait for a reconnection, after the account was connected again or disconnected."""
     _wake(tx, profile_id, _WAITS_FOR_RECONNECT, progress="json_set(progress, '$.reconnected_at', :now)")
 
 
-def wake_postponed(tx: Tx, profile_id: str, until: str) -> None:
+def wake_postponed(tx: Database, profile_id: str, until: str) -> None:
     """Make deliveries due that were postponed until this instant."""
     _wake(tx, profile_id, "run_at = :until", until=until)
 
 
-def wake_begun(tx: Tx, profile_id: str) -> None:
+def wake_begun(tx: Database, profile_id: str) -> None:
     """Make deliveries due that were due before, so that they end: this profile can no longer publish."""
     _wake(tx, profile_id, "(started_at IS NOT NULL OR run_at > due_at)")
 
@@ -327,15 +327,15 @@ def wake_begun(tx: Tx, profile_id: str) -> None:
 _AT_ITS_TIME = "CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END"
 
 
-def _wake(tx: Tx, profile_id: str, which: str, *, progress: str = "progress", until: str = "") -> None:
-    tx.execute(
+def _wake(tx: Database, profile_id: str, which: str, *, progress: str = "progress", until: str = "") -> None:
+    tx.execute_sql(
         f"""UPDATE delivery SET run_at = {_AT_ITS_TIME}, progress = {progress}
             WHERE profile_id = :profile AND state = 'queued' AND run_at > :now AND {which}""",
         {"now": tx.stamp, "profile": profile_id, "until": until},
     )
 
 
-def list_unapproved(reader: Reader, limit: int) -> list[Row]:
+def list_unapproved(reader: Database, limit: int) -> list[Row]:
     """Return the first posts that wait for the owner's approval, the oldest first.
 
     The rows have post_id, text (the beginning), key_name, required_at, and until, the deadline.
@@ -349,24 +349,24 @@ def list_unapproved(reader: Reader, limit: int) -> list[Row]:
     )
 
 
-def list_unread_cards(reader: Reader) -> list[str]:
+def list_unread_cards(reader: Database) -> list[str]:
     """Return the deliveries that wait for the owner's approval and for the page of their link card, oldest first."""
     sql = f"SELECT id FROM delivery WHERE {IS_UNAPPROVED} AND json_extract(memo, '$.link_card.unread') ORDER BY id"
     return [row[0] for row in reader.all(sql)]
 
 
-def count_unapproved(reader: Reader) -> int:
+def count_unapproved(reader: Database) -> int:
     """Count the posts that wait for the owner's approval."""
     return int(reader.value(f"SELECT count(DISTINCT post_id) FROM delivery WHERE {IS_UNAPPROVED}"))
 
 
-def unapproved_among(reader: Reader, post_ids: Collection[str]) -> set[str]:
+def unapproved_among(reader: Database, post_ids: Collection[str]) -> set[str]:
     """Return the posts among these that wait for the owner's approval."""
     sql = f"SELECT post_id FROM delivery WHERE {IS_UNAPPROVED} AND post_id IN ({placeholders(post_ids)})"
     return {row[0] for row in reader.all(sql, tuple(post_ids))}
 
 
-def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:
+def open_elsewhere(store: Database, restore_count: int) -> list[Delivery]:
     """Return the open deliveries that come from a backup: their posts have a lower `restore_count`."""
     rows = store.all(
         f"""SELECT {Delivery.COLUMNS} FROM delivery WHERE {_OPEN}
@@ -376,7 +376,7 @@ def open_elsewhere(store: Reader, restore_count: int) -> list[Delivery]:
     return [Delivery.from_row(row) for row in rows]
 
 
-def due_later(store: Reader, instant: str) -> set[str]:
+def due_later(store: Database, instant: str) -> set[str]:
     """Return the open deliveries that are due after this instant, and those that wait for one of them."""
     rows = store.all(
         f"""WITH RECURSIVE later (id, first) AS (
@@ -389,7 +389,7 @@ def due_later(store: Reader, instant: str) -> set[str]:
     return {row[0] for row in rows}
 
 
-def published_without_id(reader: Reader, since: str, providers: Collection[str]) -> list[Row]:
+def published_without_id(reader: Database, since: str, providers: Collection[str]) -> list[Row]:
     """Return the published deliveries without a public id, oldest first."""
     return reader.all(
         f"""SELECT id, post_id, profile_id, provider, published_at, options, memo FROM delivery
@@ -399,7 +399,7 @@ def published_without_id(reader: Reader, since: str, providers: Collection[str])
     )
 
 
-def drafts_in_inbox(reader: Reader, since: str) -> list[Row]:
+def drafts_in_inbox(reader: Database, since: str) -> list[Row]:
     """Return the unpublished drafts in a network's app since then, oldest first. `text` is the post's beginning."""
     return reader.all(
         """SELECT d.id, d.post_id, d.provider, d.profile_name, substr(p.body, 1, 100) AS text

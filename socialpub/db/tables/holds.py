@@ -3,7 +3,7 @@
 from peewee import Expression, fn
 
 from socialpub.core.clock import after
-from socialpub.db.connection import Reader, Tx, placeholders, prepared
+from socialpub.db.connection import Database, placeholders, prepared
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import HoldRow
 from socialpub.db.states import QUESTIONS as QUESTIONS
@@ -43,7 +43,7 @@ def next_scopes(delivery: Delivery) -> tuple[str, ...]:
     return (QUESTIONS,) if delivery.asks else (PUBLISHING, step_endpoint(delivery.step_name))
 
 
-def begin(tx: Tx, provider: str, scope: str, reason: str, code: str | None) -> str:
+def begin(tx: Database, provider: str, scope: str, reason: str, code: str | None) -> str:
     """Hold this scope. Return when the next probe is due."""
     probe_at = after(tx.stamp, PROBE_SECONDS)
     hold = HoldRow.insert(provider=provider, scope=scope, reason=reason, code=code, since=tx.stamp, probe_at=probe_at)
@@ -52,13 +52,13 @@ def begin(tx: Tx, provider: str, scope: str, reason: str, code: str | None) -> s
     return probe_at
 
 
-def release(tx: Tx, provider: str, scope: str) -> bool:
+def release(tx: Database, provider: str, scope: str) -> bool:
     """End the hold. Return whether there was a hold."""
     return tx.delete(HoldRow, HoldRow.provider == provider, HoldRow.scope == scope) == 1
 
 
 @prepared("each claim")
-def held_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
+def held_until(tx: Database, delivery: Delivery) -> tuple[str, str] | None:
     """Return the next probe and the reason of a hold on this delivery's next step, or None."""
     scopes = next_scopes(delivery)
     row = tx.one(
@@ -69,12 +69,12 @@ def held_until(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     return None if row is None else (row.probe_at, row.reason)
 
 
-def claim_probe(tx: Tx, delivery: Delivery) -> None:
+def claim_probe(tx: Database, delivery: Delivery) -> None:
     """Make this delivery the probe of the hold, and let the next probe wait."""
     tx.run(HoldRow.update(probe_at=after(tx.stamp, PROBE_SECONDS)).where(_in(delivery.provider, next_scopes(delivery))))
 
 
-def release_probe(tx: Tx, provider: str, scopes: tuple[str, ...], at: str) -> None:
+def release_probe(tx: Database, provider: str, scopes: tuple[str, ...], at: str) -> None:
     """Let the next probe begin at `at` or earlier: the last probe had no result."""
     tx.run(HoldRow.update(probe_at=fn.MIN(HoldRow.probe_at, at)).where(_in(provider, scopes)))
 
@@ -83,25 +83,25 @@ def _in(provider: str, scopes: tuple[str, ...]) -> Expression:
     return (HoldRow.provider == provider) & HoldRow.scope.in_(scopes)
 
 
-def probe_all(tx: Tx) -> None:
+def probe_all(tx: Database) -> None:
     """Let all holds be probed at once: the operator has fixed the cause."""
     tx.run(HoldRow.update(probe_at=fn.MIN(HoldRow.probe_at, tx.stamp)))
 
 
-def find(reader: Reader, provider: str, scope: str = PUBLISHING) -> HoldRow | None:
+def find(reader: Database, provider: str, scope: str = PUBLISHING) -> HoldRow | None:
     return reader.first(HoldRow.select().where(_in(provider, (scope,))))
 
 
-def is_held(reader: Reader, provider: str, scope: str = PUBLISHING) -> bool:
+def is_held(reader: Database, provider: str, scope: str = PUBLISHING) -> bool:
     return find(reader, provider, scope) is not None
 
 
 @prepared("each claim")
-def any_hold(store: Reader) -> bool:
+def any_hold(store: Database) -> bool:
     return store.one("SELECT 1 FROM hold") is not None
 
 
-def drop_unasked(tx: Tx) -> None:
+def drop_unasked(tx: Database) -> None:
     """Delete holds that no delivery waits for, because a probe would never end these holds.
 
     Holds of the whole app stay.
@@ -111,10 +111,10 @@ def drop_unasked(tx: Tx) -> None:
             release(tx, hold.provider, hold.scope)
 
 
-def list_all(reader: Reader) -> list[HoldRow]:
+def list_all(reader: Database) -> list[HoldRow]:
     return reader.rows(HoldRow.select().order_by(HoldRow.provider, HoldRow.scope))
 
 
-def held_networks(reader: Reader) -> frozenset[str]:
+def held_networks(reader: Database) -> frozenset[str]:
     """Return the networks that reject this app."""
     return frozenset(row.provider for row in list_all(reader) if row.scope == PUBLISHING)

@@ -9,7 +9,7 @@ from peewee import Select, TextField, fn
 
 from socialpub.core.clock import new_id, parse
 from socialpub.db import appliance_state
-from socialpub.db.connection import BATCH_ROWS, Reader, Tx, prepared
+from socialpub.db.connection import BATCH_ROWS, Database, prepared
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import AttemptRow, DeliveryRow, LogEntryRow, PostRow
 from socialpub.db.states import PostStatus, State
@@ -35,7 +35,7 @@ FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.
 
 
 @prepared("each final outcome")
-def record(tx: Tx, type: str, *delivery_ids: str) -> None:
+def record(tx: Database, type: str, *delivery_ids: str) -> None:
     """Record that deliveries reached this state, with the current data of each delivery, its post and its profile.
 
     The entry of the last open delivery ends the post.
@@ -56,12 +56,12 @@ class LogOrder:
     """The maximum number of seconds by which an entry is earlier than any entry before it."""
 
 
-def load_order(reader: Reader) -> LogOrder:
+def load_order(reader: Database) -> LogOrder:
     stored = appliance_state.get(reader, appliance_state.LOG_ORDER)
     return LogOrder() if stored is None else LogOrder(**json.loads(stored))
 
 
-def _record_disorder(tx: Tx, last: str) -> None:
+def _record_disorder(tx: Database, last: str) -> None:
     """Record that the next entry is earlier than the last entry."""
     known = load_order(tx)
     latest = max(known.latest, last)
@@ -70,19 +70,19 @@ def _record_disorder(tx: Tx, last: str) -> None:
         appliance_state.put(tx, appliance_state.LOG_ORDER, json.dumps(asdict(found)))
 
 
-def newest_number(reader: Reader) -> int:
+def newest_number(reader: Database) -> int:
     """Return the number of the last entry, or 0."""
     return int(reader.scalar(LogEntryRow.select(fn.IFNULL(fn.MAX(LogEntryRow.n), 0))))
 
 
-def list_after(reader: Reader, number: int, types: Sequence[str], limit: int) -> list[tuple[int, str]]:
+def list_after(reader: Database, number: int, types: Sequence[str], limit: int) -> list[tuple[int, str]]:
     """Return the number and the instant of the next entries of these types after this number, in order of writing."""
     entry = LogEntryRow
     later = entry.select(entry.n, entry.occurred_at).where(entry.n > number, entry.type.in_(types))
     return [(n, at) for n, at in reader.tuples(later.order_by(entry.n).limit(limit))]
 
 
-def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int, str] | None:
+def next_batch(reader: Database, written_at: TextField, beyond: int) -> tuple[int, str] | None:
     """Return the last number of the next batch after this number, and the instant of its oldest row.
 
     `written_at` is a column of log entries or of attempts.
@@ -94,7 +94,7 @@ def next_batch(reader: Reader, written_at: TextField, beyond: int) -> tuple[int,
     return None if last is None else (last, oldest)
 
 
-def delete_entries(tx: Tx, beyond: int, last: int, before: str) -> int:
+def delete_entries(tx: Database, beyond: int, last: int, before: str) -> int:
     """Delete the old entries of this batch that do not belong to an open post. Return their number.
 
     Entries of removed posts are deleted at any age. The newest entry stays, so every number is used once.
@@ -130,26 +130,26 @@ class Attempt:
 
 
 @prepared("each step")
-def record_attempt(tx: Tx, delivery: Delivery, attempt: Attempt) -> None:
+def record_attempt(tx: Database, delivery: Delivery, attempt: Attempt) -> None:
     """Record an attempt. Further runs of a step (chunks, polls) update the row of the first run."""
     counters.count_event(tx, Event.ATTEMPT, delivery.provider, attempt.outcome, delivery.kind_of(attempt.step))
     last = tx.one("SELECT n, step, outcome FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery.id,))
     values = (tx.stamp, attempt.outcome, attempt.message, attempt.code, attempt.request_id, attempt.next_at)
     if last is not None and last.step == attempt.step and last.outcome == AttemptOutcome.WAITING:
-        tx.execute(
+        tx.execute_sql(
             """UPDATE attempt SET ended_at = ?, outcome = ?, message = ?, provider_code = ?,
                 request_id = ifnull(?, request_id), next_at = ? WHERE n = ?""",
             (*values, last.n),
         )
         return
-    tx.execute(
+    tx.execute_sql(
         """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, ended_at, outcome, message,
                 provider_code, request_id, next_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)""",
         (delivery.id, delivery.profile_id, delivery.provider, attempt.step, attempt.started_at, *values),
     )
 
 
-def list_refusals(reader: Reader, delivery_id: str, step: str, code: str) -> list[tuple[str, str]]:
+def list_refusals(reader: Database, delivery_id: str, step: str, code: str) -> list[tuple[str, str]]:
     """Return the end and the message of each retried attempt of a step with this code, oldest first."""
     row = AttemptRow
     same = (row.delivery_id == delivery_id) & (row.step == step) & (row.provider_code == code)
@@ -158,18 +158,18 @@ def list_refusals(reader: Reader, delivery_id: str, step: str, code: str) -> lis
 
 
 @prepared("each change of a post that waits")
-def move_last_attempt(tx: Tx, delivery_id: str, next_at: str) -> None:
+def move_last_attempt(tx: Database, delivery_id: str, next_at: str) -> None:
     """Change until when the last attempt of a delivery says that it waits."""
     last = "SELECT max(n) FROM attempt WHERE delivery_id = ?"
-    tx.execute(f"UPDATE attempt SET next_at = ? WHERE n = ({last})", (next_at, delivery_id))
+    tx.execute_sql(f"UPDATE attempt SET next_at = ? WHERE n = ({last})", (next_at, delivery_id))
 
 
 @prepared("each post that is removed")
-def delete_attempts_of_post(tx: Tx, post_id: str) -> None:
-    tx.execute("DELETE FROM attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE post_id = ?)", (post_id,))
+def delete_attempts_of_post(tx: Database, post_id: str) -> None:
+    tx.execute_sql("DELETE FROM attempt WHERE delivery_id IN (SELECT id FROM delivery WHERE post_id = ?)", (post_id,))
 
 
-def delete_attempts(tx: Tx, beyond: int, last: int, before: str) -> int:
+def delete_attempts(tx: Database, beyond: int, last: int, before: str) -> int:
     """Delete the old attempts of this batch that do not belong to an open delivery. Return their number."""
     attempt, delivery = AttemptRow, DeliveryRow
     state = fn.IFNULL(delivery.select(delivery.state).where(delivery.id == attempt.delivery_id), "")

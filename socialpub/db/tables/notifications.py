@@ -10,7 +10,7 @@ from itertools import count
 
 from peewee import fn
 
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import NotificationRow, NotificationServiceRow, NotifyAddressRow, ToldCauseRow
 
 ADDRESS_PLACE = "notify_address", "url"
@@ -19,23 +19,23 @@ ADDRESS_PLACE = "notify_address", "url"
 # --- messages --------------------------------------------------------------------------------------------------------
 
 
-def add(tx: Tx, title: str, body: str) -> None:
+def add(tx: Database, title: str, body: str) -> None:
     """Add a message for all services."""
     tx.add(NotificationRow, id=1 + _newest(tx), at=tx.stamp, title=title, body=body)
 
 
-def _newest(tx: Tx) -> int:
+def _newest(tx: Database) -> int:
     """Return the last id, including ids of deleted messages, so every id is used once."""
     last = tx.scalar(NotificationRow.select(fn.MAX(NotificationRow.id)))
     sent = tx.scalar(NotificationServiceRow.select(fn.MAX(NotificationServiceRow.sent_through)))
     return max(last or 0, sent or 0)
 
 
-def count_since(reader: Reader, at: str) -> int:
+def count_since(reader: Database, at: str) -> int:
     return int(reader.scalar(NotificationRow.select(fn.COUNT()).where(NotificationRow.at >= at)))
 
 
-def waiting(reader: Reader, sent_through: int) -> list[NotificationRow]:
+def waiting(reader: Database, sent_through: int) -> list[NotificationRow]:
     """Return the messages after the last sent message, oldest first."""
     return reader.rows(NotificationRow.select().where(NotificationRow.id > sent_through).order_by(NotificationRow.id))
 
@@ -46,20 +46,20 @@ _WORKS = {"failing_since": None, "tries": 0, "next_at": None, "failure": None}
 """The columns of a service without a failure."""
 
 
-def forget_sending(tx: Tx) -> None:
+def forget_sending(tx: Database) -> None:
     """Delete all messages and failures."""
     tx.run(NotificationServiceRow.update(sent_through=_newest(tx), **_WORKS))
     tx.delete(NotificationRow)
 
 
-def services(reader: Reader) -> list[NotificationServiceRow]:
+def services(reader: Database) -> list[NotificationServiceRow]:
     """Return the services, each with the number of `waiting` messages."""
     service = NotificationServiceRow
     waiting = NotificationRow.select(fn.COUNT()).where(NotificationRow.id > service.sent_through)
     return reader.rows(service.select(service, waiting.alias("waiting")).order_by(service.name))
 
 
-def set_services(tx: Tx, names: Mapping[str, str]) -> None:
+def set_services(tx: Database, names: Mapping[str, str]) -> None:
     """Store the services by id. A new service receives messages from now on."""
     tx.delete(NotificationServiceRow, NotificationServiceRow.id.not_in(list(names)))
     for id, name in names.items():
@@ -67,28 +67,28 @@ def set_services(tx: Tx, names: Mapping[str, str]) -> None:
         tx.change(NotificationServiceRow, id, name=name)
 
 
-def _insert_if_new(tx: Tx, id: str, name: str) -> None:
+def _insert_if_new(tx: Database, id: str, name: str) -> None:
     tx.run(NotificationServiceRow.insert(id=id, name=name, sent_through=_newest(tx)).on_conflict_ignore())
 
 
-def note_sent(tx: Tx, service_id: str, through: int, count: int) -> None:
+def note_sent(tx: Database, service_id: str, through: int, count: int) -> None:
     """Record that the service accepted `count` messages, up to the message `through`."""
     service = NotificationServiceRow
     sent_through = fn.MAX(service.sent_through, through)
     tx.change(service, service_id, sent_through=sent_through, sent_at=tx.stamp, sent=service.sent + count, **_WORKS)
 
 
-def note_failed(tx: Tx, service_id: str, failure: str, next_at: str) -> None:
+def note_failed(tx: Database, service_id: str, failure: str, next_at: str) -> None:
     service = NotificationServiceRow
     counts = {"tries": service.tries + 1, "failed": service.failed + 1}
     tx.change(service, service_id, next_at=next_at, failure=failure, failing_since=_since(tx), **counts)
 
 
-def _since(tx: Tx) -> object:
+def _since(tx: Database) -> object:
     return fn.IFNULL(NotificationServiceRow.failing_since, tx.stamp)
 
 
-def note_tested(tx: Tx, service_id: str, name: str, failure: str | None) -> None:
+def note_tested(tx: Database, service_id: str, name: str, failure: str | None) -> None:
     """Record the result of a test message, even for a new service. After a success, waiting messages are sent at
     once."""
     others = NotificationServiceRow.select(NotificationServiceRow.name).where(NotificationServiceRow.id != service_id)
@@ -104,11 +104,11 @@ def note_tested(tx: Tx, service_id: str, name: str, failure: str | None) -> None
 # --- addresses that the owner added ----------------------------------------------------------------------------------
 
 
-def addresses(reader: Reader) -> list[NotifyAddressRow]:
+def addresses(reader: Database) -> list[NotifyAddressRow]:
     return reader.rows(NotifyAddressRow.select().order_by(NotifyAddressRow.added_at, NotifyAddressRow.id))
 
 
-def delete_address(tx: Tx, address_id: str) -> str | None:
+def delete_address(tx: Database, address_id: str) -> str | None:
     """Delete the address and its service. Return its name, or None."""
     found = tx.get(NotifyAddressRow, address_id)
     tx.delete(NotifyAddressRow, NotifyAddressRow.id == address_id)
@@ -116,7 +116,7 @@ def delete_address(tx: Tx, address_id: str) -> str | None:
     return None if found is None else found.name
 
 
-def lose_addresses(tx: Tx) -> list[str]:
+def lose_addresses(tx: Database) -> list[str]:
     """Delete all addresses, because their `secret.key` is lost. Return their names."""
     return [name for row in addresses(tx) if (name := delete_address(tx, row.id)) is not None]
 
@@ -140,13 +140,13 @@ class SentAlert:
     held_back: bool = False
 
 
-def sent_alerts(reader: Reader) -> dict[str, SentAlert]:
+def sent_alerts(reader: Database) -> dict[str, SentAlert]:
     """Return every alert by its key."""
     rows = reader.tuples(ToldCauseRow.select().order_by(ToldCauseRow.since, ToldCauseRow.key))
     return {row[0]: SentAlert(*row) for row in rows}
 
 
-def put_alerts(tx: Tx, alerts: Iterable[SentAlert]) -> None:
+def put_alerts(tx: Database, alerts: Iterable[SentAlert]) -> None:
     """Store these alerts as they are now."""
     for alert in alerts:
         tx.run(ToldCauseRow.insert(**asdict(alert)).on_conflict_replace())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from peewee import fn
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx, Value, placeholders
+from socialpub.db.connection import Database, Row, Value, placeholders
 from socialpub.db.models import PostRow
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import artifact_rows, counters, delivery_rows
@@ -21,16 +21,16 @@ _AT_ONCE = 500
 """The number of parameters that every version of SQLite allows."""
 
 
-def find(store: Reader, post_id: str) -> Row | None:
+def find(store: Database, post_id: str) -> Row | None:
     return store.one("SELECT * FROM post WHERE id = ?", (post_id,))
 
 
-def find_audience(store: Reader, post_id: str) -> int | None:
+def find_audience(store: Database, post_id: str) -> int | None:
     audience: int | None = store.value("SELECT audience_id FROM post WHERE id = ?", (post_id,))
     return audience
 
 
-def elsewhere_since(store: Reader, post_id: str) -> str | None:
+def elsewhere_since(store: Database, post_id: str) -> str | None:
     """Return the instant of the earliest backup that contains this post: another installation may publish the post.
 
     None: other installations do not have the current version of the post.
@@ -40,15 +40,15 @@ def elsewhere_since(store: Reader, post_id: str) -> str | None:
     return min((instant for instant in restores if instant is not None), default=None)
 
 
-def insert(tx: Tx, **columns: Value) -> None:
+def insert(tx: Database, **columns: Value) -> None:
     tx.insert("post", **columns)
 
 
-def update(tx: Tx, post_id: str, **columns: Value) -> None:
+def update(tx: Database, post_id: str, **columns: Value) -> None:
     tx.update("post", post_id, **columns)
 
 
-def change_text(tx: Tx, post: Row, body: str | None) -> None:
+def change_text(tx: Database, post: Row, body: str | None) -> None:
     """Store a new text. The log entries written so far keep the former text."""
     if body == post.body:
         return
@@ -56,12 +56,12 @@ def change_text(tx: Tx, post: Row, body: str | None) -> None:
     # The entries of the acceptance have version 0. Later versions have no entry before a delivery ends.
     if version == 0 or set(post.outcomes) != {State.QUEUED.letter}:
         former = (post.id, version, post.body)
-        tx.execute("INSERT INTO former_text (post_id, version, body) VALUES (?, ?, ?)", former)
+        tx.execute_sql("INSERT INTO former_text (post_id, version, body) VALUES (?, ?, ?)", former)
         version += 1
     update(tx, post.id, body=body, text_version=version)
 
 
-def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
+def final_among(reader: Database, post_ids: Sequence[str]) -> list[str]:
     """Return the posts among these that are final."""
     found: list[str] = []
     for start in range(0, len(post_ids), _AT_ONCE):
@@ -74,7 +74,7 @@ def final_among(reader: Reader, post_ids: Sequence[str]) -> list[str]:
     return found
 
 
-def scheduled_elsewhere(reader: Reader, instant: str, restore_count: int) -> list[tuple[str, str, str | None]]:
+def scheduled_elsewhere(reader: Database, instant: str, restore_count: int) -> list[tuple[str, str, str | None]]:
     """Return id, scheduled_at and body of the posts from a backup that are scheduled after this instant."""
     post = PostRow
     waits = (post.status == PostStatus.SCHEDULED) & (post.scheduled_at > instant) & (post.restore_count < restore_count)
@@ -82,7 +82,7 @@ def scheduled_elsewhere(reader: Reader, instant: str, restore_count: int) -> lis
     return [(id, at, body) for id, at, body in reader.tuples(query.order_by(post.scheduled_at, post.id))]
 
 
-def final_before(reader: Reader, before: str, beyond: tuple[str, str], limit: int) -> list[Row]:
+def final_before(reader: Database, before: str, beyond: tuple[str, str], limit: int) -> list[Row]:
     """Return id, created_at and the number of `deliveries` of unchanged posts, after this creation and id."""
     return reader.all(
         """SELECT id, created_at, length(outcomes) AS deliveries FROM post
@@ -92,7 +92,7 @@ def final_before(reader: Reader, before: str, beyond: tuple[str, str], limit: in
     )
 
 
-def count_final_before(reader: Reader, before: str) -> int:
+def count_final_before(reader: Database, before: str) -> int:
     unchanged = (PostRow.created_at <= before) & (PostRow.updated_at <= before)
     return int(reader.scalar(PostRow.select(fn.COUNT()).where(unchanged & PostRow.status.in_(FINAL))))
 
@@ -104,44 +104,44 @@ def is_final(post: Row, before: str) -> bool:
     return post.status in FINAL and bool(latest <= before)
 
 
-def delete(tx: Tx, post_id: str) -> None:
+def delete(tx: Database, post_id: str) -> None:
     """Delete the post, its media rows and its former texts."""
     delete_media(tx, post_id)
-    tx.execute("DELETE FROM former_text WHERE post_id = ?", (post_id,))
-    tx.execute("DELETE FROM post WHERE id = ?", (post_id,))
+    tx.execute_sql("DELETE FROM former_text WHERE post_id = ?", (post_id,))
+    tx.execute_sql("DELETE FROM post WHERE id = ?", (post_id,))
 
 
-def count(reader: Reader) -> int:
+def count(reader: Database) -> int:
     return int(reader.scalar(PostRow.select(fn.COUNT())))
 
 
-def count_since(reader: Reader, at: str) -> tuple[int, int]:
+def count_since(reader: Database, at: str) -> tuple[int, int]:
     """Return the number of posts that were created after this instant, and the number of unfinished posts."""
     query = PostRow.select(PostRow.status, fn.COUNT()).where(PostRow.created_at > at).group_by(PostRow.status)
     counts = dict(reader.tuples(query))
     return sum(counts.values()), counts.get(PostStatus.PENDING, 0) + counts.get(PostStatus.SCHEDULED, 0)
 
 
-def oldest_created_at(reader: Reader) -> str | None:
+def oldest_created_at(reader: Database) -> str | None:
     at: str | None = reader.scalar(PostRow.select(fn.MIN(PostRow.created_at)))
     return at
 
 
-def count_by_status(reader: Reader, statuses: Iterable[PostStatus] = PostStatus) -> list[tuple[str, int]]:
+def count_by_status(reader: Database, statuses: Iterable[PostStatus] = PostStatus) -> list[tuple[str, int]]:
     """Return the number of posts by status. With 1,000,000 posts of these, this takes about 50 ms."""
     post = PostRow
     counted = post.select(post.status, fn.COUNT(post.status)).where(post.status.in_(list(statuses)))
     return [(status, posts) for status, posts in reader.tuples(counted.group_by(post.status).order_by(post.status))]
 
 
-def has_audience(reader: Reader, audience: int) -> bool:
+def has_audience(reader: Database, audience: int) -> bool:
     """Return whether a post has this audience."""
     post = PostRow
     of_audience = post.status.in_(list(PostStatus)) & (post.audience_id == audience)
     return reader.scalar(post.select(post.id).where(of_audience).limit(1)) is not None
 
 
-def newest_created_at(reader: Reader) -> str | None:
+def newest_created_at(reader: Database) -> str | None:
     at: str | None = reader.scalar(PostRow.select(fn.MAX(PostRow.created_at)))
     return at
 
@@ -149,21 +149,21 @@ def newest_created_at(reader: Reader) -> str | None:
 # --- status ----------------------------------------------------------------------------------------------------------
 
 
-def set_status(tx: Tx, post_id: str, status: PostStatus) -> None:
+def set_status(tx: Database, post_id: str, status: PostStatus) -> None:
     """Set the status of a post, the outcomes of its deliveries, and the time of the change."""
     post = find(tx, post_id)
     assert post is not None
     _put(tx, post, status, delivery_rows.list_states(tx, post_id))
 
 
-def begin(tx: Tx, post_id: str) -> None:
+def begin(tx: Database, post_id: str) -> None:
     """Make a scheduled post pending because its first delivery starts."""
     post = find(tx, post_id)
     if post is not None and post.status == PostStatus.SCHEDULED:
         _put(tx, post, PostStatus.PENDING, delivery_rows.list_states(tx, post_id))
 
 
-def settle_if_resolved(tx: Tx, post_id: str) -> None:
+def settle_if_resolved(tx: Database, post_id: str) -> None:
     """Settle a post if all its deliveries are final."""
     post = find(tx, post_id)
     assert post is not None
@@ -171,7 +171,7 @@ def settle_if_resolved(tx: Tx, post_id: str) -> None:
     _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post.status, states)
 
 
-def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) -> None:
+def _put(tx: Database, post: Row, status: str, states: Sequence[tuple[str, State]]) -> None:
     outcomes = "".join(state.letter for _, state in states)
     update(tx, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
     if status in FINAL and post.status not in FINAL:
@@ -185,16 +185,16 @@ def _put(tx: Tx, post: Row, status: str, states: Sequence[tuple[str, State]]) ->
 # --- media -----------------------------------------------------------------------------------------------------------
 
 
-def insert_media(tx: Tx, rows: Sequence[tuple[str, str, int, str, str | None]]) -> None:
+def insert_media(tx: Database, rows: Sequence[tuple[str, str, int, str, str | None]]) -> None:
     """Insert rows of id, post_id, position, artifact_id and alt."""
     tx.many("INSERT INTO media (id, post_id, position, artifact_id, alt) VALUES (?, ?, ?, ?, ?)", rows)
 
 
-def delete_media(tx: Tx, post_id: str) -> None:
-    tx.execute("DELETE FROM media WHERE post_id = ?", (post_id,))
+def delete_media(tx: Database, post_id: str) -> None:
+    tx.execute_sql("DELETE FROM media WHERE post_id = ?", (post_id,))
 
 
-def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
+def list_media(store: Database, post_id: str) -> list[tuple[str, str | None]]:
     """Return the artifact id and the alt text of each media item in order."""
     rows = store.all("SELECT artifact_id, alt FROM media WHERE post_id = ? ORDER BY position", (post_id,))
     return [(row[0], row[1]) for row in rows]
@@ -203,15 +203,15 @@ def list_media(store: Reader, post_id: str) -> list[tuple[str, str | None]]:
 # --- requests with an Idempotency-Key --------------------------------------------------------------------------------
 
 
-def find_request(reader: Reader, key_id: str, key: str) -> Row | None:
+def find_request(reader: Database, key_id: str, key: str) -> Row | None:
     """Return fingerprint, created_at, and the response (status, location, body)."""
     return reader.one("SELECT * FROM idempotency WHERE key_id = ? AND key = ?", (key_id, key))
 
 
 def store_response(
-    tx: Tx, key_id: str, key: str, fingerprint: str, status: int, location: str | None, body: bytes
+    tx: Database, key_id: str, key: str, fingerprint: str, status: int, location: str | None, body: bytes
 ) -> None:
-    tx.execute(
+    tx.execute_sql(
         """INSERT OR REPLACE INTO idempotency (key_id, key, fingerprint, created_at, status, location, body)
         VALUES (?, ?, ?, ?, ?, ?, ?)""",
         (key_id, key, fingerprint, tx.stamp, status, location, body),

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from peewee import fn
 
-from socialpub.db.connection import Reader, Tx, Value, prepared
+from socialpub.db.connection import Database, Value, prepared
 from socialpub.db.models import ChoiceLabelRow, ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows
@@ -56,12 +56,12 @@ def _parse(*columns: Any) -> Profile:
 
 
 @prepared("each step")
-def find(store: Reader, profile_id: str) -> Profile | None:
+def find(store: Database, profile_id: str) -> Profile | None:
     row = store.one(f"SELECT {Profile.COLUMNS} FROM profile WHERE id = ?", (profile_id,))
     return None if row is None else _parse(*row)
 
 
-def connected(reader: Reader, provider: str, account_id: str) -> str | None:
+def connected(reader: Database, provider: str, account_id: str) -> str | None:
     """Return the connected profile of this account. There is at most one."""
     of_account = (ProfileRow.provider == provider) & (ProfileRow.account_id == account_id)
     profile_id: str | None = reader.scalar(ProfileRow.select(ProfileRow.id).where(of_account, _IS_CONNECTED))
@@ -71,24 +71,24 @@ def connected(reader: Reader, provider: str, account_id: str) -> str | None:
 _IS_CONNECTED = ProfileRow.status != ProfileStatus.DISCONNECTED
 
 
-def insert(tx: Tx, **columns: Value) -> None:
+def insert(tx: Database, **columns: Value) -> None:
     tx.insert("profile", **columns)
 
 
-def update(tx: Tx, profile_id: str, **columns: Value) -> None:
+def update(tx: Database, profile_id: str, **columns: Value) -> None:
     """Set columns. Open deliveries follow a new name."""
     tx.update("profile", profile_id, **columns)
     if "name" in columns:
         delivery_rows.rename_open(tx, profile_id, str(columns["name"]))
 
 
-def require_reauth(tx: Tx, profile_id: str, reason: str) -> None:
+def require_reauth(tx: Database, profile_id: str, reason: str) -> None:
     """Change `active` to `reauthRequired`. Other states stay."""
     change = ProfileRow.update(status=ProfileStatus.REAUTH_REQUIRED, reason=reason, updated_at=tx.stamp)
     tx.run(change.where((ProfileRow.id == profile_id) & (ProfileRow.status == ProfileStatus.ACTIVE)))
 
 
-def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
+def lose_tokens(tx: Database, reason: str) -> list[tuple[str, str]]:
     """Delete all tokens. Return the names and networks of the profiles that the owner must connect again."""
     tx.run(ProfileRow.update(refresh_token=None, access_token=None).where(~_IS_CONNECTED))
     # A token of NULL would mean a disconnected profile.
@@ -99,57 +99,57 @@ def lose_tokens(tx: Tx, reason: str) -> list[tuple[str, str]]:
 
 
 @prepared("each publication")
-def count_post(tx: Tx, profile_id: str) -> None:
+def count_post(tx: Database, profile_id: str) -> None:
     """Count an additional published post."""
-    tx.execute("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (profile_id,))
+    tx.execute_sql("UPDATE profile SET posts_count = posts_count + 1 WHERE id = ?", (profile_id,))
 
 
-def list_all(reader: Reader) -> list[ProfileRow]:
+def list_all(reader: Database) -> list[ProfileRow]:
     """Return all profiles, oldest first."""
     return reader.rows(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id))
 
 
-def not_warned_since(reader: Reader, instant: str) -> list[ProfileRow]:
+def not_warned_since(reader: Database, instant: str) -> list[ProfileRow]:
     """Return the connected profiles without a warning since then, oldest first."""
     return [row for row in list_all(reader) if row.is_connected and (row.warned_at or "") <= instant]
 
 
-def renewable(reader: Reader) -> list[ProfileRow]:
+def renewable(reader: Database) -> list[ProfileRow]:
     """Return the active profiles with a refresh token, in the order of their last renewal."""
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & ~ProfileRow.refresh_token.is_null())
     return sorted(reader.rows(query), key=lambda row: (row.issued_at, row.id))
 
 
-def account_data_due(reader: Reader, before: str) -> list[ProfileRow]:
+def account_data_due(reader: Database, before: str) -> list[ProfileRow]:
     """Return the active profiles without new account data since then, in the order of their last read."""
     fetched_at = fn.IFNULL(ProfileRow.account_read_at, "")
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & (fetched_at <= before))
     return reader.rows(query.order_by(fetched_at, ProfileRow.id))
 
 
-def with_avatar(reader: Reader) -> list[ProfileRow]:
+def with_avatar(reader: Database) -> list[ProfileRow]:
     """Return the connected profiles with an avatar URL."""
     return [row for row in list_all(reader) if row.is_connected and row.picture_url is not None]
 
 
-def disconnected_with_tokens(reader: Reader) -> list[ProfileRow]:
+def disconnected_with_tokens(reader: Database) -> list[ProfileRow]:
     has_token = ~ProfileRow.access_token.is_null() | ~ProfileRow.refresh_token.is_null()
     return reader.rows(ProfileRow.select().where(~_IS_CONNECTED, has_token))
 
 
-def list_providers(reader: Reader) -> set[str]:
+def list_providers(reader: Database) -> set[str]:
     """Return the networks of all profiles, including disconnected ones."""
     return {provider for (provider,) in reader.tuples(ProfileRow.select(ProfileRow.provider).distinct())}
 
 
-def count_ending_by_provider(reader: Reader, before: str) -> list[tuple[str, int]]:
+def count_ending_by_provider(reader: Database, before: str) -> list[tuple[str, int]]:
     """Return the number of active profiles, by network, that can publish only until this instant."""
     ends = (ProfileRow.status == ProfileStatus.ACTIVE) & (ProfileRow.expires_at < before)
     query = ProfileRow.select(ProfileRow.provider, fn.COUNT()).where(ends).group_by(ProfileRow.provider)
     return [(provider, count) for provider, count in reader.tuples(query)]
 
 
-def count_by_provider_and_status(reader: Reader) -> list[tuple[str, str, int]]:
+def count_by_provider_and_status(reader: Database) -> list[tuple[str, str, int]]:
     of_these = (ProfileRow.provider, ProfileRow.status)
     query = ProfileRow.select(*of_these, fn.COUNT()).group_by(*of_these).order_by(*of_these)
     return [(provider, status, count) for provider, status, count in reader.tuples(query)]
@@ -158,14 +158,14 @@ def count_by_provider_and_status(reader: Reader) -> list[tuple[str, str, int]]:
 # --- the network's labels for values of options ----------------------------------------------------------------------
 
 
-def choice_labels(reader: Reader, profile_id: str, key: str) -> dict[str, str]:
+def choice_labels(reader: Database, profile_id: str, key: str) -> dict[str, str]:
     """Return the label of each known value of this option."""
     label = ChoiceLabelRow
     query = label.select(label.value, label.label).where(label.profile_id == profile_id, label.key == key)
     return dict(reader.tuples(query))
 
 
-def put_choice_labels(tx: Tx, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
+def put_choice_labels(tx: Database, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
     """Store these labels. Earlier values keep their label, because older posts use them."""
     for value, label in labels.items():
         row = ChoiceLabelRow.insert(profile_id=profile_id, key=key, value=value, label=label)

@@ -7,7 +7,7 @@ from enum import StrEnum
 from peewee import SQL, fn
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Reader, Tx, placeholders, prepared
+from socialpub.db.connection import Database, placeholders, prepared
 from socialpub.db.models import DeliveryRow, NotBeforeRow, OwnWaitRow
 
 ANY_ENDPOINT = ""
@@ -16,14 +16,14 @@ ANY_ENDPOINT = ""
 
 @prepared("each publication")
 def begin_cooldown(
-    tx: Tx, profile_id: str, endpoint: str, until: str, reason: str, give_up_after: timedelta | None = None
+    tx: Database, profile_id: str, endpoint: str, until: str, reason: str, give_up_after: timedelta | None = None
 ) -> None:
     """Block this endpoint (`ANY_ENDPOINT`: all) for this profile until `until`, or until a later stored instant.
 
     With `give_up_after`, deliveries that would wait longer are due at once, so that their claim ends them.
     """
     outlasts = None if give_up_after is None else stamp(parse(until) - give_up_after)
-    tx.execute(
+    tx.execute_sql(
         """INSERT INTO not_before (profile_id, endpoint, until, reason, outlasts) VALUES (?, ?, ?, ?, ?)
             ON CONFLICT (profile_id, endpoint) DO UPDATE SET until = max(until, excluded.until),
                 reason = excluded.reason, outlasts = max(ifnull(outlasts, excluded.outlasts),
@@ -33,7 +33,7 @@ def begin_cooldown(
 
 
 @prepared("each claim")
-def cooldown_until(store: Reader, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
+def cooldown_until(store: Database, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
     """Return the end and the reason of the longest wait of these endpoints for this profile, or None."""
     names = (ANY_ENDPOINT, *endpoints)
     row = store.one(
@@ -44,14 +44,14 @@ def cooldown_until(store: Reader, profile_id: str, endpoints: Collection[str], n
     return None if row is None else (row.until, row.reason)
 
 
-def profiles_waiting(reader: Reader, endpoints: Collection[str], now: str) -> frozenset[str]:
+def profiles_waiting(reader: Database, endpoints: Collection[str], now: str) -> frozenset[str]:
     """Return the profiles with a wait of one of these endpoints."""
     wait = NotBeforeRow
     query = wait.select(wait.profile_id).where(wait.endpoint.in_(list(endpoints)) & (wait.until > now))
     return frozenset(row.profile_id for row in reader.rows(query))
 
 
-def end_cooldown(tx: Tx, profile_id: str, endpoint: str) -> str | None:
+def end_cooldown(tx: Database, profile_id: str, endpoint: str) -> str | None:
     """End the wait of this endpoint, and the waits with the same end. Return that end."""
     wait = NotBeforeRow
     of_endpoint = (wait.profile_id == profile_id) & (wait.endpoint == endpoint)
@@ -63,7 +63,7 @@ def end_cooldown(tx: Tx, profile_id: str, endpoint: str) -> str | None:
     return until
 
 
-def delete_past_cooldowns(tx: Tx) -> int:
+def delete_past_cooldowns(tx: Database) -> int:
     """Delete past waits, unless they explain why a queued delivery is late. Return their number."""
     wait, delivery = NotBeforeRow, DeliveryRow
     # SQLite uses the index of queued deliveries only if the state is in the SQL text.
@@ -88,9 +88,9 @@ class OwnWait(StrEnum):
 
 
 @prepared("each publication")
-def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: str) -> None:
+def record_own_wait(tx: Database, profile_id: str, kind: OwnWait, since: str, until: str) -> None:
     """Record that other posts of the profile wait between these stamps."""
-    extended = tx.execute(
+    extended = tx.execute_sql(
         """UPDATE own_wait SET until = max(until, :until) WHERE profile_id = :profile AND until >= :before
             AND kind = :kind AND since <= :since""",
         {"profile": profile_id, "kind": kind, "since": since, "until": until, "before": after(since, -_JOINED_SECONDS)},
@@ -100,7 +100,7 @@ def record_own_wait(tx: Tx, profile_id: str, kind: OwnWait, since: str, until: s
 
 
 @prepared("each late delivery")
-def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
+def total_own_waits(store: Database, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
     """Return the duration of the profile's waits since this instant, including known future waits."""
     rows = store.all(
         f"""SELECT since, until FROM own_wait WHERE profile_id = ? AND kind IN ({placeholders(kinds)})
@@ -115,7 +115,7 @@ def total_own_waits(store: Reader, profile_id: str, since: datetime, kinds: Coll
     return waited
 
 
-def delete_own_waits(tx: Tx) -> int:
+def delete_own_waits(tx: Database) -> int:
     """Delete the waits that ended a day ago, unless an open delivery was due during the wait. Return their number."""
     wait, delivery = OwnWaitRow, DeliveryRow
     is_open = delivery.state.in_((SQL("'queued'"), SQL("'running'"))) & (delivery.due_at <= wait.until)

@@ -4,7 +4,7 @@ from typing import Any
 
 from peewee import fn
 
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import WebhookRow
 from socialpub.db.tables import log_entries
 
@@ -12,47 +12,47 @@ _WORKS = {"tries": 0, "next_at": None, "failing_since": None}
 """The columns of a webhook whose last call was accepted."""
 
 
-def list_all(reader: Reader) -> list[WebhookRow]:
+def list_all(reader: Database) -> list[WebhookRow]:
     """Return all webhooks, oldest first."""
     return reader.rows(WebhookRow.select().order_by(WebhookRow.added_at, WebhookRow.id))
 
 
-def find(reader: Reader, webhook_id: str) -> WebhookRow | None:
+def find(reader: Database, webhook_id: str) -> WebhookRow | None:
     return reader.get(WebhookRow, webhook_id)
 
 
-def list_enabled(reader: Reader) -> list[str]:
+def list_enabled(reader: Database) -> list[str]:
     """Return the ids of the webhooks that get events."""
     return [row[0] for row in reader.tuples(WebhookRow.select(WebhookRow.id).where(WebhookRow.disabled_at.is_null()))]
 
 
-def count(reader: Reader) -> int:
+def count(reader: Database) -> int:
     return int(reader.scalar(WebhookRow.select(fn.COUNT())))
 
 
-def insert(tx: Tx, **columns: Any) -> None:
+def insert(tx: Database, **columns: Any) -> None:
     """Add a webhook that gets the entries written from now on."""
     tx.add(WebhookRow, added_at=tx.stamp, sent_through=log_entries.newest_number(tx), **columns)
 
 
-def delete(tx: Tx, webhook_id: str) -> str | None:
+def delete(tx: Database, webhook_id: str) -> str | None:
     """Delete the webhook. Return its name, or None."""
     found = find(tx, webhook_id)
     tx.delete(WebhookRow, WebhookRow.id == webhook_id)
     return None if found is None else found.name
 
 
-def lose_all(tx: Tx) -> list[str]:
+def lose_all(tx: Database) -> list[str]:
     """Delete all webhooks, because their `secret.key` is lost. Return their names."""
     return [name for row in list_all(tx) if (name := delete(tx, row.id)) is not None]
 
 
-def begin_now(tx: Tx) -> None:
+def begin_now(tx: Database) -> None:
     """Let every webhook begin with the entries written from now on."""
     tx.run(WebhookRow.update(sent_through=log_entries.newest_number(tx), **_WORKS))
 
 
-def oldest_position(reader: Reader) -> int | None:
+def oldest_position(reader: Database) -> int | None:
     """Return the number of the last log entry that no webhook needs. None: no webhook needs any entry."""
     number: int | None = reader.scalar(
         WebhookRow.select(fn.MIN(WebhookRow.sent_through)).where(WebhookRow.disabled_at.is_null())
@@ -63,36 +63,36 @@ def oldest_position(reader: Reader) -> int | None:
 # --- results of calls ------------------------------------------------------------------------------------------------
 
 
-def note_read(tx: Tx, webhook_id: str, through: int) -> None:
+def note_read(tx: Database, webhook_id: str, through: int) -> None:
     """Record that the webhook needs no entry up to this number."""
     _advance(tx, webhook_id, through)
 
 
-def note_left_out(tx: Tx, webhook_id: str, through: int, count: int) -> None:
+def note_left_out(tx: Database, webhook_id: str, through: int, count: int) -> None:
     """Record that this number of events became too old."""
     _advance(tx, webhook_id, through, left_out=WebhookRow.left_out + count, left_out_at=tx.stamp)
 
 
-def note_accepted(tx: Tx, webhook_id: str, through: int, response: str) -> None:
+def note_accepted(tx: Database, webhook_id: str, through: int, response: str) -> None:
     answered = {"last_response": response, "last_response_at": tx.stamp}
     _advance(tx, webhook_id, through, accepted=WebhookRow.accepted + 1, **answered, **_WORKS)
 
 
-def note_failed(tx: Tx, webhook_id: str, response: str, next_at: str) -> None:
+def note_failed(tx: Database, webhook_id: str, response: str, next_at: str) -> None:
     counts = {"tries": WebhookRow.tries + 1, "failed": WebhookRow.failed + 1}
     since = fn.IFNULL(WebhookRow.failing_since, tx.stamp)
     note_response(tx, webhook_id, response, next_at=next_at, failing_since=since, **counts)
 
 
-def note_gone(tx: Tx, webhook_id: str, response: str) -> None:
+def note_gone(tx: Database, webhook_id: str, response: str) -> None:
     """Disable the webhook."""
     disabled_at = fn.IFNULL(WebhookRow.disabled_at, tx.stamp)
     note_response(tx, webhook_id, response, disabled_at=disabled_at, failed=WebhookRow.failed + 1)
 
 
-def note_response(tx: Tx, webhook_id: str, response: str, **columns: Any) -> None:
+def note_response(tx: Database, webhook_id: str, response: str, **columns: Any) -> None:
     tx.change(WebhookRow, webhook_id, last_response=response, last_response_at=tx.stamp, **columns)
 
 
-def _advance(tx: Tx, webhook_id: str, through: int, **columns: Any) -> None:
+def _advance(tx: Database, webhook_id: str, through: int, **columns: Any) -> None:
     tx.change(WebhookRow, webhook_id, sent_through=fn.MAX(WebhookRow.sent_through, through), **columns)

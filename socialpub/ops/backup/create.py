@@ -25,7 +25,7 @@ from socialpub.core.errors import Conflict, OperatorError, SocialpubError, Unava
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.loader import Settings
 from socialpub.db import errors, upgrade_backups
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database, open_file
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media.reservations import DiskReservation
 from socialpub.ops import file_faults
@@ -118,21 +118,22 @@ def write_members(
     writer.add(FIRST, info.as_json(**more))
     if with_secret:
         writer.add_file(SECRET, rt.settings.secret_key_file)
-    with closing(sqlite3.connect(database)) as copied:
-        written, lost = _add_all_media(rt, writer, copied, Tx(copied, now), room)
-        count = post_rows.count(Reader(copied))
+    with open_file(database, "rw") as copied:
+        copied.begin_write(now)
+        written, lost = _add_all_media(rt, writer, copied, room)
+        count = post_rows.count(copied)
     writer.add_file(DATABASE, database)
     progress.finish()
     return BackupSummary(info.copied_at, with_secret, count, written, lost)
 
 
 def _add_all_media(
-    rt: Runtime, writer: BackupWriter, copied: sqlite3.Connection, tx: Tx, room: DiskReservation | None
+    rt: Runtime, writer: BackupWriter, copied: Database, room: DiskReservation | None
 ) -> tuple[int, int]:
     """Add every file that the copied database refers to. Return the numbers of written files and of lost files."""
     written = lost = 0
     removed = []
-    for key in artifact_rows.storage_keys(Reader(copied)):
+    for key in artifact_rows.storage_keys(copied):
         path = rt.files.path(key)
         try:
             if room is not None:
@@ -144,9 +145,9 @@ def _add_all_media(
                 lost += 1
             else:
                 removed.append(key)  # since the instant of the backup
-    with copied:
+    with copied.atomic("IMMEDIATE"):
         # The name of a file that an open post needs stays: the delivery reports the missing file.
-        lost += sum(not artifact_rows.note_removed(tx, key) for key in removed)
+        lost += sum(not artifact_rows.note_removed(copied, key) for key in removed)
     return written, lost
 
 
@@ -210,7 +211,7 @@ def _exists(target: Path) -> OperatorError:
 
 def copy_database(rt: Runtime, target: Path) -> None:
     """Copy the database as of this instant. Raises OperatorError if the database is damaged."""
-    with closing(sqlite3.connect(rt.db.path, timeout=rt.db.busy_seconds)) as source:
+    with closing(sqlite3.connect(rt.db.path, timeout=rt.db.timeout)) as source:
         result = upgrade_backups.copy_rows(source, target)
     if result != "ok":
         raise _damaged(rt, result)

@@ -9,7 +9,7 @@ from socialpub.core import commands, units
 from socialpub.core.clock import parse
 from socialpub.core.secrets.redaction import redact
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops.backup.format import BackupSummary
@@ -72,7 +72,7 @@ def _span(age: timedelta) -> str:
     return f"{age.days} days" if age.days > 1 else units.count(round(age.total_seconds() / 3600), "hour", "hours")
 
 
-def load(reader: Reader) -> LastBackup:
+def load(reader: Database) -> LastBackup:
     scheduled = appliance_state.get(reader, appliance_state.SCHEDULED_BACKUP)
     return LastBackup(
         appliance_state.get(reader, appliance_state.BACKED_UP_AT),
@@ -94,7 +94,7 @@ def next_backup_at(last: LastBackup, every: timedelta, now: datetime) -> datetim
     return due if due - now <= every else now  # otherwise, the clock was set back
 
 
-def record_backup(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
+def record_backup(rt: Runtime, tx: Database, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
     appliance_state.put(tx, appliance_state.BACKED_UP_AT, made.copied_at)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILED_AT)
     appliance_state.remove(tx, appliance_state.BACKUP_FAILURE)
@@ -105,7 +105,7 @@ def record_backup(rt: Runtime, tx: Tx, made: BackupSummary, scheduled: Scheduled
     )
 
 
-def record_failure(rt: Runtime, tx: Tx, reason: str) -> None:
+def record_failure(rt: Runtime, tx: Database, reason: str) -> None:
     reason = redact(reason)
     if len(reason) > _MAX_REASON_CHARACTERS:
         reason = f"{reason[:_MAX_REASON_CHARACTERS]}…"

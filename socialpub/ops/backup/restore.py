@@ -24,7 +24,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx, open_file
+from socialpub.db.connection import Database, open_file
 from socialpub.db.models import ApiKeyRow, HoldRow
 from socialpub.db.tables import artifact_rows, audit_log, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -222,10 +222,11 @@ def _remove_empty(folder: Path) -> None:
 
 
 @contextmanager
-def write_to(database: Path, clock: Clock) -> Iterator[Tx]:
+def write_to(database: Path, clock: Clock) -> Iterator[Database]:
     """Write to a database that is not in place yet, in one transaction."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        yield Tx(connection, clock.now(), actor.current())
+    with open_file(database, "rw") as db, db.atomic("IMMEDIATE"):
+        db.begin_write(clock.now(), actor.current())
+        yield db
 
 
 def pause(database: Path, copied_at: str, clock: Clock) -> None:

@@ -12,7 +12,7 @@ import os
 import re
 import sqlite3
 import sys
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,7 +98,7 @@ def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | No
     if not database.exists():
         return None
     with open_file(database, "rw") as reader:
-        unknown = sorted(set(upgrade.list_applied(reader.connection)) - former.migrations)
+        unknown = sorted(set(upgrade.list_applied(reader)) - former.migrations)
     if not unknown:
         return None
     schema = max(former.migrations)
@@ -170,7 +170,7 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
             put_aside = _put_aside(in_use, clock, version, spare=source) if in_use.exists() else None
             with restore.write_to(restored, clock) as tx:
                 appliance_state.remove(tx, appliance_state.UPGRADE_BACKUP_OF)
-                updates = upgrade.list_missing(upgrade.list_applied(tx.connection))
+                updates = upgrade.list_missing(upgrade.list_applied(tx))
             restore.pause(restored, copied_at, clock)
             carried, valid_keys = _keep_access(restored, in_use if put_aside else None, clock)
             accepted_since, open_since = _accepted_since(put_aside, copied_at)
@@ -211,11 +211,11 @@ def _accepted_since(put_aside: Path | None, copied_at: str) -> tuple[int, int]:
 
 
 def _put_aside(database: Path, clock: Clock, following: str, *, spare: Path) -> Path:
-    with closing(sqlite3.connect(database, isolation_level=None)) as connection:
-        schema = max(upgrade.list_applied(connection), default="0000_empty")
-        backup = upgrade_backups.create(connection, database, schema, clock.now(), following, spare=spare)
+    with open_file(database, "rw") as db:
+        schema = max(upgrade.list_applied(db), default="0000_empty")
+        backup = upgrade_backups.create(db, database, schema, clock.now(), following, spare=spare)
         # SQLite would apply the journal to the other database.
-        connection.execute("PRAGMA journal_mode = delete")
+        db.execute_sql("PRAGMA journal_mode = delete")
     for end in ("-wal", "-journal"):
         if os.path.lexists(database.with_name(database.name + end)):
             raise OperatorError(f"Another program uses {database}.", f"Find the program: fuser {database}")

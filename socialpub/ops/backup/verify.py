@@ -28,7 +28,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, file_check, upgrade
-from socialpub.db.connection import Reader, open_file
+from socialpub.db.connection import Database, open_file
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media import files
 from socialpub.ops.backup import format
@@ -182,11 +182,11 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
     try:
         with open_file(database, "rw") as reader:
             # The check for damage computes the expressions of the schema, so it comes after these two.
-            if (name := upgrade.find_foreign_object(reader.connection)) is not None:
+            if (name := upgrade.find_foreign_object(reader)) is not None:
                 raise foreign_backup(source, f"its database differs from the schema of its version in {name!r}")
-            upgrade.refuse_unreadable(reader.connection, f"The database in {source}")
+            upgrade.refuse_unreadable(reader, f"The database in {source}")
             step = "Checking the database of the backup"
-            result = file_check.find_damage(reader.connection, step, compare_indexes=True)
+            result = file_check.find_damage(reader.connection(), step, compare_indexes=True)
             if result != "ok":
                 raise OperatorError(f"The database in {source} is damaged: {result}.", "Use another backup.")
             if appliance_state.get(reader, appliance_state.SECRET_KEY) != info.secret_key:
@@ -196,7 +196,7 @@ def _check_database(source: Path, database: Path, info: BackupInfo) -> None:
         raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another backup.") from error
 
 
-def _check_names(source: Path, reader: Reader) -> None:
+def _check_names(source: Path, reader: Database) -> None:
     """Raise InvalidBackup for names that lead outside the media folder."""
     if (stray := upgrade.find_foreign_name(reader)) is not None:
         raise foreign_backup(source, f"its database contains {stray}, which would become a file name")

@@ -24,7 +24,7 @@ from socialpub.core.machine import format_host
 from socialpub.core.settings.loader import Settings, find_overlap
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.ops.health import Finding, note, ok, problem
@@ -94,7 +94,7 @@ def trust_remedy(peer: str, trusted: Sequence[str]) -> str:
     return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.here().restart()}."
 
 
-def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProxy]) -> None:
+def store_untrusted_proxies(rt: Runtime, tx: Database, proxies: Sequence[UntrustedProxy]) -> None:
     """Replace the peers that a web process recorded earlier."""
     if proxies:
         appliance_state.put(tx, appliance_state.UNTRUSTED_PROXIES, json.dumps([asdict(one) for one in proxies]))
@@ -102,7 +102,7 @@ def store_untrusted_proxies(rt: Runtime, tx: Tx, proxies: Sequence[UntrustedProx
         appliance_state.remove(tx, appliance_state.UNTRUSTED_PROXIES)
 
 
-def read_untrusted_proxies(reader: Reader) -> list[UntrustedProxy]:
+def read_untrusted_proxies(reader: Database) -> list[UntrustedProxy]:
     recorded = json.loads(appliance_state.get(reader, appliance_state.UNTRUSTED_PROXIES) or "[]")
     return [UntrustedProxy(**one) for one in recorded]
 

@@ -7,11 +7,10 @@ import platform
 import sqlite3
 import tomllib
 from collections.abc import Iterator
-from contextlib import closing
 from importlib import metadata
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 from socialpub.core import commands, units, version
 from socialpub.core.errors import OperatorError
@@ -19,7 +18,7 @@ from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, file_check, upgrade_backups
 from socialpub.db import upgrade as upgrade_db
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database, open_file
 from socialpub.db.locks import living_processes
 from socialpub.db.secret_key import lost_key_hint, next_key_file
 from socialpub.media.decoder import client, inspect
@@ -31,13 +30,13 @@ from socialpub.ops.health import Finding, Level, note, ok, problem
 from socialpub.providers.registry import SPECIFIED
 
 
-def check_upgrade(settings: Settings, database: sqlite3.Connection, missing: list[str]) -> Iterator[Finding]:
+def check_upgrade(settings: Settings, database: Database, missing: list[str]) -> Iterator[Finding]:
     path, folder = settings.database_file, upgrade_backups.backup_folder(settings.database_file)
-    size, free = file_check.size_bytes(database), upgrade_backups.free_bytes(path)
-    needed = upgrade_backups.needed_bytes(database)
+    size, free = file_check.size_bytes(database.connection()), upgrade_backups.free_bytes(path)
+    needed = upgrade_backups.needed_bytes(database.connection())
     yield note(
         "database",
-        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(Reader(database))}. The next "
+        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(database)}. The next "
         f"start updates the database ({', '.join(missing)}). First, socialpub copies the database ({units.size(size)}) "
         f"to {folder}. The update needs at most {units.size(needed)} of disk space, and {units.size(free)} are free.",
         "No action is needed. The update does not change media. To back up everything, use the "
@@ -225,13 +224,12 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
     if not path.exists():
         yield note("database", f"{path} does not exist yet.", "The appliance creates it at its first start.")
         return
-    timeout = settings.database.busy_timeout.total_seconds()
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=rw", uri=True, timeout=timeout)) as database:
-            database.execute("PRAGMA query_only = 1")
-            result = file_check.find_damage(database, "Checking the database")
+        with open_file(path, "rw") as database:
+            database.execute_sql("PRAGMA query_only = 1")
+            result = file_check.find_damage(database.connection(), "Checking the database")
             upgrade_db.refuse_unreadable(database, str(path))
-            belongs_to = appliance_state.get(Reader(database), appliance_state.SECRET_KEY)
+            belongs_to = appliance_state.get(database, appliance_state.SECRET_KEY)
             missing = upgrade_db.list_missing(upgrade_db.list_applied(database))
             upgrade = list(check_upgrade(settings, database, missing)) if missing else []
             foreign = upgrade_db.find_foreign_object(database) if result == "ok" and not missing else None

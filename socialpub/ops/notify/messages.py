@@ -16,7 +16,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.models import NotificationRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries, FailedDelivery
@@ -62,13 +62,13 @@ class Failures:
     alert: Alert | None
 
 
-def start_reporting_failures(rt: Runtime, tx: Tx) -> None:
+def start_reporting_failures(rt: Runtime, tx: Database) -> None:
     """Report failures from now on, unless reporting has already started."""
     newest = log_list.newest_failure(tx)
     appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
 
 
-def record_sent_failures(tx: Tx, through: int) -> None:
+def record_sent_failures(tx: Database, through: int) -> None:
     appliance_state.put(tx, appliance_state.FAILURES_ALERTED, str(through))
 
 
@@ -162,7 +162,7 @@ def _draft_alert(row: Row) -> Alert:
 # --- the worker's absence --------------------------------------------------------------------------------------------
 
 
-def record_start(rt: Runtime, tx: Tx) -> None:
+def record_start(rt: Runtime, tx: Database) -> None:
     """Record the absence that ends with this start of the worker, unless the worker was stopped and missed nothing."""
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     ended = appliance_state.get(tx, appliance_state.WORKER_ENDED_AT)
@@ -176,7 +176,7 @@ def record_start(rt: Runtime, tx: Tx) -> None:
         appliance_state.put(tx, appliance_state.WORKER_AWAY, json.dumps(away))
 
 
-def record_end(rt: Runtime, tx: Tx) -> None:
+def record_end(rt: Runtime, tx: Database) -> None:
     appliance_state.put(tx, appliance_state.WORKER_ENDED_AT, tx.stamp)
 
 

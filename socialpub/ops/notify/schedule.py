@@ -19,7 +19,7 @@ from socialpub.core.errors import SocialpubError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import NotificationRow, ToldCauseRow
 from socialpub.db.queries import log_list
 from socialpub.db.tables import notifications
@@ -152,7 +152,7 @@ def _grouping(alert: SentAlert) -> timedelta:
 # --- messages ---------------------------------------------------------------------------------------------------------
 
 
-def prepare_services(rt: Runtime, tx: Tx) -> None:
+def prepare_services(rt: Runtime, tx: Database) -> None:
     """Store the services when a process begins to notify. Earlier failures are not reported."""
     names = {service.id: service.name for service in send.list_services(rt, tx)}
     clean_messages(rt, tx)
@@ -160,7 +160,7 @@ def prepare_services(rt: Runtime, tx: Tx) -> None:
     messages.start_reporting_failures(rt, tx)
 
 
-def forget_original(tx: Tx) -> None:
+def forget_original(tx: Database) -> None:
     """Drop the messages and alerts that the original installation has sent or will send."""
     messages.record_sent_failures(tx, log_list.newest_failure(tx))
     tx.delete(ToldCauseRow)
@@ -193,7 +193,7 @@ def store_due_message(rt: Runtime) -> bool:
     return False
 
 
-def clean_messages(rt: Runtime, tx: Tx) -> None:
+def clean_messages(rt: Runtime, tx: Database) -> None:
     """Remove old messages, and those that the original installation of a restored backup sends."""
     oldest = stamp(tx.now - KEPT)
     if appliance_state.restored_from(tx):
@@ -210,14 +210,14 @@ def _find_alerts(rt: Runtime, failed: Failures, restored: str | None) -> list[Al
     return [alert for alert in found if alert.kind in wanted]
 
 
-def _store_changes(rt: Runtime, tx: Tx, changes: AlertChanges, now_known: list[SentAlert]) -> None:
+def _store_changes(rt: Runtime, tx: Database, changes: AlertChanges, now_known: list[SentAlert]) -> None:
     tx.delete(ToldCauseRow, ToldCauseRow.key.in_(changes.forgotten))
     notifications.put_alerts(tx, [*changes.changed, *now_known])
 
 
 def _store_message(
     rt: Runtime,
-    tx: Tx,
+    tx: Database,
     changes: AlertChanges,
     due: DueAlerts,
     text: tuple[str, str],

@@ -30,7 +30,7 @@ from socialpub.core.errors import Conflict, InvalidRequest, NotFound, OperatorEr
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import check_form, display_url
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import NotificationServiceRow, NotifyAddressRow
 from socialpub.db.tables import audit_log, notifications
 from socialpub.db.tables.audit_log import AuditAction
@@ -167,7 +167,7 @@ class Service:
     """Whether the owner added the address in the dashboard."""
 
 
-def list_services(rt: Runtime, store: Reader | None = None) -> list[Service]:
+def list_services(rt: Runtime, store: Database | None = None) -> list[Service]:
     """Return all services, with those of the configuration first. The names are unique."""
     found = [*list_configured(rt.settings, rt.secrets), *_added(rt, store or rt.reader)]
     seen: Counter[str] = Counter()
@@ -204,7 +204,7 @@ def parse_address(text: str) -> tuple[SecretStr, str]:
     return SecretStr(url), display_url(url)
 
 
-def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
+def add_service(rt: Runtime, tx: Database, url: SecretStr, name: str) -> str:
     """Store an address that `parse_address` accepted. Return its id. Raises Conflict if the address cannot be added.
 
     The service receives later alerts only. Running processes use the address within seconds.
@@ -226,7 +226,7 @@ def add_service(rt: Runtime, tx: Tx, url: SecretStr, name: str) -> str:
     return address_id
 
 
-def remove_service(rt: Runtime, tx: Tx, address_id: str) -> str:
+def remove_service(rt: Runtime, tx: Database, address_id: str) -> str:
     """Remove an address that the owner added. Return its name. Raises NotFound."""
     name = notifications.delete_address(tx, address_id)
     if name is None:
@@ -235,7 +235,7 @@ def remove_service(rt: Runtime, tx: Tx, address_id: str) -> str:
     return name
 
 
-def _added(rt: Runtime, store: Reader) -> Iterator[Service]:
+def _added(rt: Runtime, store: Database) -> Iterator[Service]:
     table, column = ADDRESS_PLACE
     for row in notifications.addresses(store):
         try:
@@ -313,7 +313,7 @@ class ServiceHealth:
         return self.service.name
 
 
-def read_service_health(rt: Runtime, reader: Reader) -> list[ServiceHealth]:
+def read_service_health(rt: Runtime, reader: Database) -> list[ServiceHealth]:
     states = {state.id: state for state in notifications.services(reader)}
     return [ServiceHealth(one, states.get(one.id)) for one in list_services(rt, reader)]
 

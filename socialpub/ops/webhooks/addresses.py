@@ -16,7 +16,7 @@ from socialpub.core import units
 from socialpub.core.clock import new_id, parse
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import WebhookRow
 from socialpub.db.tables import audit_log, log_entries, webhooks
 from socialpub.db.tables.audit_log import AuditAction
@@ -62,7 +62,9 @@ def parse_url(text: str) -> tuple[SecretStr, str]:
     return SecretStr(text), name
 
 
-def add(rt: Runtime, tx: Tx, url: SecretStr, name: str, events: Sequence[str] = DEFAULT_EVENTS) -> tuple[str, str]:
+def add(
+    rt: Runtime, tx: Database, url: SecretStr, name: str, events: Sequence[str] = DEFAULT_EVENTS
+) -> tuple[str, str]:
     """Store an address that `parse_url` accepted. Return its id and its secret. Raises Conflict."""
     if webhooks.count(tx) >= MAX_ADDRESSES:
         raise Conflict(f"There are already {MAX_ADDRESSES} webhooks. Remove a webhook, then add the new webhook.")
@@ -80,7 +82,7 @@ def add(rt: Runtime, tx: Tx, url: SecretStr, name: str, events: Sequence[str] = 
     return webhook_id, secret
 
 
-def remove(rt: Runtime, tx: Tx, webhook_id: str) -> str:
+def remove(rt: Runtime, tx: Database, webhook_id: str) -> str:
     """Remove an address. Return its name. Raises NotFound."""
     name = webhooks.delete(tx, webhook_id)
     if name is None:
@@ -89,7 +91,7 @@ def remove(rt: Runtime, tx: Tx, webhook_id: str) -> str:
     return name
 
 
-def get(reader: Reader, webhook_id: str) -> WebhookRow:
+def get(reader: Database, webhook_id: str) -> WebhookRow:
     """Raises NotFound."""
     found = webhooks.find(reader, webhook_id)
     if found is None:
@@ -131,7 +133,7 @@ class WebhookHealth:
         return self.lag_seconds >= LATE.total_seconds()
 
 
-def list_health(reader: Reader, now: datetime) -> list[WebhookHealth]:
+def list_health(reader: Database, now: datetime) -> list[WebhookHealth]:
     """Return all webhooks, oldest first. After a restore, no event waits until publishing is resumed."""
     restored = appliance_state.restored_from(reader) is not None
     return [
@@ -139,7 +141,7 @@ def list_health(reader: Reader, now: datetime) -> list[WebhookHealth]:
     ]
 
 
-def _read_health(reader: Reader, now: datetime, row: WebhookRow, *, waits: bool) -> WebhookHealth:
+def _read_health(reader: Database, now: datetime, row: WebhookRow, *, waits: bool) -> WebhookHealth:
     found = log_entries.list_after(reader, row.sent_through, log_types(row), 1) if waits else []
     if not found:
         return WebhookHealth(row, 0.0, None)
@@ -147,7 +149,7 @@ def _read_health(reader: Reader, now: datetime, row: WebhookRow, *, waits: bool)
     return WebhookHealth(row, max(clock_jumps.age_seconds(reader, now, at), 0.0), at)
 
 
-def check(reader: Reader, now: datetime) -> Iterator[Finding]:
+def check(reader: Database, now: datetime) -> Iterator[Finding]:
     """Yield what is not an alert: events that were left out, and webhooks that work."""
     for one in list_health(reader, now):
         row = one.row

@@ -14,7 +14,7 @@ from datetime import datetime
 from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import webhooks
 from socialpub.ops.webhooks import addresses
 from socialpub.ops.webhooks.addresses import WebhookTarget
@@ -91,6 +91,6 @@ def send_test(rt: Runtime, webhook_id: str) -> WebhookResponse:
     return response
 
 
-def _record_test(rt: Runtime, tx: Tx, webhook_id: str, response: WebhookResponse) -> None:
+def _record_test(rt: Runtime, tx: Database, webhook_id: str, response: WebhookResponse) -> None:
     record = webhooks.note_gone if response.gone else webhooks.note_response
     record(tx, webhook_id, response.text)

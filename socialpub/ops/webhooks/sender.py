@@ -18,7 +18,7 @@ from socialpub.core.clock import after
 from socialpub.core.errors import SocialpubError
 from socialpub.core.locks import FileLock
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import BATCH_ROWS, Tx
+from socialpub.db.connection import BATCH_ROWS, Database
 from socialpub.db.models import WebhookRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import log_entries, webhooks
@@ -63,7 +63,7 @@ class WebhookSender:
         rt = self.rt
         rt.db.follow_clock()  # before the age of an event is read
         self._save()
-        version = rt.reader.data_version()
+        version = rt.reader.data_version
         if version == self._idle_version:
             return POLL_SECONDS
         row = webhooks.find(rt.reader, self.id)
@@ -120,21 +120,21 @@ class WebhookSender:
             self.http.close()
 
 
-def _record(rt: Runtime, tx: Tx, row: WebhookRow, number: int, response: WebhookResponse) -> None:
+def _record(rt: Runtime, tx: Database, row: WebhookRow, number: int, response: WebhookResponse) -> None:
     """Store the result of a call."""
     about = {"webhook": row.id, "address": row.name}
     if response.accepted:
         webhooks.note_accepted(tx, row.id, number, response.text)
         if row.tries:
-            tx.after_commit(partial(log.info, "a webhook accepts events again", **about))
+            tx.call_after_commit(partial(log.info, "a webhook accepts events again", **about))
     elif response.gone:
         webhooks.note_gone(tx, row.id, response.text)
-        tx.after_commit(partial(log.warning, "a webhook answered 410 and is disabled", **about))
+        tx.call_after_commit(partial(log.warning, "a webhook answered 410 and is disabled", **about))
     else:
         next_at = after(tx.stamp, retry_seconds(row.tries + 1))
         webhooks.note_failed(tx, row.id, response.text, next_at)
         facts = {**about, "reason": response.text, "next_at": next_at}
-        tx.after_commit(partial(log.warning, "a webhook did not accept an event", **facts))
+        tx.call_after_commit(partial(log.warning, "a webhook did not accept an event", **facts))
 
 
 class WebhookThreads:

@@ -10,7 +10,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core import logging
 from socialpub.core.clock import later, parse, stamp
 from socialpub.core.errors import Conflict
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows, log_entries, profile_rows
@@ -30,7 +30,7 @@ WAITS = "Waits for the owner's approval: "
 """The beginning of the message of such a wait. The URL of the post follows."""
 
 
-def update(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
+def update(rt: Runtime, tx: Database, post_id: str, caller: Caller) -> None:
     """Make a post wait that the caller created or changed.
 
     If the key of the caller needs approval, the post waits even if its earlier version was approved. Otherwise, only a
@@ -48,7 +48,7 @@ def update(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
         _wait(rt, tx, delivery, is_new=is_new)
 
 
-def approve(rt: Runtime, tx: Tx, post_id: str) -> None:
+def approve(rt: Runtime, tx: Database, post_id: str) -> None:
     """End the wait of a post. Raises Conflict after the deadline.
 
     The lateness of a post that is approved after its time counts from the approval.
@@ -66,7 +66,7 @@ def approve(rt: Runtime, tx: Tx, post_id: str) -> None:
         if delivery.reply_to is not None and reply_waits.update(rt, tx, delivery.id):
             continue
         if due_at <= tx.stamp:
-            tx.after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
+            tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
 
 def check_approved(settlement: Settlement) -> Refused | bool:
@@ -86,7 +86,7 @@ def check_approved(settlement: Settlement) -> Refused | bool:
     return True
 
 
-def _wait(rt: Runtime, tx: Tx, delivery: Delivery, *, is_new: bool) -> None:
+def _wait(rt: Runtime, tx: Database, delivery: Delivery, *, is_new: bool) -> None:
     delivery.run_at = stamp(_deadline(rt, delivery))
     if is_new:
         message = f"{WAITS}{rt.settings.base_url}/posts/{delivery.post_id}"
@@ -136,7 +136,7 @@ def read_cards(rt: Runtime) -> None:
         rt.write(_store_card, delivery.id, card)
 
 
-def _store_card(rt: Runtime, tx: Tx, delivery_id: str, card: Memo) -> None:
+def _store_card(rt: Runtime, tx: Database, delivery_id: str, card: Memo) -> None:
     """Store the card, unless the post has another link now."""
     delivery = delivery_rows.find(tx, delivery_id)
     if delivery is not None and delivery.memo.get(LINK_CARD) == {"uri": card["uri"], "unread": True}:

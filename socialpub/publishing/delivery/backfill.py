@@ -14,7 +14,7 @@ from socialpub.core.clock import after
 from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.tables import delivery_rows, post_rows, profile_rows
 from socialpub.providers.base import Job, Withdrawn
 from socialpub.providers.responses import ProviderError
@@ -88,7 +88,7 @@ def _ask(rt: Runtime, row: Row) -> bool:
     return True
 
 
-def _fill_in(rt: Runtime, tx: Tx, delivery_id: str, post_id: str, provider_post_id: str, url: str | None) -> None:
+def _fill_in(rt: Runtime, tx: Database, delivery_id: str, post_id: str, provider_post_id: str, url: str | None) -> None:
     try:
         delivery_rows.fill_in(tx, delivery_id, provider_post_id, url)
     except sqlite3.IntegrityError:

@@ -13,7 +13,7 @@ from socialpub.core import logging, units
 from socialpub.core.clock import after, later, parse, parse_id
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import CommittingAgain, PreparingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, holds, log_entries, post_rows, profile_rows
@@ -80,7 +80,7 @@ EQUAL_CONTENT_SECONDS = 15.0
 EXAMINED_AGAIN_SECONDS = 5.0
 
 
-def claim(rt: Runtime, tx: Tx, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
+def claim(rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
     """Claim a delivery that is due, or whose process died.
 
     None: the delivery is not due, not allowed, or claimed already. The caller holds the row
@@ -269,7 +269,7 @@ def _must_wait(settlement: Settlement, *, planned: bool, any_hold: bool) -> bool
     return True
 
 
-def _must_wait_to_check(tx: Tx, delivery: Delivery) -> bool:
+def _must_wait_to_check(tx: Database, delivery: Delivery) -> bool:
     """Postpone a delivery whose read-back must wait, although the call after it could run."""
     wait = waiting.find_cooldown(tx, delivery) or holds.held_until(tx, delivery)
     if wait:
@@ -277,7 +277,7 @@ def _must_wait_to_check(tx: Tx, delivery: Delivery) -> bool:
     return wait is not None
 
 
-def _postpone(tx: Tx, delivery: Delivery, until: str, reason: str) -> None:
+def _postpone(tx: Database, delivery: Delivery, until: str, reason: str) -> None:
     attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, reason, next_at=until)
     log_entries.record_attempt(tx, delivery, attempt)
     delivery_rows.update(tx, delivery.id, run_at=until)
@@ -335,7 +335,7 @@ def _end_deadly(settlement: Settlement, step: str) -> None:
         settlement.fail(message)
 
 
-def _another_suspect_runs(rt: Runtime, tx: Tx, delivery: Delivery) -> bool:
+def _another_suspect_runs(rt: Runtime, tx: Database, delivery: Delivery) -> bool:
     if not delivery.progress.deaths:
         return False
     others = delivery_rows.running_after_death(tx)

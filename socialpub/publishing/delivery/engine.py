@@ -14,7 +14,7 @@ from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.core.secrets import redaction, signed_urls
 from socialpub.core.settings.loader import Settings
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.locks import ProcessLock
 from socialpub.db.queries import profile_queue
@@ -81,7 +81,7 @@ def work(rt: Runtime, profile_id: str, others_wait: Callable[[], bool] = lambda:
     return False
 
 
-def find_next_due(reader: Reader, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
+def find_next_due(reader: Database, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
     """Return the profile's orphaned delivery, else its oldest due one. None while a delivery runs."""
     running = delivery_rows.running_in(reader, profile_id)
     if not running:
@@ -91,7 +91,7 @@ def find_next_due(reader: Reader, profile_id: str, now: str, process: ProcessLoc
     return delivery_rows.find(reader, running[0].id)
 
 
-def list_due_queues(reader: Reader, now: str, process: ProcessLock) -> list[tuple[str, str]]:
+def list_due_queues(reader: Database, now: str, process: ProcessLock) -> list[tuple[str, str]]:
     """Return the network and the id of each profile with a due or orphaned delivery, the longest waiting first."""
     orphans = [row for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
     due = [(row.provider, row.profile_id) for row in orphans] + profile_queue.due_per_profile(reader, now)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Reader, Row
+from socialpub.db.connection import Database, Row
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import PhaseName
 from socialpub.providers.responses import MAX_WAIT_SECONDS
@@ -32,7 +32,7 @@ class Overdue:
 NOT_OVERDUE = Overdue(0, 0.0, "")
 
 
-def find_overdue(reader: Reader, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
+def find_overdue(reader: Database, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
     """Return the deliveries that are overdue by `seconds`, or that have been running longer than any step can.
 
     Holds are reported separately.

@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.core.clock import parse, stamp
 from socialpub.db import clock_jumps, states
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import delivery_rows
 from socialpub.providers.responses import HttpResponse, http_date
@@ -64,7 +64,7 @@ class NotFoundOnAccount:
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 
-def begin(rt: Runtime, tx: Tx, delivery: Delivery, why: str) -> None:
+def begin(rt: Runtime, tx: Database, delivery: Delivery, why: str) -> None:
     """Read back from now on: a commit may have arrived."""
     commits, since = delivery.unknown_calls + 1, delivery.unknown_since
     move(delivery, PhaseEvent.UNKNOWN, commits=commits, why=why, since=since)
@@ -77,7 +77,7 @@ def repeat(delivery: Delivery, why: str) -> None:
     move(delivery, PhaseEvent.REPEATED, commits=commits, why=why, since=since)
 
 
-def begin_closing(rt: Runtime, tx: Tx, delivery: Delivery, message: str) -> None:
+def begin_closing(rt: Runtime, tx: Database, delivery: Delivery, message: str) -> None:
     """Stop calling the network. If one more round does not find the post, the delivery fails with this message."""
     if isinstance(delivery.phase, states.Inherited):
         begin_inherited(rt, tx, delivery, delivery.phase.since, PhaseEvent.CLOSED, message)
@@ -89,7 +89,7 @@ def begin_closing(rt: Runtime, tx: Tx, delivery: Delivery, message: str) -> None
 
 def begin_inherited(
     rt: Runtime,
-    tx: Tx,
+    tx: Database,
     delivery: Delivery,
     since: str,
     event: PhaseEvent = PhaseEvent.RESTORED_DUE,
@@ -109,7 +109,7 @@ def begin_inherited(
     _begin_round(rt, tx, delivery)
 
 
-def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapping[str, Any]] = ()) -> None:
+def require_first(tx: Database, delivery: Delivery, since: str, earlier: Sequence[Mapping[str, Any]] = ()) -> None:
     """Read back once before the first step: another installation may have published the post since `since`.
 
     `earlier` are the contents of this post in that installation.
@@ -123,9 +123,9 @@ def require_first(tx: Tx, delivery: Delivery, since: str, earlier: Sequence[Mapp
     delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
-def _begin_round(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+def _begin_round(rt: Runtime, tx: Database, delivery: Delivery) -> None:
     delivery.progress.tries = 0
-    tx.after_commit(rt.engine.read_back_at.__setitem__, delivery.id, rt.clock.monotonic())
+    tx.call_after_commit(rt.engine.read_back_at.__setitem__, delivery.id, rt.clock.monotonic())
 
 
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
@@ -152,13 +152,13 @@ def is_due(rt: Runtime, delivery: Delivery) -> bool:
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
 
 
-def count_readback(rt: Runtime, tx: Tx, delivery: Delivery, at: float) -> None:
+def count_readback(rt: Runtime, tx: Database, delivery: Delivery, at: float) -> None:
     """Count an answered, readable read-back at this instant of the monotonic clock, and the time since the last one.
 
     A single read-back before a call belongs to no round.
     """
     last = rt.engine.read_back_at.get(delivery.id)
-    tx.after_commit(rt.engine.read_back_at.__setitem__, delivery.id, at)
+    tx.call_after_commit(rt.engine.read_back_at.__setitem__, delivery.id, at)
     phase = delivery.phase
     if isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
         # The time before a process died is unknown and does not count.
@@ -240,14 +240,14 @@ def network_now(rt: Runtime, provider: str) -> datetime | None:
     return None if offset is None else datetime.fromtimestamp(rt.clock.monotonic() + offset, UTC)
 
 
-def announce(rt: Runtime, tx: Tx, delivery: Delivery) -> None:
+def announce(rt: Runtime, tx: Database, delivery: Delivery) -> None:
     """Announce a commit before it is sent. A search of the account starts at the first commit."""
     if delivery.commits_next and not delivery.unknown_calls:
         delivery.committed_at = tx.stamp
     if delivery.commits_next and isinstance(delivery.phase, states.Committing):
         at = network_now(rt, delivery.provider)
         delivery.progress.phase = states.Committing(None if at is None else stamp(at))
-        tx.after_commit(rt.engine.announced_at.__setitem__, delivery.id, rt.clock.monotonic())
+        tx.call_after_commit(rt.engine.announced_at.__setitem__, delivery.id, rt.clock.monotonic())
 
 
 def search_from(rt: Runtime, delivery: Delivery) -> datetime:

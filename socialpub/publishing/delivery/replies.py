@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows
@@ -68,19 +68,19 @@ class Parent:
 REMOVED = f"Not sent: the post to which this post replies was removed. {CREATE_AGAIN}"
 
 
-def find_parent(store: Reader, reply_to: str | None) -> Parent | None:
+def find_parent(store: Database, reply_to: str | None) -> Parent | None:
     """Return the parent of a delivery with this `reply_to`. None: no reply, or the parent's rows were removed."""
     row = None if reply_to is None else delivery_rows.newest_try(store, reply_to)
     return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
 
 
-def wake(rt: Runtime, tx: Tx, delivery: Delivery | Row) -> None:
+def wake(rt: Runtime, tx: Database, delivery: Delivery | Row) -> None:
     """Make the replies due that wait for this delivery. Call it in the transaction that ends the delivery."""
     if delivery_rows.wake_replies(tx, delivery.id):  # a reply has the profile of its parent
-        tx.after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
+        tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
 
-def fill_in_parent(store: Reader, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:
+def fill_in_parent(store: Database, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with the id of the published parent at the network, under the network's own option.
 
     Another installation may have published the reply under another post, such as its own retry of the parent. A
@@ -93,7 +93,7 @@ def fill_in_parent(store: Reader, delivery: Delivery, options: Mapping[str, Any]
     return {**options, option.sent_as: parent.provider_post_id} if parent and parent.is_published else dict(options)
 
 
-def wait_until_visible(rt: Runtime, tx: Tx, delivery: Delivery, result: Outcome | Any) -> Outcome | Any:
+def wait_until_visible(rt: Runtime, tx: Database, delivery: Delivery, result: Outcome | Any) -> Outcome | Any:
     """Return a wait instead of the refusal of a reply whose parent the network may not show yet (contract 10.7.3)."""
     if not (isinstance(result, Refused) and result.parent_missing):
         return result

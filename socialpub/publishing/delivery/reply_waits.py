@@ -2,7 +2,7 @@
 
 from socialpub.core.clock import after
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import delivery_rows, profile_rows
@@ -43,7 +43,7 @@ def check_parent(settlement: Settlement) -> Refused | bool:
     return Refused(replies.REMOVED if parent is None else parent.end)
 
 
-def update(rt: Runtime, tx: Tx, delivery_id: str) -> bool:
+def update(rt: Runtime, tx: Database, delivery_id: str) -> bool:
     """Begin or end the wait of a new or changed delivery. Return whether the delivery waits for an open post."""
     delivery = delivery_rows.find(tx, delivery_id)
     assert delivery is not None
@@ -63,7 +63,7 @@ def _may_wait(delivery: Delivery) -> bool:
     return delivery.reply_to is not None and (delivery.phase.name, PhaseEvent.NEEDS_POST) in transitions.TABLE
 
 
-def _count_from_publication(tx: Tx, delivery: Delivery, parent: Parent) -> None:
+def _count_from_publication(tx: Database, delivery: Delivery, parent: Parent) -> None:
     # The clock may have been set since.
     age_seconds = clock_jumps.age_seconds(tx, tx.now, parent.published_at or tx.stamp)
     published_at = after(tx.stamp, -max(age_seconds, 0.0))

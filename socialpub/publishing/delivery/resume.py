@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import Committing, State
@@ -57,7 +57,7 @@ class Outlook:
     scheduled_count: int
 
 
-def load_outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
+def load_outlook(rt: Runtime, reader: Database, max_posts: int = 50) -> Outlook:
     """Return the effect of a resume, with at most `max_posts` scheduled posts."""
     now, count = rt.stamp(), len(appliance_state.restores(reader))
     too_late = profile_queue.count_posts_due_before(reader, too_late_before(rt))
@@ -70,7 +70,7 @@ def load_outlook(rt: Runtime, reader: Reader, max_posts: int = 50) -> Outlook:
     return Outlook(too_late, restored_from, due, tuple(scheduled[:max_posts]), len(scheduled))
 
 
-def probe_held_networks(rt: Runtime, tx: Tx) -> int:
+def probe_held_networks(rt: Runtime, tx: Database) -> int:
     """Probe all networks that refuse this app now. Return the number of these networks."""
     holds.probe_all(tx)
     networks = sorted({hold.provider for hold in holds.list_all(tx)})
@@ -79,7 +79,7 @@ def probe_held_networks(rt: Runtime, tx: Tx) -> int:
     return len(networks)
 
 
-def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
+def resume(rt: Runtime, tx: Database, *, nothing_was_sent: bool = False) -> Resumed:
     """Start deliveries again.
 
     `nothing_was_sent`: the owner confirms that the original installation did not send anything.
@@ -109,7 +109,7 @@ def resume(rt: Runtime, tx: Tx, *, nothing_was_sent: bool = False) -> Resumed:
     return Resumed(end_pause(rt, tx), count, restored, scheduled)
 
 
-def _read_back_later(rt: Runtime, tx: Tx, delivery: Delivery, since: str) -> None:
+def _read_back_later(rt: Runtime, tx: Database, delivery: Delivery, since: str) -> None:
     delivery.state, delivery.held_by = State.QUEUED, None  # a process of the original installation held it
     delivery.run_at = tx.stamp
     read_back.begin_inherited(rt, tx, delivery, since)
@@ -128,7 +128,7 @@ def _is_called_already(delivery: Delivery) -> bool:
     return announced or (delivery.phase.name, PhaseEvent.RESTORED_AHEAD) not in transitions.TABLE
 
 
-def _start_over(tx: Tx, delivery: Delivery) -> None:
+def _start_over(tx: Database, delivery: Delivery) -> None:
     """Start again with the first step: uploads belong to the original or have expired."""
     if delivery.plan is None:
         return
@@ -141,14 +141,14 @@ def _start_over(tx: Tx, delivery: Delivery) -> None:
     delivery_rows.store(tx, delivery)
 
 
-def pause(rt: Runtime, tx: Tx) -> None:
+def pause(rt: Runtime, tx: Database) -> None:
     """Pause publishing. An existing pause keeps its start."""
     if appliance_state.paused_at(tx) is None:
         appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp)
         audit_log.record(tx, AuditAction.PUBLISHING_PAUSED)
 
 
-def end_pause(rt: Runtime, tx: Tx) -> int:
+def end_pause(rt: Runtime, tx: Database) -> int:
     """End the pause. Return the number of posts that are too late."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
     holds.probe_all(tx)

@@ -14,7 +14,7 @@ from socialpub.core import logging
 from socialpub.core.clock import after, parse, stamp
 from socialpub.core.post_summary import OUTCOME_UNKNOWN
 from socialpub.db import appliance_state, states
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import counters, delivery_rows, holds, log_entries, post_rows, profile_rows, waits
@@ -41,7 +41,7 @@ from socialpub.runtime import Runtime
 log = logging.get_logger("socialpub.settlement")
 
 
-def settle(rt: Runtime, tx: Tx, ran: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
+def settle(rt: Runtime, tx: Database, ran: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
     """Store the result of a run. Return the delivery if its next step runs at once.
 
     A settlement can fail and run again, so it does not change `ran`.
@@ -79,7 +79,7 @@ class Settlement:
     """The changes to one delivery in one write, after a run or instead of a run."""
 
     rt: Runtime
-    tx: Tx
+    tx: Database
     delivery: Delivery
     trace: CallTrace = field(default_factory=CallTrace)
     """The result of the run. Empty if no step ran."""
@@ -161,7 +161,7 @@ class Settlement:
         delivery.run_at = after(tx.stamp, seconds) if seconds else tx.stamp
         delivery_rows.store(tx, delivery)
         if notify and not seconds:
-            tx.after_commit(self.rt.wakeup.notify, delivery.provider, delivery.profile_id)
+            tx.call_after_commit(self.rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
     def ask_later(self, seconds: float, outcome: AttemptOutcome, message: str, code: str | None = None) -> None:
         """Run again in `seconds`, at most a day. End the delivery if that is after its deadline."""
@@ -447,7 +447,7 @@ class Settlement:
             # Each probe gets the same response, so only the first is logged.
             message = f"the network refuses this app; {holds.describe_hold(scope)}"
             about = {"provider": provider, "reason": held.reason, "code": held.code}
-            self.tx.after_commit(partial(log.warning, message, **about))
+            self.tx.call_after_commit(partial(log.warning, message, **about))
         return holds.begin(self.tx, provider, scope, held.reason, held.code)
 
     def update_holds(self, ran: Delivery, result: Result) -> None:
@@ -473,4 +473,4 @@ class Settlement:
     def _release(self, scope: str) -> None:
         if holds.release(self.tx, self.delivery.provider, scope):
             message = f"the network accepts this app again; {holds.describe_release(scope)}"
-            self.tx.after_commit(partial(log.info, message, provider=self.delivery.provider))
+            self.tx.call_after_commit(partial(log.info, message, provider=self.delivery.provider))

@@ -11,7 +11,7 @@ from socialpub.accounts import hints
 from socialpub.core import units
 from socialpub.core.clock import after, parse
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import delivery_rows, holds, log_entries, waits
 from socialpub.db.tables.profile_rows import Profile
@@ -28,7 +28,7 @@ COMMITS = "commit"
 """The endpoint of cooldowns for every call that makes a post of this profile public."""
 
 
-def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
+def find_cooldown(tx: Database, delivery: Delivery) -> tuple[str, str] | None:
     """Return the end of the time that the next step must wait for the network, and the reason."""
     # A delivery that has not started also waits, so that its upload does not expire before the commit.
     first_call = delivery.commits_next and not delivery.repeats
@@ -36,7 +36,7 @@ def find_cooldown(tx: Tx, delivery: Delivery) -> tuple[str, str] | None:
     return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
 
 
-def was_postponed(tx: Tx, delivery: Delivery) -> bool:
+def was_postponed(tx: Database, delivery: Delivery) -> bool:
     """Return whether its network or an equal post has delayed this delivery. Gaps do not count here."""
     if delivery.run_at > delivery.due_at:
         return True
@@ -61,13 +61,13 @@ def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mappin
 # --- how long --------------------------------------------------------------------------------------------------------
 
 
-def start_deadline(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
+def start_deadline(rt: Runtime, tx: Database, delivery: Delivery) -> datetime:
     """Return the end of `max_lateness`. Waits for other posts of the same profile do not count."""
     own = waits.total_own_waits(tx, delivery.profile_id, parse(delivery.due_at), tuple(OwnWait))
     return parse(delivery.due_at) + rt.settings.publishing.max_lateness + own
 
 
-def give_up_at(rt: Runtime, tx: Tx, delivery: Delivery) -> datetime:
+def give_up_at(rt: Runtime, tx: Database, delivery: Delivery) -> datetime:
     """Return the end of `give_up_after`, counted from the first start or from the last reconnection of the account.
 
     Gaps between two posts of the same profile do not count.
@@ -105,7 +105,7 @@ def format_hours(span: timedelta) -> str:
     return f"{hours:g} hours" if hours != 1 else "1 hour"
 
 
-def begin_gap(rt: Runtime, tx: Tx, delivery: Delivery, *, is_unknown: bool) -> None:
+def begin_gap(rt: Runtime, tx: Database, delivery: Delivery, *, is_unknown: bool) -> None:
     """Make the profile's next post wait for `min_gap`, because this post is or may be public.
 
     The gap begins with the first call of unknown outcome: repetitions would extend the gap and so the deadline forever.
@@ -118,7 +118,7 @@ def begin_gap(rt: Runtime, tx: Tx, delivery: Delivery, *, is_unknown: bool) -> N
         waits.record_own_wait(tx, delivery.profile_id, OwnWait.GAP, tx.stamp, until)
 
 
-def record_long_step(tx: Tx, delivery: Delivery, began_at: str) -> None:
+def record_long_step(tx: Database, delivery: Delivery, began_at: str) -> None:
     """Record a long step, because it delays the other posts of its profile."""
     if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
         waits.record_own_wait(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
@@ -141,7 +141,7 @@ def content_key(body: str | None, media_count: int) -> str:
     return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
 
 
-def must_wait_for_equal(tx: Tx, delivery: Delivery) -> bool:
+def must_wait_for_equal(tx: Database, delivery: Delivery) -> bool:
     """Return whether a delivery of equal content to the same profile must be resolved first.
 
     No equal content is sent while one is past its commit. Of several unknown outcomes, the oldest is read back first.

@@ -14,7 +14,7 @@ from socialpub.core import logging, units
 from socialpub.core.errors import Forbidden, InvalidRequest, Unavailable
 from socialpub.core.secrets import signed_urls
 from socialpub.core.validation import Path
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import artifact_rows
 from socialpub.media.types import MediaRejected
 from socialpub.providers.addresses import AllowedHosts
@@ -44,7 +44,7 @@ class MediaUrl:
     url: str
 
 
-def find_own(rt: Runtime, store: Reader, media: MediaUrl) -> str | None:
+def find_own(rt: Runtime, store: Database, media: MediaUrl) -> str | None:
     """Return the id of the artifact if this is a URL of this appliance, otherwise None. Raises InvalidRequest."""
     own, given = httpx2.URL(rt.settings.base_url), httpx2.URL(media.url)
     folder = own.path.rstrip("/") + signed_urls.MEDIA
@@ -84,7 +84,7 @@ async def fetch(
     return found
 
 
-def accept(rt: Runtime, tx: Tx, found: Examined | str) -> VerifiedArtifact:
+def accept(rt: Runtime, tx: Database, found: Examined | str) -> VerifiedArtifact:
     """Insert a fetched file, and return its artifact. Raises Unavailable."""
     if isinstance(found, Examined):
         uploads.insert_arrived(rt, tx, [found])

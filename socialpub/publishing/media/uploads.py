@@ -14,7 +14,7 @@ from socialpub.core import logging, units
 from socialpub.core.clock import new_id
 from socialpub.core.errors import Conflict, FieldCode, FieldError, Forbidden, InvalidRequest, Unavailable
 from socialpub.core.settings.loader import Settings
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.states import ArtifactStatus
 from socialpub.db.tables import artifact_rows
 from socialpub.media.decoder import client
@@ -37,7 +37,7 @@ QUOTA_RETRY_SECONDS = 3600
 """Unused files are removed hourly."""
 
 
-def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int = 0) -> None:
+def check_quota(rt: Runtime, store: Database, size_bytes: int, beside_bytes: int = 0) -> None:
     """Raise Unavailable unless these bytes can be stored. `beside_bytes` are arriving and not counted yet."""
     quota = rt.settings.storage.quota
     if quota is None or not size_bytes:
@@ -52,7 +52,7 @@ def check_quota(rt: Runtime, store: Reader, size_bytes: int, beside_bytes: int =
         )
 
 
-def check_quota_with_arriving(rt: Runtime, store: Reader, size_bytes: int) -> None:
+def check_quota_with_arriving(rt: Runtime, store: Database, size_bytes: int) -> None:
     """Check the quota before the bytes arrive. Arriving bytes count as stored. Raises Unavailable."""
     check_quota(rt, store, size_bytes, rt.media.arriving_bytes)
 
@@ -91,7 +91,7 @@ def max_bytes(settings: Settings, mime_type: str) -> int:
 # --- reserving -------------------------------------------------------------------------------------------------------
 
 
-def reserve(rt: Runtime, tx: Tx, file_name: str, mime_type: str, size_bytes: int) -> str:
+def reserve(rt: Runtime, tx: Database, file_name: str, mime_type: str, size_bytes: int) -> str:
     """Reserve an artifact for one file. Return its id. For `UNDECLARED`, the bytes decide.
 
     Raises InvalidRequest, Unavailable.
@@ -147,7 +147,7 @@ def check_open(status: str) -> None:
         raise Conflict("The upload was rejected. Reserve another upload.")
 
 
-def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
+def arrive(rt: Runtime, tx: Database, artifact_id: str, incoming: IncomingFile, storage_key: str) -> str | None:
     """Store that a whole PUT arrived. Return the replaced storage key, whose file the caller removes.
 
     Raises Conflict, Forbidden, Unavailable.
@@ -159,7 +159,7 @@ def arrive(rt: Runtime, tx: Tx, artifact_id: str, incoming: IncomingFile, storag
     if row.storage_key is None:
         check_quota(rt, tx, row.declared_bytes)
     artifact_rows.put_bytes(tx, row, storage_key, etag(storage_key))
-    tx.after_commit(incoming.record)
+    tx.call_after_commit(incoming.record)
     replaced: str | None = row.storage_key
     return replaced
 
@@ -179,7 +179,7 @@ class Examined:
     incoming: IncomingFile
 
 
-def insert_arrived(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
+def insert_arrived(rt: Runtime, tx: Database, files: Sequence[Examined]) -> None:
     """Insert verified artifacts in the write that accepts their post. Raises Unavailable."""
     check_quota(rt, tx, sum(file.facts.size_bytes for file in files))
     for file in files:
@@ -201,7 +201,7 @@ def insert_arrived(rt: Runtime, tx: Tx, files: Sequence[Examined]) -> None:
             facts=json.dumps(file.facts.facts),
             verified_at=tx.stamp,
         )
-        tx.after_commit(file.incoming.record)
+        tx.call_after_commit(file.incoming.record)
 
 
 def etag(storage_key: str) -> str:
@@ -271,12 +271,12 @@ async def _examine(rt: Runtime, row: Row, key_id: str) -> Facts:
     return await client.inspect_file_async(path, declared, limits, key_id=key_id)
 
 
-def _verify(rt: Runtime, tx: Tx, artifact_id: str, generation: int, found: Facts) -> None:
+def _verify(rt: Runtime, tx: Database, artifact_id: str, generation: int, found: Facts) -> None:
     columns = {"kind": found.kind, "mime_type": found.mime_type, "facts": json.dumps(found.facts)}
     artifact_rows.verify(tx, artifact_id, generation, size_bytes=found.size_bytes, **columns)
 
 
-def _reject(rt: Runtime, tx: Tx, artifact_id: str, generation: int, reason: str) -> bool:
+def _reject(rt: Runtime, tx: Database, artifact_id: str, generation: int, reason: str) -> bool:
     return artifact_rows.reject(tx, artifact_id, generation, reason)
 
 
@@ -284,7 +284,7 @@ def _failing(message: str, code: FieldCode | None = None) -> InvalidRequest:
     return InvalidRequest.from_errors([FieldError(("artifactId",), message, code)])
 
 
-def get_verified(store: Reader, artifact_id: str) -> VerifiedArtifact:
+def get_verified(store: Database, artifact_id: str) -> VerifiedArtifact:
     """Return an artifact that is verified. Raises InvalidRequest if its bytes were removed."""
     row = artifact_rows.find(store, artifact_id)
     assert row is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 from socialpub.accounts import grants
 from socialpub.core.errors import FieldError
-from socialpub.db.connection import Reader, Row
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import post_content
 from socialpub.db.tables import artifact_rows, post_rows
@@ -19,7 +19,7 @@ from socialpub.publishing.media import uploads
 from socialpub.runtime import Runtime
 
 
-def load_content(rt: Runtime, store: Reader, post_id: str) -> Content:
+def load_content(rt: Runtime, store: Database, post_id: str) -> Content:
     """Return the stored content. Its media files may be missing."""
     body, given, media = post_content.load(store, post_id)
     return Content(body, _files(rt, store, media), option_files(rt, store, given), rt.settings.base_url)
@@ -56,17 +56,17 @@ def _spelled(problem: FieldError, table: Table, given: Mapping[str, Any]) -> tup
     return tuple(spelled(str(name), table, given) or name for name in problem.path[2:3])
 
 
-def _files(rt: Runtime, store: Reader, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
+def _files(rt: Runtime, store: Database, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
     return tuple(load_file(rt, store, artifact_id, at, alt) for at, (artifact_id, alt) in enumerate(media))
 
 
-def load_file(rt: Runtime, store: Reader, artifact_id: str, position: int, alt: str | None) -> MediaFile:
+def load_file(rt: Runtime, store: Database, artifact_id: str, position: int, alt: str | None) -> MediaFile:
     row = artifact_rows.find(store, artifact_id)
     assert row is not None
     return _file(rt, row, position, alt)
 
 
-def option_files(rt: Runtime, store: Reader, given: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, MediaFile]:
+def option_files(rt: Runtime, store: Database, given: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, MediaFile]:
     """Return the usable artifacts in options, by id. `given`: the provider and options of each delivery."""
     files = {}
     for provider, options in given:

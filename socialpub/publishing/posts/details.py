@@ -5,7 +5,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.db.connection import Reader, Row
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import api_json
 from socialpub.db.states import COMMITS, State
@@ -109,7 +109,7 @@ class PostDetails:
         return [one for one in self.deliveries if not one.delivery.state.final]
 
 
-def load_details(reader: Reader, post_id: str, now: str) -> PostDetails | None:
+def load_details(reader: Database, post_id: str, now: str) -> PostDetails | None:
     """Return the details of a post. None: no post has this id."""
     shown = api_json.post(reader, post_id)
     if shown is None:
@@ -137,7 +137,7 @@ def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_i
 
 
 def _details(
-    reader: Reader, row: Row, shown: dict[str, Any], attempts: list[dict[str, Any]], now: str
+    reader: Database, row: Row, shown: dict[str, Any], attempts: list[dict[str, Any]], now: str
 ) -> DeliveryDetails:
     delivery = Delivery.from_row(row)
     own = [one for one in attempts if one["deliveryId"] == delivery.id]

@@ -14,7 +14,7 @@ from socialpub.core import units, validation
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row
+from socialpub.db.connection import Database, Row
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows, waits
@@ -85,7 +85,7 @@ class Target:
 
 
 def check_targets(
-    rt: Runtime, store: Reader, draft: Draft, caller: Caller, now: datetime, instead_of: str | None = None
+    rt: Runtime, store: Database, draft: Draft, caller: Caller, now: datetime, instead_of: str | None = None
 ) -> list[Target]:
     """Return the targets of a draft. Raises InvalidRequest for unknown ids, unusable media and past times.
 
@@ -139,7 +139,7 @@ def check_option_sizes(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list
     return [FieldError(("providerOptions", provider), message) for provider in providers]
 
 
-def check_media(rt: Runtime, store: Reader, media: Sequence[DraftMedia]) -> list[FieldError]:
+def check_media(rt: Runtime, store: Database, media: Sequence[DraftMedia]) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, item in enumerate(media):
         if item.url is not None:
@@ -152,7 +152,7 @@ def check_media(rt: Runtime, store: Reader, media: Sequence[DraftMedia]) -> list
     return errors
 
 
-def check_option_media(store: Reader, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
+def check_option_media(store: Database, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
     return [
         error
         for provider, given in (options or {}).items()
@@ -161,14 +161,14 @@ def check_option_media(store: Reader, options: Mapping[str, Mapping[str, Any]] |
     ]
 
 
-def _unusable(store: Reader, path: validation.Path, artifact_id: str) -> list[FieldError]:
+def _unusable(store: Database, path: validation.Path, artifact_id: str) -> list[FieldError]:
     row = artifact_rows.find(store, artifact_id)
     why = uploads.explain_unusable(row)
     return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
 
 
 def check_change(
-    rt: Runtime, store: Reader, post: Row, change: Change, caller: Caller, now: datetime
+    rt: Runtime, store: Database, post: Row, change: Change, caller: Caller, now: datetime
 ) -> dict[str, str | None]:
     """Return the new `reply_to` of each delivery whose options change. Raises InvalidRequest."""
     errors: list[FieldError] = []
@@ -232,7 +232,7 @@ class CheckedDelivery:
 
 
 def check_draft(
-    rt: Runtime, reader: Reader, draft: Draft, caller: Caller, editing: str | None = None
+    rt: Runtime, reader: Database, draft: Draft, caller: Caller, editing: str | None = None
 ) -> list[CheckedDelivery]:
     """Return the problems of this draft for each network. The same checks run just before sending.
 
@@ -280,7 +280,7 @@ def _common(found: Iterable[Sequence[T]]) -> list[T]:
     return [one for one in first if all(one in other for other in others)]
 
 
-def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
+def _gap_notes(rt: Runtime, reader: Database, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
     """Return a note if `publishing.min_gap` delays this draft, with the approximate time."""
     gap, time = rt.settings.publishing.min_gap, draft.scheduled_at or rt.now()
     if not gap:
@@ -301,7 +301,7 @@ def _gap_notes(rt: Runtime, reader: Reader, draft: Draft, profile_id: str, editi
     ]
 
 
-def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -> None:
+def refuse_problems(rt: Runtime, reader: Database, draft: Draft, caller: Caller) -> None:
     """Raise InvalidRequest with the problems of this draft for all networks."""
     problems = [problem for delivery in check_draft(rt, reader, draft, caller) for problem in delivery.problems]
     if problems:
@@ -310,7 +310,7 @@ def refuse_problems(rt: Runtime, reader: Reader, draft: Draft, caller: Caller) -
 
 def draft_content(
     rt: Runtime,
-    reader: Reader,
+    reader: Database,
     draft: Draft,
     options: Sequence[tuple[str, Mapping[str, Any]]],
     kind_at_urls: str = "image",
@@ -323,7 +323,7 @@ def draft_content(
     return Content(draft.body or "", tuple(files), option_files(rt, reader, options), rt.settings.base_url)
 
 
-def _media_file(rt: Runtime, reader: Reader, media: DraftMedia, position: int, kind_at_urls: str) -> MediaFile:
+def _media_file(rt: Runtime, reader: Database, media: DraftMedia, position: int, kind_at_urls: str) -> MediaFile:
     if media.url is not None:
         mime_type = {"image": "image/jpeg", "video": "video/mp4"}[kind_at_urls]
         return MediaFile(position, kind_at_urls, mime_type, 0, Path(), "", media.alt)
@@ -352,7 +352,7 @@ async def fetch_media(
     return tuple(_with_file(item, found[at]) if at in found else item for at, item in enumerate(media))
 
 
-def _with_own_artifacts(rt: Runtime, reader: Reader, draft: Draft) -> Draft:
+def _with_own_artifacts(rt: Runtime, reader: Database, draft: Draft) -> Draft:
     """Return the draft with the artifacts of URLs of this appliance."""
     own = (
         imports.find_own(rt, reader, MediaUrl(("media", at, "url"), item.url)) if item.url else None

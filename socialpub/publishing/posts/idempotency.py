@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.models import IdempotencyRow
 from socialpub.db.tables import post_rows
 from socialpub.runtime import Runtime
@@ -67,7 +67,7 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def find(store: Reader, ticket: RequestKey, now: datetime) -> StoredResponse | None:
+def find(store: Database, ticket: RequestKey, now: datetime) -> StoredResponse | None:
     """Return the stored response to this request. None: no request with this key succeeded. Raises Conflict."""
     row = post_rows.find_request(store, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
@@ -95,10 +95,10 @@ def claim(running: set[tuple[str, str]], ticket: RequestKey) -> Iterator[None]:
 
 def respond(
     rt: Runtime,
-    tx: Tx,
+    tx: Database,
     ticket: RequestKey | None,
-    show: Callable[[Runtime, Tx, T], StoredResponse],
-    fn: Callable[Concatenate[Runtime, Tx, P], T],
+    show: Callable[[Runtime, Database, T], StoredResponse],
+    fn: Callable[Concatenate[Runtime, Database, P], T],
     *args: P.args,
     **kwargs: P.kwargs,
 ) -> StoredResponse:
@@ -114,11 +114,11 @@ def respond(
     return response
 
 
-def store(tx: Tx, ticket: RequestKey, response: StoredResponse) -> None:
+def store(tx: Database, ticket: RequestKey, response: StoredResponse) -> None:
     row = (ticket.key_id, ticket.key, ticket.fingerprint, response.status, response.location, response.body)
     post_rows.store_response(tx, *row)
 
 
-def clean(rt: Runtime, tx: Tx) -> int:
+def clean(rt: Runtime, tx: Database) -> int:
     """Remove a batch of keys older than a day. Return the number of removed keys."""
     return tx.delete_batch(IdempotencyRow, IdempotencyRow.created_at <= stamp(tx.now - LIFETIME))

@@ -12,7 +12,7 @@ from socialpub.core import actor, commands
 from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import Conflict, Forbidden, NotFound
 from socialpub.db import appliance_state
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
@@ -37,7 +37,7 @@ from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
 
-def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
+def create(rt: Runtime, tx: Database, draft: Draft, caller: Caller) -> str:
     """Accept a post and the files that arrived with it; return its id.
 
     Raises InvalidRequest with every failing field, RateLimited, and Unavailable.
@@ -49,7 +49,7 @@ def create(rt: Runtime, tx: Tx, draft: Draft, caller: Caller) -> str:
     return post_id
 
 
-def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller: Caller) -> str:
+def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], caller: Caller) -> str:
     """Store a checked post and a delivery for each target. Return the post's id.
 
     Raises RateLimited and InvalidRequest above the daily limit of the caller.
@@ -102,7 +102,7 @@ def accept(rt: Runtime, tx: Tx, draft: Draft, targets: Sequence[Target], caller:
     for delivery_id, target in zip(delivery_ids, targets, strict=True):
         waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
         if not (at or waits or caller.approval):
-            tx.after_commit(rt.wakeup.notify, target.profile.provider, target.profile.id)
+            tx.call_after_commit(rt.wakeup.notify, target.profile.provider, target.profile.id)
     if caller.approval:
         approvals.update(rt, tx, post_id, caller)
     return post_id
@@ -120,7 +120,7 @@ async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
         )
     else:
         visible = audience_rows.visible_audiences(rt.reader, caller, profiles, providers)
-    wanted, version = replace(query, audiences=visible), rt.reader.data_version()
+    wanted, version = replace(query, audiences=visible), rt.reader.data_version
     total = rt.post_totals.find(version, wanted)
     if post_list.is_slow(rt.reader, wanted, total):
         page = await rt.read_in_thread(lambda reader: post_list.load_page(reader, wanted, total))
@@ -133,7 +133,7 @@ async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> None:
+def edit(rt: Runtime, tx: Database, post_id: str, change: Change, caller: Caller) -> None:
     """Change a future scheduled post. The current values change nothing, not even an approval.
 
     Raises NotFound, InvalidRequest, Conflict, and Unavailable.
@@ -174,7 +174,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
         )
         waits = reply_waits.update(rt, tx, delivery.id)
         if scheduled_at is None and not waits:
-            tx.after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
+            tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
     restore_count = len(appliance_state.restores(tx))  # now the post belongs to this installation
@@ -185,7 +185,7 @@ def edit(rt: Runtime, tx: Tx, post_id: str, change: Change, caller: Caller) -> N
     record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
 
 
-def _repeats(rt: Runtime, tx: Tx, post: Row, change: Change, reply_to: Mapping[str, str | None]) -> bool:
+def _repeats(rt: Runtime, tx: Database, post: Row, change: Change, reply_to: Mapping[str, str | None]) -> bool:
     """Return whether a change contains only the current values."""
     media = [(item.artifact_id, item.alt) for item in change.media]
     values = {
@@ -206,7 +206,7 @@ def _repeats(rt: Runtime, tx: Tx, post: Row, change: Change, reply_to: Mapping[s
 
 
 def check_edit(
-    rt: Runtime, store: Reader, post_id: str, change: Change, caller: Caller, now: datetime
+    rt: Runtime, store: Database, post_id: str, change: Change, caller: Caller, now: datetime
 ) -> tuple[Row, dict[str, str | None]]:
     """Return the post, and the new `reply_to` of its deliveries. Raises NotFound, InvalidRequest, Conflict."""
     post = find_visible(store, post_id, caller)
@@ -221,7 +221,7 @@ def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
         raise Conflict("Only posts scheduled for the future can be edited.")
 
 
-def approve(rt: Runtime, tx: Tx, post_id: str, version: str) -> bool:
+def approve(rt: Runtime, tx: Database, post_id: str, version: str) -> bool:
     """Approve this version of a post that waits for the owner. Return whether the post waited.
 
     Raises NotFound, and Conflict, also if the post has another version (`PostDetails.version`) now.
@@ -241,7 +241,7 @@ def approve(rt: Runtime, tx: Tx, post_id: str, version: str) -> bool:
     return True
 
 
-def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
+def cancel(rt: Runtime, tx: Database, post_id: str, caller: Caller) -> None:
     """Cancel a scheduled post that has not started. Raises NotFound, Conflict."""
     post = find_visible(tx, post_id, caller)
     check_cancelable(tx, post_id, tx.stamp)
@@ -249,7 +249,7 @@ def cancel(rt: Runtime, tx: Tx, post_id: str, caller: Caller) -> None:
     record(tx, AuditAction.POST_CANCELED, post_id, post.body)
 
 
-def check_cancelable(store: Reader, post_id: str, now: str) -> None:
+def check_cancelable(store: Database, post_id: str, now: str) -> None:
     """Raise NotFound, and Conflict unless this post can be canceled now."""
     post = _find(store, post_id)
     if post.status != PostStatus.SCHEDULED:
@@ -264,7 +264,7 @@ def check_cancelable(store: Reader, post_id: str, now: str) -> None:
         )
 
 
-def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
+def stop(rt: Runtime, tx: Database, post_id: str) -> dict[str, str]:
     """Stop the deliveries that are not past their commit, or cancel a scheduled post. Return the states by delivery id.
 
     Raises NotFound.
@@ -279,7 +279,7 @@ def stop(rt: Runtime, tx: Tx, post_id: str) -> dict[str, str]:
     return {row.id: row.state for row in delivery_rows.list_of_post(tx, post_id)}
 
 
-def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
+def _stop_deliveries(rt: Runtime, tx: Database, post_id: str) -> None:
     """Fail each delivery before its commit. Read back the others, and never send them again."""
     # The original installation may have published the deliveries that were due since the backup. The resume reads the
     # deliveries back.
@@ -296,7 +296,7 @@ def _stop_deliveries(rt: Runtime, tx: Tx, post_id: str) -> None:
             delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
 
 
-def may_be_sent(store: Reader, delivery: Delivery, now: str) -> bool:
+def may_be_sent(store: Database, delivery: Delivery, now: str) -> bool:
     """Return whether this or another installation may have published an open delivery."""
     unclear = delivery.due_at <= now and _may_be_of_original(store, delivery.post_id)
     return delivery.past_commit or delivery.phase.inherited or unclear
@@ -308,12 +308,12 @@ def check_stoppable(status: str) -> None:
         raise Conflict(f"The post is already {status}. There is nothing to stop.")
 
 
-def visible(reader: Reader, caller: Caller, post_id: str) -> bool:
+def visible(reader: Database, caller: Caller, post_id: str) -> bool:
     audience = post_rows.find_audience(reader, post_id)
     return audience is not None and audience_rows.sees(reader, caller, audience)
 
 
-def find_visible(store: Reader, post_id: str, caller: Caller) -> Row:
+def find_visible(store: Database, post_id: str, caller: Caller) -> Row:
     """Return the row of a post that the caller sees. Raises NotFound."""
     post = _find(store, post_id)
     if not audience_rows.sees(store, caller, post.audience_id):
@@ -321,7 +321,7 @@ def find_visible(store: Reader, post_id: str, caller: Caller) -> Row:
     return post
 
 
-def check_own(store: Reader, post_id: str, caller: Caller) -> None:
+def check_own(store: Database, post_id: str, caller: Caller) -> None:
     """Raise NotFound, and Forbidden unless the caller's key, which has a limit, created this post (contract 10.3)."""
     if _find(store, post_id).key_id != caller.key_id:
         raise Forbidden(
@@ -330,7 +330,7 @@ def check_own(store: Reader, post_id: str, caller: Caller) -> None:
         )
 
 
-def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail: Any) -> None:
+def record(tx: Database, action: AuditAction, post_id: str, body: str | None, **detail: Any) -> None:
     """Record an action of the owner in the audit log. The label is the post's text on one line."""
     if actor.is_owner(tx.actor):  # the audit log does not contain actions of API keys
         audit_log.record(tx, action, post_id, " ".join(body.split()) if body else None, **detail)
@@ -339,7 +339,7 @@ def record(tx: Tx, action: AuditAction, post_id: str, body: str | None, **detail
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def _find(store: Reader, post_id: str) -> Row:
+def _find(store: Database, post_id: str) -> Row:
     post = post_rows.find(store, post_id)
     if post is None:
         raise NotFound("No post has this id.")
@@ -350,17 +350,17 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
     return None if instant is None else stamp(instant)
 
 
-def _may_be_published(store: Reader, post: Row, now: str) -> bool:
+def _may_be_published(store: Database, post: Row, now: str) -> bool:
     """Return whether the original installation may have published a scheduled post before the resume."""
     return _may_be_of_original(store, post.id) and (post.scheduled_at or "") <= now
 
 
-def _may_be_of_original(store: Reader, post_id: str) -> bool:
+def _may_be_of_original(store: Database, post_id: str) -> bool:
     """Return whether this post came with a restored backup that was not resumed yet."""
     return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
 
 
-def _store_earlier_content(tx: Tx, post: Row) -> None:
+def _store_earlier_content(tx: Database, post: Row) -> None:
     """Before an edit, store the current content: another installation may publish it."""
     since = post_rows.elsewhere_since(tx, post.id)
     if since is None:
@@ -370,7 +370,7 @@ def _store_earlier_content(tx: Tx, post: Row) -> None:
         read_back.require_first(tx, delivery, since, [content])
 
 
-def _cancel(rt: Runtime, tx: Tx, post_id: str) -> None:
+def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
     for row in delivery_rows.list_of_post(tx, post_id):
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         log_entries.record(tx, "canceled", row.id)
@@ -379,16 +379,16 @@ def _cancel(rt: Runtime, tx: Tx, post_id: str) -> None:
     post_rows.set_status(tx, post_id, PostStatus.CANCELED)
 
 
-def _content(rt: Runtime, tx: Tx, post_id: str, body: str | None, has_media: bool) -> Content:
+def _content(rt: Runtime, tx: Database, post_id: str, body: str | None, has_media: bool) -> Content:
     """Return the content for the plan. Media are read from their rows."""
     return replace(content.load_content(rt, tx, post_id), text=body or "") if has_media else Content(body or "", (), {})
 
 
-def _named_artifacts(tx: Tx, post_id: str) -> set[str]:
+def _named_artifacts(tx: Database, post_id: str) -> set[str]:
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
     return shown | delivery_rows.named_in_options(tx, post_id)
 
 
-def _insert_media(tx: Tx, post_id: str, media: Sequence[DraftMedia]) -> None:
+def _insert_media(tx: Database, post_id: str, media: Sequence[DraftMedia]) -> None:
     rows = [(new_id(tx.now), post_id, at, item.artifact_id, item.alt) for at, item in enumerate(media)]
     post_rows.insert_media(tx, rows)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.accounts import avatars, grants
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows, profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content
@@ -52,7 +52,7 @@ class PostPreview:
     profiles: tuple[PreviewedProfile, ...]
 
 
-def draft_previews(rt: Runtime, reader: Reader, draft: Draft) -> list[PostPreview]:
+def draft_previews(rt: Runtime, reader: Database, draft: Draft) -> list[PostPreview]:
     """Return the previews of a draft, without unknown profiles and media that cannot be used."""
     usable = tuple(item for item in draft.media if item.arriving or _is_usable(reader, item.artifact_id))
     whole = Draft(draft.body, draft.scheduled_at, draft.profiles, usable, draft.options)
@@ -62,7 +62,7 @@ def draft_previews(rt: Runtime, reader: Reader, draft: Draft) -> list[PostPrevie
     return _previews(rt, content, [None if item.arriving else item.artifact_id for item in usable], given)
 
 
-def post_previews(rt: Runtime, reader: Reader, post_id: str) -> list[PostPreview]:
+def post_previews(rt: Runtime, reader: Database, post_id: str) -> list[PostPreview]:
     """Return the previews of an accepted post, with its stored options. A removed profile has none."""
     given = []
     for row in delivery_rows.list_of_post(reader, post_id):
@@ -74,7 +74,7 @@ def post_previews(rt: Runtime, reader: Reader, post_id: str) -> list[PostPreview
     return _previews(rt, post_content.load_content(rt, reader, post_id), there, given)
 
 
-def _is_usable(reader: Reader, artifact_id: str) -> bool:
+def _is_usable(reader: Database, artifact_id: str) -> bool:
     return uploads.explain_unusable(artifact_rows.find(reader, artifact_id)) is None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.tables import audience_rows, delivery_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
@@ -17,7 +17,7 @@ CIRCLE = "makes the post wait for itself; use a post that does not reply to this
 
 
 def find(
-    store: Reader, caller: Caller, profile: Profile, options: Mapping[str, Any], instead_of: str | None = None
+    store: Database, caller: Caller, profile: Profile, options: Mapping[str, Any], instead_of: str | None = None
 ) -> tuple[str | None, list[FieldError]]:
     """Return the first delivery of the post that these options name, and the errors.
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
-from socialpub.db.connection import Reader, Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import delivery_rows, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -27,7 +27,7 @@ ONLY_UNKNOWN = (
 )
 
 
-def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bool = False) -> str:
+def retry(rt: Runtime, tx: Database, post_id: str, caller: Caller, include_unknown: bool = False) -> str:
     """Accept the post again, now, for each profile whose delivery failed. Return the new post's id.
 
     `include_unknown`: also where the outcome is unknown. Raises NotFound, Conflict when no delivery can be retried,
@@ -42,7 +42,7 @@ def retry(rt: Runtime, tx: Tx, post_id: str, caller: Caller, include_unknown: bo
     return new_id
 
 
-def retry_changed(rt: Runtime, tx: Tx, post_id: str, draft: Draft, caller: Caller) -> str:
+def retry_changed(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller: Caller) -> str:
     """Accept a changed post for the failed deliveries of this one. Return the new post's id.
 
     A target whose account definitely failed is the next retry of that delivery. Raises NotFound, and InvalidRequest as
@@ -96,7 +96,7 @@ class RetryOutlook:
         return bool(self.unknown) or any(not row.content_refused for row in self.certain)
 
 
-def load_outlook(store: Reader, post_id: str) -> RetryOutlook:
+def load_outlook(store: Database, post_id: str) -> RetryOutlook:
     certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
     taken: dict[tuple[str, str], str] = {}
     for delivery in delivery_rows.list_of_post(store, post_id):
@@ -124,7 +124,7 @@ def _account(delivery: Row) -> tuple[str, str]:
     return delivery.provider, delivery.account_id
 
 
-def _select_failed(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
+def _select_failed(tx: Database, post_id: str, include_unknown: bool) -> list[Row]:
     found = load_outlook(tx, post_id)
     chosen = found.certain + found.unknown if include_unknown else found.certain
     if not chosen:
@@ -133,7 +133,7 @@ def _select_failed(tx: Tx, post_id: str, include_unknown: bool) -> list[Row]:
 
 
 def _read_back_first(
-    tx: Tx, post_id: str, new_id: str, earlier: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
+    tx: Database, post_id: str, new_id: str, earlier: Mapping[tuple[str, str], Mapping[str, Any]] | None = None
 ) -> None:
     """Read back first if another installation may have retried the post. `earlier`: the earlier content by account."""
     since = post_rows.elsewhere_since(tx, post_id)
@@ -144,7 +144,7 @@ def _read_back_first(
         read_back.require_first(tx, delivery, since, [] if content is None else [content])
 
 
-def _targets(rt: Runtime, tx: Tx, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
+def _targets(rt: Runtime, tx: Database, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
     """Return the profiles and options of the failed deliveries. Raises InvalidRequest."""
     targets, gone = [], []
     errors = drafts.check_media(rt, tx, media)

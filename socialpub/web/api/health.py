@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socialpub.core import commands
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.models import HoldRow
 from socialpub.db.tables import holds
 from socialpub.ops import health
@@ -115,7 +115,7 @@ async def metrics(rt: Runtime, request: Request) -> Response:
     state: WebState = request.app.state
     clock = rt.clock
 
-    def render(reader: Reader) -> tuple[bytes, str]:
+    def render(reader: Database) -> tuple[bytes, str]:
         from socialpub.web import metrics
 
         return metrics.render_metrics(state, reader)

@@ -15,7 +15,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import stamp
 from socialpub.core.errors import NotFound, cut_path
 from socialpub.core.secrets import signed_urls
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import audience_rows
@@ -60,7 +60,7 @@ _NO_MEDIA = b'"media":[]'
 """A part of the JSON of a post without media. A text of the post cannot contain it, because JSON escapes its quotes."""
 
 
-def _created(_rt: Runtime, tx: Tx, post_id: str) -> StoredResponse:
+def _created(_rt: Runtime, tx: Database, post_id: str) -> StoredResponse:
     """Return the response to a new post. It contains storage keys instead of signed URLs."""
     return StoredResponse(201, post_id, _show(tx, post_id))
 
@@ -97,7 +97,7 @@ async def create(rt: Runtime, caller: Caller, request: Request) -> Response:
 async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Response:
     strict = request.state.query.strict
 
-    def check(reader: Reader) -> None:
+    def check(reader: Database) -> None:
         if strict:
             refuse_problems(rt, reader, draft, caller)
         else:
@@ -172,7 +172,7 @@ async def cancel(rt: Runtime, caller: Caller, request: Request) -> Response:
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _show(reader: Reader, post_id: str) -> bytes:
+def _show(reader: Database, post_id: str) -> bytes:
     """Return the post as the API shows it. Raises NotFound."""
     shown = api_json.post(reader, post_id)
     if shown is None:

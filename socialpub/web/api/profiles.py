@@ -7,7 +7,7 @@ from starlette.responses import Response
 from socialpub.accounts import choices, profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
@@ -62,7 +62,7 @@ async def logs(rt: Runtime, caller: Caller, request: Request) -> Response:
     if query.after:
         return ok(api_json.log_entries_after(rt.reader, caller, _find_number(rt, caller, query), query.limit))
 
-    def read(reader: Reader) -> bytes:
+    def read(reader: Database) -> bytes:
         return api_json.log_entries(reader, caller, query.limit, query.offset)
 
     most = _MAX_SKIPPED_OF_EACH if caller.limited else _MAX_SKIPPED_IN_PLACE

@@ -16,7 +16,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import parse_id
 from socialpub.core.errors import Forbidden, InvalidRequest, NotFound, PayloadTooLarge
 from socialpub.core.secrets import signed_urls
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.tables import artifact_rows
 from socialpub.media.types import canonical_type, guess_type
 from socialpub.publishing.media import imports, renditions, uploads
@@ -42,7 +42,7 @@ def _render_reserved(rt: Runtime, stored: StoredResponse) -> Response:
 async def reserve(rt: Runtime, caller: Caller, request: Request) -> Response:
     body: UploadRequest = request.state.body
 
-    def show(_rt: Runtime, _tx: Tx, artifact_id: str) -> StoredResponse:
+    def show(_rt: Runtime, _tx: Database, artifact_id: str) -> StoredResponse:
         return StoredResponse(201, None, orjson.dumps([artifact_id, body.mime_type]))
 
     reserved = await write_once(rt, request, show, uploads.reserve, body.file_name, body.mime_type, body.file_size)
@@ -65,7 +65,7 @@ def _render_import(rt: Runtime, stored: StoredResponse) -> Response:
 
 @endpoint(scope="write", body=ImportRequest, replay=_render_import)
 async def import_url(rt: Runtime, caller: Caller, request: Request) -> Response:
-    def show(_rt: Runtime, _tx: Tx, artifact: VerifiedArtifact) -> StoredResponse:
+    def show(_rt: Runtime, _tx: Database, artifact: VerifiedArtifact) -> StoredResponse:
         return StoredResponse(200, None, orjson.dumps(artifact))
 
     wanted = [MediaUrl(("url",), request.state.body.url)]

@@ -15,7 +15,7 @@ from socialpub.accounts import sign_in
 from socialpub.accounts.sign_in import BrowserSession, Purpose
 from socialpub.core import commands
 from socialpub.core.errors import Conflict, Forbidden, InvalidRequest, RateLimited, Unavailable
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import system
@@ -162,14 +162,14 @@ def _set_password() -> str:
         return commands.line("admin", "set-password")
 
 
-def _set_first(rt: Runtime, tx: Tx, hashed: str, token: str, address: str, user_agent: str) -> BrowserSession:
+def _set_first(rt: Runtime, tx: Database, hashed: str, token: str, address: str, user_agent: str) -> BrowserSession:
     if not sign_in.use_link(rt, tx, Purpose.SET_UP, token):
         raise Forbidden(SPENT)
     sign_in.set_password(rt, tx, hashed)
     return sign_in.begin_session(rt, tx, address, user_agent)
 
 
-def _change(rt: Runtime, tx: Tx, hashed: str, session: BrowserSession) -> BrowserSession:
+def _change(rt: Runtime, tx: Database, hashed: str, session: BrowserSession) -> BrowserSession:
     sign_in.set_password(rt, tx, hashed)
     return sign_in.begin_session(rt, tx, session.address, session.user_agent)
 

@@ -22,7 +22,7 @@ from socialpub.core import actor
 from socialpub.core.clock import parse_id
 from socialpub.core.errors import FieldError, Forbidden, NotFound, Unauthorized, UnsupportedMediaType
 from socialpub.core.validation import Mistakes
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.publishing.posts import idempotency
 from socialpub.publishing.posts.idempotency import RequestKey, StoredResponse
 from socialpub.runtime import Runtime
@@ -298,13 +298,13 @@ def authenticate_again(request: Request) -> Caller:
     return _find_valid(rt, rt.reader, rt.stamp(), request.state.caller)
 
 
-def _check_key(caller: Caller, rt: Runtime, tx: Tx) -> None:
+def _check_key(caller: Caller, rt: Runtime, tx: Database) -> None:
     """Refuse a write of a running request whose key was revoked, has expired or has other limits now."""
     if _find_valid(rt, tx, tx.stamp, caller).limits != caller.limits:
         raise Forbidden("The permissions of this key changed during the request. Send the request again.")
 
 
-def _find_valid(rt: Runtime, store: Reader, now: str, caller: Caller) -> Caller:
+def _find_valid(rt: Runtime, store: Database, now: str, caller: Caller) -> Caller:
     found = api_keys.find_caller(rt, store, now, caller.key_id)
     if found is None:
         raise unauthorized(UNKNOWN_KEY)

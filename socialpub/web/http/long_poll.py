@@ -58,7 +58,7 @@ class LongPoll:
         last_version: int | None = None
         keys_checked_at = 0.0
         while self._waiters:
-            version, now = reader.data_version(), self._rt.clock.monotonic()
+            version, now = reader.data_version, self._rt.clock.monotonic()
             if version != last_version:
                 for post_id in post_rows.final_among(reader, list(self._waiters)):
                     self._waiters.wake(post_id)

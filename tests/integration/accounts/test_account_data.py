@@ -136,7 +136,7 @@ def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left
     clock.forward(WEEK)
     rt.db.write(lambda tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
     assert look(rt) is None
-    rt.db.write(lambda tx: tx.execute("DELETE FROM appliance WHERE name = 'paused_at'").rowcount)
+    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM appliance WHERE name = 'paused_at'").rowcount)
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "The tokens are refused."))
     assert look(rt) is None
     rt.write(profiles.disconnect, profile)

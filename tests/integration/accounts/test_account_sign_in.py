@@ -183,7 +183,7 @@ def test_the_password_is_neither_stored_nor_logged(rt, network, password, caplog
     assert "****" in refused.value.sentence
     network.auth.answers = [(Identity("did:plc:1", "demo.test", f"Demo {password}", None), Tokens("access-1"))]
     sign_in(rt, "bluesky", {**DEMO, "password": password})
-    dump = "\n".join(rt.db._connection.iterdump())
+    dump = "\n".join(rt.db.connection().iterdump())
     assert "Demo ****" in dump
     for text in (refused.value.sentence, caplog.text, dump):
         assert password not in text

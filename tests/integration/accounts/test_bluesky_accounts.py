@@ -43,7 +43,7 @@ def test_an_account_is_connected_however_its_handle_is_written(rt, world, demo, 
     assert (profile.id, profile.account_id, profile.username) == (connected.profile_id, account.did, "demo.test")
     assert profile.facts["server"] == f"{HOST}/bluesky"
     assert tokens.load_fresh(rt, profile.id)
-    assert account.app_password not in "\n".join(rt.db._connection.iterdump())
+    assert account.app_password not in "\n".join(rt.db.connection().iterdump())
 
 
 @pytest.mark.parametrize(

@@ -28,11 +28,10 @@ MONTH = 30 * 86_400.0
 @pytest.fixture
 def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
     """SQLite refuses every page that the database does not have yet, or takes them again."""
-    connection = rt.db._connection
-    pages = connection.execute("PRAGMA max_page_count").fetchone()[0]
+    pages = rt.db.write(lambda tx: tx.value("PRAGMA max_page_count"))
 
     def limit(is_full: bool) -> None:
-        connection.execute(f"PRAGMA max_page_count = {1 if is_full else pages}")
+        rt.db.write(lambda tx: tx.execute_sql(f"PRAGMA max_page_count = {1 if is_full else pages}").fetchall())
 
     yield limit
     limit(False)

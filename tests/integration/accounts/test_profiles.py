@@ -117,7 +117,7 @@ def test_a_delivery_has_the_name_of_its_profile_until_it_ends(rt):
     canceled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     rt.write(posts.cancel, canceled, OWNER)
     running, scheduled = accept(rt, profile, other), accept(rt, profile, at=rt.now() + timedelta(hours=1))
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running' WHERE post_id = ?", (running,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'running' WHERE post_id = ?", (running,)))
 
     def names(post):
         return [one["profileName"] for one in json.loads(api_json.post(rt.reader, post))["deliveries"]]

@@ -13,7 +13,7 @@ from socialpub.accounts import connect, grants, profiles, tokens, upkeep
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import OperatorError
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import holds, profile_rows
 from socialpub.providers.auth import Tokens
 from socialpub.providers.responses import NotSent, Rejected, Throttled
@@ -281,7 +281,7 @@ def test_a_past_expiry_is_reported_in_the_past_tense(rt, clock):
 def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(rt, network, clock):
     profile = add_profile(rt)
 
-    def forget(tx: Tx) -> None:
+    def forget(tx: Database) -> None:
         tx.update("profile", profile, renewed_at=None)
 
     rt.db.write(forget)

@@ -22,7 +22,7 @@ from socialpub.accounts import api_keys
 from socialpub.core.secrets import signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.schema import RateLimitSection
-from socialpub.db.connection import Tx, placeholders
+from socialpub.db.connection import Database, placeholders
 from socialpub.db.states import State
 from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers import addresses
@@ -163,15 +163,15 @@ def _furnish(rt: Runtime) -> None:
 
 
 def _rename(tx: Any, post: str, known: str) -> None:
-    tx.execute("PRAGMA defer_foreign_keys = ON")
-    tx.execute("UPDATE delivery SET post_id = ? WHERE post_id = ?", (known, post))
-    tx.execute("UPDATE post SET id = ? WHERE id = ?", (known, post))
+    tx.execute_sql("PRAGMA defer_foreign_keys = ON")
+    tx.execute_sql("UPDATE delivery SET post_id = ? WHERE post_id = ?", (known, post))
+    tx.execute_sql("UPDATE post SET id = ? WHERE id = ?", (known, post))
 
 
 Rows = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
 
 
-def _take_rows(_rt: Runtime, tx: Tx) -> Rows:
+def _take_rows(_rt: Runtime, tx: Database) -> Rows:
     tables = tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name")
     found: Rows = {}
     for (table,) in tables:
@@ -180,8 +180,8 @@ def _take_rows(_rt: Runtime, tx: Tx) -> Rows:
     return found
 
 
-def _put_back(_rt: Runtime, tx: Tx, rows: Rows) -> None:
-    tx.execute("PRAGMA defer_foreign_keys = ON")
+def _put_back(_rt: Runtime, tx: Database, rows: Rows) -> None:
+    tx.execute_sql("PRAGMA defer_foreign_keys = ON")
     for table, (columns, values) in rows.items():
-        tx.execute(f"DELETE FROM {table}")
+        tx.execute_sql(f"DELETE FROM {table}")
         tx.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders(columns)})", values)

@@ -162,7 +162,7 @@ def test_a_running_request_writes_nothing_after_its_key_has_changed(
     def change_first(*arguments: Any) -> Any:
         writes.append(arguments)
         if len(writes) == 1:
-            rt.db.write(lambda tx: tx.execute(f"UPDATE api_key SET {change} WHERE name = 'test'"))
+            rt.db.write(lambda tx: tx.execute_sql(f"UPDATE api_key SET {change} WHERE name = 'test'"))
         return write_soon(*arguments)
 
     before = {**rows(rt), "api_key": []}

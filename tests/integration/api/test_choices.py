@@ -242,7 +242,7 @@ def test_callers_of_a_slow_network_share_one_question_and_block_nothing(
     client: Client, rt: Runtime, pins: str, slow_boards: tuple[threading.Event, list[str]]
 ) -> None:
     answered, asked = slow_boards
-    before = len(rt.db._readers)
+    before = len(rt.db._connections)
 
     async def story() -> list[Reply]:
         path = f"/profiles/{pins}/choices"
@@ -255,7 +255,7 @@ def test_callers_of_a_slow_network_share_one_question_and_block_nothing(
         gone.cancel()
         await asyncio.wait({gone})
         assert not any(one.done() for one in waiting)
-        assert len(rt.db._readers) <= before + 2
+        assert len(rt.db._connections) <= before + 2
         answered.set()
         return await asyncio.gather(*waiting)
 

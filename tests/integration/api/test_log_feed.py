@@ -3,13 +3,14 @@
 import json
 import threading
 import uuid
+from contextlib import closing
 
 import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import OWNER, Caller
-from socialpub.db.connection import Reader, Tx
-from socialpub.db.database import Database
+from socialpub.db.connection import Database
+from socialpub.db.database import ApplianceDatabase
 from socialpub.db.queries import api_json
 from socialpub.db.tables import log_entries
 from socialpub.runtime import Runtime
@@ -97,16 +98,16 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
 ) -> None:
     # Each `Database` has its own writer, as each process has. The ids of two processes are in no order.
     settings = rt.settings
-    other = Database(settings.database_file, settings.run_dir, rt.clock, rt.secrets)
+    other = ApplianceDatabase(settings.database_file, settings.run_dir, rt.clock, rt.secrets)
     began, go = threading.Event(), threading.Event()
 
-    def write_slowly(tx: Tx) -> str:
+    def write_slowly(tx: Database) -> str:
         entry = insert(tx, profile)
         began.set()
         assert go.wait(20)
         return entry
 
-    def insert(tx: Tx, profile: str) -> str:
+    def insert(tx: Database, profile: str) -> str:
         tx.insert("log_entry", id=(entry := str(uuid.uuid4())), profile_id=profile, **ENTRY)
         return entry
 
@@ -142,11 +143,11 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         assert len(entries) == 122
     finally:
         go.set()
-        other.close()
+        other.stop()
 
 
 def test_a_profile_that_is_connected_during_a_read_loses_no_entry(rt: Runtime, profile: str) -> None:
-    class ConnectsMeanwhile(Reader):
+    class ConnectsMeanwhile(Database):
         """Another process connects a profile, and both profiles get an entry, after the profiles were read."""
 
         def all(self, sql, params=()):  # type: ignore[no-untyped-def]
@@ -159,5 +160,6 @@ def test_a_profile_that_is_connected_during_a_read_loses_no_entry(rt: Runtime, p
 
     added: list[str] = []
     limited = Caller("key", "read", providers=frozenset({"x"}))
-    assert api_json.log_entries_after(ConnectsMeanwhile(rt.reader.connection), limited, 0, 10) == b"[]"
+    with closing(ConnectsMeanwhile(rt.db.path)) as db:
+        assert api_json.log_entries_after(db, limited, 0, 10) == b"[]"
     assert api_json.log_entries_after(rt.reader, limited, 0, 10).count(b'"deliveryId"') == 2

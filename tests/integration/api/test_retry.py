@@ -51,7 +51,7 @@ def test_only_failed_deliveries_are_retried_with_the_same_content(
 
 def test_a_retry_of_a_scheduled_post_is_published_now(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
-    rt.db.write(lambda tx: tx.execute("UPDATE post SET status = 'pending'"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE post SET status = 'pending'"))
     end_deliveries(rt, post, State.FAILED)
     new = retried(client, post)
     assert "scheduledAt" not in new

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import post_rows
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime, build
@@ -146,7 +146,7 @@ def test_a_wait_ends_when_its_key_expires(
 
 
 def test_a_wait_does_not_show_a_post_to_a_revoked_key(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
-    def cancel_and_revoke(rt: Runtime, tx: Tx) -> None:
+    def cancel_and_revoke(rt: Runtime, tx: Database) -> None:
         posts.cancel(rt, tx, scheduled, OWNER)
         api_keys.revoke(rt, tx, client.key.split("_")[1])
 

@@ -1,6 +1,8 @@
 """The rooms of the demo, one by one; the whole of it runs in `tests/e2e`."""
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -108,6 +110,21 @@ def test_a_second_demo_in_the_same_folder_is_turned_away(tmp_path: Path) -> None
         DemoProcesses(tmp_path / "demo")
     first.__exit__()
     assert load(first.config, {}).providers.tiktok.verification_file
+
+
+def test_a_folder_that_another_version_left_keeps_its_data_beside_the_new_ones(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = tmp_path / "demo" / "data"
+    data.mkdir(parents=True)
+    with closing(sqlite3.connect(data / "socialpub.db")) as database:
+        database.execute("CREATE TABLE schema_migration (id INTEGER, name TEXT)")
+        database.execute("INSERT INTO schema_migration VALUES (1, '9999_of_a_newer_version')")
+        database.commit()
+    DemoProcesses(tmp_path / "demo").__exit__()
+    (former,) = tmp_path.glob("demo/unreadable-*/data/socialpub.db")
+    assert not (data / "socialpub.db").exists()
+    assert str(former.parent) in capsys.readouterr().out
 
 
 def test_commands_are_shown_in_lines_that_fit_and_stay_what_they_are() -> None:

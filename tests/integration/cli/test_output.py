@@ -102,7 +102,7 @@ def profile(terminal: Terminal, rt: Runtime) -> str:
     profile = terminal.connect()
     options = json.dumps({"note": HOSTILE})
     rt.db.write(
-        lambda tx: tx.execute(
+        lambda tx: tx.execute_sql(
             "UPDATE profile SET name = ?, username = ?, options = ?, picture_url = ?, reason = ?",
             (HOSTILE, HOSTILE, options, HOSTILE, HOSTILE),
         )
@@ -143,7 +143,7 @@ def test_boards(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_keys(terminal: Terminal, rt: Runtime) -> None:
     check(terminal("admin", "create-key", HOSTILE))
     assert terminal("admin", "create-key", "laptop").exit_code == 0
-    rt.db.write(lambda tx: tx.execute("UPDATE api_key SET name = ?", (HOSTILE,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE api_key SET name = ?", (HOSTILE,)))
     assert SEEN in check(terminal("admin", "list-keys")).stdout
     check(terminal("admin", "list-keys", "--json"))
     check(terminal("admin", "revoke-key", HOSTILE))
@@ -195,7 +195,7 @@ def test_wrong_arguments(terminal: Terminal, arguments: list[str]) -> None:
 def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, profile: str) -> None:
     done = terminal("admin", "show-post", "x\nHint: run rm -rf ~")
     assert "\nHint: run" not in done.stderr
-    rt.db.write(lambda tx: tx.execute("UPDATE profile SET status = 'reauthRequired', reason = 'x\nHint: run evil'"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET status = 'reauthRequired', reason = 'x\nHint: run evil'"))
     done = terminal("admin", "refresh-profile", profile)
     assert "run evil" in done.stderr
     assert "\nHint: run evil" not in done.stderr

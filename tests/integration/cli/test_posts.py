@@ -157,7 +157,7 @@ def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt:
     profile = terminal.connect()
     post = rt.write(posts.create, Draft("Hello", None, (profile,)), OWNER)
     rt.db.write(
-        lambda tx: tx.execute(
+        lambda tx: tx.execute_sql(
             """UPDATE delivery SET committed_at = :now, started_at = :now, plan = '[["create_post", "commit"]]',
                 progress = json_object('phase', 'reading_back', 'commits', 1, 'why', 'no answer', 'since', :now)
                 WHERE post_id = :post""",
@@ -220,7 +220,7 @@ def test_a_failed_post_is_published_again_and_its_id_printed(terminal: Terminal,
 def test_an_unknown_outcome_has_a_sign_and_is_retried_only_on_request(terminal: Terminal, rt: Runtime) -> None:
     post = accept(rt, terminal.connect())
     rt.db.write(
-        lambda tx: tx.execute("UPDATE delivery SET state = 'unconfirmed', error_message = 'Outcome unknown: x'")
+        lambda tx: tx.execute_sql("UPDATE delivery SET state = 'unconfirmed', error_message = 'Outcome unknown: x'")
     )
     rt.db.write(lambda tx: post_rows.settle_if_resolved(tx, post))
     assert "? x" in terminal("admin", "list-posts").stdout

@@ -11,6 +11,7 @@ import pytest
 from socialpub.accounts import api_keys, sign_in
 from socialpub.accounts.sign_in import Purpose
 from socialpub.db import upgrade, upgrade_backups
+from socialpub.db.connection import open_file
 from socialpub.db.tables import audit_log
 from socialpub.ops.backup import create
 from socialpub.runtime import Runtime
@@ -105,7 +106,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
     before = copy_in(terminal)
     terminal.clock.forward(60)
     assert "Install the previous version" in terminal.success("restore", str(before)).stderr
-    with closing(sqlite3.connect(database_of(terminal))) as rows:
+    with open_file(database_of(terminal), "ro") as rows:
         assert "9001_next" not in upgrade.list_applied(rows)
     next_version.undo()  # the former version is installed again
     with terminal.open() as rt:

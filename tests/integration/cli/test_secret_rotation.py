@@ -69,7 +69,7 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
         (delivery,) = rt.reader.all("SELECT id FROM delivery WHERE post_id = ?", (post,))
         address = rt.secrets.seal("https://upload", "delivery", delivery["id"], "memo").decode()
         memo = json.dumps({"upload": {"address": address}})
-        rt.db.write(lambda tx: tx.execute("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
+        rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
         begun = {"provider": "x", "state": "state", "verifier": "the verifier", "redirect_uri": "http://here"}
         begun |= {"name": None, "expected_profile_id": None}
         rt.write(consents.insert, consent_id="c1", expires_at=rt.stamp(), door=Surface.SHELL, **begun)

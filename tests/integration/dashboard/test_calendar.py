@@ -92,13 +92,13 @@ def test_each_post_shows_its_state_as_text(owner: Tab, rt: Runtime, profile: str
         post = accept(rt, profile, other, body=body)
         for position, state in enumerate(states):
             rt.write(
-                lambda _, tx, at, to: tx.execute(
+                lambda _, tx, at, to: tx.execute_sql(
                     "UPDATE delivery SET state = ? WHERE post_id = ? AND position = ?", (to, post, at)
                 ),
                 position,
                 state,
             )
-        rt.write(lambda _, tx: tx.execute("UPDATE post SET status = 'settled' WHERE id = ?", (post,)))
+        rt.write(lambda _, tx: tx.execute_sql("UPDATE post SET status = 'settled' WHERE id = ?", (post,)))
 
     canceled = accept(rt, profile, body="gone", at=START + timedelta(hours=1))
     rt.write(posts.cancel, canceled, OWNER)

@@ -142,8 +142,8 @@ def test_equal_content_is_asked_about_for_an_hour(owner: Tab, rt: Runtime, x: st
     clock.forward(3600)
     send(owner, "Good morning")
     assert len(post_ids(rt)) == 2
-    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET state = 'failed'"))
-    rt.write(lambda _, tx: tx.execute("UPDATE post SET outcomes = 'f'"))
+    rt.write(lambda _, tx: tx.execute_sql("UPDATE delivery SET state = 'failed'"))
+    rt.write(lambda _, tx: tx.execute_sql("UPDATE post SET outcomes = 'f'"))
     send(owner, "Good morning")
     assert len(post_ids(rt)) == 3
 

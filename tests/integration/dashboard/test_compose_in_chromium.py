@@ -204,7 +204,7 @@ def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
     address = page.url
     page.close()
     kept = rt.reader.value("SELECT id FROM artifact WHERE file_name = 'second.jpg'")
-    rt.db.write(lambda tx: tx.execute("DELETE FROM artifact WHERE id = ?", (kept,)))
+    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM artifact WHERE id = ?", (kept,)))
 
     page = context.new_page()
     page.goto(address)
@@ -270,7 +270,7 @@ def test_a_draft_ends_with_discard_and_with_sign_out(page: Page, photos: list[Pa
 
 def test_the_input_survives_the_end_of_the_session(page: Page, rt: Runtime) -> None:
     tick(page, "x")
-    rt.db.write(lambda tx: tx.execute("DELETE FROM session"))
+    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM session"))
     page.get_by_label("Text", exact=True).fill("Still here")
     expect(page.locator("#compose-unchecked")).to_contain_text("You are signed out.")
     expect(page.get_by_label("Text", exact=True)).to_have_value("Still here")

@@ -119,7 +119,7 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
     items = (DraftMedia(photo, " A view\nwith two lines"),)
     post_id = accept(rt, x, other, pins, body="Helo\r\n\r\nworld ", at=at, media=items, options=options)
     own = orjson.dumps({"madeWithAi": True}).decode()
-    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET options = ? WHERE profile_id = ?", (own, other)))
+    rt.write(lambda _, tx: tx.execute_sql("UPDATE delivery SET options = ? WHERE profile_id = ?", (own, other)))
     before = read_post(rt, post_id)
 
     page = owner.open(f"/posts/{post_id}/edit")
@@ -149,7 +149,7 @@ def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
 ) -> None:
     photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg"))
     stored = orjson.dumps({"title": "Of the profile"}).decode()
-    rt.write(lambda _, tx: tx.execute("UPDATE profile SET options = ? WHERE id = ?", (stored, pins)))
+    rt.write(lambda _, tx: tx.execute_sql("UPDATE profile SET options = ? WHERE id = ?", (stored, pins)))
     options = {"x": {"reply_settings": "following", "madeWithAi": True}, "pinterest": {"boardId": "1", "title": "Own"}}
     post_id = accept(rt, x, pins, at=at, media=(photo,), options=options)
     owner.press("Save", {"Title": "", "Made with AI": "false"}, on=f"/posts/{post_id}/edit")

@@ -252,7 +252,7 @@ def test_the_version_covers_everything_that_will_be_public(
         versions.append(version_of(rt, post))
     rt.write(profiles.rename, bluesky, "Another name")
     versions.append(version_of(rt, post))
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET reply_to = 'another post'"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET reply_to = 'another post'"))
     versions.append(version_of(rt, post))
     memo = {"link_card": {"uri": LINK, "title": "A card"}}
     delivery_id = rt.reader.value("SELECT id FROM delivery")

@@ -8,7 +8,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.media.files import Files
@@ -30,7 +30,7 @@ MARKUP = "<img src=x onerror=alert(1)>"
 
 
 def end(rt: Runtime, post: str, state: State, message: str) -> None:
-    def fail(_rt: Runtime, tx: Tx) -> None:
+    def fail(_rt: Runtime, tx: Database) -> None:
         for delivery in delivery_rows.list_open_of_post(tx, post):
             end_unsent(rt, tx, delivery, state, message)
 
@@ -300,6 +300,6 @@ def test_lists_show_the_handle_of_twins_and_a_former_label_as_it_was(owner: Tab,
 
 def test_a_disconnected_profile_makes_no_label_ambiguous(owner: Tab, rt: Runtime) -> None:
     add_named(rt, ("x", "Demo", "one"), ("tiktok", "Demo", "two"))
-    rt.db.write(lambda tx: tx.execute("UPDATE profile SET status = 'disconnected' WHERE provider = 'tiktok'"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET status = 'disconnected' WHERE provider = 'tiktok'"))
     assert names_of(owner.open("/compose"), "profiles") == ["Demo"]
     assert names_of(owner.open("/posts"), "profileIds") == ["X: Demo", "TikTok: Demo (disconnected)"]

@@ -114,7 +114,9 @@ def test_stop_shows_the_state_of_each_delivery_before_and_after(owner: Tab, rt: 
     shop, club, other = (add_profile(rt, account_id=name, name=name) for name in ("shop", "club", "other"))
     post = accept(rt, shop, club, other)
     end_deliveries(rt, post, State.PUBLISHED, State.QUEUED, State.QUEUED)
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET committed_at = ? WHERE profile_id = ?", (tx.stamp, club)))
+    rt.db.write(
+        lambda tx: tx.execute_sql("UPDATE delivery SET committed_at = ? WHERE profile_id = ?", (tx.stamp, club))
+    )
     owner.open(f"/posts/{post}")
     page = owner.follow("Stop")
     assert page.heading == "Stop this post?"
@@ -154,7 +156,7 @@ def test_failed_deliveries_are_posted_again_at_once(owner: Tab, rt: Runtime, wor
     post = accept(rt, connect_x(rt, world), connect_pinterest(rt, world), body="Again", options={"pinterest": {}})
     drain(rt, clock)
     assert (state_of(rt, post, 0), state_of(rt, post, 1)) == (State.PUBLISHED, State.FAILED)
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'failed' WHERE provider = 'x'"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'failed' WHERE provider = 'x'"))
     page = owner.press("Post again", on=f"/posts/{post}")
     assert page.title == "Post: Again – socialpub" and page.path != f"/posts/{post}"
     new = page.path.removeprefix("/posts/")
@@ -245,7 +247,7 @@ def refused(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> str:
     options = {"x": {"replySettings": "following"}, "pinterest": {"title": "A view"}}
     text = "Much to say. " * 30
     post = accept(rt, shop, pins, out, body=text, media=(DraftMedia(photo, "A harbour"),), options=options)
-    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET state = 'published' WHERE profile_id = ?", (out,)))
+    rt.write(lambda _, tx: tx.execute_sql("UPDATE delivery SET state = 'published' WHERE profile_id = ?", (out,)))
     drain(rt, clock)
     assert [state_of(rt, post, at) for at in range(3)] == [State.FAILED, State.FAILED, State.PUBLISHED]
     return post
@@ -299,7 +301,7 @@ def test_the_changed_post_is_a_retry_and_ends_the_alert(
 
 
 def test_post_again_remains_if_the_same_post_can_succeed(owner: Tab, rt: Runtime, refused: str) -> None:
-    rt.write(lambda _, tx: tx.execute("UPDATE delivery SET content_refused = 0 WHERE provider = 'pinterest'"))
+    rt.write(lambda _, tx: tx.execute_sql("UPDATE delivery SET content_refused = 0 WHERE provider = 'pinterest'"))
     page = owner.open(f"/posts/{refused}")
     assert main_action(page) == CHANGE
     assert page.has_button(AGAIN)

@@ -235,7 +235,7 @@ def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
     )
     attempt = {"message": f"Said {MARKUP}", "provider_code": MARKUP, "request_id": MARKUP}
     rt.db.write(
-        lambda tx: tx.execute(
+        lambda tx: tx.execute_sql(
             "UPDATE attempt SET message = ?, provider_code = ?, request_id = ?", tuple(attempt.values())
         )
     )

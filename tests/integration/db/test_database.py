@@ -42,18 +42,18 @@ def url_in(shown: bytes | None) -> str:
 
 def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> None:
     rt.reader.value("SELECT 1")
-    before = len(rt.db._readers)
+    before = len(rt.db._connections)
     for _ in range(20):
         thread = threading.Thread(target=lambda: rt.reader.value("SELECT 1"))
         thread.start()
         thread.join()
-    assert len(rt.db._readers) - before <= 1
+    assert len(rt.db._connections) - before <= 1
 
 
 def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
     into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'copy.made', ?)"
     rt.db.write(lambda tx: tx.many(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
-    rt.db.write(lambda tx: tx.execute("DELETE FROM trail"))
+    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM trail"))
 
 
 @pytest.fixture(autouse=True)

@@ -135,7 +135,7 @@ def test_a_time_window_has_exactly_its_entries_also_after_the_clock_was_set(
         clock.jump(jumps.get(number, 0.0))
         accept(rt, profile, at=rt.now() + timedelta(days=30))
         clock.forward(600 if number % 3 else 0)
-    rt.db.write(lambda tx: tx.execute("DELETE FROM log_entry WHERE n IN (1, 2, 11, 16, 17, 18, 19)"))
+    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM log_entry WHERE n IN (1, 2, 11, 16, 17, 18, 19)"))
     entries = [(row[0], row[1]) for row in rt.reader.all("SELECT n, occurred_at FROM log_entry ORDER BY n DESC")]
     borders = [None, *sorted({at for _, at in entries}), "2026-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]
     for since, until in product(borders, borders):

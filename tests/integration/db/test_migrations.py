@@ -65,7 +65,7 @@ def test_a_model_is_the_table_that_the_migrations_make(model: Any, rt: Runtime, 
 
 
 def test_every_table_has_a_model(rt: Runtime) -> None:
-    tables = {row[0] for row in rt.db.reader.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = {row[0] for row in rt.db.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables - {"schema_migration"} == {model._meta.table_name for model in MODELS}
 
 
@@ -138,7 +138,7 @@ def test_the_queue_knows_what_each_phase_waits_on(step: int | None, phase: Phase
     progress = json.dumps(Progress(phase=phase, stopped=stopped).as_dict())
     rt.db.write(
         lambda tx: (
-            tx.execute(
+            tx.execute_sql(
                 """INSERT INTO delivery (id, post_id, position, profile_id, provider, profile_name, account_id, state,
                 options, due_at, run_at, content_key, plan, step, progress)
                 VALUES ('d', 'p', 0, 'a', 'x', 'n', 'a', 'queued', '{}', ?1, ?1, '', ?2, ?3, ?4)""",

@@ -10,7 +10,7 @@ from itertools import product
 import pytest
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.queries import post_list
 from socialpub.db.queries.post_list import PagePart, PostFilter, Totals
 from socialpub.db.states import OUTCOME_LETTERS
@@ -66,7 +66,7 @@ def stocked(rt: Runtime, stock: list[StockPost]) -> Runtime:
     return rt
 
 
-def insert(tx: Tx, stock: Sequence[StockPost]) -> None:
+def insert(tx: Database, stock: Sequence[StockPost]) -> None:
     tx.many("INSERT INTO audience VALUES (?, ?)", [(number, json.dumps(names)) for number, names in MEMBERS.items()])
     members = [
         (audience, name, NETWORKS[name], at) for audience, names in MEMBERS.items() for at, name in enumerate(names)
@@ -198,7 +198,7 @@ def test_a_total_is_counted_once_until_a_post_is_written(stocked: Runtime, stock
     assert not counts(failed)
     assert not counts(replace(failed, page=1))
     assert counts(PostFilter(outcome="published"))
-    stocked.db.write(lambda tx: tx.execute("UPDATE post SET body = 'x' WHERE rowid = 1").rowcount)
+    stocked.db.write(lambda tx: tx.execute_sql("UPDATE post SET body = 'x' WHERE rowid = 1").rowcount)
     assert counts(failed)
 
 

@@ -17,7 +17,7 @@ def test_a_token_carried_to_another_row_cannot_be_used_there(
 ) -> None:
     other = add_profile(rt, account_id="other", tokens=("access-other", None))
     rt.db.write(
-        lambda tx: tx.execute(
+        lambda tx: tx.execute_sql(
             "UPDATE profile SET access_token = (SELECT access_token FROM profile WHERE id = ?) WHERE id = ?",
             (other, profile),
         )
@@ -29,6 +29,6 @@ def test_a_token_carried_to_another_row_cannot_be_used_there(
 
 
 def test_a_token_carried_to_another_column_cannot_be_used_there(rt: Runtime, profile: str) -> None:
-    rt.db.write(lambda tx: tx.execute("UPDATE profile SET access_token = refresh_token"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET access_token = refresh_token"))
     with pytest.raises(OperatorError, match="cannot be decrypted"):
         tokens.load_fresh(rt, profile)

@@ -16,7 +16,7 @@ from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, upgrade, upgrade_backups
-from socialpub.db.connection import Reader
+from socialpub.db.connection import open_file
 from socialpub.db.locks import ProcessLock
 from socialpub.runtime import build
 from tests.e2e.processes import DEFAULT_SIGNALS
@@ -49,7 +49,7 @@ class Upgrading(NamedTuple):
 
     @property
     def applied(self) -> set[str]:
-        with closing(sqlite3.connect(self.settings.database_file)) as connection:
+        with open_file(self.settings.database_file, "ro") as connection:
             return set(upgrade.list_applied(connection))
 
     @property
@@ -96,7 +96,7 @@ def test_the_backup_has_the_rows_before_the_upgrade_and_is_private(upgrading: Up
     assert copy.path.stat().st_mode & 0o777 == 0o600
     assert copy.path.parent.stat().st_mode & 0o777 == 0o700
     assert posts_in(copy.path) == 1
-    with closing(sqlite3.connect(copy.path)) as connection:
+    with open_file(copy.path, "ro") as connection:
         assert "9001_next" not in upgrade.list_applied(connection)
     upgrading.start()
     assert upgrading.in_folder == 1
@@ -119,13 +119,13 @@ def test_the_name_of_the_backup_contains_both_versions(upgrading: Upgrading, mon
 def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandClock) -> None:
     settings = settings_in(tmp_path)
     build(settings, clock=clock, role="test").close()
-    with closing(sqlite3.connect(settings.database_file)) as connection:
-        assert upgrade_backups.read_version(Reader(connection)) == version.current()
+    with open_file(settings.database_file, "ro") as db:
+        assert upgrade_backups.read_version(db) == version.current()
 
 
 def test_a_version_with_a_path_is_not_part_of_a_file_name(upgrading: Upgrading) -> None:
-    with closing(sqlite3.connect(upgrading.settings.database_file)) as connection, connection:
-        appliance_state.put(connection, appliance_state.VERSION, "../../1.0")
+    with open_file(upgrading.settings.database_file, "rw") as db:
+        appliance_state.put(db, appliance_state.VERSION, "../../1.0")
     upgrading.add("9001_next", NEXT)
     upgrading.start()
     (copy,) = upgrade_backups.list_all(upgrading.settings.database_file)
@@ -236,7 +236,7 @@ import sys
 from pathlib import Path
 from socialpub.core.settings.loader import Settings
 from socialpub.db import upgrade
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.runtime import build
 {0}
 upgrade.MIGRATIONS = Path(sys.argv[2])

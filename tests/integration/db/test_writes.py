@@ -11,10 +11,10 @@ import pytest
 
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.runtime import Runtime
 
-Write = Callable[[Tx], Any]
+Write = Callable[[Database], Any]
 
 
 @contextmanager
@@ -22,7 +22,7 @@ def occupied_writer(rt: Runtime) -> Iterator[None]:
     """All writes of this block wait together, because another write runs until its end."""
     begun, end = threading.Event(), threading.Event()
 
-    def occupy(_tx: Tx) -> None:
+    def occupy(_tx: Database) -> None:
         begun.set()
         end.wait()
 
@@ -55,12 +55,12 @@ def names(rt: Runtime) -> set[str]:
     return {row[0] for row in rt.reader.all("SELECT name FROM appliance WHERE value = 'here'")}
 
 
-def put_and_fail(tx: Tx) -> None:
+def put_and_fail(tx: Database) -> None:
     appliance_state.put(tx, "half a write", "here")
     raise Conflict("Not like this.")
 
 
-def fail(_tx: Tx) -> None:
+def fail(_tx: Database) -> None:
     raise Conflict("Not like this.")
 
 
@@ -75,12 +75,12 @@ def test_a_write_that_fails_takes_only_its_own_changes_back(rt: Runtime, failing
 def test_every_write_runs_once_also_beside_a_write_that_fails(rt: Runtime) -> None:
     runs: list[str] = []
 
-    def count(tx: Tx) -> None:
+    def count(tx: Database) -> None:
         runs.append("run")
         appliance_state.put(tx, "counted", "here")
-        tx.after_commit(runs.append, "callback")
+        tx.call_after_commit(runs.append, "callback")
 
-    def count_and_fail(tx: Tx) -> None:
+    def count_and_fail(tx: Database) -> None:
         count(tx)
         raise Conflict("Not like this.")
 
@@ -91,7 +91,7 @@ def test_every_write_runs_once_also_beside_a_write_that_fails(rt: Runtime) -> No
 def test_a_lone_write_that_fails_runs_once(rt: Runtime) -> None:
     runs: list[None] = []
 
-    def count_and_fail(tx: Tx) -> None:
+    def count_and_fail(tx: Database) -> None:
         runs.append(None)
         put_and_fail(tx)
 
@@ -104,7 +104,7 @@ def test_a_lone_write_that_fails_runs_once(rt: Runtime) -> None:
 
 
 def test_all_writes_run_on_the_writers_thread(rt: Runtime) -> None:
-    def thread(_tx: Tx) -> str:
+    def thread(_tx: Database) -> str:
         return threading.current_thread().name
 
     assert write_together(rt, [thread, thread]) == ["writer"] * 2
@@ -134,8 +134,8 @@ def test_a_loop_that_has_ended_does_not_stop_the_writer(rt: Runtime) -> None:
 
 
 def test_an_error_of_the_database_fails_all_writes_of_the_commit(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(tx: Tx) -> None:
-        tx.execute("ROLLBACK")
+    def broken(tx: Database) -> None:
+        tx.execute_sql("ROLLBACK")
         raise ValueError("the transaction is over")
 
     results = write_together(rt, [put("first"), broken, put("last")])

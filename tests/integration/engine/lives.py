@@ -37,4 +37,4 @@ class Lives:
 def die(rt):
     """As by SIGKILL: the lock is free, and its file stays."""
     rt.process._lock.release()
-    rt.db.close()
+    rt.db.stop()

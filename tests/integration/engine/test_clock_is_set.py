@@ -342,7 +342,7 @@ def test_a_correction_of_a_few_seconds_is_not_reported(rt, network, profile, clo
 
 def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt, clock):
     rt.db.write(
-        lambda tx: tx.execute(
+        lambda tx: tx.execute_sql(
             """INSERT INTO idempotency (key_id, key, fingerprint, created_at, status)
                 VALUES ('k', 'once', 'f', ?, 201)""",
             (tx.stamp,),
@@ -402,7 +402,7 @@ def test_ages_are_right_when_the_clock_is_set_during_a_call(rt, network, profile
     accept(rt, profile)
     drain(rt)
     clock.forward(6)
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET started_at = ?, run_at = ?", (tx.stamp, tx.stamp)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET started_at = ?, run_at = ?", (tx.stamp, tx.stamp)))
     drain(rt)
     assert len(ages) == 1
     assert 0 <= ages[0] < 60

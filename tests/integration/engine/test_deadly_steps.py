@@ -85,7 +85,7 @@ def test_deliveries_that_ran_beside_a_deadly_one_do_not_end(lives, network):
     poison = accept(rt, profiles[0], body=POISON)
     rows = "UPDATE delivery SET state = 'running', owner = ?, plan = ?, started_at = ?"
     plan = '[["upload","prepare"],["await_processing","poll"],["create_post","commit"],["await_outcome","poll"]]'
-    rt.db.write(lambda tx: tx.execute(rows, (rt.process.name, plan, tx.stamp)))
+    rt.db.write(lambda tx: tx.execute_sql(rows, (rt.process.name, plan, tx.stamp)))
     die(rt)
     deadly(network, Place.PREPARE)
     rt = lives.go_on()
@@ -158,7 +158,7 @@ def test_a_row_that_names_no_process_touches_no_file(tmp_path, clock, named):
     for place in places:
         place.write_bytes(b"somebody's own")
     post = accept(rt, add_profile(rt))
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = ?", (owner,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'running', owner = ?", (owner,)))
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED
     assert [place.read_bytes() for place in places] == [b"somebody's own"] * 2

@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.core.errors import Unavailable
 from socialpub.core.secrets.crypto import Secrets
-from socialpub.db.database import Database
+from socialpub.db.database import ApplianceDatabase
 from socialpub.db.states import State
 from socialpub.db.tables import counters
 from socialpub.providers.auth import Tokens
@@ -218,7 +218,7 @@ def test_the_writer_survives_a_failed_wakeup(rt, profile, error):
 
 def test_the_writer_survives_a_write_that_ends_silently(rt, profile):
     def ends(tx):
-        tx.execute("UPDATE profile SET name = 'half'")
+        tx.execute_sql("UPDATE profile SET name = 'half'")
         raise Gone
 
     with pytest.raises(Gone):
@@ -228,8 +228,8 @@ def test_the_writer_survives_a_write_that_ends_silently(rt, profile):
 
 
 def test_a_write_after_the_close_is_refused_at_once(tmp_path, clock):
-    db = Database(tmp_path / "late.db", tmp_path / "run", clock, Secrets(b"k" * 32))
-    db.close()
+    db = ApplianceDatabase(tmp_path / "late.db", tmp_path / "run", clock, Secrets(b"k" * 32))
+    db.stop()
     with pytest.raises(Unavailable):
         db.write(lambda tx: tx.one("SELECT 1"))
 

@@ -83,11 +83,11 @@ def steps_of(rt, act):
         nonlocal ticks
         ticks += 1
 
-    rt.reader.connection.set_progress_handler(tick, 10)
+    rt.reader.connection().set_progress_handler(tick, 10)
     try:
         act()
     finally:
-        rt.reader.connection.set_progress_handler(None, 0)
+        rt.reader.connection().set_progress_handler(None, 0)
     return ticks
 
 
@@ -226,7 +226,7 @@ def test_a_poll_after_the_commit_goes_on_while_posts_wait(rt, network, profile, 
 
 def test_a_delivery_of_a_former_version_learns_at_its_first_claim_what_it_waits_on(rt, network, profile, writes):
     accept_many(rt, 10, profile)
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET first_endpoint = NULL"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET first_endpoint = NULL"))
     rest(rt, profile, "create_post", 900)
     assert writes(partial(drain, rt)) == 10
     assert writes(partial(drain, rt)) == 0

@@ -59,8 +59,8 @@ def test_posts_that_wait_locally_neither_end_a_hold_nor_use_its_probes(rt, netwo
     good = accept(rt, sound)
     drain(rt)
     dead = [accept(rt, lost, body=str(number)) for number in range(5)]
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET due_at = '2026-10-12T08:00:00.000Z' WHERE profile_id = ?",
-                                      (lost,)))  # fmt: skip
+    long_ago = "2026-10-12T08:00:00.000Z"
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET due_at = ? WHERE profile_id = ?", (long_ago, lost)))
     rt.db.write(lambda tx: tx.update("profile", lost, status="disconnected"))
     clock.forward(holds.PROBE_SECONDS + 1)
     engine.work(rt, lost)
@@ -183,7 +183,7 @@ def test_long_steps_of_another_post_make_no_post_late(rt, network, profile, cloc
 def test_a_delivery_that_runs_for_ever_is_overdue(rt, profile, clock):
     other = ProcessLock(rt.process.folder, "suspended")
     accept(rt, profile)
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'running', owner = 'suspended'"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'running', owner = 'suspended'"))
     clock.forward(600)
     assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 0, "a big file may take that long"
     clock.forward(3600)

@@ -196,7 +196,7 @@ def test_a_token_refused_at_the_second_call_waits_for_a_reconnection_and_reads_b
     assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, ("create_post", "held"))
     clock.forward(120)
     rt.db.write(lambda tx: tx.update("profile", profile, status="active"))
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET run_at = ?", (tx.stamp,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET run_at = ?", (tx.stamp,)))
     drain(rt, clock)
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
 

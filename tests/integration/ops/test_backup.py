@@ -350,7 +350,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, image: st
 def test_a_backup_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
     rt.db.write(
         lambda tx: (
-            tx.execute(
+            tx.execute_sql(
                 "INSERT INTO schema_migration (name, applied) VALUES ('0999_from_the_future', ?)", (tx.stamp,)
             ).rowcount
         )
@@ -370,7 +370,7 @@ def test_a_backup_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path:
 def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
     rt: Runtime, image: str, tmp_path: Path, clock: HandClock
 ) -> None:
-    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
+    rt.db.write(lambda tx: tx.execute_sql("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     copied_at = rt.stamp()
     copy = copy_of(rt, tmp_path)
     clock.forward(3600)

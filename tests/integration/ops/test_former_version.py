@@ -1,16 +1,15 @@
 """What is left of the version before an upgrade, and what going back to it needs."""
 
 import os
-import sqlite3
 import sys
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from socialpub.core.errors import OperatorError
 from socialpub.db import upgrade, upgrade_backups
+from socialpub.db.connection import open_file
 from socialpub.ops.backup import rollback
 from socialpub.runtime import Runtime
 
@@ -78,8 +77,8 @@ def test_a_version_that_knows_the_database_needs_no_backup(rt: Runtime, make: Ma
 def test_another_version_needs_the_backup_of_its_own_last_migration(rt: Runtime, make: Make) -> None:
     former = rollback.read_environment(make("1.0.0", "1.0.0"))
     assert former is not None
-    with closing(sqlite3.connect(rt.settings.database_file, isolation_level=None)) as connection:
-        connection.execute("INSERT INTO schema_migration (name, applied) VALUES ('0002_next', '')")
+    with open_file(rt.settings.database_file, "rw") as connection:
+        connection.execute_sql("INSERT INTO schema_migration (name, applied) VALUES ('0002_next', '')")
         with pytest.raises(OperatorError, match=r"1\.0\.0 does not know the current database \(0002_next\)"):
             rollback.backup_needed(former, rt.settings)
         made = upgrade_backups.create(connection, rt.settings.database_file, FIRST[-1], rt.now(), "1.1.0")

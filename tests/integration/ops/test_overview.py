@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.hints import Surface
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.ops import alerts
@@ -22,7 +22,7 @@ DAY = 86400
 def fail(rt: Runtime, post: str, state: State = State.FAILED) -> None:
     """Let every open delivery of the post fail."""
 
-    def end(_rt: Runtime, tx: Tx) -> None:
+    def end(_rt: Runtime, tx: Database) -> None:
         for delivery in delivery_rows.list_open_of_post(tx, post):
             end_unsent(rt, tx, delivery, state, "No.")
 

@@ -1,7 +1,6 @@
 """A restored appliance: its own posts are ordinary, the owner's decisions count, and a post of the backup never ends as
 a certain failure before the account was read back."""
 
-import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
@@ -13,6 +12,7 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.core.errors import Conflict
 from socialpub.db import upgrade, upgrade_backups
+from socialpub.db.connection import open_file
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.ops.backup import rollback
@@ -360,7 +360,7 @@ def refused_by_the_check(rt: Runtime, clock: HandClock, profile: str, post: str)
 
 
 def stopped(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
-    rt.write(lambda rt, tx: tx.execute("UPDATE post SET status = 'pending' WHERE id = ?", (post,)))
+    rt.write(lambda rt, tx: tx.execute_sql("UPDATE post SET status = 'pending' WHERE id = ?", (post,)))
     rt.write(posts.stop, post)
 
 
@@ -497,7 +497,7 @@ def test_a_retry_of_what_failed_in_the_restored_appliance_itself_is_sent_at_once
 def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: HandClock) -> Iterator[Runtime]:
     """The appliance after a rollback to a backup from before `meanwhile`."""
     settings = rt.settings.model_copy(update={"providers": providers_of_the_sandbox()})
-    with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as rows:
+    with open_file(settings.database_file, "rw") as rows:
         copy = upgrade_backups.create(rows, settings.database_file, max(upgrade.list_applied(rows)), clock.now(), "2.0")
     meanwhile()
     rt.close()

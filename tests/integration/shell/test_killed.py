@@ -166,7 +166,7 @@ def test_a_terminal_without_the_characters_of_a_name_changes_no_outcome(
     rt: Runtime, start: Start, encoding: str
 ) -> None:
     name = "“Grüße” 🎉"
-    rt.db.write(lambda tx: tx.execute("UPDATE profile SET name = ?", (name,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET name = ?", (name,)))
     ended = start("Hello", "--json", env={"PYTHONIOENCODING": encoding})
     shown, notes = ended.communicate()
     assert ended.returncode == 0, notes

@@ -93,7 +93,7 @@ class StateMachine(RuleBasedStateMachine):
         assert self.deaths < MOST_DEATHS, "it dies for ever"
         self.client.__exit__()
         self.rt.process._lock.release()
-        self.rt.db.close()
+        self.rt.db.stop()
         self.rt = self._open()
         self.client = Client(create_app(self.rt), self.key)
 

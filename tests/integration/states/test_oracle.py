@@ -52,5 +52,5 @@ TAMPERED = {
 def test_rows_that_contradict_each_other_are_named(rt: Runtime, profile: str, name: str) -> None:
     accept(rt, profile)
     assert list(find_row_contradictions(rt.reader.all)) == []
-    rt.db.write(lambda tx: tx.execute(TAMPERED[name]))
+    rt.db.write(lambda tx: tx.execute_sql(TAMPERED[name]))
     assert any(f"ROWS: {name}:" in found for found in find_row_contradictions(rt.reader.all))

@@ -63,7 +63,7 @@ def test_an_artifact_that_only_the_options_of_an_open_post_name_is_never_removed
     assert retention.remove_unused_media(rt) == 0
     key = rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact,))
     assert rt.write(lambda rt, tx: artifact_rows.note_removed(tx, key)) is False
-    rt.write(lambda rt, tx: tx.execute("UPDATE delivery SET state = 'canceled'"))
+    rt.write(lambda rt, tx: tx.execute_sql("UPDATE delivery SET state = 'canceled'"))
     assert retention.remove_unused_media(rt) == 1
 
 
@@ -85,7 +85,7 @@ def test_an_artifact_that_a_post_uses_after_the_search_stays(rt, clock, caller, 
     delete = artifact_rows.delete_unused
 
     def late(tx, *args):
-        tx.execute(
+        tx.execute_sql(
             "INSERT INTO media (id, post_id, position, artifact_id) VALUES ('m', 'p', 0, ?)", (artifact["artifactId"],)
         )
         return delete(tx, *args)

@@ -250,7 +250,7 @@ def test_no_transaction_is_open_while_the_child_decodes(rt, caller, png, monkeyp
     caller.put(reservation, png)
 
     async def inspect(path):
-        await rt.write_soon(lambda rt, tx: tx.execute("UPDATE artifact SET file_name = 'written meanwhile'"))
+        await rt.write_soon(lambda rt, tx: tx.execute_sql("UPDATE artifact SET file_name = 'written meanwhile'"))
         return a_picture(path)
 
     inspects_with(monkeypatch, inspect)

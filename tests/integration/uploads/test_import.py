@@ -198,7 +198,7 @@ def test_a_key_that_changes_during_a_fetch_adds_nothing(
     before = stored(rt), rt.reader.all("SELECT * FROM post")
 
     async def play(writer: asyncio.StreamWriter) -> None:
-        await asyncio.to_thread(rt.db.write, lambda tx: tx.execute(f"UPDATE api_key SET {clause}"))
+        await asyncio.to_thread(rt.db.write, lambda tx: tx.execute_sql(f"UPDATE api_key SET {clause}"))
         writer.write(response(PNG))
 
     host.responses["/a"] = play

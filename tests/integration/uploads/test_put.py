@@ -266,7 +266,7 @@ def test_a_stalled_caller_is_disconnected(rt, caller, monkeypatch):
 
 def test_a_reservation_that_is_gone_is_a_403(rt, clock, caller, png):
     reservation = caller.reserve(png)
-    rt.db.write(lambda tx: tx.execute("DELETE FROM artifact"))
+    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM artifact"))
     problem(caller.put(reservation, png), 403, "forbidden")
 
 

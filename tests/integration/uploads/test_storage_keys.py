@@ -43,7 +43,7 @@ def foreign_key(request, victim):
 def artifact(rt, caller, png, foreign_key):
     """A verified artifact whose row names a file outside the media folder."""
     artifact = caller.upload(png, name="holiday.png")
-    rt.db.write(lambda tx: tx.execute("UPDATE artifact SET storage_key = ?", (foreign_key,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE artifact SET storage_key = ?", (foreign_key,)))
     return artifact
 
 
@@ -88,7 +88,7 @@ def test_a_delivery_with_such_a_file_fails_naming_it(rt, artifact, profile):
 def test_completing_such_a_row_reports_missing_bytes(rt, caller, png, victim, foreign_key):
     reservation = caller.reserve(len(b"precious"))
     caller.put(reservation, b"precious")
-    rt.db.write(lambda tx: tx.execute("UPDATE artifact SET storage_key = ?", (foreign_key,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE artifact SET storage_key = ?", (foreign_key,)))
     reply = caller.complete(reservation)
     assert (reply.status, "has lost its bytes" in reply.json()["detail"]) == (400, True)
     assert caller.put(reservation, b"precious").status == 200

@@ -110,7 +110,7 @@ def test_files_of_another_process_count_at_the_write_of_the_row(rt: Runtime, cal
     reservation = caller.reserve(picture)
 
     async def another_process() -> None:
-        rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = size_bytes + 40000"))
+        rt.db.write(lambda tx: tx.execute_sql("UPDATE stored_media SET size_bytes = size_bytes + 40000"))
 
     async def story() -> Reply:
         pieces = [picture[:1000], picture[1000:]]
@@ -118,7 +118,7 @@ def test_files_of_another_process_count_at_the_write_of_the_row(rt: Runtime, cal
         return await caller.asking("PUT", reservation["uploadUrl"], pieces, fields, before_last=another_process)
 
     assert is_refused(caller.run(story()))
-    rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = size_bytes - 40000"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE stored_media SET size_bytes = size_bytes - 40000"))
     assert stored(rt) == (1, len(picture))
 
 
@@ -146,7 +146,7 @@ def test_a_post_that_brings_its_files_is_rejected_as_a_whole(
     ("used", "level"), [(0, "ok"), (QUOTA * 8 // 10, "ok"), (QUOTA * 9 // 10, "note"), (QUOTA, "problem")]
 )
 def test_doctor_reports_the_use_of_the_quota(rt: Runtime, used: int, level: str) -> None:
-    rt.db.write(lambda tx: tx.execute("UPDATE stored_media SET size_bytes = ?", (used,)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE stored_media SET size_bytes = ?", (used,)))
     (found,) = storage.check_quota(rt)
     assert (found.level, found.subject) == (level, "media")
     assert "storage.quota" in found.message

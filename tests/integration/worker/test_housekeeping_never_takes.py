@@ -81,7 +81,7 @@ class KeptHouse:
             return
         post = self._some_post(pick)
         self.rt.write(posts.stop, post)
-        self.rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'failed' WHERE post_id = ?", (post,)))
+        self.rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'failed' WHERE post_id = ?", (post,)))
         try:
             again = self.rt.write(retries.retry, post, OWNER)
         except Conflict:

@@ -118,7 +118,7 @@ def failed(rt, clock, network, profile):
     post_id = accept(rt, profile)
     rt.write(posts.stop, post_id)
     rt.db.write(
-        lambda tx: tx.execute(
+        lambda tx: tx.execute_sql(
             "UPDATE delivery SET state = 'failed', failed_at = ? WHERE post_id = ?", (tx.stamp, post_id)
         )
     )
@@ -164,7 +164,7 @@ def test_network_ids_stay_while_an_older_outcome_is_unknown(rt, clock, profile):
     open_one = accept(rt, other, at=clock.now() + timedelta(days=100))
     since = rt.stamp()
     phase = json.dumps({"phase": "inherited", "since": since})
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET progress = ? WHERE post_id = ?", (phase, open_one)))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET progress = ? WHERE post_id = ?", (phase, open_one)))
     known = published(rt, clock, profile)
     clock.forward(60 * DAY)
     assert keep_house(rt, clock) == 0
@@ -196,7 +196,7 @@ def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clo
                 posts.accept(rt, tx, Draft("Hi", None, ()), [_target(tx, profile)], OWNER) for _ in range(100)
             ]
         )
-    rt.db.write(lambda tx: tx.execute("UPDATE delivery SET state = 'published'"))
+    rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'published'"))
     for row in rt.reader.all("SELECT id FROM post"):
         rt.db.write(lambda tx, post=row[0]: post_rows.settle_if_resolved(tx, post))
     clock.forward(40 * DAY)
@@ -268,7 +268,7 @@ def test_attempts_have_their_own_retention_except_for_open_deliveries(rt, clock,
     delivery = delivery_rows.find(rt.reader, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (waiting,)))
     assert delivery is not None
     rt.db.write(
-        lambda tx: tx.execute(
+        lambda tx: tx.execute_sql(
             """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, outcome)
                 VALUES (?, ?, 'x', 'create', ?, 'waiting')""",
             (delivery.id, profile, tx.stamp),

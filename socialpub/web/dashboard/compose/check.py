@@ -10,7 +10,7 @@ from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.core.validation import Path
-from socialpub.db.connection import Reader
+from socialpub.db.connection import Database
 from socialpub.providers.base import Content
 from socialpub.providers.registry import LABELS
 from socialpub.providers.tiktok import creator as creator_tiktok
@@ -77,7 +77,7 @@ async def check_form(
         return CheckResult(Messages([*files, *own, *_check_guidelines(form, context, None)]), True)
     draft = shape.to_draft()
 
-    def ask_networks(reader: Reader) -> tuple[list[CheckedDelivery], Content]:
+    def ask_networks(reader: Database) -> tuple[list[CheckedDelivery], Content]:
         checked = check_draft(rt, reader, draft, OWNER, editing)
         return checked, draft_content(rt, reader, draft, [])
 

@@ -17,7 +17,7 @@ from starlette.responses import Response
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Conflict, InvalidRequest
-from socialpub.db.connection import Tx
+from socialpub.db.connection import Database
 from socialpub.db.tables import artifact_rows, profile_rows
 from socialpub.providers.registry import LABELS
 from socialpub.publishing.posts import idempotency, posts, retries
@@ -106,7 +106,7 @@ async def submit(rt: Runtime, visit: Visit) -> Response:
         async def publish(form: ComposeForm, draft: Draft) -> Response:
             confirmed = None if received.form.ticked("scripted") else form.twice
 
-            def make(rt: Runtime, tx: Tx) -> str:
+            def make(rt: Runtime, tx: Database) -> str:
                 if form.again:
                     return retries.retry_changed(rt, tx, form.again, draft, OWNER)
                 return posts.create(rt, tx, draft, OWNER)

@@ -17,7 +17,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row, Tx
+from socialpub.db.connection import Database, Row
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
@@ -240,7 +240,7 @@ async def publish_again(rt: Runtime, visit: Visit) -> Response:
     if outlook.unknown and not outlook.certain and not include_unknown:
         return _again_page(rt, visit, post, outlook, UNTICKED)
 
-    def retry(rt: Runtime, tx: Tx) -> str:
+    def retry(rt: Runtime, tx: Database) -> str:
         return retries.retry(rt, tx, post["id"], OWNER, include_unknown)
 
     try:

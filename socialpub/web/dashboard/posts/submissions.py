@@ -21,7 +21,7 @@ import orjson
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import NotFound
-from socialpub.db.connection import Reader, Tx
+from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.states import OUTCOME_LETTERS, PostStatus
 from socialpub.db.tables import artifact_rows, post_rows
@@ -58,7 +58,7 @@ _ENDED = {
     PostStatus.CANCELED: "it was canceled",
 }
 
-Make = Callable[[Runtime, Tx], str]
+Make = Callable[[Runtime, Database], str]
 _ENDED_UNSENT = {OUTCOME_LETTERS["failed"], OUTCOME_LETTERS["canceled"]}
 
 
@@ -80,7 +80,7 @@ def request_key(form_id: str, path: str, sent: Any, files: list[tuple[str, str, 
 
 
 def submit(
-    rt: Runtime, tx: Tx, key: RequestKey, make: Make, draft: Draft | None = None, confirmed: str | None = None
+    rt: Runtime, tx: Database, key: RequestKey, make: Make, draft: Draft | None = None, confirmed: str | None = None
 ) -> tuple[str, bool]:
     """Return the post of this form and whether it is new.
 
@@ -103,7 +103,7 @@ def submit(
     return post_id, True
 
 
-def _was_just_made(tx: Tx, post_id: str) -> bool:
+def _was_just_made(tx: Database, post_id: str) -> bool:
     """Return whether the post is recent and was or can still be published."""
     post = post_rows.find(tx, post_id)
     if post is None or post.created_at <= stamp(tx.now - EQUAL_FOR):
@@ -111,7 +111,7 @@ def _was_just_made(tx: Tx, post_id: str) -> bool:
     return not set(post.outcomes) <= _ENDED_UNSENT
 
 
-def _content_key(reader: Reader, draft: Draft) -> RequestKey:
+def _content_key(reader: Database, draft: Draft) -> RequestKey:
     """Return the key of the content. Files count by name and size, because a second upload is another artifact."""
     files = [(artifact_rows.find(reader, item.artifact_id), item.alt) for item in draft.media]
     content = [
@@ -168,7 +168,7 @@ class ChangedMeanwhile(Exception):
     """The post has another version."""
 
 
-def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change: Change) -> None:
+def edit_version(rt: Runtime, tx: Database, post_id: str, version: PostVersion, change: Change) -> None:
     """Edit the post if it still has this version. Raises ChangedMeanwhile and the errors of `posts.edit`."""
     post = _load(tx, post_id)
     posts.check_changeable(post["status"], post.get("scheduledAt"), tx.stamp)
@@ -177,7 +177,7 @@ def edit_version(rt: Runtime, tx: Tx, post_id: str, version: PostVersion, change
     posts.edit(rt, tx, post_id, change, OWNER)
 
 
-def _load(tx: Tx, post_id: str) -> Any:
+def _load(tx: Database, post_id: str) -> Any:
     found = api_json.post(tx, post_id)
     if found is None:
         raise NotFound("No post has this id.")

@@ -23,5 +23,5 @@ def rt(rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch) -> Run
     """An appliance with a responding web server, a worker and a synchronized clock."""
     monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
     http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
-    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
+    rt.db.write(lambda tx: tx.execute_sql("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     return rt

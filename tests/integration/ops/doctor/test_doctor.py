@@ -280,8 +280,8 @@ def test_an_appliance_that_works_has_no_problem(rt: Runtime, http: AnsweringHttp
 
 
 def test_a_database_that_another_program_locks_is_reported(rt: Runtime) -> None:
-    rt.db.busy_seconds = 0.01
-    rt.db._connection.execute("PRAGMA busy_timeout = 10")
+    rt.db.write(lambda tx: tx.execute_sql("PRAGMA busy_timeout = 10").fetchall())
+    rt.db.pragma("busy_timeout", 10)
     with closing(sqlite3.connect(rt.db.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert "locked" in the(inside(rt), "database").message
@@ -314,7 +314,7 @@ def test_a_clock_that_a_network_contradicts_is_reported(rt: Runtime, http: Answe
 
 
 def test_a_worker_that_never_ran_is_reported(rt: Runtime) -> None:
-    rt.db.write(lambda tx: tx.execute("DELETE FROM appliance WHERE name = 'heartbeat'").rowcount)
+    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM appliance WHERE name = 'heartbeat'").rowcount)
     assert "never run" in the(inside(rt), "worker").message
 
 
@@ -339,7 +339,7 @@ def test_a_worker_that_is_gone_and_its_overdue_deliveries_are_reported(rt: Runti
 
 def test_a_backup_that_was_not_resumed_is_noted(rt: Runtime) -> None:
     rt.write(resume.pause)
-    rt.db.write(lambda tx: tx.execute("INSERT INTO appliance VALUES ('restored_from', ?)", (tx.stamp,)).rowcount)
+    rt.db.write(lambda tx: tx.execute_sql("INSERT INTO appliance VALUES ('restored_from', ?)", (tx.stamp,)).rowcount)
     assert "backup of 2026-10-12" in the(inside(rt), "paused", Level.NOTE).message
 
 

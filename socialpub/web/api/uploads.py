@@ -25,7 +25,6 @@ from socialpub.publishing.media.uploads import VerifiedArtifact
 from socialpub.publishing.posts.idempotency import StoredResponse
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, ImportRequest, UploadRequest
-from socialpub.web.http import limits
 from socialpub.web.http.endpoint import content_type, endpoint, public, write_once
 from socialpub.web.http.limits import RequestBody
 from socialpub.web.http.long_poll import while_connected
@@ -156,7 +155,7 @@ def _check_head(row: Row, request: Request) -> None:
         message = f"{found}, but the upload was reserved as {row.declared_type}; send requiredHeaders unchanged"
         raise InvalidRequest.at("content-type", message=message)
     uploads.check_open(row.status)
-    length = limits.declared_bytes(request.headers)
+    length = request.state.body_limits.declared_bytes
     if length is not None and length > row.declared_bytes:
         raise _too_many(row.declared_bytes)
     if length is not None and length < row.declared_bytes:

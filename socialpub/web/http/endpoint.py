@@ -135,7 +135,7 @@ class Endpoint:
         if request.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
             raise UnsupportedMediaType("Send the body without compression, and remove the header Content-Encoding.")
         sent = content_type(request)
-        if sent == JSON or (self.body_optional and not limits.has_body(request.headers)):
+        if sent == JSON or (self.body_optional and not _has_body(request)):
             return False
         if sent == MULTIPART and self.form is not None:
             return True
@@ -266,6 +266,10 @@ def _check_ids(path_params: dict[str, str]) -> None:
 def content_type(request: Request) -> str:
     """Return the media type in lower case without parameters. Empty if there is none."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _has_body(request: Request) -> bool:
+    return request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
 
 
 # --- the caller ------------------------------------------------------------------------------------------------------

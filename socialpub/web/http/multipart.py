@@ -26,7 +26,6 @@ from socialpub.publishing.media import uploads
 from socialpub.publishing.media.arrivals import ArrivingFile
 from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.runtime import Runtime
-from socialpub.web.http import limits
 from socialpub.web.http.limits import COMPLETE_SECONDS, MAX_BODY_BYTES, RequestBody
 
 MAX_FILE_NAME = 255
@@ -110,7 +109,7 @@ async def receive_form(rt: Runtime, request: Request, form: F) -> F:
     """
     body: RequestBody = request.state.body_limits
     try:
-        length = limits.declared_bytes(request.headers)
+        length = body.declared_bytes
         _check_length(rt, length)
         # A short form may contain only a payload and need no disk space. Short forms and forms of unknown length
         # reserve disk space part by part.

@@ -74,7 +74,11 @@ class ToolCall:
             "path_params": dict(ids),
             "query_string": urlencode(query or {}).encode(),
             "headers": headers,
-            "state": {"id": self._outer.state.id, "fetch_seconds": FETCH_SECONDS},
+            "state": {
+                "id": self._outer.state.id,
+                "body_limits": self._outer.state.body_limits,
+                "fetch_seconds": FETCH_SECONDS,
+            },
         }
         pending = [content]
 

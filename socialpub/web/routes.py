@@ -6,7 +6,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route, Router
-from starlette.types import Scope
+from starlette.types import Receive, Scope, Send
 
 from socialpub.core.settings.loader import Settings
 from socialpub.web.api import health, posts, profiles, uploads
@@ -33,9 +33,18 @@ HINTS = {
 """Hints for methods that callers know from other APIs."""
 
 NEVER_COMPRESSED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/x-tar", "image/x-icon")
-JSON_COMPRESSED = Middleware(GZipMiddleware, compresslevel=5, exclude_content_types=())
 COMPRESSED = Middleware(GZipMiddleware, compresslevel=5, exclude_content_types=NEVER_COMPRESSED)
 """For pages and static files. Stored files and backups are never compressed."""
+
+
+class JSONCompression(GZipMiddleware):
+    """Compress JSON. A client that does not accept gzip skips Starlette's code, a tenth of the time of a request."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"]):
+            await super().__call__(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
 
 
 class _PostConvertor(StringConvertor):
@@ -159,7 +168,7 @@ def all_routes(settings: Settings) -> list[BaseRoute]:
     agent_routes = [Route("/mcp", agents.post, methods=POST)] if settings.mcp.enabled else []
     home = DASHBOARD if settings.dashboard.enabled else [Route("/", pages.show_home)]
     return [
-        _mount("/api/v1", api, JSON_COMPRESSED),
+        _mount("/api/v1", api, Middleware(JSONCompression, compresslevel=5, exclude_content_types=())),
         _mount("/storage", storage),
         Mount("/static/{version}", StaticFiles(), middleware=[COMPRESSED]),
         _mount("", [*verification, *PAGES, *agent_routes, *home], COMPRESSED),

@@ -12,7 +12,6 @@ import sqlite3
 from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
@@ -41,7 +40,7 @@ _process = secrets.token_hex(6)
 
 
 class App(Starlette):
-    state: WebState
+    state: WebState  # type: ignore[assignment]  # Starlette's State would look up each attribute twice
 
     async def flush(self) -> None:
         """Write counters from memory to the database."""
@@ -102,8 +101,8 @@ class RequestLog:
             return
         scope["path"] = _without_last_slash(scope["path"])
         state: WebState = scope["app"].state
-        headers = Headers(scope=scope)
-        own_id = headers.get("x-request-id", "")
+        sent = dict(scope["headers"])  # faster than Starlette's Headers, for every request
+        own_id = sent.get(b"x-request-id", b"").decode("latin-1")
         about = scope.setdefault("state", {})
         about["id"] = own_id if _OWN_ID.fullmatch(own_id) else new_id()
         about["started_at"] = state.rt.clock.monotonic()
@@ -135,9 +134,10 @@ class RequestLog:
             request = Request(scope, receive, send_with_id)
             await problems.respond(problems.find_problem(error, request), request)(scope, receive, send_with_id)
         _record(scope, state, status)
-        if (forwarded := headers.get("x-forwarded-for")) is not None and not state.closed:
+        if (forwarded := sent.get(b"x-forwarded-for")) is not None and not state.closed:
             with contextlib.suppress(SocialpubError):
-                await state.untrusted_forwarders.note(client_address.peer_of(Request(scope)), forwarded)
+                peer = client_address.peer_of(Request(scope))
+                await state.untrusted_forwarders.note(peer, forwarded.decode("latin-1"))
 
 
 def _record(scope: Scope, state: WebState, status: int) -> None:

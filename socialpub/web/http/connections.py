@@ -241,16 +241,11 @@ class GuardedProtocol(HttpToolsProtocol):
             raise _Refused
 
     def on_headers_complete(self) -> None:
-        line_bytes = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n")
-        if (
-            line_bytes + sum(len(name) + len(value) + 4 for name, value in self.headers) + 2
-            > self._watch.limits.head_bytes
-        ):
+        if self._unfinished_bytes > self._watch.limits.head_bytes < self._head_bytes():
             self._refusal = self._too_large()
             raise _Refused
-        declared = {name for name, _ in self.headers}
         offers_upgrade = self.parser.should_upgrade()
-        if offers_upgrade and declared & {b"content-length", b"transfer-encoding"}:
+        if offers_upgrade and {name for name, _ in self.headers} & {b"content-length", b"transfer-encoding"}:
             # The parser does not read the body. A proxy would read it.
             self._refusal = InvalidRequest.at(message="The request has a body and the header Upgrade. Remove Upgrade.")
             raise _Refused
@@ -258,6 +253,10 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_head, self._in_body, self._unfinished_bytes, self._since = False, True, 0, self.loop.time()
         if offers_upgrade:
             self.cycle.keep_alive = False  # the parser reads no further request
+
+    def _head_bytes(self) -> int:
+        line_bytes = len(self.parser.get_method()) + len(self.url) + len("  HTTP/1.1\r\n\r\n")
+        return line_bytes + sum(len(name) + len(value) + 4 for name, value in self.headers)
 
     def on_body(self, body: bytes) -> None:
         self._unfinished_bytes = 0

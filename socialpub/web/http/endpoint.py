@@ -97,7 +97,8 @@ class Endpoint:
     async def run(self, request: Request, caller: Caller) -> Response:
         """Answer a request whose caller is known and whose rate limit is counted, as a tool call inside a request."""
         rt: Runtime = request.app.state.rt
-        request.state.caller = caller
+        state = request.state
+        state.caller = caller
         with ExitStack() as stack:
             self.check_scope(caller)
             if self.scope == "write":
@@ -106,13 +107,13 @@ class Endpoint:
             is_form = self.body is not None and self._is_form(request)
             _check_ids(request.path_params)
             if self.resource is not None:
-                request.state.resource = self.resource(rt, caller, request.path_params)
-                if not request.state.resource:
+                state.resource = self.resource(rt, caller, request.path_params)
+                if not state.resource:
                     raise NotFound(NO_SUCH_ID)
             query_string = request.scope["query_string"]
             if self.query is not None or query_string:
                 query = (self.query or Query).for_networks(api_keys.list_extensions(rt, caller))
-                request.state.query = read_query(query, query_string)
+                state.query = read_query(query, query_string)
             if self.body is None:
                 await limits.discard(request)
                 return await self.handler(rt, caller, request)
@@ -284,9 +285,10 @@ def authenticate(request: Request) -> Caller:
     caller = find_caller(request)
     if caller is None:
         raise wrong_key(request, _explain_key(authorization))
-    request.state.body_limits.max_bytes = MAX_BODY_BYTES
+    about = request.state
+    about.body_limits.max_bytes = MAX_BODY_BYTES
     state.last_uses.note(caller.key_id)
-    request.state.rate_headers = state.rate_limits.keys.count(caller.key_id)
+    about.rate_headers = state.rate_limits.keys.count(caller.key_id)
     return caller
 
 

@@ -4,8 +4,6 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-from starlette.datastructures import State
-
 from socialpub.accounts.usage import LastUses
 from socialpub.ops.health import Readiness
 from socialpub.runtime import Runtime
@@ -15,9 +13,8 @@ from socialpub.web.http.long_poll import LongPoll
 from socialpub.web.http.rate_limit import RateLimits
 
 
-class WebState(State):
+class WebState:
     def __init__(self, rt: Runtime) -> None:
-        super().__init__()
         self.rt = rt
         self.long_poll = LongPoll(rt)
         self.rate_limits = RateLimits(rt.settings.rate_limit, rt.clock)

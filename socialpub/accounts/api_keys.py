@@ -152,18 +152,20 @@ def create(
             f"The key {key_id} already exists, and a key is shown only once. If you did not save the key, revoke it "
             "and create another key."
         )
-    tx.add(
+    tx.insert(
         ApiKeyRow,
-        id=key_id,
-        name=name,
-        scope=scope,
-        secret_hash=crypto.hash_api_secret(secret),
-        providers=_limit(providers),
-        profiles=_limit([profile.id for profile in limited_to]),
-        created_at=tx.stamp,
-        expires_at=None if expires_at is None else stamp(expires_at),
-        posts_per_day=posts_per_day,
-        approval=int(approval),
+        {
+            "id": key_id,
+            "name": name,
+            "scope": scope,
+            "secret_hash": crypto.hash_api_secret(secret),
+            "providers": _limit(providers),
+            "profiles": _limit([profile.id for profile in limited_to]),
+            "created_at": tx.stamp,
+            "expires_at": None if expires_at is None else stamp(expires_at),
+            "posts_per_day": posts_per_day,
+            "approval": int(approval),
+        },
     )
     audit_log.record(
         tx,
@@ -198,7 +200,7 @@ def revoke(rt: Runtime, tx: Database, key_id: str) -> None:
             f"`{commands.line('admin', 'list-keys')}` shows the ids: the part between spk_ and _.",
         )
     if row.revoked_at is None:
-        tx.change(ApiKeyRow, key_id, revoked_at=tx.stamp)
+        tx.update(ApiKeyRow, key_id, revoked_at=tx.stamp)
         audit_log.record(tx, AuditAction.KEY_REVOKED, key_id, row.name)
 
 
@@ -338,7 +340,7 @@ def carry_revocations(tx: Database, in_use: Database) -> CarriedRevocations:
     for key in access_rows.unrevoked_keys(tx):
         revoked_at = known.get(key.id)
         if revoked_at is not None:
-            tx.change(ApiKeyRow, key.id, revoked_at=revoked_at)
+            tx.update(ApiKeyRow, key.id, revoked_at=revoked_at)
             audit_log.record(tx, AuditAction.KEY_REVOKED, key.id, key.name)
             revoked.append(key.name)
         elif key.id not in known or key.id in undecided_there:

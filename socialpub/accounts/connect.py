@@ -258,7 +258,7 @@ def _connect(
     if row.expected_profile_id is not None:
         must_be_account(tx, provider, row.expected_profile_id, identity, surface)
     connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
-    tx.change(
+    tx.update(
         ConsentRow,
         consent_id,
         finished_at=tx.stamp,

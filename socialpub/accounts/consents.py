@@ -42,14 +42,9 @@ class Failed:
 
 def insert(rt: Runtime, tx: Database, /, consent_id: str, state: str, verifier: str, **columns: str | None) -> None:
     """Store a new attempt with a digest of its state, so a reader of the database cannot finish it."""
-    tx.add(
-        ConsentRow,
-        id=consent_id,
-        state_hash=crypto.hash_api_secret(state),
-        verifier=rt.secrets.seal(verifier, "consent", consent_id, "verifier"),
-        created_at=tx.stamp,
-        **columns,
-    )
+    sealed = rt.secrets.seal(verifier, "consent", consent_id, "verifier")
+    attempt = {"id": consent_id, "state_hash": crypto.hash_api_secret(state), "verifier": sealed}
+    tx.insert(ConsentRow, {**attempt, "created_at": tx.stamp, **columns})
 
 
 def find_by_state(reader: Database, provider: str, state: str) -> ConsentRow | None:
@@ -71,7 +66,7 @@ def spend(rt: Runtime, tx: Database, consent_id: str) -> None:
     if row.expires_at <= tx.stamp:
         raise OperatorError("This attempt started more than ten minutes ago and has expired.", again)
     # The code challenge is answered in this call, so the verifier is not needed again.
-    tx.change(ConsentRow, consent_id, taken_at=tx.stamp, verifier=b"")
+    tx.update(ConsentRow, consent_id, taken_at=tx.stamp, verifier=b"")
 
 
 def load_outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:

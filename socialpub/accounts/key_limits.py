@@ -91,7 +91,8 @@ def record_use(tx: Database, caller: Caller, post_id: str, count: int) -> None:
     """Count a post to this number of profiles, in the accepting transaction. Raises like `check_day`."""
     check_day(tx, caller, count, tx.now)
     if caller.posts_per_day is not None:
-        tx.add(KeyUseRow, key_id=caller.key_id, accepted_at=tx.stamp, post_id=post_id, profiles=count)
+        use = {"key_id": caller.key_id, "accepted_at": tx.stamp, "post_id": post_id, "profiles": count}
+        tx.insert(KeyUseRow, use)
 
 
 def clean(rt: Runtime, tx: Database) -> int:

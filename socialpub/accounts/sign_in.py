@@ -58,7 +58,7 @@ def begin_session(rt: Runtime, tx: Database, address: str, user_agent: str) -> B
         "user_agent": user_agent[:MAX_USER_AGENT_LENGTH],
     }
     clean_sessions(rt, tx)
-    tx.add(SessionRow, token_hash=crypto.hash_api_secret(token), instance_id=rt.instance_id, **values)
+    tx.insert(SessionRow, {"token_hash": crypto.hash_api_secret(token), "instance_id": rt.instance_id, **values})
     audit_log.record(tx, AuditAction.SIGNED_IN, values["id"], values["user_agent"], address=address)
     return BrowserSession(token, **values)
 
@@ -87,7 +87,7 @@ def is_use_due(rt: Runtime, session: BrowserSession) -> bool:
 
 
 def record_use(rt: Runtime, tx: Database, session_id: str, address: str) -> None:
-    tx.change(SessionRow, session_id, last_seen_at=tx.stamp, address=address)
+    tx.update(SessionRow, session_id, last_seen_at=tx.stamp, address=address)
 
 
 def list_sessions(rt: Runtime, reader: Database) -> list[SessionRow]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from peewee import BaseQuery, Model, ModelSelect, PeeweeException, SqliteDatabase, Tuple
+from peewee import BaseQuery, Field, Model, ModelSelect, PeeweeException, SqliteDatabase, Tuple
 
 from socialpub.core import actor
 from socialpub.core.clock import stamp
@@ -20,6 +20,7 @@ M = TypeVar("M", bound=Model)
 T = TypeVar("T")
 Value = str | int | float | bytes | None
 Params = Sequence[Value] | Mapping[str, Value]
+Convert = Callable[[Iterable[Any]], tuple[Any, ...]]
 
 BATCH_ROWS = 500
 """The maximum number of rows that one write of a clean-up deletes, so that other writes can run between two of them."""
@@ -129,6 +130,28 @@ class Database(SqliteDatabase):
         calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = self._writing.after_commit
         return calls
 
+    # --- rows by key: the text of the statement is made once for each model and its columns
+
+    def insert(self, model: type[Model], *rows: Mapping[str, Any]) -> None:
+        """Insert rows with the same columns."""
+        sql, to_database = _insert_sql(model, tuple(rows[0]))
+        self.connection().executemany(sql, [to_database(row.values()) for row in rows])
+
+    def update(self, model: type[Model], key: Value, /, **columns: Any) -> None:
+        """Set columns of the row with this primary key."""
+        sql, to_database = _update_sql(model, tuple(columns))
+        self.execute_sql(sql, (*to_database(columns.values()), key))
+
+    def get(self, model: type[M], *key: Value) -> M | None:
+        """Return the row with this primary key."""
+        sql, names, to_python = _get_sql(model)
+        values = self.execute_sql(sql, key).fetchone()
+        if values is None:
+            return None
+        row = model(__no_default__=1)
+        row.__data__ = dict(zip(names, to_python(values), strict=True))
+        return row
+
     # --- hot statements: prepared SQL
 
     def one(self, sql: str, params: Params = ()) -> Row | None:
@@ -146,18 +169,6 @@ class Database(SqliteDatabase):
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         self.connection().executemany(sql, rows)
 
-    def insert(self, table: str, **values: Value) -> None:
-        self.execute_sql(_insert_sql(table, tuple(values)), tuple(values.values()))
-
-    def insert_many(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
-        """Insert rows with the same columns."""
-        self.many(_insert_sql(table, tuple(rows[0])), [tuple(row.values()) for row in rows])
-
-    def update(self, table: str, row_id: str, **values: Value) -> None:
-        """Set columns of the row with this `id`."""
-        columns = ", ".join(f"{name} = ?" for name in values)
-        self.execute_sql(f"UPDATE {table} SET {columns} WHERE id = ?", (*values.values(), row_id))
-
     # --- cold statements: peewee queries over `db/models.py`
 
     def rows(self, query: "ModelSelect[M]") -> list[M]:
@@ -174,20 +185,9 @@ class Database(SqliteDatabase):
         """Return the first column of the first row, or None."""
         return query.scalar(self)
 
-    def get(self, model: type[M], row_id: str) -> M | None:
-        """Return the row with this `id`."""
-        return self.first(model.select().where(model._meta.primary_key == row_id))
-
     def run(self, query: BaseQuery) -> Any:
         """Run a peewee query that writes. Return the number of rows; with `returning`, the rows."""
         return query.execute(self)
-
-    def add(self, model: type[Model], **columns: Any) -> None:
-        self.run(model.insert(**columns))
-
-    def change(self, model: type[Model], row_id: str, **columns: Any) -> None:
-        """Set columns of the row with this `id`."""
-        self.run(model.update(**columns).where(model._meta.primary_key == row_id))
 
     def delete(self, model: type[Model], *conditions: Any) -> int:
         """Delete the rows that meet these conditions. Return their number."""
@@ -200,8 +200,41 @@ class Database(SqliteDatabase):
 
 
 @cache
-def _insert_sql(table: str, names: tuple[str, ...]) -> str:
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({placeholders(names)})"
+def _insert_sql(model: type[Model], names: tuple[str, ...]) -> tuple[str, Convert]:
+    fields = [model._meta.fields[name] for name in names]
+    columns = ", ".join(field.column_name for field in fields)
+    sql = f"INSERT INTO {model._meta.table_name} ({columns}) VALUES ({placeholders(names)})"
+    return sql, _converter(fields, "db_value")
+
+
+@cache
+def _update_sql(model: type[Model], names: tuple[str, ...]) -> tuple[str, Convert]:
+    fields = [model._meta.fields[name] for name in names]
+    columns = ", ".join(f"{field.column_name} = ?" for field in fields)
+    sql = f"UPDATE {model._meta.table_name} SET {columns} WHERE {_by_key(model)}"
+    return sql, _converter(fields, "db_value")
+
+
+@cache
+def _get_sql(model: type[Model]) -> tuple[str, tuple[str, ...], Convert]:
+    fields = model._meta.sorted_fields
+    columns = ", ".join(field.column_name for field in fields)
+    sql = f"SELECT {columns} FROM {model._meta.table_name} WHERE {_by_key(model)}"
+    return sql, tuple(field.name for field in fields), _converter(fields, "python_value")
+
+
+def _by_key(model: type[Model]) -> str:
+    fields = model._meta.get_primary_keys()  # type: ignore[no-untyped-call]  # peewee's
+    return " AND ".join(f"{field.column_name} = ?" for field in fields)
+
+
+def _converter(fields: Sequence[Field], method: str) -> Convert:
+    """Return a function that converts the values of these fields with this method of theirs."""
+    own = [getattr(type(field), method) is not getattr(Field, method) for field in fields]
+    if not any(own):
+        return tuple
+    calls = [getattr(field, method) if convert else None for field, convert in zip(fields, own, strict=True)]
+    return lambda values: tuple(call(value) if call else value for call, value in zip(calls, values, strict=True))
 
 
 @contextmanager

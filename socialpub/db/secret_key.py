@@ -136,7 +136,7 @@ def reseal(tx: Database, reseal: Callable[[bytes, str, str, str], bytes]) -> Non
         model = column.model
         for row_id, sealed in tx.tuples(model.select(model.id, column).where(fn.LENGTH(column) > 0)):
             resealed = reseal(bytes(sealed), model._meta.table_name, row_id, column.name)
-            tx.change(model, row_id, **{column.name: resealed})
+            tx.update(model, row_id, **{column.name: resealed})
     delivery_rows.reseal(tx, reseal)
 
 

@@ -19,6 +19,7 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import Committing, State
 from socialpub.db.tables import delivery_rows, post_rows
 from socialpub.providers.auth import Identity
@@ -106,7 +107,7 @@ def add_profile(
         }
         for column, token in zip(("access_token", "refresh_token"), tokens, strict=True):
             values[column] = None if token is None else rt.secrets.seal(token, "profile", profile_id, column)
-        tx.insert("profile", **{**values, **columns})
+        tx.insert(ProfileRow, {**values, **columns})
 
     rt.db.write(insert)
     return profile_id

@@ -100,7 +100,7 @@ def delete_session(tx: Database, session_id: str) -> str | None:
 def replace_link(tx: Database, purpose: str, **columns: Any) -> None:
     """Insert a link. Delete earlier links of its purpose and expired links."""
     tx.delete(SignInLinkRow, (SignInLinkRow.purpose == purpose) | (SignInLinkRow.expires_at <= tx.stamp))
-    tx.add(SignInLinkRow, purpose=purpose, created_at=tx.stamp, **columns)
+    tx.insert(SignInLinkRow, {"purpose": purpose, "created_at": tx.stamp, **columns})
 
 
 def is_link_valid(reader: Database, token_hash: bytes, purpose: str, instance_id: str, now: str) -> bool:

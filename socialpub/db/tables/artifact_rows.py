@@ -45,7 +45,7 @@ def verified_id(reader: Database, storage_key: str) -> str | None:
 
 
 def insert(tx: Database, *, declared_bytes: int, storage_key: str | None = None, **columns: Value) -> None:
-    tx.insert("artifact", declared_bytes=declared_bytes, storage_key=storage_key, **columns)
+    tx.insert(ArtifactRow, {"declared_bytes": declared_bytes, "storage_key": storage_key, **columns})
     if storage_key is not None:
         _count(tx, 1, declared_bytes)
 
@@ -54,7 +54,7 @@ def put_bytes(tx: Database, artifact: Row, storage_key: str, etag: str) -> None:
     """Record that bytes have arrived for this row."""
     generation = artifact.generation + 1
     columns = {"generation": generation, "stored_generation": generation, "storage_key": storage_key, "etag": etag}
-    tx.update("artifact", artifact.id, **columns)
+    tx.update(ArtifactRow, artifact.id, **columns)
     if artifact.storage_key is None:
         _count(tx, 1, artifact.declared_bytes)
 
@@ -76,7 +76,7 @@ def reject(tx: Database, artifact_id: str, generation: int, reason: str) -> bool
     if row is None or (row.status, row.stored_generation) != (ArtifactStatus.RESERVED, generation):
         return False
     tx.update(
-        "artifact", artifact_id, status=ArtifactStatus.REJECTED, reason=reason, removed_at=tx.stamp, storage_key=None
+        ArtifactRow, artifact_id, status=ArtifactStatus.REJECTED, reason=reason, removed_at=tx.stamp, storage_key=None
     )
     _count(tx, -1, -row.declared_bytes)
     return True

@@ -7,7 +7,6 @@ Each change records its entry in the same transaction:
 The transaction has the actor (`Database.actor`) from the entry point. Labels and details contain no secret.
 """
 
-import json
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
@@ -106,16 +105,8 @@ def record(
     if label is not None and len(label) > MAX_LABEL:
         label = f"{label[:MAX_LABEL]}…"
     facts = {name: value for name, value in detail.items() if value is not None}
-    tx.insert(
-        "trail",
-        at=tx.stamp,
-        actor=by or tx.actor,
-        action=action,
-        subject_kind=action.kind,
-        subject_id=subject_id,
-        subject_label=label,
-        detail=json.dumps(facts, ensure_ascii=False),
-    )
+    entry = {"at": tx.stamp, "actor": by or tx.actor, "action": action, "subject_kind": action.kind}
+    tx.insert(TrailRow, {**entry, "subject_id": subject_id, "subject_label": label, "detail": facts})
 
 
 def record_once(

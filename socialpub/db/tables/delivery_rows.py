@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from socialpub.db.connection import Database, Row, Value, placeholders, shift_by
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import State
 
 PREPARED = "each claim, step and settle"
@@ -52,7 +53,7 @@ def is_open(reader: Database, delivery_id: str) -> bool:
 
 def insert_many(tx: Database, rows: Sequence[Mapping[str, Value]]) -> None:
     """Insert rows with the same columns."""
-    tx.insert_many("delivery", rows)
+    tx.insert(DeliveryRow, *rows)
 
 
 def update(tx: Database, delivery_id: str, **columns: Value) -> None:
@@ -60,13 +61,13 @@ def update(tx: Database, delivery_id: str, **columns: Value) -> None:
 
     Raise sqlite3.IntegrityError for a `provider_post_id` of another delivery of the account.
     """
-    tx.update("delivery", delivery_id, **columns)
+    tx.update(DeliveryRow, delivery_id, **columns)
 
 
 def store(tx: Database, delivery: Delivery) -> None:
     """Store all values that claim and settle change."""
     tx.update(
-        "delivery",
+        DeliveryRow,
         delivery.id,
         state=delivery.state,
         run_at=delivery.run_at,

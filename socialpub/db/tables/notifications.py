@@ -7,6 +7,7 @@ its row in `notify_address`, with the sealed URL.
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import count
+from typing import Any
 
 from peewee import fn
 
@@ -21,7 +22,7 @@ ADDRESS_PLACE = "notify_address", "url"
 
 def add(tx: Database, title: str, body: str) -> None:
     """Add a message for all services."""
-    tx.add(NotificationRow, id=1 + _newest(tx), at=tx.stamp, title=title, body=body)
+    tx.insert(NotificationRow, {"id": 1 + _newest(tx), "at": tx.stamp, "title": title, "body": body})
 
 
 def _newest(tx: Database) -> int:
@@ -64,7 +65,7 @@ def set_services(tx: Database, names: Mapping[str, str]) -> None:
     tx.delete(NotificationServiceRow, NotificationServiceRow.id.not_in(list(names)))
     for id, name in names.items():
         _insert_if_new(tx, id, name)
-        tx.change(NotificationServiceRow, id, name=name)
+        tx.update(NotificationServiceRow, id, name=name)
 
 
 def _insert_if_new(tx: Database, id: str, name: str) -> None:
@@ -75,13 +76,17 @@ def note_sent(tx: Database, service_id: str, through: int, count: int) -> None:
     """Record that the service accepted `count` messages, up to the message `through`."""
     service = NotificationServiceRow
     sent_through = fn.MAX(service.sent_through, through)
-    tx.change(service, service_id, sent_through=sent_through, sent_at=tx.stamp, sent=service.sent + count, **_WORKS)
+    _change(tx, service_id, sent_through=sent_through, sent_at=tx.stamp, sent=service.sent + count, **_WORKS)
 
 
 def note_failed(tx: Database, service_id: str, failure: str, next_at: str) -> None:
     service = NotificationServiceRow
     counts = {"tries": service.tries + 1, "failed": service.failed + 1}
-    tx.change(service, service_id, next_at=next_at, failure=failure, failing_since=_since(tx), **counts)
+    _change(tx, service_id, next_at=next_at, failure=failure, failing_since=_since(tx), **counts)
+
+
+def _change(tx: Database, service_id: str, **columns: Any) -> None:
+    NotificationServiceRow.update(**columns).where(NotificationServiceRow.id == service_id).execute(tx)
 
 
 def _since(tx: Database) -> object:
@@ -96,9 +101,9 @@ def note_tested(tx: Database, service_id: str, name: str, failure: str | None) -
     numbered = next(one for number in count(1) if (one := name if number == 1 else f"{name} ({number})") not in taken)
     _insert_if_new(tx, service_id, numbered)
     if failure is None:
-        tx.change(NotificationServiceRow, service_id, sent_at=tx.stamp, **_WORKS)
+        tx.update(NotificationServiceRow, service_id, sent_at=tx.stamp, **_WORKS)
     else:
-        tx.change(NotificationServiceRow, service_id, failing_since=_since(tx), failure=failure)
+        _change(tx, service_id, failing_since=_since(tx), failure=failure)
 
 
 # --- addresses that the owner added ----------------------------------------------------------------------------------

@@ -41,11 +41,11 @@ def elsewhere_since(store: Database, post_id: str) -> str | None:
 
 
 def insert(tx: Database, **columns: Value) -> None:
-    tx.insert("post", **columns)
+    tx.insert(PostRow, columns)
 
 
 def update(tx: Database, post_id: str, **columns: Value) -> None:
-    tx.update("post", post_id, **columns)
+    tx.update(PostRow, post_id, **columns)
 
 
 def change_text(tx: Database, post: Row, body: str | None) -> None:

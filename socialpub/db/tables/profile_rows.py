@@ -72,12 +72,12 @@ _IS_CONNECTED = ProfileRow.status != ProfileStatus.DISCONNECTED
 
 
 def insert(tx: Database, **columns: Value) -> None:
-    tx.insert("profile", **columns)
+    tx.insert(ProfileRow, columns)
 
 
 def update(tx: Database, profile_id: str, **columns: Value) -> None:
     """Set columns. Open deliveries follow a new name."""
-    tx.update("profile", profile_id, **columns)
+    tx.update(ProfileRow, profile_id, **columns)
     if "name" in columns:
         delivery_rows.rename_open(tx, profile_id, str(columns["name"]))
 

@@ -96,7 +96,7 @@ def record_own_wait(tx: Database, profile_id: str, kind: OwnWait, since: str, un
         {"profile": profile_id, "kind": kind, "since": since, "until": until, "before": after(since, -_JOINED_SECONDS)},
     )
     if not extended.rowcount:
-        tx.insert("own_wait", profile_id=profile_id, kind=kind, since=since, until=until)
+        tx.insert(OwnWaitRow, {"profile_id": profile_id, "kind": kind, "since": since, "until": until})
 
 
 @prepared("each late delivery")

@@ -32,7 +32,8 @@ def count(reader: Database) -> int:
 
 def insert(tx: Database, **columns: Any) -> None:
     """Add a webhook that gets the entries written from now on."""
-    tx.add(WebhookRow, added_at=tx.stamp, sent_through=log_entries.newest_number(tx), **columns)
+    beginning = {"added_at": tx.stamp, "sent_through": log_entries.newest_number(tx)}
+    tx.insert(WebhookRow, {**beginning, **columns})
 
 
 def delete(tx: Database, webhook_id: str) -> str | None:
@@ -91,8 +92,12 @@ def note_gone(tx: Database, webhook_id: str, response: str) -> None:
 
 
 def note_response(tx: Database, webhook_id: str, response: str, **columns: Any) -> None:
-    tx.change(WebhookRow, webhook_id, last_response=response, last_response_at=tx.stamp, **columns)
+    _change(tx, webhook_id, last_response=response, last_response_at=tx.stamp, **columns)
 
 
 def _advance(tx: Database, webhook_id: str, through: int, **columns: Any) -> None:
-    tx.change(WebhookRow, webhook_id, sent_through=fn.MAX(WebhookRow.sent_through, through), **columns)
+    _change(tx, webhook_id, sent_through=fn.MAX(WebhookRow.sent_through, through), **columns)
+
+
+def _change(tx: Database, webhook_id: str, **columns: Any) -> None:
+    WebhookRow.update(**columns).where(WebhookRow.id == webhook_id).execute(tx)

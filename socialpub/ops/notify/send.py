@@ -219,7 +219,7 @@ def add_service(rt: Runtime, tx: Database, url: SecretStr, name: str) -> str:
     address_id = new_id(tx.now)
     table, column = ADDRESS_PLACE
     sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)
-    tx.add(NotifyAddressRow, id=address_id, name=name, url=sealed, added_at=tx.stamp)
+    tx.insert(NotifyAddressRow, {"id": address_id, "name": name, "url": sealed, "added_at": tx.stamp})
     notifications.set_services(tx, {one.id: one.name for one in list_services(rt, tx)})
     messages.start_reporting_failures(rt, tx)
     audit_log.record(tx, AuditAction.NOTIFY_ADDED, address_id, name)

@@ -7,6 +7,7 @@ import pytest
 
 from socialpub.accounts import avatars, connect, grants, profiles, upkeep
 from socialpub.db import appliance_state
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import holds, profile_rows
 from socialpub.providers.auth import Account
@@ -210,14 +211,14 @@ def test_a_label_that_the_owner_chose_stays(rt, world, profile):
 
 
 def test_a_profile_of_an_older_version_keeps_its_label(rt, world, profile):
-    rt.db.write(lambda tx: tx.update("profile", profile, account_name=None, account_read_at=None))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, account_name=None, account_read_at=None))
     world.x.change_account("demo", name="Renamed")
     assert look(rt) == profile
     assert profiles.get(rt.reader, profile).name == "Demo"
 
 
 def test_data_of_another_account_are_not_stored(rt, world, profile, clock):
-    rt.db.write(lambda tx: tx.update("profile", profile, account_id="another"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, account_id="another"))
     world.x.change_account("demo", name="Renamed")
     clock.forward(WEEK)
     assert look(rt) == profile

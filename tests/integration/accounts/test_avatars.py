@@ -10,6 +10,7 @@ from PIL import Image
 
 from socialpub.accounts import avatars, profiles
 from socialpub.db import appliance_state
+from socialpub.db.models import ProfileRow
 from socialpub.providers.http import Http
 from socialpub.providers.responses import HttpResponse
 from socialpub.runtime import Runtime
@@ -98,7 +99,7 @@ def test_another_address_is_another_avatar(rt, http):
     profile = pictured(rt)
     avatars.fetch_next(rt)
     before = avatars.list_versions(rt)
-    rt.db.write(lambda tx: tx.update("profile", profile, picture_url="https://pictures.test/new.png"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, picture_url="https://pictures.test/new.png"))
     assert avatars.list_versions(rt) == {}
     assert avatars.fetch_next(rt) == profile
     assert avatars.list_versions(rt) != before

@@ -14,6 +14,7 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import OperatorError
 from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import holds, profile_rows
 from socialpub.providers.auth import Tokens
 from socialpub.providers.responses import NotSent, Rejected, Throttled
@@ -282,7 +283,7 @@ def test_an_account_from_before_the_upkeep_is_counted_from_when_it_was_made(rt, 
     profile = add_profile(rt)
 
     def forget(tx: Database) -> None:
-        tx.update("profile", profile, renewed_at=None)
+        tx.update(ProfileRow, profile, renewed_at=None)
 
     rt.db.write(forget)
     clock.forward(MONTH)

@@ -9,6 +9,7 @@ from socialpub.accounts import connect, grants, profiles, tokens
 from socialpub.accounts.grants import Credentials
 from socialpub.core import clock as clocks
 from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import profile_rows
 from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.base import Withdrawn
@@ -207,7 +208,7 @@ def test_an_import_during_a_refresh_is_not_overwritten(rt, network, profile):
 
 def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(rt, network, profile, monkeypatch):
     def dies(rt: Runtime, tx: Database, *args: object) -> None:
-        tx.update("profile", profile, access_token=b"half of it")
+        tx.update(ProfileRow, profile, access_token=b"half of it")
         raise KeyError("the process is gone")
 
     with monkeypatch.context() as crash:

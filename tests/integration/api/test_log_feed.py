@@ -11,6 +11,7 @@ from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import OWNER, Caller
 from socialpub.db.connection import Database
 from socialpub.db.database import ApplianceDatabase
+from socialpub.db.models import LogEntryRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import log_entries
 from socialpub.runtime import Runtime
@@ -108,7 +109,7 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         return entry
 
     def insert(tx: Database, profile: str) -> str:
-        tx.insert("log_entry", id=(entry := str(uuid.uuid4())), profile_id=profile, **ENTRY)
+        tx.insert(LogEntryRow, {"id": (entry := str(uuid.uuid4())), "profile_id": profile, **ENTRY})
         return entry
 
     found: dict[str, str] = {}

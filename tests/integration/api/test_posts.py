@@ -7,6 +7,7 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.core.clock import stamp
+from socialpub.db.models import AttemptRow
 from socialpub.db.tables import delivery_rows
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -180,17 +181,10 @@ def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: 
 
     def attempt(delivery: str, step: str, seconds: int) -> None:
         # A long step is stored after steps that started later.
-        rt.db.write(
-            lambda tx: tx.insert(
-                "attempt",
-                delivery_id=delivery,
-                profile_id=UNKNOWN,
-                provider="x",
-                step=step,
-                started_at=stamp(rt.now() + timedelta(seconds=seconds)),
-                outcome="done",
-            )
-        )
+        started_at = stamp(rt.now() + timedelta(seconds=seconds))
+        of_delivery = {"delivery_id": delivery, "profile_id": UNKNOWN, "provider": "x"}
+        run = {"step": step, "started_at": started_at, "outcome": "done"}
+        rt.db.write(lambda tx: tx.insert(AttemptRow, {**of_delivery, **run}))
 
     attempt(second, "b", 2)
     attempt(first, "c", 3)

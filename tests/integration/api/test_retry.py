@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import profiles
+from socialpub.db.models import ArtifactRow, ProfileRow
 from socialpub.db.states import State
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
@@ -40,7 +41,7 @@ def test_only_failed_deliveries_are_retried_with_the_same_content(
     post = accept(rt, x, pinterest, body="Hello", media=media, options={"pinterest": {"boardId": "5"}})
     end_deliveries(rt, post, State.PUBLISHED, State.FAILED)
     # Options stored later do not change the applied options.
-    rt.db.write(lambda tx: tx.update("profile", pinterest, options='{"boardId": "6", "title": "New"}'))
+    rt.db.write(lambda tx: tx.update(ProfileRow, pinterest, options='{"boardId": "6", "title": "New"}'))
     new = retried(client, post)
     assert new["id"] != post
     assert (new["status"], new["body"], shown(new)) == ("pending", "Hello", [(pinterest, "pending")])
@@ -161,7 +162,7 @@ def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: 
 def test_a_retry_to_an_account_that_needs_reconnecting_is_accepted(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile)
     end_deliveries(rt, post, State.FAILED)
-    rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, status="reauthRequired"))
     retried(client, post)
 
 
@@ -169,7 +170,7 @@ def test_a_retry_names_removed_media(client: Client, rt: Runtime, profile: str) 
     kept, removed = artifact(rt), artifact(rt)
     post = accept(rt, profile, media=(DraftMedia(kept), DraftMedia(removed)))
     end_deliveries(rt, post, State.FAILED)
-    rt.db.write(lambda tx: tx.update("artifact", removed, removed_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(ArtifactRow, removed, removed_at=tx.stamp))
     reply = client.send("POST", f"/posts/{post}/retry")
     assert (reply.status, reply.paths()) == (400, [["media", 1, "artifactId"]])
 

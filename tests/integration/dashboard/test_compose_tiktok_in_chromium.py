@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from socialpub.db.models import ProfileRow
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -21,7 +22,7 @@ def page(page: Page, rt: Runtime, world: World) -> Page:
     """The form, with two accounts of TikTok (`demo` is public, `studio` private) and one of X."""
     for name in ("demo", "studio"):
         profile = connect_tiktok(rt, world, name)
-        rt.db.write(lambda tx, profile=profile, name=name: tx.update("profile", profile, name=name))
+        rt.db.write(lambda tx, profile=profile, name=name: tx.update(ProfileRow, profile, name=name))
     connect_x(rt, world)
     rt.settings.providers.tiktok.__dict__["audited"] = True
     page.goto("/compose")

@@ -8,6 +8,7 @@ import pytest
 
 from socialpub.accounts.hints import Surface
 from socialpub.core.settings.schema import NotifySection
+from socialpub.db.models import NotifyAddressRow
 from socialpub.db.tables import audit_log, holds, notifications
 from socialpub.ops import audit_text
 from socialpub.ops.health import Level
@@ -168,6 +169,6 @@ def test_two_services_never_have_the_same_name(rt: Runtime) -> None:
 
 def test_an_address_with_another_secret_key_is_reported_and_does_not_stop_the_others(owner: Tab, rt: Runtime) -> None:
     address_id = rt.write(send.add_service, *send.parse_address(NTFY))
-    rt.db.write(lambda tx: tx.update("notify_address", address_id, url=b"2.damaged"))
+    rt.db.write(lambda tx: tx.update(NotifyAddressRow, address_id, url=b"2.damaged"))
     assert [one.url.get_secret_value() for one in send.list_services(rt)][2] == ""
     assert "ntfys://ntfy.example.org" in owner.open("/system").text

@@ -9,6 +9,7 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, holds
 from socialpub.media.files import Files
@@ -159,7 +160,7 @@ def test_published_holds_only_what_was_published_with_one_state_per_network(
     accept(rt, x, gone, body="Partly", media=(DraftMedia(photo),))
     end(rt, accept(rt, gone, body="Refused"), State.FAILED, "No.")
     rt.write(posts.cancel, accept(rt, x, body="Canceled", at=rt.now() + timedelta(hours=1)), OWNER)
-    rt.db.write(lambda tx: tx.update("profile", gone, status="disconnected"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, gone, status="disconnected"))
     drain(rt, clock)
     page = owner.open("/")
     (shown,) = entries(page, "Published")

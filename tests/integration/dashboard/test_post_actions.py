@@ -8,6 +8,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.db import appliance_state
+from socialpub.db.models import ArtifactRow
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log
 from socialpub.ops import alerts
@@ -214,7 +215,7 @@ def test_a_post_that_cannot_be_posted_again_shows_the_reason(owner: Tab, rt: Run
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, profile, media=(DraftMedia(photo),))
     end_deliveries(rt, post, State.FAILED)
-    rt.db.write(lambda tx: tx.update("artifact", photo, removed_at=tx.stamp, storage_key=None))
+    rt.db.write(lambda tx: tx.update(ArtifactRow, photo, removed_at=tx.stamp, storage_key=None))
     page = owner.press("Post again", on=f"/posts/{post}")
     assert page.path == f"/posts/{post}" and "bytes were removed; upload the file again" in page.role("alert")
     rt.write(profiles.disconnect, profile)

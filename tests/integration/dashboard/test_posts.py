@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.db.models import ArtifactRow, DeliveryRow
 from socialpub.db.states import State
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
@@ -231,7 +232,7 @@ def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
     end_deliveries(rt, post, State.FAILED)
     columns = {"error_message": f"Message {MARKUP}", "url": "javascript:alert(1)", "provider_post_id": MARKUP}
     rt.db.write(
-        lambda tx: tx.update("delivery", tx.one("SELECT id FROM delivery")["id"], **columns)  # type: ignore[index]
+        lambda tx: tx.update(DeliveryRow, tx.one("SELECT id FROM delivery")["id"], **columns)  # type: ignore[index]
     )
     attempt = {"message": f"Said {MARKUP}", "provider_code": MARKUP, "request_id": MARKUP}
     rt.db.write(
@@ -260,7 +261,7 @@ def test_the_page_of_a_post_shows_removed_files_and_missing_alt_texts(owner: Tab
     (video,) = page.root.all("video")
     assert video.attributes["src"].startswith("../storage/media/") and video.attributes["preload"] == "none"
     assert "No alt text" in page.text
-    rt.db.write(lambda tx: tx.update("artifact", clip, removed_at=tx.stamp, storage_key=None))
+    rt.db.write(lambda tx: tx.update(ArtifactRow, clip, removed_at=tx.stamp, storage_key=None))
     page = owner.open(f"/posts/{post}")
     assert not page.root.all("video") and "This video was removed." in page.text
     assert "1 video, removed" in owner.open("/posts").text

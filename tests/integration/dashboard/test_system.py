@@ -12,6 +12,7 @@ from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.settings.schema import ProxiesSection
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log, counters, holds, webhooks
 from socialpub.media.files import Files
@@ -149,7 +150,7 @@ def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(owner
 
 
 def test_findings_name_the_button_to_press(owner: Tab, rt: Runtime, x: str) -> None:
-    rt.db.write(lambda tx: tx.update("profile", x, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, x, status="reauthRequired", reason=f"revoked {MARKUP}", name="Me"))
     page = owner.press("Check now", on="/system")
     assert page.heading == "Findings"
     assert "must be fixed" in page.role("status")

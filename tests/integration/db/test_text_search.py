@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.accounts.api_keys import OWNER
+from socialpub.db.models import PostRow
 from socialpub.db.queries import post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.publishing.posts import posts
@@ -30,7 +31,7 @@ def stock(rt: Runtime, profile: str, clock: HandClock) -> list[str]:
     for text in TEXTS:
         made.append(accept(rt, profile, body=text or "x"))
         if text is None:
-            rt.db.write(lambda tx: tx.update("post", made[-1], body=None))
+            rt.db.write(lambda tx: tx.update(PostRow, made[-1], body=None))
         clock.forward(1)
     return made
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.core.errors import Conflict
+from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.states import State
 from socialpub.providers.base import Held, Kind, More, Published, Refused, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer
@@ -165,7 +166,7 @@ def test_a_row_of_a_live_process_is_never_claimed_after_a_clock_jump(rt, network
     other = ProcessLock(rt.process.folder, "other-worker")
     accept(rt, profile)
     delivery = rt.reader.value("SELECT id FROM delivery")
-    rt.db.write(lambda tx: tx.update("delivery", delivery, state="running", owner="other-worker", started_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(DeliveryRow, delivery, state="running", owner="other-worker", started_at=tx.stamp))
     clock.jump(7 * 3600)
     drain(rt)
     assert network.asked == []
@@ -176,7 +177,7 @@ def test_a_row_of_a_live_process_is_never_claimed_after_a_clock_jump(rt, network
 
 def test_a_disconnected_profile_sends_nothing(rt, network, profile):
     post = accept(rt, profile)
-    rt.db.write(lambda tx: tx.update("profile", profile, status="disconnected"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, status="disconnected"))
     drain(rt)
     assert network.asked == []
     assert "disconnected" in message_of(rt, post)

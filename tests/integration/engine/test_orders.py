@@ -6,6 +6,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Kind, Published, Refused
@@ -61,7 +62,7 @@ def test_a_stop_while_the_commit_waits_for_its_token_is_obeyed(rt, network, prof
     wire = Wire()
     rt.http = wire
     post = accept(rt, profile)
-    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, access_expires_at=tx.stamp))
 
     def refresh(http, account, refresh_token):
         if order == "stop":

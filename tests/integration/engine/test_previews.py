@@ -2,6 +2,7 @@
 
 import pytest
 
+from socialpub.db.models import ArtifactRow, ProfileRow
 from socialpub.publishing.posts import previews
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from tests.samples import media
@@ -51,10 +52,10 @@ def test_an_accepted_post_is_shown_with_the_options_that_it_keeps(rt, tmp_path):
     profile = add_profile(rt, "pinterest")
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, profile, body="Later", media=(DraftMedia(photo),), options=BOARD)
-    rt.db.write(lambda tx: tx.update("profile", profile, options='{"title": "Another"}'))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, options='{"title": "Another"}'))
     (one,) = previews.post_previews(rt, rt.reader, post)
     assert (text_of(one), one.shown.title, one.media[0].artifact_id) == ("Later", "Poster", photo)
 
-    rt.db.write(lambda tx: tx.update("artifact", photo, removed_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(ArtifactRow, photo, removed_at=tx.stamp))
     (one,) = previews.post_previews(rt, rt.reader, post)
     assert (one.media[0].kind, one.media[0].artifact_id) == ("image", None)

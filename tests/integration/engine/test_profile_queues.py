@@ -8,10 +8,11 @@ from functools import partial
 import pytest
 
 from socialpub.core.clock import after
+from socialpub.db.models import ProfileRow
 from socialpub.db.queries import api_json
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import State
-from socialpub.db.tables import waits
+from socialpub.db.tables import holds, waits
 from socialpub.providers.base import Done, Kind, Published, Refused, Wait
 from socialpub.providers.responses import Throttled
 from socialpub.publishing.delivery import engine, profile_queue, resume
@@ -297,7 +298,7 @@ def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(r
 def test_a_delivery_that_waits_for_its_owner_says_so_though_its_profile_waits_for_its_network(rt, network, profile):
     post = accept(rt, profile)
     rest(rt, profile, "create_post", HOUR)
-    rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired", reason="no longer"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, status="reauthRequired", reason="no longer"))
     drain(rt)
     (last,) = attempts(rt, post)
     assert last["outcome"] == "held"
@@ -321,8 +322,7 @@ def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a
     if state == "waiting":
         rest(rt, profile, "create_post", HOUR)
     if state == "held":
-        rt.db.write(lambda tx: tx.insert("hold", provider="x", scope="", reason="no credits", since=tx.stamp,
-                                         probe_at=after(tx.stamp, HOUR)))  # fmt: skip
+        rt.db.write(lambda tx: holds.begin(tx, "x", "", "no credits", None))
     now = after(rt.stamp(), 1)
     found = []
     for more in (100, 3900):

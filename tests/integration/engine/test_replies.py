@@ -11,6 +11,7 @@ from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import after, new_id
 from socialpub.core.errors import InvalidRequest
+from socialpub.db.models import ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
@@ -213,7 +214,7 @@ def test_after_its_post_a_reply_waits_for_the_owner_to_connect_the_account(rt, c
     first, reply = thread(2)
     network.results["create_post"] = [
         lambda job: (
-            rt.write(lambda _, tx: tx.update("profile", profile, status="reauthRequired")),
+            rt.write(lambda _, tx: tx.update(ProfileRow, profile, status="reauthRequired")),
             network.publish(job.content.text),
         )[1]
     ]

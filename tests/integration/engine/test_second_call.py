@@ -8,6 +8,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.core.settings.schema import PublishingSection
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Again, Done, Kind, Published, Readback, Refused
@@ -195,7 +196,7 @@ def test_a_token_refused_at_the_second_call_waits_for_a_reconnection_and_reads_b
     drain(rt, clock, within=3600)
     assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, ("create_post", "held"))
     clock.forward(120)
-    rt.db.write(lambda tx: tx.update("profile", profile, status="active"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, status="active"))
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET run_at = ?", (tx.stamp,)))
     drain(rt, clock)
     assert (state_of(rt, post), len(network.effects)) == (State.PUBLISHED, 1)
@@ -222,7 +223,7 @@ def test_a_slow_token_renewal_is_followed_by_a_read_back(rt, network, profile, c
     while len(network.called_at) < 2:
         drain(rt)
         clock.forward(1)
-    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, access_expires_at=tx.stamp))
 
     def slowly(http, account, refresh_token):
         clock.forward(100)

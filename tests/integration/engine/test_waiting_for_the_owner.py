@@ -6,6 +6,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.core.settings.schema import PublishingSection
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.ops import health
@@ -128,7 +129,7 @@ def test_an_account_that_is_refused_while_its_post_is_read_back_is_read_back_onc
 
 
 def test_a_refresh_token_that_is_refused_holds_the_post_that_wanted_it(rt, network, profile, clock):
-    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, access_expires_at=tx.stamp))
     network.auth.answers = [Rejected("the refresh token is spent", status=400, reauth=True)]
     post = accept(rt, profile)
     drain(rt)

@@ -12,6 +12,7 @@ from socialpub.accounts.hints import Surface
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import holds, notifications
 from socialpub.ops.health import Level
 from socialpub.ops.notify import messages, send
@@ -230,7 +231,7 @@ def test_an_account_that_lapses_is_reported_a_week_before_and_when_it_has(
     assert len(postbox.received) == 1
     assert "can publish only until" in postbox.last
     assert f"/profiles/{profile}" in postbox.last
-    rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired", reason="The token was refused."))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, status="reauthRequired", reason="The token was refused."))
     minutes(10)
     assert len(postbox.received) == 2, "nothing is well again in between"
     assert "must be connected again" in postbox.last

@@ -13,6 +13,7 @@ import pytest
 from socialpub.accounts import tokens, upkeep
 from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.providers.responses import NotSent
 from socialpub.providers.tiktok import limits
@@ -390,7 +391,7 @@ def test_paused_a_backup_neither_refreshes_nor_revokes(
     post = on_x(original, world)
     lost = connect_x(original, world, "lost")
     original.db.write(
-        lambda tx: tx.update("profile", lost, status="disconnected", disconnected_at=tx.stamp, updated_at=tx.stamp)
+        lambda tx: tx.update(ProfileRow, lost, status="disconnected", disconnected_at=tx.stamp, updated_at=tx.stamp)
     )
     copy = copy_of(original, tmp_path)
     clock.forward(3 * HOUR)

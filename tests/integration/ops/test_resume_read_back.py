@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from socialpub.core.clock import stamp
 from socialpub.db import appliance_state
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import holds
 from socialpub.providers.base import CannotTell, Job, Published, Readback
@@ -27,7 +28,7 @@ def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
     become_restored(rt)
     clock.forward(60)
     rt.write(resume.resume)
-    rt.db.write(lambda tx: tx.update("profile", profile, access_expires_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, access_expires_at=tx.stamp))
     network.auth.answers = [Rejected("invalid client", status=401)] * 2
     clock.forward(7200)
     drain(rt)

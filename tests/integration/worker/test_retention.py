@@ -8,6 +8,7 @@ import pytest
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.db import appliance_state
+from socialpub.db.models import PostRow
 from socialpub.db.states import State
 from socialpub.db.tables import audience_rows, delivery_rows, post_rows
 from socialpub.db.tables.audit_log import AuditAction, record
@@ -132,7 +133,7 @@ def test_a_retry_stays_while_another_retry_of_the_same_post_stays(rt, clock, net
     drain(rt, clock, within=120)
     assert status_of(rt, second) == "settled"
     clock.forward(20 * DAY)
-    rt.db.write(lambda tx: tx.update("post", first, updated_at=tx.stamp))  # a backfill, a late settling
+    rt.db.write(lambda tx: tx.update(PostRow, first, updated_at=tx.stamp))  # a backfill, a late settling
     clock.forward(11 * DAY)
     assert keep_house(rt, clock) == 0
     assert "A later post has published" in retries.load_outlook(rt.reader, first).why
@@ -244,7 +245,7 @@ def test_a_post_that_changed_after_the_search_stays(rt, clock, profile):
     clock.forward(40 * DAY)
     before = retention.retention_limits(rt).posts
     assert before is not None
-    rt.db.write(lambda tx: tx.update("post", known, updated_at=tx.stamp))
+    rt.db.write(lambda tx: tx.update(PostRow, known, updated_at=tx.stamp))
     assert rt.db.write(lambda tx: retention.remove_post(tx, known, before)) is False
 
 

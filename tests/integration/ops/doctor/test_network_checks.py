@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection, XSection
+from socialpub.db.models import ProfileRow
 from socialpub.ops.doctor import checks
 from socialpub.ops.health import Finding, Level
 from socialpub.providers import registry
@@ -56,7 +57,7 @@ def test_an_account_that_works_makes_a_refused_address_a_note(rt: Runtime, http:
     profile = add_profile(rt)
     x, _ = redirects_of(rt, "http://localhost:8000", http)
     assert x.level is Level.NOTE
-    rt.db.write(lambda tx: tx.update("profile", profile, status="reauthRequired"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, status="reauthRequired"))
     x, _ = redirects_of(rt, "http://localhost:8000", http)
     assert x.level is Level.PROBLEM
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from starlette.requests import Request
-from starlette.responses import FileResponse, PlainTextResponse
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route, compile_path
 
 from socialpub.core import units
@@ -350,10 +350,6 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
             Request({"type": "http", "headers": [(b"accept", b"text/html," + one.encode("latin-1", "replace"))]})
         ),
         [("", ",", ""), ("", ";", ""), ("", "a/a;q=1,", ""), ("", "q=", ""), ("", ";q=0.1", "")],
-    ),
-    "ranges.parse": (
-        lambda one: FileResponse("a", media_type="image/png")._parse_range_header(one, 100),
-        [("bytes=", " ", "x"), ("bytes=1", " ", "x"), ("bytes", " ", ""), ("bytes=", "1", "-"), ("bytes=", "1-2,", "")],
     ),
 }
 """What reads a text with several patterns, one behind the other."""

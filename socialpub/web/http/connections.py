@@ -198,6 +198,8 @@ class GuardedProtocol(HttpToolsProtocol):
         self._in_head = self._in_body = False
         self._unfinished_bytes = 0
         """Bytes since the last complete head or the last data of a body."""
+        self._parsed_bytes = 0
+        """The same before the last data was parsed. A head is not longer."""
         self._since = 0.0
         """The time of the connection, of the first byte of a head, of a complete head, or of the last response."""
         self._unread_bytes = 0
@@ -226,6 +228,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._is_refused:
             return
         self._unfinished_bytes += len(data)
+        self._parsed_bytes = self._unfinished_bytes
         super().data_received(data)
         if self._unfinished_bytes > self._watch.limits.head_bytes and not self._is_refused:
             self._refuse(self._too_large())
@@ -241,7 +244,7 @@ class GuardedProtocol(HttpToolsProtocol):
             raise _Refused
 
     def on_headers_complete(self) -> None:
-        if self._unfinished_bytes > self._watch.limits.head_bytes < self._head_bytes():
+        if self._parsed_bytes > self._watch.limits.head_bytes < self._head_bytes():
             self._refusal = self._too_large()
             raise _Refused
         offers_upgrade = self.parser.should_upgrade()

@@ -97,7 +97,14 @@ class RequestLog:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+
+            async def receive_until_canceled() -> Message:
+                try:
+                    return await receive()
+                except asyncio.CancelledError:  # the server was stopped twice
+                    return {"type": "lifespan.shutdown"}
+
+            await self.app(scope, receive_until_canceled, send)
             return
         scope["path"] = _without_last_slash(scope["path"])
         state: WebState = scope["app"].state

@@ -12,7 +12,7 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
-from socialpub.cli.main import COMMANDS
+from socialpub.cli.main import main
 from socialpub.web.dashboard.browser.visit import Visit
 from socialpub.web.routes import API, DASHBOARD, PAGES
 
@@ -381,10 +381,9 @@ def test_the_guard_of_connections_is_one_short_file_for_one_minor_release_of_uvi
 
 # --- commands --------------------------------------------------------------------------------------------------------
 
-COMMAND_MODULES = ("socialpub.core.commands", "socialpub.core.command_forms")
+COMMAND_MODULES = ("socialpub.core.commands",)
 DOCUMENTS = {
     "socialpub.core.settings.template": "the configuration file, which goes from machine to machine",
-    "socialpub.cli.install.files": "a mark in a file that other versions look for",
     "socialpub.web.openapi.operations": "read by callers, who are at another machine",
     "socialpub.web.openapi.document": "read by callers, who are at another machine",
     "socialpub.web.pages.pages": "read by callers, who are at another machine",
@@ -407,12 +406,12 @@ def written_commands(path: Path) -> Iterator[str]:
 
 
 def spelled_out(text: str) -> list[str]:
-    names = "|".join(COMMANDS)
+    names = "|".join(main.commands)
     return re.findall(rf"\bsocialpub (?:{names})\b|\bsystemctl (?:re)?(?:start|stop)\b[^\"]*", text)
 
 
 def test_only_one_place_spells_out_a_command() -> None:
-    """`core/commands.py` knows how a command is typed on this machine. The forms are beside it."""
+    """`core/commands.py` knows how a command is typed on this machine."""
     found = {
         name: commands
         for name, path in modules()

@@ -47,7 +47,7 @@ class _Metrics(Collector):
         yield from _requests(self._state.answers)
         yield from _deliveries(rt, reader)
         yield from _accounts(rt, reader)
-        yield gauge("socialpub_build_info", "The version of socialpub", ["version"], [(version.current(), 1)])
+        yield gauge("socialpub_build_info", "The version of socialpub", ["version"], [(version.VERSION, 1)])
         yield from _health(rt, reader)
         yield from _storage(rt)
         yield from _backups(reader)

@@ -62,7 +62,9 @@ _NO_MEDIA = b'"media":[]'
 
 def _created(_rt: Runtime, tx: Database, post_id: str) -> StoredResponse:
     """Return the response to a new post. It contains storage keys instead of signed URLs."""
-    return StoredResponse(201, post_id, _show(tx, post_id))
+    shown = api_json.post(tx, post_id)
+    assert shown is not None
+    return StoredResponse(201, post_id, shown)
 
 
 def render(rt: Runtime, response: StoredResponse) -> Response:
@@ -78,10 +80,8 @@ def render(rt: Runtime, response: StoredResponse) -> Response:
 
 
 async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Response:
-    body: FormDraft = request.state.body
-    fields = [item.file_field for item in body.media or ()]
-    files = await post_requests.verify_files(rt, form, fields, caller.key_id)
-    return await _create(rt, request, body.with_files(files), caller)
+    draft = await post_requests.verify_files(rt, form, request.state.body, caller.key_id)
+    return await _create_after_checks(rt, caller, request, draft)
 
 
 _FORM = FormBody(
@@ -91,10 +91,14 @@ _FORM = FormBody(
 
 @endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=render)
 async def create(rt: Runtime, caller: Caller, request: Request) -> Response:
-    return await _create(rt, request, request.state.body.to_draft(), caller)
+    draft = request.state.body.to_draft()
+    if draft.media or request.state.query.strict:
+        return await _create_after_checks(rt, caller, request, draft)
+    return render(rt, await write_once(rt, request, _created, posts.create, draft, caller))
 
 
-async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Response:
+async def _create_after_checks(rt: Runtime, caller: Caller, request: Request, draft: Draft) -> Response:
+    """Create the post after its files are fetched and, for `strict`, after the networks' checks."""
     strict = request.state.query.strict
 
     def check(reader: Database) -> None:
@@ -153,12 +157,12 @@ def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
 
 @endpoint(scope="write", resource=is_changeable, body=PostChange, check_rows=check_rows)
 async def edit(rt: Runtime, caller: Caller, request: Request) -> Response:
-    post_id, change = request.path_params["postId"], request.state.body.to_change()
+    post_id, draft = request.path_params["postId"], request.state.body.to_draft()
     with ExitStack() as kept:
-        if any(item.url for item in change.media):
-            posts.check_edit(rt, rt.reader, post_id, change, caller, rt.now())
-            change = replace(change, media=await _fetch(rt, request, change.media, kept, caller))
-        await rt.write_soon(posts.edit, post_id, change, caller)
+        if any(item.url for item in draft.media):
+            posts.check_edit(rt, rt.reader, post_id, draft, caller, rt.now())
+            draft = replace(draft, media=await _fetch(rt, request, draft.media, kept, caller))
+        await rt.write_soon(posts.edit, post_id, draft, caller)
     return ok(_show(rt.reader, post_id))
 
 

@@ -150,7 +150,7 @@ def _check_link(rt: Runtime, visit: Visit) -> None:
         if commands.is_service():
             raise Forbidden(f"{SPENT} To set the password, run `{_set_password()}`.")
         with commands.in_public():
-            raise Forbidden(f"{SPENT} Each start prints a new link in {commands.here().log()}.")
+            raise Forbidden(f"{SPENT} Each start prints a new link in {commands.log()}.")
 
 
 def _set_already() -> str:

@@ -86,7 +86,7 @@ async def render(
         posts=await rt.read_in_thread(post_rows.count),
         key_usage=_key_usage(rt, days),
         network_usage=_network_usage(rt, days),
-        version=version.current(),
+        version=version.VERSION,
         python_version=platform.python_version(),
         sqlite_version=sqlite3.sqlite_version,
         settings=rt.settings,

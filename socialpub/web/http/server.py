@@ -12,11 +12,11 @@ from typing import cast
 
 import uvicorn
 
-from socialpub.core import commands, logging, machine
+from socialpub.core import logging, machine
 from socialpub.core.errors import OperatorError
 from socialpub.core.machine import format_address, format_host
 from socialpub.core.settings.loader import Settings
-from socialpub.ops.doctor.addresses import find_sockets
+from socialpub.ops.doctor.addresses import find_sockets, move_socket
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
@@ -62,7 +62,7 @@ def open_for(rt: Runtime) -> list[socket.socket]:
     if {listener.getsockname()[:2] for listener in sockets} != configured:
         log.warning(
             "the web process uses the address of systemd's socket instead of `listen`",
-            remedy=f"{commands.here().move_socket()}.",
+            remedy=f"{move_socket()}.",
             address=addresses(sockets),
             listen=rt.settings.listen,
         )

@@ -180,7 +180,7 @@ Method = Callable[[Call], Awaitable[dict[str, Any]]]
 
 
 def _server_info() -> dict[str, str]:
-    return {"name": "socialpub", "title": "socialpub", "version": version.current()}
+    return {"name": "socialpub", "title": "socialpub", "version": version.VERSION}
 
 
 async def _initialize(call: Call) -> dict[str, Any]:

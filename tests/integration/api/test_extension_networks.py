@@ -31,7 +31,6 @@ REFUSED_OPTIONS = "is not known; known names are x, tiktok, pinterest"
 
 class Extension(ScriptedNetwork):
     name, label = "bluesky", "Bluesky"
-    is_extension = True
 
 
 TABLE = (

@@ -7,6 +7,7 @@ A page does not load from other hosts and does not contain inline scripts, so a 
 No cache stores a page.
 """
 
+import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable
 from datetime import datetime
@@ -318,7 +319,7 @@ async def _read_form(request: Request) -> Form:
 def _code(text: str) -> Markup:
     """Return the text with commands in backticks as code. A stored message may add a command to its button."""
     plain, code = Markup("%s"), Markup("<code>%s</code>")
-    parts = commands.without_or_run(text).split("`")
+    parts = re.sub(", or run `[^`]*`", "", text).split("`")
     whole = len(parts) % 2 == 1
     return Markup("").join(
         (code if index % 2 else plain) % part for index, part in enumerate(parts if whole else [text])

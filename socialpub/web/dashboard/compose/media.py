@@ -7,7 +7,7 @@ relative, so that they work behind a proxy. Its errors are problem responses.
 
 import json
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -21,13 +21,14 @@ from socialpub.core.secrets import signed_urls
 from socialpub.db.tables import artifact_rows
 from socialpub.media.types import UNDECLARED, Facts, position_note
 from socialpub.publishing.media import arrivals, thumbnails, uploads
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
 from socialpub.web.dashboard.browser import forms, security
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.compose import option_fields
-from socialpub.web.dashboard.compose.form import ComposeForm, FormMedia
+from socialpub.web.dashboard.compose.form import ComposeForm
 from socialpub.web.http import limits, multipart, problems, shapes, static
 from socialpub.web.http.endpoint import MULTIPART, content_type
 from socialpub.web.http.limits import MAX_BODY_BYTES
@@ -138,8 +139,8 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
 
 def attach(form: ComposeForm, kept: KeptFiles) -> ComposeForm:
     """Return the form with these files: media at the end, images of options in their fields."""
-    media = (*form.media, *(FormMedia(one) for one in kept.artifact_ids))
-    return replace(form, media=media, options=option_fields.with_uploads(form.options, kept.of_options))
+    media = (*form.draft.media, *(DraftMedia(one) for one in kept.artifact_ids))
+    return form.with_draft(media=media, options=option_fields.with_uploads(form.options, kept.of_options))
 
 
 async def attach_files(rt: Runtime, form: ComposeForm, received: FilesForm) -> ComposeForm:
@@ -162,14 +163,14 @@ class AttachedMedia:
 
 def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
     found = []
-    for item in form.media:
+    for item in form.draft.media:
         row = artifact_rows.find(rt.reader, item.artifact_id)
         kind, file_name, size_bytes, facts = "image", "removed file", 0, {}
         if row is not None:
             kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
             facts = json.loads(row.facts or "{}")
         seconds, note, fault = facts.get("duration_seconds"), position_note(facts), uploads.explain_unusable(row)
-        found.append(AttachedMedia(item.artifact_id, item.alt, kind, file_name, size_bytes, seconds, note, fault))
+        found.append(AttachedMedia(item.artifact_id, item.alt or "", kind, file_name, size_bytes, seconds, note, fault))
     return found
 
 
@@ -177,7 +178,7 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
     """Return images that an option can use: from the form, the chosen images, and the newest uploads."""
     named = [
         row
-        for one in (*(item.artifact_id for item in form.media), *chosen)
+        for one in (*(item.artifact_id for item in form.draft.media), *chosen)
         if (row := artifact_rows.find(rt.reader, one))
     ]
     images = [row for row in named if row.kind == "image" and uploads.explain_unusable(row) is None]
@@ -189,8 +190,8 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
 
 
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:
-    kinds = {row.kind for item in form.media if (row := artifact_rows.find(rt.reader, item.artifact_id)) is not None}
-    return kinds == {"image"}
+    rows = [artifact_rows.find(rt.reader, item.artifact_id) for item in form.draft.media]
+    return {row.kind for row in rows if row is not None} == {"image"}
 
 
 @page(streams=True)

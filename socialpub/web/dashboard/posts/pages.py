@@ -35,7 +35,6 @@ from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH
 from socialpub.web.dashboard.compose import option_fields
 from socialpub.web.dashboard.labels import DELIVERY_STATES, POST_STATES
 from socialpub.web.dashboard.posts import actions, submissions
-from socialpub.web.dashboard.posts.submissions import PostVersion
 from socialpub.web.http.static import static_url
 
 PER_PAGE = 20
@@ -110,7 +109,7 @@ async def show(rt: Runtime, visit: Visit) -> Response:
         details=details,
         post=post,
         actions=actions.list_actions(rt, details),
-        version=PostVersion(post["updatedAt"], details.version),
+        version=details.version,
         form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
         previewed=previewed,

@@ -1,14 +1,20 @@
 """The source layout in a few lines: imports point downward, package by package."""
 
 import ast
+import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
 from socialpub.cli.main import main
+from socialpub.web.dashboard.browser.visit import Visit
+from socialpub.web.routes import API, DASHBOARD, PAGES
 
 pytestmark = pytest.mark.source
 
@@ -322,6 +328,55 @@ def test_a_class_name_means_one_thing() -> None:
             if isinstance(node, ast.ClassDef) and node.name != "Meta":  # peewee's options of a model
                 homes.setdefault(node.name, []).append(name)
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
+
+
+# --- Starlette -------------------------------------------------------------------------------------------------------
+
+ASGI = {
+    "socialpub.web.http.app": "the id, the count and the log line of every response",
+    "socialpub.web.http.limits": "the limits of a body while it arrives",
+    "socialpub.web.http.static": "Starlette's refusals of a file become problems",
+}
+"""Modules that read or send raw messages of ASGI. All others use Starlette's Request and its responses."""
+
+
+def test_a_handler_takes_a_request_and_returns_a_response() -> None:
+    handlers = [route.endpoint for route in (*API, *PAGES, *DASHBOARD)]
+    for handler in handlers:
+        declared = inspect.signature(inspect.unwrap(handler))
+        taken = {parameter.annotation for parameter in declared.parameters.values()}
+        assert taken & {Request, Visit}, handler
+        assert declared.return_annotation is Response, handler
+
+
+def test_only_middleware_knows_messages_of_asgi() -> None:
+    found = {name for name, path in OURS if room_of(name) == "web" and "http.response." in path.read_text()}
+    assert found == ASGI.keys()
+
+
+def test_starlette_compresses_routes_and_reads_ranges() -> None:
+    """Only its own classes do, and `web` declares no request or response of its own kind."""
+    for name, path in OURS:
+        if room_of(name) != "web":
+            continue
+        assert not {"zlib", "gzip"} & set(imports(path)) or name == "socialpub.web.http.static", name
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef) and re.search(r"(Request|Response|Router|StaticFiles)$", node.name):
+                bases = {ast.unparse(base) for base in node.bases}
+                assert any(base.startswith("starlette.") or base in SHAPES for base in bases), f"{name}.{node.name}"
+
+
+SHAPES = {"Shape"}
+"""The JSON of a request."""
+
+
+def test_the_guard_of_connections_is_one_short_file_for_one_minor_release_of_uvicorn() -> None:
+    users = {name for name, path in OURS if any(other.startswith("uvicorn.protocols") for other in imports(path))}
+    assert users == {"socialpub.web.http.connections"}
+    assert len((ROOT / "web" / "http" / "connections.py").read_text().splitlines()) <= 350
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
+    (uvicorn,) = (one for one in project["dependencies"] if one.startswith("uvicorn"))
+    assert re.fullmatch(r"uvicorn~=\d+\.\d+\.\d+", uvicorn), "the next minor release may change its protocol"
 
 
 # --- commands --------------------------------------------------------------------------------------------------------

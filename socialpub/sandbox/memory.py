@@ -177,7 +177,7 @@ class CallLog:
         self.held = 0
         """The calls in progress whose fault never responds. They wait until their caller disconnects."""
 
-    def call_began(self, request: SandboxRequest) -> None:  # noqa: ARG002  # for stand-ins
+    def call_began(self, request: SandboxRequest) -> None:  # for stand-ins
         self.in_flight += 1
 
     def call_ended(self, request: SandboxRequest, endpoint: str, status: int) -> None:  # noqa: ARG002  # for stand-ins

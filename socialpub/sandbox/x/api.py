@@ -94,7 +94,7 @@ def _media(x: XSandbox, account: XAccount, body: dict[str, Any]) -> tuple[XMedia
 
 
 @api_call("GET /2/users/:id/tweets", "tweet.read", "users.read")
-def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:  # noqa: ARG001
+def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
     query = request.query()
     account = x.accounts.get(request.path_params["id"])
     if account is None:

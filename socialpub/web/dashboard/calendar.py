@@ -9,6 +9,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
 from urllib.parse import urlencode
 
+from starlette.responses import Response
+
 from socialpub.core.clock import parse, stamp
 from socialpub.db.queries import calendar
 from socialpub.db.queries.calendar import CalendarDay, CalendarPost
@@ -20,7 +22,6 @@ from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.labels import Badge
-from socialpub.web.http.answer import Answer
 
 FIRST_YEAR, LAST_YEAR = 2000, 2199
 MAX_QUOTED = 20
@@ -254,7 +255,7 @@ class CalendarCell:
 
 
 @page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
+async def show(rt: Runtime, visit: Visit) -> Response:
     today, problem = visit.now.astimezone(visit.zone).date(), None
     try:
         period = CalendarPeriod.read(visit.query.text("month"), visit.query.text("week"), today)

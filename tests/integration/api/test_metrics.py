@@ -106,11 +106,11 @@ def test_frequent_requests_share_cached_metrics(
     """Requests need no key, and reading a large database takes time."""
     reads = 0
 
-    def read_for_a_while(*_: object) -> tuple[bytes, bytes]:
+    def read_for_a_while(*_: object) -> tuple[bytes, str]:
         nonlocal reads
         reads += 1
         clock.forward(0.125)
-        return b"socialpub_reads %d" % reads, b"text/plain"
+        return b"socialpub_reads %d" % reads, "text/plain"
 
     monkeypatch.setattr(metrics, "render_metrics", read_for_a_while)
 

@@ -13,6 +13,8 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 from zoneinfo import available_timezones
 
+from starlette.responses import Response
+
 from socialpub.accounts import avatars, choices, questions
 from socialpub.accounts.choices import NetworkChoices, OptionChoice, PostingBarred, value_label
 from socialpub.accounts.hints import Surface
@@ -42,7 +44,6 @@ from socialpub.web.dashboard.browser.visit import Visit
 from socialpub.web.dashboard.compose import media, option_fields
 from socialpub.web.dashboard.compose.form import ComposeForm
 from socialpub.web.dashboard.compose.option_fields import OptionField
-from socialpub.web.http.answer import Answer
 
 T = TypeVar("T")
 
@@ -215,7 +216,7 @@ async def show(
     *,
     http_status: int = 200,
     editing: str | None = None,
-) -> Answer:
+) -> Response:
     """Render the form. `editing` is the id of the edited post."""
     rt, messages = visit.rt, messages or Messages()
     form = _with_mode(rt, form, context, editing)

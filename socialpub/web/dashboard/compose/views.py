@@ -10,6 +10,8 @@ If the post can no longer be edited, the content of the form can become a new po
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
+from starlette.responses import Response
+
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.db.tables import profile_rows
 from socialpub.publishing.posts import idempotency, retries
@@ -27,7 +29,6 @@ from socialpub.web.dashboard.compose.media import FilesForm
 from socialpub.web.dashboard.posts import submissions
 from socialpub.web.dashboard.posts.actions import Post, check_changeable, load_post
 from socialpub.web.dashboard.posts.submissions import ChangedMeanwhile, EqualPost
-from socialpub.web.http.answer import Answer
 
 COPIED = "This is a new post with the content of your form. Nothing is published yet."
 FAILED = "This is a new post with the content of the failed post. Change it before you publish it."
@@ -36,11 +37,11 @@ EDITED = "The post is changed."
 SAVE_AGAIN = "The form still contains your version. To replace the post with it, press “Save” again."
 ONLY_SCHEDULED = "Only posts scheduled for the future can be edited."
 
-Do = Callable[[ComposeForm, Draft], Awaitable[Answer]]
+Do = Callable[[ComposeForm, Draft], Awaitable[Response]]
 
 
 @page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
+async def show(rt: Runtime, visit: Visit) -> Response:
     """Show an empty form, or a form with the values of another post (`from`, `again`), a time or profiles."""
     context = await load_context(visit, refresh=True)
     form, messages = ComposeForm(zone=times.zone_name(visit.zone)), Messages()
@@ -77,11 +78,8 @@ def _failed(visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeFor
 
 
 @page(streams=True)
-async def submit(rt: Runtime, visit: Visit) -> Answer | None:
-    received = await media.receive_form(rt, visit)
-    if received is None:
-        return None
-    with received:
+async def submit(rt: Runtime, visit: Visit) -> Response:
+    with await media.receive_form(rt, visit) as received:
         form = compose_form.read_form(received.form, visit.zone)
         if received.form.text("do") == "copy":
             return await _copy(visit, form, received)
@@ -96,7 +94,7 @@ async def submit(rt: Runtime, visit: Visit) -> Answer | None:
 
         context = await load_context(visit)
 
-        async def publish(form: ComposeForm, draft: Draft) -> Answer:
+        async def publish(form: ComposeForm, draft: Draft) -> Response:
             confirmed = None if received.form.ticked("scripted") else form.equal_post
             try:
                 post_id, is_new = await rt.write_soon(submissions.submit, key, draft, confirmed, form.failed_post)
@@ -117,14 +115,14 @@ def _accepted(form: ComposeForm, context: FormContext) -> str:
     return f"{status} {PROCESSING}" if "tiktok" in context.chosen_networks(form.draft.profiles) else status
 
 
-async def _sent_before(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
+async def _sent_before(visit: Visit, form: ComposeForm, received: FilesForm) -> Response:
     """Ask whether a resubmitted form with new content creates another post."""
     form = replace(await media.attach_files(visit.rt, form, received), form_id=submissions.new_id())
     messages = Messages(message=submissions.CHANGED)
     return await form_page.show(visit, form, await load_context(visit), messages, http_status=409)
 
 
-async def _copy(visit: Visit, form: ComposeForm, received: FilesForm) -> Answer:
+async def _copy(visit: Visit, form: ComposeForm, received: FilesForm) -> Response:
     """Show a new form with the content of a post that can no longer be edited."""
     form = await media.attach_files(visit.rt, form, received)
     context = await load_context(visit, refresh=True)
@@ -148,7 +146,7 @@ async def _handle(
     do: Do,
     *,
     editing: str | None = None,
-) -> Answer:
+) -> Response:
     """Handle the pressed button. `do` creates or edits the post."""
     kept = await media.keep_files(visit.rt, received)
     sent = received.form
@@ -175,10 +173,10 @@ async def _handle(
 
 
 @page()
-async def check_live(rt: Runtime, visit: Visit) -> Answer:
+async def check_live(rt: Runtime, visit: Visit) -> Response:
     form = compose_form.read_form(visit.form, visit.zone)
     messages = Messages()
-    async with visit.request.state.live_checks:
+    async with visit.request.app.state.live_checks:
         if form.draft.profiles and (form.text or form.draft.media):  # an empty form has no problems
             context = await load_context(visit, only=form.draft.profiles)
             checked = await check.check_form(rt, form, context, editing=visit.form.text("editing"))
@@ -191,7 +189,7 @@ async def check_live(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def edit_form(rt: Runtime, visit: Visit) -> Answer:
+async def edit_form(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     form = compose_form.from_post(post, visit.zone, whole=True)
     context = await load_context(visit, refresh=True, only=form.draft.profiles)
@@ -204,11 +202,8 @@ async def edit_form(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page(streams=True)
-async def save(rt: Runtime, visit: Visit) -> Answer | None:
-    received = await media.receive_form(rt, visit)
-    if received is None:
-        return None
-    with received:
+async def save(rt: Runtime, visit: Visit) -> Response:
+    with await media.receive_form(rt, visit) as received:
         post = load_post(rt, visit.params["postId"])
         form = compose_form.read_form(received.form, visit.zone)
         form = form.with_draft(profiles=tuple(delivery["profileId"] for delivery in post["deliveries"]))
@@ -218,7 +213,7 @@ async def save(rt: Runtime, visit: Visit) -> Answer | None:
         except Conflict:
             return await _ended(visit, await media.attach_files(rt, form, received), context, post["id"])
 
-        async def change(form: ComposeForm, draft: Draft) -> Answer:
+        async def change(form: ComposeForm, draft: Draft) -> Response:
             given = form.changed_fields(draft, post, only_photos=media.only_photos(rt, form))
             if not given:  # with another version, the same form was submitted twice
                 status = submissions.SAME if form.version == post["updatedAt"] else EDITED
@@ -239,7 +234,7 @@ async def save(rt: Runtime, visit: Visit) -> Answer | None:
 
 async def _ended(
     visit: Visit, form: ComposeForm, context: FormContext, post_id: str, more: str = "Nothing is saved."
-) -> Answer:
+) -> Response:
     why = submissions.why_ended(load_post(visit.rt, post_id)["status"])
     messages = Messages(message=f"{why} {more}", post_id=post_id, ended=True)
     return await form_page.show(visit, form, context, messages, http_status=409, editing=post_id)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import orjson
+from starlette.responses import Response
 
 from socialpub.accounts import grants
 from socialpub.accounts.api_keys import OWNER
@@ -33,7 +34,6 @@ from socialpub.web.dashboard.browser.times import LocalTime
 from socialpub.web.dashboard.browser.visit import Visit, no_such_page, page
 from socialpub.web.dashboard.posts import submissions
 from socialpub.web.dashboard.posts.submissions import ChangedMeanwhile
-from socialpub.web.http.answer import Answer
 
 Post = dict[str, Any]
 """A post as the API shows it."""
@@ -98,13 +98,13 @@ def _return_path(visit: Visit) -> str:
     return forms.local_path(visit.form.text("back") or visit.query.text("back"), f"/posts/{visit.params['postId']}")
 
 
-def _go_back(visit: Visit, *, status: str | None = None, alert: str | None = None) -> Answer:
+def _go_back(visit: Visit, *, status: str | None = None, alert: str | None = None) -> Response:
     return visit.go(_return_path(visit), status=status, alert=alert)
 
 
 def _ask(
     visit: Visit, post: Post, check: Callable[[], None], question: str, button: str, consequences: list[str]
-) -> Answer:
+) -> Response:
     try:
         check()
     except Conflict as error:
@@ -119,7 +119,7 @@ def _ask(
     )
 
 
-async def _act(visit: Visit, action: Awaitable[object], status: str) -> Answer:
+async def _act(visit: Visit, action: Awaitable[object], status: str) -> Response:
     try:
         await action
     except Conflict as error:
@@ -128,7 +128,7 @@ async def _act(visit: Visit, action: Awaitable[object], status: str) -> Answer:
 
 
 @page()
-async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
+async def ask_cancel(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     consequences = ["The post is not published. It stays in the list as canceled.", "This cannot be undone."]
     check = partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp())
@@ -136,14 +136,14 @@ async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def cancel(rt: Runtime, visit: Visit) -> Answer:
+async def cancel(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     action = rt.write_soon(posts.cancel, post["id"], OWNER)
     return await _act(visit, action, f"Canceled. “{labels.title(post)}” will not be published.")
 
 
 @page()
-async def approve(rt: Runtime, visit: Visit) -> Answer:
+async def approve(rt: Runtime, visit: Visit) -> Response:
     """Approve the version of a post that the form shows."""
     post = load_post(rt, visit.params["postId"])
     try:
@@ -161,7 +161,7 @@ async def approve(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
+async def ask_publish(rt: Runtime, visit: Visit) -> Response:
     details = load_details(rt, visit)
     post = details.post
     consequences = [f"The post is published now to {labels.list_accounts(post['deliveries'])}."]
@@ -173,7 +173,7 @@ async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def publish(rt: Runtime, visit: Visit) -> Answer:
+async def publish(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     now = Draft.change(scheduled_at=None)
     status = UNAPPROVED if load_details(rt, visit).waits_for_approval else "The post is being published."
@@ -181,7 +181,7 @@ async def publish(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def ask_stop(rt: Runtime, visit: Visit) -> Answer:
+async def ask_stop(rt: Runtime, visit: Visit) -> Response:
     details = load_details(rt, visit)
     consequences = [_when_stopped(rt, one) for one in details.deliveries]
     check = partial(posts.check_stoppable, details.post["status"])
@@ -189,7 +189,7 @@ async def ask_stop(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def stop(rt: Runtime, visit: Visit) -> Answer:
+async def stop(rt: Runtime, visit: Visit) -> Response:
     details = load_details(rt, visit)
     try:
         posts.check_stoppable(details.post["status"])
@@ -215,7 +215,7 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
 
 
 @page()
-async def ask_again(rt: Runtime, visit: Visit) -> Answer:
+async def ask_again(rt: Runtime, visit: Visit) -> Response:
     """Ask before a new post replaces the failed deliveries.
 
     A delivery with an unknown outcome may be public, so the owner must tick it.
@@ -228,7 +228,7 @@ async def ask_again(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def publish_again(rt: Runtime, visit: Visit) -> Answer:
+async def publish_again(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     include_unknown = visit.form.ticked("includeUnknown")
     form_id = visit.form.text(submissions.FIELD) or submissions.new_id()
@@ -249,7 +249,7 @@ async def publish_again(rt: Runtime, visit: Visit) -> Answer:
     return visit.go(f"/posts/{new_id}", status=status)
 
 
-def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, error: str | None = None) -> Answer:
+def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, error: str | None = None) -> Response:
     return visit.show(
         "post_again.html",
         http_status=400 if error else 200,
@@ -288,7 +288,7 @@ class NewTime:
 
 
 @page()
-async def reschedule_form(rt: Runtime, visit: Visit) -> Answer:
+async def reschedule_form(rt: Runtime, visit: Visit) -> Response:
     """Show the form with the current time or the time in the URL (`?at=`).
 
     The URL can contain the version of the post. The page says whether the post was changed since then.
@@ -306,7 +306,7 @@ async def reschedule_form(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def reschedule(rt: Runtime, visit: Visit) -> Answer:
+async def reschedule(rt: Runtime, visit: Visit) -> Response:
     """Set the new time. The calendar's script sends the same form."""
     post = load_post(rt, visit.params["postId"])
     # The zone of the form, because the zone of the browser may have changed.
@@ -337,7 +337,7 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
     return _go_back(visit, status=f"The post is rescheduled to {new_time}.")
 
 
-def _show_changed(visit: Visit, post: Post, new: NewTime) -> Answer:
+def _show_changed(visit: Visit, post: Post, new: NewTime) -> Response:
     """Show the changed post with the owner's time."""
     return _show_time(visit, post, new, problem=f"{submissions.CHANGED_MEANWHILE} {RESCHEDULE_AGAIN}", http_status=409)
 
@@ -350,7 +350,7 @@ def _show_time(
     *,
     problem: str | None = None,
     http_status: int = 200,
-) -> Answer:
+) -> Response:
     return visit.show(
         "reschedule.html",
         http_status=400 if error else http_status,

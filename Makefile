@@ -27,39 +27,22 @@ TWITTER_TEXT := $(VENV)/twitter-text
 # Install only the packages that socialpub needs to run.
 setup: $(VENV)/.ready
 
-# The folders of `make install`. With DESTDIR, for packagers, it does not create a user and does not call systemd.
-DESTDIR ?=
-PROGRAM_DIR ?= /opt/socialpub
-CONFIG_DIR ?= /etc/socialpub
-DATA_DIR ?= /var/lib/socialpub
-COMMAND_DIR ?= /usr/local/bin
-UNIT_DIR ?= /usr/local/lib/systemd/system
-SERVICE_USER ?= socialpub
-PLACES := $(if $(DESTDIR),--destdir "$(DESTDIR)") --program-dir "$(PROGRAM_DIR)" --config-dir "$(CONFIG_DIR)" \
-	--data-dir "$(DATA_DIR)" --command-dir "$(COMMAND_DIR)" --unit-dir "$(UNIT_DIR)" --user "$(SERVICE_USER)"
-
-# Install a service on this machine, as root. The owner of the checkout builds the environment and owns all its files.
+# Install or upgrade a service on this machine, as root.
 install:
-	@owner=$$(stat --format %U .); if [ "$$(id -u)" = 0 ] && [ "$$owner" != root ] && command -v sudo >/dev/null; \
-		then sudo --user="$$owner" --set-home $(MAKE) --no-print-directory --silent setup PYTHON="$(PYTHON)"; \
-		else $(MAKE) --no-print-directory --silent setup; fi
-	@$(BIN)/socialpub install-service $(PLACES)
+	@PYTHON="$(PYTHON)" systemd/install
 
 # Remove the service, but keep the configuration and the data.
 uninstall:
-	@test -x $(BIN)/socialpub || $(MAKE) --no-print-directory --silent setup
-	@$(BIN)/socialpub uninstall-service $(PLACES)
+	@systemd/uninstall
 
 # Build the container image with podman, docker or buildah. BASE is another image with Python. IMAGE is the new image's name.
 BUILDER ?= $(firstword $(foreach name,podman docker buildah,$(shell command -v $(name))))
 IMAGE ?= socialpub
-# The source in the image does not contain the git repository, so the build passes the version.
-VERSION = $(shell $(PYTHON) -c 'from socialpub.core import version; print(version.current())' 2>/dev/null)
 
 image:
 	@test -n "$(BUILDER)" || { echo "Install podman, docker or buildah" >&2; exit 1; }
 	$(BUILDER) build $(if $(filter-out %docker,$(BUILDER)),--format docker) --file systemd/container/Containerfile --tag $(IMAGE) \
-		$(if $(BASE),--build-arg BASE=$(BASE)) --build-arg VERSION=$(VERSION) .
+		$(if $(BASE),--build-arg BASE=$(BASE)) .
 
 # Build a release of the current commit into dist/: wheel, source distribution, image, checksums and notes. The commit must
 # have the tag of the release. ANYWAY=1 builds any other commit.
@@ -125,12 +108,19 @@ grid: dev
 # files, and new examples for all generated tests. A skipped test prints the reason. SEED repeats the examples of a run.
 # Two processes run the tests that share the machine. One runs those of tests/endurance, which mount, fill and cut disks.
 endurance: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
-endurance: dev
+endurance: dev $(VENV)/wheelhouse/.ready
 	@echo "Generated tests use new examples. To repeat them: make endurance SEED=$(SEED)"
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "endurance or hypothesis" --ignore tests/endurance \
 		--hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests
 	$(BIN)/python -m pytest -m endurance --hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests/endurance
 	@echo "To repeat these examples: make endurance SEED=$(SEED)"
+
+# `make install` in a machine without a network installs these packages.
+$(VENV)/wheelhouse/.ready: requirements.lock
+	@echo "Fetching the packages of requirements.lock for tests of make install"
+	@rm -rf $(@D) && mkdir $(@D)
+	@$(BIN)/pip --python /usr/bin/python3 download --quiet --disable-pip-version-check --require-hashes --dest $(@D) -r $<
+	@touch $@
 
 # Upload FILES damaged media files. SEED repeats a run.
 FILES ?= 20000

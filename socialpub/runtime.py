@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from socialpub.core.clock import Clock, SystemClock, stamp
 from socialpub.core.machine import ServiceManager
@@ -28,9 +28,13 @@ from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.decoder import client
 from socialpub.media.files import Files
 from socialpub.providers import registry
-from socialpub.providers.auth import Tokens
-from socialpub.providers.base import Provider
-from socialpub.providers.http import Http
+from socialpub.providers.registry import Loaded
+
+if TYPE_CHECKING:
+    # Most commands call no network, and these modules are slow to import.
+    from socialpub.providers.auth import Tokens
+    from socialpub.providers.base import Provider
+    from socialpub.providers.http import Http
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -105,7 +109,7 @@ AnswerKey = tuple[str, bytes | None, str | None, str]
 class TokenKeeper:
     """The state of accounts."""
 
-    pending_grants: dict[str, tuple[Profile, Tokens, datetime, bool]] = field(default_factory=dict)
+    pending_grants: dict[str, tuple[Profile, "Tokens", datetime, bool]] = field(default_factory=dict)
     """By profile: new tokens after a failed write, with the previous profile, the instant of the request, and whether
     the owner requested them."""
     taken_locks: dict[str, TakenLock] = field(default_factory=dict)
@@ -140,8 +144,7 @@ class Runtime:
     db: ApplianceDatabase
     secrets: Secrets
     files: Files
-    providers: dict[str, Provider]
-    http: Http
+    providers: "Loaded[Provider]"
     process: ProcessLock
     instance_id: str
     """The id of this installation in `/healthz`. It is not a secret."""
@@ -158,13 +161,23 @@ class Runtime:
     media: MediaStore = field(default_factory=MediaStore)
     post_totals: Totals = field(default_factory=Totals)
     """Of the event loop."""
+    opened_http: "Http | None" = None
+    """The client for calls to networks, once this process needs one."""
 
     @property
     def reader(self) -> Database:
         """This thread's read-only connection."""
         return self.db
 
-    def http_for(self, provider: str) -> Http:
+    @property
+    def http(self) -> "Http":
+        if self.opened_http is None:
+            from socialpub.providers.http import Http
+
+            self.opened_http = Http(lookups=self.settings.publishing.workers)
+        return self.opened_http
+
+    def http_for(self, provider: str) -> "Http":
         return self.http.for_network(provider)
 
     def now(self) -> datetime:
@@ -198,7 +211,8 @@ class Runtime:
         return await asyncio.to_thread(lambda: fn(self.db))
 
     def close(self) -> None:
-        self.http.close()
+        if self.opened_http is not None:
+            self.opened_http.close()
         self.db.stop()
         self.process.close()
 
@@ -207,7 +221,7 @@ def build(
     settings: Settings,
     *,
     clock: Clock | None = None,
-    http: Http | None = None,
+    http: "Http | None" = None,
     role: str = "process",
     **parts: Any,
 ) -> Runtime:
@@ -244,7 +258,7 @@ def build(
         files=Files(settings.media_dir, int(settings.health.disk_floor_bytes), clock.monotonic),
         # A network that is no longer enabled stays while it has profiles: their posts and their log remain.
         providers=registry.build(settings.providers, profile_rows.list_providers(db)),
-        http=http or Http(lookups=settings.publishing.workers),
+        opened_http=http,
         instance_id=database.ensure_instance_id(db),
         process=process,
         **parts,

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,7 +14,6 @@ from hypothesis import settings
 from hypothesis.internal.conjecture import providers as generation
 
 from socialpub.core import commands
-from socialpub.core.command_forms import Commands, TerminalCommands
 from socialpub.core.secrets import redaction
 from socialpub.providers.http import Http
 from socialpub.sandbox import World
@@ -69,13 +69,10 @@ def _own_secrets() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _own_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test runs at a terminal whose PATH has `socialpub`, wherever the machine keeps it."""
-
-    def terminal(process: commands.Process) -> Commands:
-        return TerminalCommands(path=("/usr/bin/socialpub",), config=process.config_to_name())
-
-    monkeypatch.setattr(commands, "_here", TerminalCommands(path=("/usr/bin/socialpub",)))
-    monkeypatch.setattr(commands, "discover", terminal)
+    """Every test runs at a terminal whose PATH has `socialpub`, the one of these tests."""
+    monkeypatch.setattr(commands, "_config", None)
+    programs = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", os.pathsep.join((str(programs), os.environ["PATH"])))
 
 
 GRID = "tests/providers/test_grid"

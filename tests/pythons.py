@@ -71,7 +71,7 @@ def main() -> None:
             except subprocess.CalledProcessError as error:
                 failed.append(f"Python {version}: {error}")
         print(f"Python {version} took {time.monotonic() - began:.0f} seconds", flush=True)
-    sys.exit("\n".join(failed))
+    sys.exit("\n".join(failed) or 0)  # `sys.exit("")` is a failure
 
 
 if __name__ == "__main__":

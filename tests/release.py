@@ -2,8 +2,8 @@
 
     make release
 
-The commit has the tag of the release (`v1.1.0`), and no file differs from it. `ANYWAY=1` builds any other commit, as
-the development version that it is. Everything is built from what git has, in a folder of its own. The wheel is built
+The commit has the version of the release in `core/version.py` and its tag (`v1.1.0`), and no file differs from it.
+`ANYWAY=1` builds any other commit. Everything is built from what git has, in a folder of its own. The wheel is built
 from the source distribution, so both have the same content. Without podman, docker or buildah there is no image.
 """
 
@@ -23,7 +23,6 @@ ROOT = Path.cwd()
 DIST = ROOT / "dist"
 CHANGELOG = Path("socialpub", "manual", "changelog.md")
 UNRELEASED = "Not released yet."
-METADATA = "Metadata-Version: 2.4\nName: socialpub\nVersion: {}\n"
 BUILD_SDIST = "import sys; from setuptools import build_meta; build_meta.build_sdist(sys.argv[1])"
 
 
@@ -33,11 +32,11 @@ class Refused(Exception):
 
 def main() -> None:
     anyway, builder = bool(os.environ.get("ANYWAY")), shlex.split(os.environ.get("BUILDER", ""))
-    built, release = version.read_source(ROOT), version.read_release(ROOT)
+    built = version.VERSION
     try:
-        notes = section(ROOT / CHANGELOG, release)
+        notes = section(ROOT / CHANGELOG, next_release())
         if not anyway:
-            refuse_unreleased(built, release, notes)
+            refuse_unreleased(built, notes)
     except Refused as refused:
         sys.exit(f"{refused}\nTo build it anyway, as {built}: make release ANYWAY=1")
     shutil.rmtree(DIST, ignore_errors=True)
@@ -46,8 +45,6 @@ def main() -> None:
         source = Path(name)
         archive = run("git", "archive", "HEAD")
         subprocess.run(["tar", "-x", "-C", name], input=archive, check=True)
-        # A source distribution has no git, so this file names its version.
-        (source / "PKG-INFO").write_text(METADATA.format(built))
         build_packages(source)
         if builder:
             build_image(source, builder, built)
@@ -60,14 +57,20 @@ def main() -> None:
         print(path.relative_to(ROOT))
 
 
-def refuse_unreleased(built: str, release: str, notes: str) -> None:
+def next_release() -> str:
+    return version.VERSION.removesuffix(".dev0")
+
+
+def refuse_unreleased(built: str, notes: str) -> None:
     """Raise Refused for a commit without the tag, a tree with changes, and a changelog that knows no release."""
     if run("git", "status", "--porcelain"):
         raise Refused("Files differ from the commit: commit them, or remove them.")
-    if built != release:
-        raise Refused(f"The commit is {built}. Tag the commit of the release: git tag v{release}")
+    if built != next_release():
+        raise Refused(f"The commit is {built}. Set the version of the release in socialpub/core/version.py.")
+    if f"v{built}" not in run("git", "tag", "--points-at", "HEAD").decode().split():
+        raise Refused(f"The commit has no tag. Tag the commit of the release: git tag v{built}")
     if UNRELEASED in notes:
-        raise Refused(f"{CHANGELOG} says of {release}: {UNRELEASED} Write when it was released.")
+        raise Refused(f"{CHANGELOG} says of {built}: {UNRELEASED} Write when it was released.")
 
 
 def section(changelog: Path, release: str) -> str:
@@ -100,7 +103,7 @@ def build_image(source: Path, builder: list[str], built: str) -> None:
     options = [*(["--format=docker"] if kind != "docker" else []), *([f"--build-arg=BASE={base}"] if base else [])]
     recipe = "--file=systemd/container/Containerfile"
     subprocess.run(
-        [*builder, "build", *options, recipe, f"--tag={tag}", f"--build-arg=VERSION={built}", "."],
+        [*builder, "build", *options, recipe, f"--tag={tag}", "."],
         cwd=source,
         check=True,
     )

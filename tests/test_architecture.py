@@ -1,14 +1,20 @@
 """The source layout in a few lines: imports point downward, package by package."""
 
 import ast
+import inspect
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from starlette.requests import Request
+from starlette.responses import Response
 
-from socialpub.cli.main import COMMANDS
+from socialpub.cli.main import main
+from socialpub.web.dashboard.browser.visit import Visit
+from socialpub.web.routes import API, DASHBOARD, PAGES
 
 pytestmark = pytest.mark.source
 
@@ -238,15 +244,15 @@ def sql_functions(path: Path) -> Iterator[str]:
 
 SQL_TEXT = {
     "clock_jumps": "_move_waits",
-    "queries.api_json": "_array _log_page attempts event log_number post_with_audience profile profiles",
-    "queries.calendar": "_day _posts",
-    "queries.log_list": "_failures _first_number _load_page newest_failure published",
+    "queries.api_json": "_log_page attempts event post_with_audience",
+    "queries.calendar": "_read_day",
+    "queries.log_list": "_first_number",
     "queries.post_content": "load",
-    "queries.post_list": "_groups_of_members _show is_slow load_page",
+    "queries.post_list": "_show load_page",
     "queries.profile_queue": (
         "count_by_provider count_due_by_provider count_posts_due_before count_queued_by_profile "
         "due_per_profile find_overdue list_open load_totals next_run_at oldest_due oldest_open_call "
-        "uncommitted_due_by "
+        "uncommitted_due_by"
     ),
     "tables.counters": "_add",
     "tables.delivery_rows": (
@@ -255,7 +261,7 @@ SQL_TEXT = {
         "list_open_of_post list_replies list_retries list_states list_unapproved list_unread_cards move_waits "
         "named_in_options newest_try open_elsewhere others_past_commit published_without_id queued_until "
         "reload_state rename_open replies_to_itself reseal running running_after_death running_in "
-        "unapproved_among wake_replies "
+        "unapproved_among wake_replies"
     ),
     "tables.holds": "any_hold held_until",
     "tables.log_entries": "record",
@@ -355,12 +361,60 @@ def test_a_class_name_means_one_thing() -> None:
     assert {name: where for name, where in homes.items() if len(where) > 1} == {}
 
 
+# --- Starlette -------------------------------------------------------------------------------------------------------
+
+ASGI = {
+    "socialpub.web.http.app": "the id, the count and the log line of every response",
+    "socialpub.web.http.limits": "the limits of a body while it arrives",
+    "socialpub.web.http.static": "Starlette's refusals of a file become problems",
+}
+"""Modules that read or send raw messages of ASGI. All others use Starlette's Request and its responses."""
+
+
+def test_a_handler_takes_a_request_and_returns_a_response() -> None:
+    handlers = [route.endpoint for route in (*API, *PAGES, *DASHBOARD)]
+    for handler in handlers:
+        declared = inspect.signature(inspect.unwrap(handler))
+        taken = {parameter.annotation for parameter in declared.parameters.values()}
+        assert taken & {Request, Visit}, handler
+        assert declared.return_annotation is Response, handler
+
+
+def test_only_middleware_knows_messages_of_asgi() -> None:
+    found = {name for name, path in OURS if room_of(name) == "web" and "http.response." in path.read_text()}
+    assert found == ASGI.keys()
+
+
+def test_starlette_compresses_routes_and_reads_ranges() -> None:
+    """Only its own classes do, and `web` declares no request or response of its own kind."""
+    for name, path in OURS:
+        if room_of(name) != "web":
+            continue
+        assert not {"zlib", "gzip"} & set(imports(path)) or name == "socialpub.web.http.static", name
+        for node in nodes(path):
+            if isinstance(node, ast.ClassDef) and re.search(r"(Request|Response|Router|StaticFiles)$", node.name):
+                bases = {ast.unparse(base) for base in node.bases}
+                assert any(base.startswith("starlette.") or base in SHAPES for base in bases), f"{name}.{node.name}"
+
+
+SHAPES = {"Shape"}
+"""The JSON of a request."""
+
+
+def test_the_guard_of_connections_is_one_short_file_for_one_minor_release_of_uvicorn() -> None:
+    users = {name for name, path in OURS if any(other.startswith("uvicorn.protocols") for other in imports(path))}
+    assert users == {"socialpub.web.http.connections"}
+    assert len((ROOT / "web" / "http" / "connections.py").read_text().splitlines()) <= 350
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text())["project"]
+    (uvicorn,) = (one for one in project["dependencies"] if one.startswith("uvicorn"))
+    assert re.fullmatch(r"uvicorn~=\d+\.\d+\.\d+", uvicorn), "the next minor release may change its protocol"
+
+
 # --- commands --------------------------------------------------------------------------------------------------------
 
-COMMAND_MODULES = ("socialpub.core.commands", "socialpub.core.command_forms")
+COMMAND_MODULES = ("socialpub.core.commands",)
 DOCUMENTS = {
     "socialpub.core.settings.template": "the configuration file, which goes from machine to machine",
-    "socialpub.cli.install.files": "a mark in a file that other versions look for",
     "socialpub.web.openapi.operations": "read by callers, who are at another machine",
     "socialpub.web.openapi.document": "read by callers, who are at another machine",
     "socialpub.web.pages.pages": "read by callers, who are at another machine",
@@ -383,12 +437,12 @@ def written_commands(path: Path) -> Iterator[str]:
 
 
 def spelled_out(text: str) -> list[str]:
-    names = "|".join(COMMANDS)
+    names = "|".join(main.commands)
     return re.findall(rf"\bsocialpub (?:{names})\b|\bsystemctl (?:re)?(?:start|stop)\b[^\"]*", text)
 
 
 def test_only_one_place_spells_out_a_command() -> None:
-    """`core/commands.py` knows how a command is typed on this machine. The forms are beside it."""
+    """`core/commands.py` knows how a command is typed on this machine."""
     found = {
         name: commands
         for name, path in modules()

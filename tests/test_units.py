@@ -57,7 +57,12 @@ def test_what_the_first_lines_name_exists() -> None:
     named = re.search(r"config --unit web` \(or ([a-z, ]+)\)", lines.replace("\n# ", " "))
     assert named
     assert {"web", *re.findall(r"[a-z]{3,}", named[1])} == set(UNITS_BY_NAME)
-    assert "install-service" in lines and "install-service" in main.commands
+    assert "make install" in lines
+
+
+def test_the_command_of_the_machine_lets_root_call_as_itself() -> None:
+    """These commands need the key and the files of their own user."""
+    assert re.findall(r'"0 ([a-z-]+)"', (FOLDER / "socialpub").read_text()) == list(main.sections["Publish"])
 
 
 def test_the_socket_is_where_the_configuration_says() -> None:
@@ -111,7 +116,7 @@ def test_a_unit_bounds_what_its_service_can_take_from_the_machine(unit: Path) ->
     assert int(values["MemoryMax"][:-1]) * 1024 * MIB >= client.MEMORY_BYTES + 2 * 256 * MIB
     assert values["OOMPolicy"] == "continue"
     (most,) = (rule.le for rule in PublishingSection.model_fields["workers"].metadata if hasattr(rule, "le"))
-    threads = 2 * most * len(registry.PROVIDERS) if unit.stem.endswith("worker") else 100
+    threads = 2 * most * len(registry.SPECIFIED) if unit.stem.endswith("worker") else 100
     assert threads < int(values["TasksMax"]) < 5000
     assert 2 * threads < int(values["LimitNOFILE"]) < 100_000
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from socialpub.web.http import files
+from socialpub.web.http import static
 from tests import vendored
 from tests.vendored import Package
 
-PACKAGES = files.vendored_packages()
+PACKAGES = static.vendored_packages()
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=[one["package"] for one in PACKAGES])
@@ -36,7 +36,7 @@ def test_every_vendored_file_is_listed() -> None:
 
 
 def test_what_is_stored_compressed_comes_out_the_same_wherever_it_is_made() -> None:
-    for path in files.FOLDER.rglob("*.gz"):
+    for path in static.FOLDER.rglob("*.gz"):
         content = path.read_bytes()
         assert content[4:8] == bytes(4), "a time would make every copy another one"
         assert len(content) < len(gzip.decompress(content))
@@ -47,7 +47,7 @@ def test_a_page_that_names_a_package_gets_the_vendored_version() -> None:
         for file in package["files"]:
             name = vendored.path_of(package, file).name.removesuffix(".gz")
             if name.endswith((".js", ".css")):
-                assert f"-{package['version']}/" in files.vendored_url(package["package"], name)
+                assert f"-{package['version']}/" in static.vendored_url(package["package"], name)
 
 
 # --- what scripts contain --------------------------------------------------------------------------------------------

@@ -27,9 +27,9 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from socialpub.web.http import files
+from socialpub.web.http import static
 
-LIST = files.FOLDER / files.VENDORED / "vendored.json"
+LIST = static.FOLDER / static.VENDORED / "vendored.json"
 
 Package = dict[str, Any]
 
@@ -40,7 +40,7 @@ _RULE = "=" * 80
 
 
 def folder_of(package: Package) -> Path:
-    return files.FOLDER / files.vendored_folder(package["package"], package["version"])
+    return static.FOLDER / static.vendored_folder(package["package"], package["version"])
 
 
 def path_of(package: Package, file: dict[str, Any]) -> Path:
@@ -144,7 +144,7 @@ def write(package: Package) -> None:
 
 
 def main() -> None:
-    packages = files.vendored_packages()
+    packages = static.vendored_packages()
     for package in packages:
         write(package)
     wanted = {folder_of(package) for package in packages}

@@ -20,6 +20,7 @@ from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.providers import registry
 from socialpub.providers.registry import SPECIFIED
 from socialpub.runtime import Runtime
 
@@ -84,7 +85,7 @@ OWNER = Caller("owner", "write")
 def list_extensions(rt: Runtime, caller: Caller | None = None) -> tuple[str, ...]:
     """Return the networks beyond the specification that the appliance has and the caller sees. None: any caller."""
     return tuple(
-        name for name, one in rt.providers.items() if one.is_extension and (caller is None or caller.covers(name))
+        name for name in rt.providers if name in registry.EXTENSIONS and (caller is None or caller.covers(name))
     )
 
 

@@ -127,7 +127,7 @@ class RedirectFinding:
         if self.change is None:
             return None
         paste = " If the browser shows an error after your consent, paste the address from its address bar."
-        return f"{self.change} {commands.here().restart()}.{paste if self.pasted else ''}"
+        return f"{self.change} {commands.restart()}.{paste if self.pasted else ''}"
 
 
 def check_redirect_address(settings: Settings, provider: Provider) -> RedirectFinding | None:

@@ -27,6 +27,7 @@ from socialpub.providers import options as option_tables
 from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider
 from socialpub.providers.options import Options
+from socialpub.providers.registry import EXTENSIONS
 from socialpub.runtime import Runtime
 
 UNKNOWN = "There is no profile with this id."
@@ -48,7 +49,7 @@ def find_not_enabled(rt: Runtime) -> list[OperatorError]:
     connected = Counter(row.provider for row in profile_rows.list_all(rt.reader) if row.is_connected)
     found = []
     for name, provider in rt.providers.items():
-        if provider.is_extension and connected[name] and not getattr(rt.settings.providers, name).is_set_up:
+        if name in EXTENSIONS and connected[name] and not getattr(rt.settings.providers, name).is_set_up:
             are = units.count(connected[name], "profile of it is", "profiles of it are")
             message = f"{provider.label} is not enabled, but {are} connected."
             remedy = f"Set enabled = true in [providers.{name}], or disconnect all profiles of {provider.label}."

@@ -13,7 +13,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.ops import storage
+from socialpub.ops import file_faults
 from socialpub.ops.backup import create, restore, rollback, schedule, verify
 from socialpub.ops.backup.format import BackupSummary, Seal
 from socialpub.ops.backup.schedule import BackupInProgress
@@ -102,7 +102,7 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     the current database is kept beside that backup.
     """
     settings = context.settings()
-    storage.refuse_root(settings)
+    file_faults.refuse_root(settings)
     if rollback.is_upgrade_backup(file, settings):
         _roll_back(context, settings, file, unsealed)
         return
@@ -118,7 +118,7 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
         )
     print_note(PAUSED)
     print_note("1. Stop the original installation permanently.")
-    print_note(f"2. {commands.here().start()}.")
+    print_note(f"2. {commands.start()}.")
     print_steps_after_rollback(3, "since the backup")
     print_note("   Only if you know that the original published none of these posts, run")
     print_note(f"   `{commands.line('admin', 'resume', '--nothing-was-sent')}` instead.")
@@ -136,7 +136,7 @@ def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed
         )
         print_note("   the database again.")
     else:
-        print_note(f"1. {commands.here().start()}.")
+        print_note(f"1. {commands.start()}.")
     print_steps_after_rollback(2)
 
 

@@ -4,7 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from socialpub.cli.output import print_script
-from socialpub.core.command_forms import NAME
+from socialpub.core.commands import NAME
 
 SHELLS = ("bash", "zsh", "fish")
 VARIABLE = f"_{NAME.upper()}_COMPLETE"

@@ -51,18 +51,19 @@ class CommandContext:
         from socialpub.core import actor, logging
         from socialpub.core.errors import SocialpubError
         from socialpub.core.settings.schema import LoggingSection
-        from socialpub.ops import storage
+        from socialpub.ops import file_faults
 
         settings = self.settings()
-        storage.refuse_root(settings)
+        file_faults.refuse_root(settings)
         logging.configure(LoggingSection(level="warning"))
         with progress_bar():  # the first command of a new version updates the database
             rt = runtime.build(settings, role=role, **self.parts)
         try:
             with actor.act_as(actor.COMMAND):
                 yield rt
-                with suppress(SocialpubError):
-                    usage.write_calls(rt)
+                if rt.opened_http is not None:
+                    with suppress(SocialpubError):
+                        usage.write_calls(rt)
         finally:
             rt.close()
 
@@ -74,14 +75,14 @@ class CommandContext:
         from socialpub.cli.output import ProgressLines
         from socialpub.core import logging, progress
         from socialpub.core.machine import find_service_manager
-        from socialpub.ops import alerts, storage
+        from socialpub.ops import alerts, file_faults, storage
         from socialpub.ops.doctor import machine
-        from socialpub.providers.registry import NETWORKS
+        from socialpub.providers.registry import LABELS
         from socialpub.worker.queues import Queues
 
         manager = find_service_manager(os.environ)
         settings = self.settings()
-        storage.refuse_root(settings)
+        file_faults.refuse_root(settings)
         logging.configure(settings.logging)
         for note in (*settings.advice(), *settings.half_credentials()):
             logging.get_logger("socialpub.cli.appliance").warning(note)
@@ -95,8 +96,10 @@ class CommandContext:
             ):
                 rt = runtime.build(settings, role=role, service_manager=manager, **self.parts)
             opened.callback(rt.close)
+            # Load everything now: the first post must not wait for imports.
+            rt.http, *rt.providers.values()
             # Every network has a queue, because its owner can set it up while the appliance runs.
-            queues = rt.wakeup = Queues(settings.queue_file, settings.run_dir, [one.name for one in NETWORKS])
+            queues = rt.wakeup = Queues(settings.queue_file, settings.run_dir, list(LABELS))
             opened.callback(queues.close)
             machine.publish_configuration(rt)
             rt.write(_note_version)
@@ -110,8 +113,8 @@ def _note_version(_: "Runtime", tx: "Database") -> None:
     from socialpub.core import version
     from socialpub.db import appliance_state
 
-    if appliance_state.get(tx, appliance_state.VERSION) != version.current():
-        appliance_state.put(tx, appliance_state.VERSION, version.current())
+    if appliance_state.get(tx, appliance_state.VERSION) != version.VERSION:
+        appliance_state.put(tx, appliance_state.VERSION, version.VERSION)
 
 
 pass_command_context = click.make_pass_decorator(CommandContext, ensure=True)

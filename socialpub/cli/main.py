@@ -45,8 +45,10 @@ def _explain_misplaced_config(error: click.UsageError) -> click.UsageError | Non
 class LazyGroup(click.Group):
     """A group that imports a command only when the command runs, and turns errors into messages."""
 
-    def __init__(self, *, places: Mapping[str, tuple[str, str]], **kwargs: Any) -> None:
-        """`places` maps each command to its place (`module:function`) and its line in the help."""
+    def __init__(self, *, sections: Mapping[str, Mapping[str, tuple[str, str]]], **kwargs: Any) -> None:
+        """`sections` maps each command to its place (`module:function`) and its line in the help, by heading."""
+        self.sections = sections
+        places = {name: place for commands in sections.values() for name, place in commands.items()}
         placeholders = {name: click.Command(name, short_help=line) for name, (_, line) in places.items()}
         super().__init__(commands=placeholders, **kwargs)
         self._places = {name: place for name, (place, _) in places.items()}
@@ -91,44 +93,57 @@ class LazyGroup(click.Group):
         return [one for one in found if one.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, command.short_help or "") for name, command in self.commands.items()])
+        for heading, commands in self.sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, line) for name, (_, line) in commands.items()])
 
 
-COMMANDS = {
-    "init": ("socialpub.cli.setup:init", "Create a configuration, a data folder and secret.key."),
-    "config": ("socialpub.cli.setup:show_config", "Show which configuration is used, or an example of every key."),
-    "serve": ("socialpub.cli.run:serve", "Run the appliance: web server and worker together."),
-    "demo": ("socialpub.cli.demo.command:demo", "Run a demo of all functions, without any account."),
-    "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and print a remedy for each finding."),
-    "manual": ("socialpub.cli.manual:show_manual", "Print the manual."),
-    "admin": ("socialpub.cli.admin:admin", "Manage keys, profiles, posts and the appliance."),
-    "post": ("socialpub.cli.client.post:post", "Publish from a shell, and wait for the outcome."),
-    "status": ("socialpub.cli.client.posts:status", "Show the state of a post, or of the newest posts."),
-    "cancel": ("socialpub.cli.client.posts:cancel", "Cancel a scheduled post."),
-    "retry": ("socialpub.cli.client.post:retry", "Publish a post again where it failed."),
-    "profiles": ("socialpub.cli.client.posts:profiles", "Show the accounts that a key sees."),
-    "mcp": ("socialpub.cli.client.mcp:mcp", "Serve the tools for agents over stdin and stdout."),
-    "completion": ("socialpub.cli.completion:completion", "Print the completion script of a shell."),
-    "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of the database and the media."),
-    "verify-backup": ("socialpub.cli.backup:verify_backup", "Check whether a backup is complete and unchanged."),
-    "restore": (
-        "socialpub.cli.backup:restore_backup",
-        "Restore a backup into an empty data_dir, and pause publishing.",
-    ),
-    "web": ("socialpub.cli.run:web", "Run the web server alone."),
-    "worker": ("socialpub.cli.run:worker", "Run the worker alone."),
-    "install-service": (
-        "socialpub.cli.install.command:install_service",
-        "Install socialpub as a systemd service.",
-    ),
-    "uninstall-service": (
-        "socialpub.cli.install.command:uninstall_service",
-        "Remove the service. The configuration and the data stay.",
-    ),
-    "go-back": ("socialpub.cli.install.command:go_back", "Undo an upgrade of the service."),
-    "sandbox": ("socialpub.cli.sandbox:sandbox", "Run simulated networks for tests."),
+class MainGroup(LazyGroup):
+    """The group of all commands, whose help also lists those of `admin`."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        admin = load("socialpub.cli.admin").SECTIONS
+        for heading in {**self.sections, **admin}:
+            rows = [(name, line) for name, (_, line) in self.sections.get(heading, {}).items()]
+            rows += [(f"admin {name}", line) for name, (_, line) in admin.get(heading, {}).items()]
+            with formatter.section(heading):
+                formatter.write_dl(rows)
+
+
+SECTIONS = {
+    "Run": {
+        "init": ("socialpub.cli.setup:init", "Create a configuration, a data folder and secret.key."),
+        "config": ("socialpub.cli.setup:show_config", "Show which configuration is used, or an example of every key."),
+        "serve": ("socialpub.cli.run:serve", "Run the appliance: web server and worker together."),
+        "web": ("socialpub.cli.run:web", "Run the web server alone."),
+        "worker": ("socialpub.cli.run:worker", "Run the worker alone."),
+        "doctor": ("socialpub.cli.setup:run_doctor", "Check everything, and print a remedy for each finding."),
+        "manual": ("socialpub.cli.manual:show_manual", "Print the manual."),
+        "demo": ("socialpub.cli.demo.command:demo", "Run a demo of all functions, without any account."),
+        "sandbox": ("socialpub.cli.sandbox:sandbox", "Run simulated networks for tests."),
+        "completion": ("socialpub.cli.completion:completion", "Print the completion script of a shell."),
+        "admin": ("socialpub.cli.admin:admin", "Manage keys, profiles, posts and the appliance."),
+    },
+    "Publish": {
+        "post": ("socialpub.cli.client.post:post", "Publish from a shell, and wait for the outcome."),
+        "status": ("socialpub.cli.client.posts:status", "Show the state of a post, or of the newest posts."),
+        "cancel": ("socialpub.cli.client.posts:cancel", "Cancel a scheduled post."),
+        "retry": ("socialpub.cli.client.post:retry", "Publish a post again where it failed."),
+        "profiles": ("socialpub.cli.client.posts:profiles", "Show the accounts that a key sees."),
+        "mcp": ("socialpub.cli.client.mcp:mcp", "Serve the tools for agents over stdin and stdout."),
+    },
+    "Accounts": {},
+    "Keys": {},
+    "Backups": {
+        "backup": ("socialpub.cli.backup:write_backup", "Write a consistent backup of the database and the media."),
+        "verify-backup": ("socialpub.cli.backup:verify_backup", "Check whether a backup is complete and unchanged."),
+        "restore": (
+            "socialpub.cli.backup:restore_backup",
+            "Restore a backup into an empty data_dir, and pause publishing.",
+        ),
+    },
 }
+"""The commands under the headings of the manual's page Commands."""
 
 
 def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -136,12 +151,12 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         from socialpub.cli.output import print_line
         from socialpub.core import version
 
-        print_line(f"socialpub {version.current()}")
+        print_line(f"socialpub {version.VERSION}")
         ctx.exit()
 
 
 @click.group(
-    cls=LazyGroup, places=COMMANDS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=MainGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.option(
     "--config",
@@ -166,5 +181,5 @@ def main(ctx: click.Context, config: Path | None) -> None:
     os.umask(0o077)
     sys.excepthook = print_traceback
     accept_every_character()
-    commands.detect(config)
+    commands.repeat_config(config)
     ctx.ensure_object(CommandContext).config = config

@@ -20,17 +20,12 @@ from socialpub.core.errors import OperatorError, SocialpubError
 from socialpub.core.secrets.redaction import redact, visible, visible_json
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
     from rich.text import Text
 
     from socialpub.ops.file_faults import FileFault
 
-FILE_WIDTH = 1_000_000
-"""The width of a table in a file or a pipe, which is never wrapped."""
-
-WHOLE = ("ID", "Time", "Post")
-"""The columns that people copy from. They are never wrapped."""
+EXEC_TERMINAL = " (for a container: `podman exec -it`)"
 
 Part = str | tuple[str, str]
 """A text, or a text and rich's name of its style."""
@@ -126,65 +121,17 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | None]], empty: str) -> None:
-    """Print a table on stdout, or `empty` on stderr if it has no rows."""
+    """Print a table on stdout, a line for each row, or `empty` on stderr if it has no rows."""
     if not rows:
         print_note(empty)
         return
-    # Only tables need rich, which is slow to import.
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=FILE_WIDTH, soft_wrap=True)
-    widths = _widths(columns, rows, console.width)
-    if widths is None:
-        _print_records(console, columns, rows)
-        return
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column, width in zip(columns, widths, strict=True):
-        table.add_column(column, overflow="fold", no_wrap=column in WHOLE, width=width)
-    for row in rows:
-        table.add_row(*(_text(cell or "") for cell in row))
-    console.print(table)
-
-
-def _widths(columns: Sequence[str], rows: Sequence[Sequence[str | None]], width: int) -> list[int] | None:
-    """Return the columns' widths of a table that breaks between words only, or None if it does not fit."""
     from rich.cells import cell_len
 
-    least, wanted = [], []
-    for index, column in enumerate(columns):
-        cells = [column, *(visible(row[index] or "") for row in rows)]
-        wanted.append(max(map(cell_len, cells)))
-        words = cells if column in WHOLE else [word for cell in cells for word in cell.split()]
-        least.append(max(map(cell_len, words)))
-    room = width - 3 * (len(columns) - 1) - sum(least)
-    if room < 0:
-        return None
-    more = [wish - need for wish, need in zip(wanted, least, strict=True)]
-    share = min(1.0, room / (sum(more) or 1))
-    return [need + int(share * wish) for need, wish in zip(least, more, strict=True)]
-
-
-def _print_records(console: "Console", columns: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
-    """Print a table that is too wide: a line for each value, and an empty line between two rows."""
-    from rich.padding import Padding
-
-    indent = max(map(len, columns)) + 2
-    for number, row in enumerate(rows):
-        if number:
-            console.print()
-        for column, cell in zip(columns, row, strict=True):
-            if not cell:
-                continue
-            shown = visible(cell)
-            if column in WHOLE or len(shown) <= console.width - indent:
-                console.print(_text((f"{column:<{indent}}", "bold"), shown), soft_wrap=True)
-            else:
-                console.print(_text((column, "bold")), soft_wrap=True)
-                console.print(Padding(_text(shown), (0, 0, 0, 2)))
+    lines = [list(columns), *([visible(cell or "") for cell in row] for row in rows)]
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    for line in (lines[0], ["─" * width for width in widths], *lines[1:]):
+        padded = (cell + " " * (width - cell_len(cell)) for cell, width in zip(line, widths, strict=True))
+        click.echo("   ".join(padded).rstrip())
 
 
 def print_styled(*parts: Part) -> None:

@@ -71,8 +71,6 @@ def sandbox(
         world.shows_bluesky = all_networks
         _explain(url, lock, world)
         world.listens_on = host
-        # The real TikTok pulls photos only from public https URLs, which a test installation does not have.
-        world.tiktok.public_urls_only = False
         run(world, sock)
 
 

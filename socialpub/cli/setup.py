@@ -1,6 +1,7 @@
 """`socialpub init`, `config` and `doctor`: create, show and check an installation."""
 
 import os
+import re
 import shutil
 import sys
 from dataclasses import asdict
@@ -36,14 +37,14 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
     if new_secret:
         if folder is not None:
             context.config = folder / "config.toml"
-            commands.detect(context.config)
+            commands.repeat_config(context.config)
         _make_new_secret(context)
         return
     folder = folder or Path()
     for path in template.create(folder):
         print_line(str(path))
     config = folder / "config.toml"
-    commands.detect(config)
+    commands.repeat_config(None if folder == Path() else config)
     print_note()
     print_note(f"Next: fill in [providers.x] in {config}, then start socialpub with `{commands.line('serve')}`.")
     print_note(KEEP)
@@ -52,7 +53,7 @@ def init(context: CommandContext, folder: Path | None, new_secret: bool) -> None
 def create_if_missing(context: CommandContext) -> None:
     """Create the files of `init` if no configuration exists, as at the first start of a container."""
     file = loader.named_file(context.config) or commands.USUAL_FILES[0]
-    give = commands.here().system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
+    give = commands.system_line("chown", "-R", f"{os.getuid()}:{os.getgid()}", str(file.parent), root=True)
     owner = f"Give {file.parent} to user {os.getuid()}: `{give}`. Or run the command as the owner of that folder."
     try:
         if file.exists():
@@ -74,11 +75,11 @@ def create_if_missing(context: CommandContext) -> None:
 
 
 def _make_new_secret(context: CommandContext) -> None:
-    from socialpub.ops import secret_key, storage
+    from socialpub.ops import file_faults, secret_key
     from socialpub.providers import registry
 
     settings = context.settings()
-    storage.refuse_root(settings)
+    file_faults.refuse_root(settings)
     is_first = not settings.database_file.exists()
     with act_as(COMMAND):
         lost = secret_key.replace_lost(settings, context.clock())
@@ -134,7 +135,7 @@ def show_config(
     if example:
         _print(_read("config.example.toml"))
     elif unit:
-        _print(_for_this_installation(_read(UNITS[unit])))
+        _print(_for_this_installation(context, unit))
     elif monitoring:
         _print(_read(MONITORING[monitoring]))
     elif flow:
@@ -154,16 +155,23 @@ def _read(name: str) -> str:
     return (EXAMPLES / name).read_text("utf-8")
 
 
-def _for_this_installation(unit: str) -> str:
-    """Replace the program of /opt/socialpub with this program, including in the comments."""
+def _for_this_installation(context: CommandContext, unit: str) -> str:
+    """Return a unit with this program instead of that in /opt/socialpub, or a socket with the configured addresses."""
+    text = _read(UNITS[unit])
+    if unit == "socket":
+        from socialpub.ops.doctor import addresses
+
+        listen = addresses.resolve_listen(context.settings())
+        lines = ["BindIPv6Only=both", *(f"ListenStream={address}" for address in listen)]
+        return re.sub("^ListenStream=.*", "\n".join(lines), text, flags=re.MULTILINE)
     beside = Path(sys.executable).with_name("socialpub")
     program = str(beside) if beside.exists() else shutil.which("socialpub")
     if program is None:
-        return unit
+        return text
     if program.startswith(("/home/", "/root/")):
-        print_note(f"{program} is in a home folder, and services cannot run programs there. To copy it elsewhere, run:")
-        print_note(commands.line("install-service"))
-    return unit.replace("/opt/socialpub/.venv/bin/socialpub", program)
+        print_note(f"{program} is in a home folder, and services cannot run programs there. Install a service with")
+        print_note("`sudo make install` in a checkout.")
+    return text.replace("/opt/socialpub/.venv/bin/socialpub", program)
 
 
 # --- doctor -----------------------------------------------------------------------------------------------------------
@@ -199,8 +207,8 @@ def _examine(context: CommandContext) -> "tuple[list[Finding], str | None]":
     """Return the findings, and the base_url if the configuration can be read."""
     from socialpub.db import file_check
     from socialpub.ops.doctor import checks
+    from socialpub.ops.file_faults import WrongUser
     from socialpub.ops.health import problem
-    from socialpub.ops.storage import WrongUser
 
     try:
         settings = context.settings()

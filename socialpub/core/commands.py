@@ -1,216 +1,124 @@
-"""Commands as a person must type them on this machine.
+"""Commands as a person types them: they begin with the words by which this program was started.
 
-A service, a container and a checkout need different lines for the same command. A process detects its environment once,
-at its start. Every message with a command takes the line from this module.
+Only restart and stop differ between a service, a container and a terminal.
 """
 
 import os
-import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from socialpub.core.command_forms import (
-    MANUAL_NAME,
-    NAME,
-    Commands,
-    ContainerCommands,
-    ServiceCommands,
-    TerminalCommands,
-)
-
-_VOLUME = re.compile(r" \S*/volumes/([^/ ]+)/_data /data ")
-"""The volume of the image in the kernel's table of mounts."""
+NAME = USER = "socialpub"
 CONFIG_VARIABLE = "SOCIALPUB_CONFIG"
-URL_VARIABLE, KEY_VARIABLE = "SOCIALPUB_URL", "SOCIALPUB_KEY"
-"""The appliance and the key of the commands that call it (contract 10.5.2). They are not settings."""
+URL_VARIABLE, KEY_VARIABLE = "SOCIALPUB_URL", "SOCIALPUB_KEY"  # of the commands that call an appliance: no settings
 USUAL_FILES = (Path("config.toml"), Path("/etc/socialpub/config.toml"))
 """The places of the configuration if neither `--config` nor the variable contains a file name."""
-_UNIT_FOLDERS = ("etc", "run", "usr/local/lib", "usr/lib", "lib")
+PREFIX = Path("/opt/socialpub/.venv")  # the environment of `make install` and of the image
+SYSTEMD, CONTAINER = "systemctl", "appliance"
+UNITS = ("socialpub-web.socket", *(SERVICES := ("socialpub-web", "socialpub-worker")))
 
-
-@dataclass(frozen=True, slots=True)
-class Process:
-    """The properties of a process that show its environment. `config` is the value of its `--config`."""
-
-    config: Path | None
-    environ: Mapping[str, str]
-    executable: Path
-    folder: Path
-    root: Path = Path("/")
-    host: str = ""
-
-    def config_in_use(self) -> Path | None:
-        """Return the file that this process reads, even if the process's user cannot see the file."""
-        named = self.config or (Path(self.environ[CONFIG_VARIABLE]) if self.environ.get(CONFIG_VARIABLE) else None)
-        files = (self.folder / file for file in ((named,) if named else USUAL_FILES))
-        return next((file for file in files if _may_exist(file)), None)
-
-    def config_to_name(self) -> Path | None:
-        """Return the value for `--config`, or None if a command finds the same file without the option."""
-        if self.config is None or not _is_there(self.folder / self.config):
-            return None
-        found = replace(self, config=None).config_in_use()
-        same = found is not None and _is_there(found) and found.samefile(self.folder / self.config)
-        return None if same else self.config
-
-
-def this_process(config: Path | None) -> Process:
-    try:
-        folder = Path.cwd()
-    except FileNotFoundError:  # another process removed the folder
-        folder = Path("/")
-    return Process(config, dict(os.environ), Path(sys.executable), folder, host=os.uname().nodename)
-
-
-def discover(process: Process) -> Commands:
-    return _service(process) or _container(process) or _terminal(process)
-
-
-def _service(process: Process) -> ServiceCommands | None:
-    """Return the service whose configuration this process uses."""
-    units = (process.root / folder / "systemd/system/socialpub-web.service" for folder in _UNIT_FOLDERS)
-    unit = next(filter(_is_there, units), None)
-    config = process.config_in_use()
-    if unit is None or config is None:
-        return None
-    values = dict(line.split("=", 1) for line in unit.read_text("utf-8", "replace").splitlines() if "=" in line)
-    program, *words = shlex.split(values.get("ExecStart", "")) or [""]
-    if words[:2] != ["--config", str(config)]:
-        return None
-    user, confined = values.get("User", NAME), "INVOCATION_ID" in process.environ
-    if any(_runs(process.root / folder / NAME, program) for folder in ("usr/local/bin", "usr/bin")):
-        return ServiceCommands(path=program, user=user, confined=confined)
-    return ServiceCommands(("sudo", f"--user={user}", program, *words[:2]), program, user, confined)
-
-
-def _container(process: Process) -> ContainerCommands | None:
-    """Return the container whose main process is socialpub. A shell in another container is a terminal."""
-    if process.environ.get("container") == "podman" or _is_there(process.root / "run/.containerenv"):
-        engine = "podman"
-    elif _is_there(process.root / ".dockerenv"):
-        engine = "docker"
-    else:
-        return None
-    try:
-        started = (process.root / "proc/1/cmdline").read_text("utf-8", "replace").split("\0")
-        mounts = (process.root / "proc/self/mountinfo").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    if NAME not in {Path(word).name for word in started}:
-        return None
-    # The id of a container that runs only one command is not valid afterwards.
-    stays = bool({"serve", "web", "worker", "demo"} & set(started))
-    name = process.host if stays and re.fullmatch(r"[0-9a-f]{12}", process.host) else MANUAL_NAME
-    volume = _VOLUME.search(mounts)
-    return ContainerCommands(engine, name, volume[1] if volume else "FOLDER", process.config_to_name())
-
-
-def _terminal(process: Process) -> TerminalCommands:
-    script = process.executable.with_name(NAME)
-    program, more = (script, []) if _is_there(script) else (process.executable, ["-m", NAME])
-    found = shutil.which(NAME, path=process.environ.get("PATH"))
-    if found and (Path(found).resolve() == script.resolve() or _runs(Path(found), str(script))):
-        typed = [NAME]
-    elif program.is_relative_to(process.folder):
-        near = str(program.relative_to(process.folder))
-        typed = [near if "/" in near else f"./{near}", *more]
-    else:
-        typed = [str(program), *more]
-    return TerminalCommands(tuple(typed), (str(program), *more), process.config_to_name())
-
-
-def _runs(script: Path, program: str) -> bool:
-    """Return whether `install-service` made this script for the program."""
-    try:
-        return f"\nprogram={program}\n".encode() in script.read_bytes()
-    except OSError:
-        return False
-
-
-def _is_there(file: Path) -> bool:
-    return os.path.exists(file)  # noqa: PTH110  # `Path.exists` raises in folders that this user cannot read
-
-
-def _may_exist(file: Path) -> bool:
-    try:
-        file.stat()
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    return True
-
-
-_here: Commands = TerminalCommands()
+_config: Path | None = None  # a property of the process: the value of its `--config`
 _in_public: ContextVar[bool] = ContextVar("in_public", default=False)
 _in_dashboard: ContextVar[bool] = ContextVar("in_dashboard", default=False)
 
 
-def detect(config: Path | None) -> None:
-    """Detect the environment of this process. `config` is the value of its `--config`."""
-    global _here  # a property of the process
-    _here = discover(this_process(config))
+def repeat_config(config: Path | None) -> None:
+    """Repeat this value of `--config` in every command."""
+    global _config
+    _config = config
+
+
+def line(*words: str) -> str:
+    """Return a command of socialpub: `line("admin", "list-keys")`."""
+    reads_none = words[0] in ("config", "demo", "init", "manual", "sandbox") and words[-1] != "--new-secret"
+    option = () if _config is None or _in_public.get() or is_service() or reads_none else ("--config", str(_config))
+    return shlex.join([*started_with(), *option, *words])
+
+
+def started_with() -> tuple[str, ...]:
+    """Return `socialpub` if PATH finds this program, else its path. The service adds `sudo`."""
+    if is_service():
+        return "sudo", NAME
+    found, script = shutil.which(NAME), Path(sys.executable).with_name(NAME)
+    # In the environment of `make install`, PATH finds the wrapper of this program.
+    is_on_path = found is not None and (Path(sys.prefix) == PREFIX or Path(found).resolve() == script.resolve())
+    return (NAME if is_on_path or _in_public.get() else str(script),)
+
+
+def this_line_as(user: str, config: Path | None) -> str:
+    """Return this process's command for root, with the user that owns the files."""
+    words = sys.argv[3:] if sys.argv[1:2] == ["--config"] else sys.argv[1:]
+    if is_service():
+        return line(*words)
+    program = str(Path(sys.executable).with_name(NAME))  # sudo has another PATH, and removes SOCIALPUB_CONFIG
+    return shlex.join(["sudo", "-u", user, program, *(["--config", str(config)] if config else []), *words])
+
+
+def system_line(*words: str, root: bool = False) -> str:
+    """Return a system command for the appliance's files. `root`: only root may run it."""
+    return shlex.join(["sudo", *words] if root or is_service() else words)
+
+
+def manager() -> str:
+    """Return the program that restarts the appliance: systemctl, podman or docker. Empty: a person in a terminal."""
+    if Path(sys.prefix) != PREFIX:
+        return ""
+    named = _config or os.environ.get(CONFIG_VARIABLE) or (USUAL_FILES[0] if USUAL_FILES[0].exists() else None)
+    if Path(named or USUAL_FILES[1]) == USUAL_FILES[1] and Path("/run/systemd/system").exists():
+        return SYSTEMD
+    is_podman = os.environ.get("container") == "podman" or Path("/run/.containerenv").exists()  # noqa: SIM112
+    return "podman" if is_podman else "docker" if Path("/.dockerenv").exists() else ""
+
+
+def is_service() -> bool:
+    return manager() == SYSTEMD
+
+
+def restart(*services: str) -> str:
+    """Return the instruction to restart the appliance or these services, without a period at the end."""
+    return _manage("restart", services or SERVICES) or f"Stop `{line('serve')}` and start it again"
+
+
+def stop() -> str:
+    return _manage("stop", UNITS) or f"Stop `{line('serve')}`"
+
+
+def start(*services: str) -> str:
+    return _manage("start", services or UNITS) or f"Start `{line('serve')}`"
+
+
+def _manage(verb: str, units: tuple[str, ...]) -> str:
+    words = ["sudo", SYSTEMD, verb, *units] if is_service() else [manager(), verb, CONTAINER]
+    return f"Run `{shlex.join(words)}`" if manager() else ""
+
+
+def log(*services: str) -> str:
+    """Return the place of the log, as the object of "Read"."""
+    units = " ".join(f"--unit={service}" for service in services or SERVICES)
+    logs = {SYSTEMD: f"`sudo journalctl {units} --lines=50`", "": f"the output of `{line('serve')}`"}
+    return logs.get(manager(), f"`{manager()} logs {CONTAINER}`")
 
 
 @contextmanager
-def in_public() -> Iterator[None]:
-    """Leave the machine's paths out of commands, for people without a session or a key."""
-    token = _in_public.set(True)
+def _shown_to(reader: ContextVar[bool]) -> Iterator[None]:
+    token = reader.set(True)
     try:
         yield
     finally:
-        _in_public.reset(token)
+        reader.reset(token)
 
 
-@contextmanager
-def in_dashboard() -> Iterator[None]:
-    """Leave out commands for which the dashboard has a button (`or_run`)."""
-    token = _in_dashboard.set(True)
-    try:
-        yield
-    finally:
-        _in_dashboard.reset(token)
+in_public = partial(_shown_to, _in_public)
+"""Leave the machine's paths out of commands, for people without a session or a key."""
+in_dashboard = partial(_shown_to, _in_dashboard)
+"""Leave out commands for which the dashboard has a button (`or_run`)."""
 
 
 def or_run(*words: str) -> str:
     """Return the end of a sentence about a button: ", or run `…`". Return an empty text in the dashboard."""
     return "" if _in_dashboard.get() else f", or run `{line(*words)}`"
-
-
-def without_or_run(text: str) -> str:
-    return re.sub(", or run `[^`]*`", "", text)
-
-
-def here() -> Commands:
-    """Return the commands for this process's environment."""
-    return _here.in_public() if _in_public.get() else _here
-
-
-def line(*words: str) -> str:
-    """Return a command of socialpub for this environment: `line("admin", "list-keys")`."""
-    return here().line(*words)
-
-
-def this_line_as(user: str, config: Path | None) -> str:
-    """Return this process's command for root, with the user that owns the files."""
-    return here().line_as(user, *sys.argv[1:], config=config)
-
-
-def is_container() -> bool:
-    return isinstance(_here, ContainerCommands)
-
-
-def is_service() -> bool:
-    """Return whether systemd starts the appliance, so its output is in the journal."""
-    return isinstance(_here, ServiceCommands)
-
-
-def service_user() -> str | None:
-    """Return the user of the service that this process belongs to, or None."""
-    return _here.user if isinstance(_here, ServiceCommands) else None

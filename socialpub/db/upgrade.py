@@ -59,7 +59,7 @@ def refuse_unreadable(db: Database, what: str) -> None:
     if unknown := list_unknown(applied):
         made_by = upgrade_backups.read_version(db)
         raise OperatorError(
-            f"{what} was made by a newer socialpub, {made_by}: {version.current()} does not know the migrations "
+            f"{what} was made by a newer socialpub, {made_by}: {version.VERSION} does not know the migrations "
             f"{', '.join(unknown)}.",
             "Use the newer version, or restore a backup that this version made.",
         )
@@ -102,10 +102,10 @@ def apply_missing(db: Database, run_dir: Path, now: datetime) -> None:
             return
         if not before:
             runner.up()
-            appliance_state.put(db, appliance_state.VERSION, version.current())
+            appliance_state.put(db, appliance_state.VERSION, version.VERSION)
             return
         _refuse_former_processes(run_dir)
-        backup = upgrade_backups.create(db, Path(db.database), max(before), now, version.current())
+        backup = upgrade_backups.create(db, Path(db.database), max(before), now, version.VERSION)
         names: list[str] = []
         try:
             for number, name in enumerate(missing, 1):
@@ -118,12 +118,12 @@ def apply_missing(db: Database, run_dir: Path, now: datetime) -> None:
                 "The failed migration was undone. Check the disk and start again. To return to the previous version, "
                 f"run `{commands.line('restore', str(backup.path))}`, then install {backup.version} again.",
             ) from error
-    appliance_state.put(db, appliance_state.VERSION, version.current())
+    appliance_state.put(db, appliance_state.VERSION, version.VERSION)
     log.info(
         "upgraded the database",
         migrations=names,
         from_version=backup.version,
-        to_version=version.current(),
+        to_version=version.VERSION,
         backup=str(backup.path),
     )
 
@@ -134,7 +134,7 @@ def _refuse_former_processes(run_dir: Path) -> None:
     if names:
         raise OperatorError(
             f"A process of an earlier version is still running: {', '.join(names)}.",
-            f"{commands.here().restart()}. The upgrade begins when that process has ended.",
+            f"{commands.restart()}. The upgrade begins when that process has ended.",
         )
 
 

@@ -217,7 +217,7 @@ def list_alerts(rt: Runtime, surface: Surface, needs: AlertFacts | None = None) 
     for finding in needs.worker:
         yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
     if needs.failing_tasks is not None:
-        remedy = f"Read {commands.here().log('socialpub-worker')} for the reason."
+        remedy = f"Read {commands.log('socialpub-worker')} for the reason."
         yield Alert(AlertKind.WORKER, "worker:tasks:", needs.failing_tasks, remedy, "/system")
     yield from _holds(rt, needs, surface)
     yield from (_account(rt, profile, surface) for profile, _ in needs.profiles)

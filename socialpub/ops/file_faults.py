@@ -18,18 +18,42 @@ from pathlib import Path
 from typing import NamedTuple
 
 from socialpub.core import commands, locks
-from socialpub.core.command_forms import DISK_ERRORS
-from socialpub.core.errors import file_system_cannot
+from socialpub.core.errors import OperatorError, file_system_cannot
 from socialpub.core.machine import user_name
 from socialpub.core.settings.loader import Settings
 from socialpub.db import errors
 
 SHOWN = 3
+DISK_ERRORS = "sudo dmesg --level=err,warn"
+RAISE_FILE_LIMIT = "Raise the limit of open files to 4096: `ulimit -n 4096` in a shell, LimitNOFILE=4096 in a unit"
+"""The limit is enough for every process, without the connections of callers."""
 
 
 class FileFault(NamedTuple):
     message: str
     remedy: str
+
+
+class WrongUser(OperatorError):
+    """Another user must run this."""
+
+
+def refuse_root(settings: Settings) -> None:
+    """Raise WrongUser if this is root, and the data folder or its parent belongs to another user."""
+    if os.geteuid() != 0:
+        return
+    folder = next(path for path in (settings.data_dir, *settings.data_dir.parents) if path.exists())
+    uid = folder.stat().st_uid
+    if uid == 0:
+        return
+    try:
+        user = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        user = f"#{uid}"
+    raise WrongUser(
+        f"{folder} is owned by {user}. Files created there by root would not be writable by {user}.",
+        f"Run the command as {user}: {commands.this_line_as(user, settings.config_file)}",
+    )
 
 
 def find_owner_fault(settings: Settings) -> FileFault | None:
@@ -48,18 +72,18 @@ def find_owner_fault(settings: Settings) -> FileFault | None:
         to = f"{user_name(uid)}:{_group_name(gid)}"
         return FileFault(
             f"{_some(strangers, data_dir)} {verb} owned by {users}, not by {user_name(uid)}.",
-            f"Run `{commands.here().system_line('chown', '-R', to, str(data_dir), root=True)}`.",
+            f"Run `{commands.system_line('chown', '-R', to, str(data_dir), root=True)}`.",
         )
     locked = [path for path in _needed(settings) if not _can_be_written(path)]
     if not locked:
         return None
     message = f"{_some(locked, data_dir)} cannot be written."
     if all(path.stat().st_mode & 0o200 for path in locked):
-        show = commands.here().system_line("lsattr", "-d", str(locked[0]))
+        show = commands.system_line("lsattr", "-d", str(locked[0]))
         return FileFault(
             message, f"The file mode allows writing. `{show}` shows attributes that prevent writing, such as i."
         )
-    return FileFault(message, f"Run `{commands.here().system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
+    return FileFault(message, f"Run `{commands.system_line('chmod', '-R', 'u+rwX', str(data_dir))}`.")
 
 
 def find_mode_fault(settings: Settings) -> FileFault | None:
@@ -89,10 +113,10 @@ def _find_owner(settings: Settings) -> tuple[int, int]:
     root owns the folder.
     """
     with suppress(KeyError):
-        if (user := commands.service_user()) is not None:
-            entry = pwd.getpwnam(user)
+        if commands.is_service():
+            entry = pwd.getpwnam(commands.USER)
             return entry.pw_uid, entry.pw_gid
-    if commands.is_container() and os.geteuid() != 0:
+    if commands.manager() in ("podman", "docker") and os.geteuid() != 0:
         return os.geteuid(), os.getegid()
     found, database = settings.data_dir.stat(), settings.database_file
     if found.st_uid == 0 and os.path.exists(database):  # noqa: PTH110  # Path.exists raises in a closed folder
@@ -161,16 +185,15 @@ def damaged_database(how: str, settings: Settings) -> FileFault:
     data_dir = settings.data_dir
     aside = data_dir.with_name(f"{data_dir.name}.damaged")
     steps = (
-        commands.here().system_line("mv", str(data_dir), str(aside), stopped=True),
-        commands.here().make_folder(data_dir),
-        commands.here().system_line("cp", "-p", str(aside / "secret.key"), str(data_dir), stopped=True),
+        commands.system_line("mv", str(data_dir), str(aside)),
+        make_folder(data_dir),
+        commands.system_line("cp", "-p", str(aside / "secret.key"), str(data_dir)),
         commands.line("restore", _newest_backup(settings, aside)),
     )
     typed = ", ".join(f"`{step}`" for step in steps)
     return FileFault(
         f"{settings.database_file} is damaged: {how}.",
-        f"{commands.here().stop()}. Move data_dir, and restore a backup with its secret.key: {typed}. "
-        f"{commands.here().start()}.",
+        f"{commands.stop()}. Move data_dir, and restore a backup with its secret.key: {typed}. {commands.start()}.",
     )
 
 
@@ -190,7 +213,27 @@ def find_read_only_mount(path: Path) -> FileFault | None:
     if mount is None or not mount.read_only:
         return None
     on = "" if path == mount.point else f"{path} is on {mount.point}, which"
-    return FileFault(f"{on or mount.point} is mounted read-only.", commands.here().mount_writable(mount.point))
+    return FileFault(f"{on or mount.point} is mounted read-only.", _mount_writable(mount.point))
+
+
+def make_folder(folder: Path) -> str:
+    """Return the command that creates a folder that only the appliance's user can enter."""
+    owner = (f"--owner={commands.USER}", f"--group={commands.USER}") if commands.is_service() else ()
+    return commands.system_line("install", "--directory", "--mode=700", *owner, str(folder))
+
+
+def _mount_writable(point: Path) -> str:
+    if "INVOCATION_ID" in os.environ:
+        units = " ".join(commands.SERVICES)
+        return (
+            f"The unit does not allow writes there. Run `sudo systemctl edit {units}`, and add the lines “[Service]” "
+            f"and “ReadWritePaths={point}”."
+        )
+    remount = commands.system_line("mount", "-o", "remount,rw", str(point), root=True)
+    return (
+        f"Run `{DISK_ERRORS}` to find the reason: after disk errors, the kernel makes a disk read-only. "
+        f"Then run `{remount}`. In a container, mount the folder without “:ro”."
+    )
 
 
 def find_mount(path: Path, table: Path = Path("/proc/self/mountinfo")) -> Mount | None:
@@ -294,7 +337,7 @@ def _too_many_files() -> FileFault:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return FileFault(
         f"Too many files are open: the limit of this process is {soft}.",
-        f"{commands.here().raise_file_limit()}. Then try again.",
+        f"{RAISE_FILE_LIMIT}. Then try again.",
     )
 
 
@@ -306,7 +349,7 @@ def _full_now(settings: Settings) -> FileFault | None:
 def _full(settings: Settings) -> FileFault:
     mount = find_mount(settings.data_dir)
     where = f" ({mount.point})" if mount else ""
-    free = commands.here().system_line("df", "-h", str(settings.data_dir))
+    free = commands.system_line("df", "-h", str(settings.data_dir))
     return FileFault(
         f"The disk of {settings.data_dir}{where} is full: the database cannot be written.",
         f"Free some space, and try again. `{free}` shows how much is free.",
@@ -317,7 +360,7 @@ def _locked(settings: Settings) -> FileFault:
     with suppress(OSError):
         if not locks.has_record_locks(settings.data_dir):
             return _cannot("lock parts of files (POSIX locks)")
-    users = commands.here().system_line("fuser", "-v", str(settings.database_file))
+    users = commands.system_line("fuser", "-v", str(settings.database_file))
     return FileFault(
         f"Another program keeps {settings.database_file} locked.", f"Find the program: `{users}`. Stop that program."
     )
@@ -335,5 +378,5 @@ def _disk_error(path: Path) -> FileFault:
 
 def unknown_fault(message: str, settings: Settings) -> FileFault:
     """Return the fault for an unknown cause."""
-    listed = commands.here().system_line("ls", "-lan", str(settings.data_dir))
+    listed = commands.system_line("ls", "-lan", str(settings.data_dir))
     return FileFault(message, f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk.")

@@ -360,7 +360,7 @@ def worker_problems(reader: Database, now: datetime) -> Iterator[Finding]:
     """Yield the problems of the worker and of the deliveries that it should have started."""
     age, late = heartbeat_age(reader, now), find_overdue(reader, now)
     if age is None:
-        start = f"{commands.here().start('socialpub-worker')}."
+        start = f"{commands.start('socialpub-worker')}."
         yield problem("worker", "The worker has never run.", start, FindingCode.WORKER_NEVER_RAN)
     elif age < -HEARTBEAT_LATE_SECONDS:
         message = "The worker's last report is dated in the future: the clock was set back, and no report followed."
@@ -377,8 +377,8 @@ def worker_problems(reader: Database, now: datetime) -> Iterator[Finding]:
 
 
 def _worker(message: str, code: FindingCode) -> Finding:
-    here = commands.here()
-    return problem("worker", message, f"Read {here.log('socialpub-worker')}. {here.restart('socialpub-worker')}.", code)
+    read, restart = commands.log("socialpub-worker"), commands.restart("socialpub-worker")
+    return problem("worker", message, f"Read {read}. {restart}.", code)
 
 
 def _reported_problems(reader: Database) -> Iterator[Finding]:

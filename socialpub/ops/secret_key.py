@@ -55,7 +55,7 @@ def replace_lost(settings: Settings, clock: Clock) -> LostWithKey:
     try:
         settings.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         if settings.database_file.exists():
-            remedy = f"If the key is permanently lost: {commands.here().while_stopped('init', '--new-secret')}."
+            remedy = f"If the key is permanently lost: {storage.while_stopped('init', '--new-secret')}."
             with storage.exclusive_data_dir(settings, "still has the old key in its memory", remedy):
                 lost = _remove_old_key(settings, clock)
         _write_key(key_file)
@@ -98,7 +98,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
     try:
         secret_key.finish_rotation(key_file, settings.database_file, settings.run_dir)
         words = ("admin", "rotate-secret", *([] if keep_urls else ["--end-addresses"]))
-        remedy = f"{commands.here().while_stopped(*words)}."
+        remedy = f"{storage.while_stopped(*words)}."
         with storage.exclusive_data_dir(settings, "has the current key in its memory", remedy):
             old = crypto.load(key_file)
             _refuse_given(key_file)

@@ -5,7 +5,6 @@ they may need root's files. Instead, they refuse and print the command to run.
 """
 
 import os
-import pwd
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,28 +20,6 @@ from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.ops.health import Finding, note, ok, problem
 from socialpub.runtime import Runtime
-
-
-class WrongUser(OperatorError):
-    """Another user must run this."""
-
-
-def refuse_root(settings: Settings) -> None:
-    """Raise WrongUser if this is root, and the data folder or its parent belongs to another user."""
-    if os.geteuid() != 0:
-        return
-    folder = next(path for path in (settings.data_dir, *settings.data_dir.parents) if path.exists())
-    uid = folder.stat().st_uid
-    if uid == 0:
-        return
-    try:
-        user = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        user = f"#{uid}"
-    raise WrongUser(
-        f"{folder} is owned by {user}. Files created there by root would not be writable by {user}.",
-        f"Run the command as {user}: {commands.this_line_as(user, settings.config_file)}",
-    )
 
 
 @contextmanager
@@ -69,6 +46,11 @@ def serve_alone(settings: Settings, addresses: Sequence[str] = ()) -> Iterator[N
         yield
     finally:
         lock.release()
+
+
+def while_stopped(*words: str) -> str:
+    """Return the instruction to stop the appliance, run a command and start the appliance again."""
+    return f"{commands.stop()}, then run `{commands.line(*words)}`. {commands.start()}"
 
 
 @contextmanager

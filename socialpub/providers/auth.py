@@ -7,11 +7,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from socialpub.core.validation import to_label
-from socialpub.providers.http import Http
 from socialpub.providers.responses import NoAnswer, ProviderError, Rejected, read_lifetime
+
+if TYPE_CHECKING:
+    from socialpub.providers.http import Http  # slow to import, and not used by every command
 
 MAX_TOKEN_LENGTH = 8192
 """The maximum length of a token, far above the length of real tokens."""
@@ -104,15 +106,15 @@ class Auth(ABC):
     """Whether revoking a token may also end the tokens of another connection of the same account."""
 
     @abstractmethod
-    def refresh(self, http: Http, account: Account, refresh_token: str) -> Tokens:
+    def refresh(self, http: "Http", account: Account, refresh_token: str) -> Tokens:
         """Exchange the refresh token for a new pair. After `NoAnswer`, it is unknown whether the token still works."""
 
     @abstractmethod
-    def identify(self, http: Http, account: Account, access_token: str) -> Identity:
+    def identify(self, http: "Http", account: Account, access_token: str) -> Identity:
         """Return the account that the token belongs to. `account` has the known data, at least the scopes."""
 
     @abstractmethod
-    def revoke(self, http: Http, account: Account, access_token: str, refresh_token: str | None) -> None:
+    def revoke(self, http: "Http", account: Account, access_token: str, refresh_token: str | None) -> None:
         """Revoke the tokens. A token that the network no longer knows counts as revoked."""
 
     def missing_scopes(self, scopes: frozenset[str]) -> list[str]:
@@ -167,7 +169,7 @@ class SignIn(Auth):
     fields: ClassVar[tuple[SignInField, ...]]
 
     @abstractmethod
-    def sign_in(self, http: Http, values: Mapping[str, str], server: str | None = None) -> tuple[Identity, Tokens]:
+    def sign_in(self, http: "Http", values: Mapping[str, str], server: str | None = None) -> tuple[Identity, Tokens]:
         """Sign in with a value for each field, and return the account and its tokens.
 
         `server`: the server that the owner has confirmed, as `OtherServer` names it. Secret values go only to this

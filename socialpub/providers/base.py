@@ -421,8 +421,6 @@ class Provider(ABC):
     """The name in the API: `x`, `tiktok`, `pinterest`, `bluesky`."""
     label: ClassVar[str]
     """The name for people: `X`, `TikTok`, `Pinterest`, `Bluesky`."""
-    is_extension: ClassVar[bool] = False
-    """The API's specification does not have this network. It exists only when its section enables it."""
     option_table: ClassVar[options.Table]
     auth: Auth
 

@@ -1,4 +1,4 @@
-"""The control API, for tests in other processes: `/_control`, JSON in and out.
+"""The control API, for programs: `/_control`, JSON in and out.
 
 GET    /_control                    counts of all networks
 GET    /_control/{network}          posts, calls, in flight, held by a fault
@@ -9,15 +9,12 @@ POST   /_control/{network}/users    {"username", ...} changes one: `handle`, `na
 POST   /_control/{network}/apps     {"client_id" (TikTok: "client_key"), "client_secret", "redirect_uris"?, ...}
 POST   /_control/{network}/tokens   {"username", "end": "expired" | "removed"}: end its access tokens, or its access
 POST   /_control/{network}/faults   {"endpoint", "fault", "args"?, "times"?, "skipping"?}
-POST   /_control/{network}/chaos    {"seed", "rate"}
-DELETE /_control/{network}/faults   end all faults and chaos
+DELETE /_control/{network}/faults   end all faults
 POST   /_control/{network}/settings {"list_lag_seconds": 5, "limits": {"POST /2/tweets": 10}}
-POST   /_control/{network}/fates    {"fate", "times"?}: what happens to the next shares (TikTok) or videos (Pinterest)
 POST   /_control/tiktok/properties  {"prefix", "file_name", "content"}: verify a URL prefix by its file
 POST   /_control/tiktok/drafts      {"publish_id", "posts"?}: the user finishes a draft
 POST   /_control/pinterest/boards   {"account", "name", ...} as `add_board`
 POST   /_control/bluesky/passwords  {"username", "name"?, "revoked"?}: create an app password, or revoke it
-POST   /_control/bluesky/records    {"uri", "end": "deleted" | "taken_down" | "restored"}: by the owner or a moderator
 POST   /_control/reset              forget everything
 """
 
@@ -76,7 +73,8 @@ async def reset(request: Request) -> Response:
 
 
 async def act(request: Request) -> Response:
-    network, action = _network(request), ACTIONS.get(request.path_params["action"])
+    network, actions = _network(request), ACTIONS | current_world(request).actions
+    action = actions.get(request.path_params["action"])
     if action is None:
         raise HTTPException(404, "no such action")
     try:
@@ -93,7 +91,6 @@ def _counts(network: SandboxNetwork[Any]) -> dict[str, Any]:
         "calls": dict(network.counts),
         "in_flight": network.in_flight,
         "held": network.held,
-        "most_in_flight_of": dict(network.most_in_flight_of),
         **network.totals(),
     }
 
@@ -144,16 +141,6 @@ def change_app_password(network: Any, body: ControlBody) -> Any:
     return {"name": name, "password": network.add_app_password(body["username"], name)}
 
 
-def end_record(network: Any, body: ControlBody) -> None:
-    match body["end"]:
-        case "deleted":
-            network.delete(body["uri"])
-        case "taken_down" | "restored" as end:
-            network.take_down(body["uri"], lifted=end == "restored")
-        case other:
-            raise ValueError(f"records end as deleted, taken_down or restored, not {other!r}")
-
-
 def verify_property(network: Any, body: ControlBody) -> Any:
     """Fetch the file. Not on the event loop."""
     return {"verified": network.verify(**body)}
@@ -164,14 +151,11 @@ ACTIONS: dict[str, ControlAction] = {
     "accounts": lambda network, body: asdict(network.add_account(**body)),
     "apps": lambda network, body: network.add_app(body.pop("client_key", None) or body.pop("client_id"), **body),
     "faults": add_fault,
-    "chaos": lambda network, body: network.chaos(**body),
     "settings": change_settings,
     "users": lambda network, body: asdict(network.change_account(**body)),
     "tokens": end_tokens,
-    "fates": lambda network, body: network.next_fate(body["fate"], int(body.get("times", 1))),
     "properties": verify_property,
     "drafts": lambda network, body: {"posts": [post.id for post in network.tasks.finish_draft(**body)]},
     "boards": lambda network, body: {"id": network.add_board(**body).id},
     "passwords": change_app_password,
-    "records": end_record,
 }

@@ -4,12 +4,10 @@ A handler runs without an await. So a call has its whole effect or none, even if
 """
 
 import asyncio
-import inspect
 import ipaddress
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from email.utils import format_datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
@@ -31,6 +29,19 @@ Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
 """Fetches what the handler needs. It changes nothing that a reader sees."""
 
 
+class SandboxCall(NamedTuple):
+    """The declaration of an endpoint."""
+
+    method: str
+    """Empty: GET and POST."""
+    path: str
+    """Below the network's path."""
+    name: str
+    handler: NetworkHandler
+    sink: OpenSink | None = None
+    prepare: Prepare | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SandboxEndpoint:
     world: World
@@ -43,19 +54,16 @@ class SandboxEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         network = self.world.networks[self.network]
         request = SandboxRequest.begin(scope)
-        token = network.tokens.bearer(request.bearer)
-        account_id = token.account_id if token is not None else ""
-        network.call_began(account_id)
+        network.call_began(request)
         status = 0
         try:
             reply = await self._reply(network, request, receive, send)
             if reply is not None:
                 status = reply.status
-                if network.sends_date:
-                    reply.headers = [*reply.headers, ("date", format_datetime(network.now(), usegmt=True))]
+                reply.headers += network.date_header()
                 await _send(reply, send)
         finally:
-            network.call_ended(account_id, self.name, status)
+            network.call_ended(request, self.name, status)
 
     async def _reply(
         self, network: SandboxNetwork[Any], request: SandboxRequest, receive: Receive, send: Send
@@ -69,13 +77,13 @@ class SandboxEndpoint:
         if body is None:
             return None
         request.body = body
-        self.world.record_request(self.network, request)
+        self.world.received(self.network, request)
         fault = network.fault_for(self.name)
         if fault is None:
             return await self._handle(network, request)
-        if fault.kind == "block" and not fault.after_effect:
-            await wait_for(fault.event)
-        reply = await self._handle(network, request) if fault.after_effect or fault.kind == "block" else None
+        if fault.before is not None:
+            await fault.before()
+        reply = await self._handle(network, request) if fault.has_effect else None
         playback = FaultPlayback(self.name, network, self.world.closing, self.world.instant_faults, receive, send)
         return await playback.play(fault, reply)
 
@@ -83,9 +91,10 @@ class SandboxEndpoint:
         try:
             if self.prepare is not None:
                 await self.prepare(network, request)
-            return self.handler(network, request)
+            reply = self.handler(network, request)
         except Refusal as refusal:
-            return refusal.reply
+            reply = refusal.reply
+        return network.responded(self.name, request, reply)
 
 
 async def _read(receive: Receive, sink: BodySink | None) -> bytes | None:
@@ -139,9 +148,9 @@ class FaultPlayback:
             case "answer":
                 assert fault.make is not None
                 return fault.make()
-            case "block":
-                if fault.after_effect:
-                    await wait_for(fault.event)
+            case "wait":
+                if fault.after is not None:
+                    await fault.after()
                 return reply
             case "cut":
                 await self._cut()
@@ -190,14 +199,6 @@ class FaultPlayback:
     async def _gone(self) -> None:
         while (await self.receive())["type"] != "http.disconnect":
             pass
-
-
-async def wait_for(event: Any) -> None:
-    """Wait for a `threading.Event` on another thread, and for one of the event loop on this."""
-    if inspect.iscoroutinefunction(event.wait):
-        await event.wait()
-    else:
-        await asyncio.get_running_loop().run_in_executor(None, event.wait)
 
 
 # --- calls from browsers ---------------------------------------------------------------------------------------------

@@ -1,12 +1,11 @@
-"""Scripted faults: what the next call of an endpoint meets. Chaos draws them for a share of the calls.
+"""Scripted faults: what the next call of an endpoint meets.
 
 A fault states whether the effect happens. "After effect" runs the real handler and then replaces its response. "Before
 effect" does not touch the memory.
 """
 
-import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
@@ -26,17 +25,18 @@ class Hang(Exception):
     """With `world.instant_faults`: no response comes until the caller's own deadline is over."""
 
 
-FaultKind = Literal["answer", "hang", "cut", "trickle", "block"]
+FaultKind = Literal["answer", "hang", "cut", "trickle", "wait"]
 
 
 @dataclass(slots=True)
 class Fault:
     kind: FaultKind
-    after_effect: bool = False
+    has_effect: bool = False
     make: Callable[[], Reply] | None = None
     """Makes the response of kind `answer` when it is needed: reset times count from then."""
-    event: Any = None
-    """For kind `block`: an object with `wait()`."""
+    before: Callable[[], Awaitable[None]] | None = None
+    after: Callable[[], Awaitable[None]] | None = None
+    """For kind `wait`: what is awaited before or after the effect."""
     left: float = 1
     skip: int = 0
 
@@ -45,6 +45,13 @@ class ErrorReplies(ABC):
     """The error responses of a network for scripted faults."""
 
     name: ClassVar[str]
+    errors: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """The named refusals: status, further facts, message."""
+
+    @property
+    def refusals(self) -> tuple[str, ...]:
+        """The names for `next(…).refuses(name)`."""
+        return tuple(self.errors)
 
     @abstractmethod
     def http_error(self, status: int, endpoint: str = "") -> Reply: ...
@@ -58,8 +65,15 @@ class ErrorReplies(ABC):
     def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002  # X alone has shapes
         raise ValueError(f"{self.name} sells no credits")
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # X has no named refusals
-        raise ValueError(f"{self.name} has no refusal named {code!r}")
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:
+        """Return the refusal with this name. Raise ValueError for another name."""
+        if code not in self.errors:
+            raise ValueError(f"{self.name} has no refusal named {code!r} (known: {', '.join(self.errors)})")
+        return self.named_reply(endpoint, code)
+
+    def named_reply(self, endpoint: str, code: str) -> Reply:
+        """Return one of `errors` in the words of the network."""
+        raise NotImplementedError
 
 
 class FaultScript:
@@ -72,7 +86,8 @@ class FaultScript:
         self._skip = 0
         self._fault: Fault | None = None
 
-    def _put(self, fault: Fault) -> Self:
+    def put(self, fault: Fault) -> Self:
+        """Queue a fault."""
         fault.skip = self._skip
         self._fault = fault
         self._queue.append(fault)
@@ -114,28 +129,28 @@ class FaultScript:
             reply.headers = [*reply.headers, *extra]
             return reply
 
-        return self._put(Fault("answer", after_effect, make))
+        return self.put(Fault("answer", after_effect, make))
 
     def times_out_before_effect(self) -> Self:
-        return self._put(Fault("hang"))
+        return self.put(Fault("hang"))
 
     def times_out_after_effect(self) -> Self:
-        return self._put(Fault("hang", after_effect=True))
+        return self.put(Fault("hang", has_effect=True))
 
     def drops_connection_before_effect(self) -> Self:
-        return self._put(Fault("cut"))
+        return self.put(Fault("cut"))
 
     def drops_connection_after_effect(self) -> Self:
-        return self._put(Fault("cut", after_effect=True))
+        return self.put(Fault("cut", has_effect=True))
 
     def answers_garbage(self, after_effect: bool = True, status: int = 200) -> Self:
         """Respond with a success whose body cannot be read."""
         body = b'{"data":{"id":"19\x00\xff'
-        return self._put(Fault("answer", after_effect, lambda: Reply(status, body, "application/json")))
+        return self.put(Fault("answer", after_effect, lambda: Reply(status, body, "application/json")))
 
     def trickles(self, after_effect: bool = True) -> Self:
         """Send a byte every few seconds: every read succeeds, and the response never ends."""
-        return self._put(Fault("trickle", after_effect))
+        return self.put(Fault("trickle", after_effect))
 
     def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
         """Respond 429. `told_in`: `window` (usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
@@ -154,11 +169,7 @@ class FaultScript:
     def _answers(self, make: Callable[[], Reply], after_effect: bool = False) -> Self:
         """Queue an error response of the network. Raise ValueError at once if the network does not have it."""
         make()
-        return self._put(Fault("answer", after_effect, make))
-
-    def blocks_until(self, event: Any, after_effect: bool = False) -> Self:
-        """Wait for `event.wait()` (a `threading.Event`, or one of the event loop), then continue as usual."""
-        return self._put(Fault("block", after_effect, event=event))
+        return self.put(Fault("answer", after_effect, make))
 
 
 FAULTS = (
@@ -188,38 +199,3 @@ def take_fault(queue: list[Fault]) -> Fault | None:
     if fault.left <= 0:
         queue.pop(0)
     return fault
-
-
-# --- chaos -----------------------------------------------------------------------------------------------------------
-
-CHAOS: dict[str, Callable[[FaultScript], FaultScript]] = {
-    "unavailable": lambda up: up.fails_with(503),
-    "unavailable_after_effect": lambda up: up.fails_with(503, after_effect=True),
-    "internal_error": lambda up: up.fails_with(500, body={"errors": ["internal server error"]}),
-    "bad_gateway_page": lambda up: up.fails_with(502, html=True),
-    "timeout": lambda up: up.times_out_before_effect(),
-    "timeout_after_effect": lambda up: up.times_out_after_effect(),
-    "cut": lambda up: up.drops_connection_before_effect(),
-    "cut_after_effect": lambda up: up.drops_connection_after_effect(),
-    "garbage": lambda up: up.answers_garbage(),
-    "rate_limited": lambda up: up.rate_limited(2),
-}
-
-
-class Chaos:
-    """A source of random faults for a share of the calls, but never for the consent page.
-
-    The same seed and order of calls give the same faults.
-    """
-
-    def __init__(self, network: ErrorReplies, seed: int, rate: float) -> None:
-        self._network = network
-        self._rate = rate
-        self._random = random.Random(seed)
-
-    def draw(self, endpoint: str) -> Fault | None:
-        if endpoint == "authorize" or self._random.random() >= self._rate:
-            return None
-        drawn: list[Fault] = []
-        CHAOS[self._random.choice(tuple(CHAOS))](FaultScript(drawn, self._network, endpoint))
-        return drawn[0]

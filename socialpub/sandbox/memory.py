@@ -1,50 +1,38 @@
 """The parts of a network's memory: time, ids, journal, apps, tokens, call log, rate windows, the bytes for pages."""
 
 import json
-from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field, is_dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
+from socialpub.sandbox.messages import SandboxRequest
+
 T = TypeVar("T")
 
 
-def json_facts(kept: object, names: Iterable[str]) -> dict[str, Any]:
-    """Return these fields as JSON data, for the journal and the control API."""
-    return {name: _json_value(getattr(kept, name)) for name in names}
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 
 
-def _json_value(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, tuple | list):
-        return [_json_value(item) for item in value]
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-
-
-def from_facts(kind: type[T], facts: dict[str, Any]) -> T:
-    """Build an object from the journal."""
-    adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # mypy does not know that types are hashable
-    return adapter.validate_python(facts)
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+def facts_of(item: object) -> Any:
+    """Return a dataclass object as JSON data, for the journal and the control API."""
+    return _adapter(type(item)).dump_python(item, mode="json")
 
 
 # --- the journal -----------------------------------------------------------------------------------------------------
 
-JournalEntry = dict[str, Any]
+ID = re.compile(rb"\d{16,19}")
 
 
 class Journal:
-    """A file of events, one JSON line each, appended and flushed. Without a path, the journal does not keep events.
+    """A file of changes, one JSON line each, appended and flushed. Without a path, the journal keeps nothing.
 
     A line that a kill cut off stays in the file and is skipped.
     """
@@ -53,11 +41,14 @@ class Journal:
         self.path = path
         self._file: IO[bytes] | None = None
 
-    def read(self) -> Iterator[JournalEntry]:
+    def read(self, ids: "IdSequence") -> Iterator[dict[str, Any]]:
+        """Yield the entries. Reserve every id in them, so that new ids are larger."""
         if self.path is None or not self.path.exists():
             return
         with self.path.open("rb") as lines:
             for line in lines:
+                for used in ID.findall(line):
+                    ids.reserve(int(used))
                 try:
                     entry = json.loads(line)
                 except ValueError:
@@ -65,15 +56,14 @@ class Journal:
                 if isinstance(entry, dict):
                     yield entry
 
-    def write(self, network: str, kind: str, **facts: Any) -> None:
+    def write(self, entry: dict[str, Any]) -> None:
         if self.path is None:
             return
         if self._file is None:
             self._file = self.path.open("ab")
             if self._file.tell() > 0:
                 self._file.write(b"\n")
-        entry = {"network": network, "kind": kind, **facts}
-        self._file.write(json.dumps(entry, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
+        self._file.write(json.dumps(entry, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
 
     def close(self) -> None:
@@ -85,6 +75,53 @@ class Journal:
         self.close()
         if self.path is not None:
             self.path.write_bytes(b"")
+
+
+class Table(dict[Any, T]):
+    """Objects of one kind by key, oldest first. `save` writes a new or changed object to the journal.
+
+    The journal holds whole objects, so a restart needs no code of a network.
+    """
+
+    def __init__(
+        self,
+        network: str,
+        name: str,
+        kind: type[T],
+        journal: Journal,
+        *,
+        key: Callable[[T], Any] = attrgetter("id"),
+        on_keep: Callable[[T], None] = lambda _: None,
+    ) -> None:
+        """Create a table. `on_keep` gets every object that is saved or restored, before it is in the table."""
+        super().__init__()
+        self._entry = {"network": network, "table": name}
+        self._kind, self._journal = kind, journal
+        self._key, self._on_keep = key, on_keep
+
+    def save(self, item: T) -> T:
+        self._keep(item)
+        if self._journal.path is not None:
+            self._journal.write({**self._entry, "item": facts_of(item)})
+        return item
+
+    def remove(self, key: str) -> T:
+        self._journal.write({**self._entry, "removed": key})
+        return self.pop(key)
+
+    def replay(self, entry: dict[str, Any]) -> None:
+        """Apply an entry of the journal."""
+        if "removed" in entry:
+            self.pop(entry["removed"], None)
+        else:
+            self._keep(_adapter(self._kind).validate_python(entry["item"]))
+
+    def facts(self) -> list[Any]:
+        return [facts_of(item) for item in list(self.values())]
+
+    def _keep(self, item: T) -> None:
+        self._on_keep(item)
+        self[self._key(item)] = item
 
 
 # --- time and ids ----------------------------------------------------------------------------------------------------
@@ -112,10 +149,9 @@ class IdSequence:
         self._last = max(self._last + 1, (milliseconds - EPOCH_MS) << 22, 10**18 + 1000)
         return str(self._last)
 
-    def reserve(self, used: str) -> None:
-        """Record an id from before a restart, so that new ids are larger."""
-        if used.isdecimal() and len(used) <= 19:
-            self._last = max(self._last, int(used))
+    def reserve(self, used: int) -> None:
+        """Record an id from before a restart."""
+        self._last = max(self._last, used)
 
 
 @dataclass(slots=True)
@@ -131,42 +167,23 @@ class SandboxContext:
 
 # --- calls -----------------------------------------------------------------------------------------------------------
 
-KEPT_CALLS = 50_000
-
 
 class CallLog:
-    """The calls of one network: how many, their statuses, and how many run at the same time."""
+    """The calls of one network: how many have ended, and how many are in progress."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, int]] = []
-        """Endpoint and status of the latest calls, oldest first; `counts` never forgets. Status 0: the caller got no
-        answer."""
         self.counts: Counter[str] = Counter()
         self.in_flight = 0
         self.held = 0
         """The calls in progress whose fault never responds. They wait until their caller disconnects."""
-        self.most_in_flight_of: dict[str, int] = {}
-        """By account id."""
-        self._in_flight_of: Counter[str] = Counter()
 
-    def call_began(self, account_id: str) -> None:
+    def call_began(self, request: SandboxRequest) -> None:  # for stand-ins
         self.in_flight += 1
-        if account_id:
-            self._in_flight_of[account_id] += 1
-            most = self.most_in_flight_of.get(account_id, 0)
-            self.most_in_flight_of[account_id] = max(self._in_flight_of[account_id], most)
 
-    def call_ended(self, account_id: str, endpoint: str, status: int) -> None:
+    def call_ended(self, request: SandboxRequest, endpoint: str, status: int) -> None:  # noqa: ARG002  # for stand-ins
+        """Count a call. Status 0: the caller got no response."""
         self.in_flight -= 1
-        if account_id:
-            self._in_flight_of[account_id] -= 1
         self.counts[endpoint] += 1
-        self.calls.append((endpoint, status))
-        if len(self.calls) > 2 * KEPT_CALLS:
-            del self.calls[:-KEPT_CALLS]
-
-    def statuses(self, endpoint: str) -> list[int]:
-        return [status for name, status in self.calls if name == endpoint]
 
 
 # --- rate windows ----------------------------------------------------------------------------------------------------
@@ -202,21 +219,6 @@ class FixedWindows:
         window.limit = limit
         window.used += 1
         return window
-
-
-class SlidingWindows:
-    def __init__(self) -> None:
-        self._calls: dict[Hashable, deque[float]] = {}
-
-    def admits(self, key: Hashable, limit: int, seconds: float, now: float) -> bool:
-        """Count one call and return True, unless the last `seconds` hold `limit` calls already."""
-        calls = self._calls.setdefault(key, deque())
-        while calls and calls[0] <= now - seconds:
-            calls.popleft()
-        if len(calls) >= limit:
-            return False
-        calls.append(now)
-        return True
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -302,25 +304,28 @@ class Token:
     spent_at: float = 0
     dead: bool = False
     """Whether both tokens are invalid."""
+    successor: str = field(default="", repr=False)
+    """The refresh token that followed, where a network returns it again."""
 
 
 class TokenStore:
     """A refresh token works once. The pairs of one consent are a family, and a revocation ends all of them."""
 
-    def __init__(self, clock: SandboxClock, write: Callable[..., None]) -> None:
+    def __init__(self, network: str, clock: SandboxClock, journal: Journal) -> None:
         self._clock = clock
-        self._write = write
-        self._by_access: dict[str, Token] = {}
+        self._by_access = Table(network, "tokens", Token, journal, key=attrgetter("access"), on_keep=self._index)
         self._by_refresh: dict[str, Token] = {}
 
-    def add(self, token: Token) -> None:
-        self._keep(token)
-        self._write("token", **asdict(token))
+    @property
+    def table(self) -> Table[Token]:
+        return self._by_access
 
-    def _keep(self, token: Token) -> None:
-        self._by_access[token.access] = token
+    def _index(self, token: Token) -> None:
         if token.refresh is not None:
             self._by_refresh[token.refresh] = token
+
+    def add(self, token: Token) -> None:
+        self._by_access.save(token)
 
     def bearer(self, access: str | None) -> Token | None:
         """Return the token of an API call, or None if it is not valid."""
@@ -344,13 +349,19 @@ class TokenStore:
         return alive and token.client_id in (None, client_id)
 
     def spend(self, token: Token, *, access_survives: bool) -> None:
-        token.spent_at = self._now()
-        self.replay_spent(token.access, access_survives)
-        self._write("spent", access=token.access, access_survives=access_survives)
+        token.spent, token.spent_at = True, self._now()
+        if not access_survives:
+            token.expires_at = 0
+        self._by_access.save(token)
+
+    def end(self, token: Token) -> None:
+        token.dead = True
+        self._by_access.save(token)
 
     def end_family(self, family: str) -> None:
-        self.replay_family_ended(family)
-        self._write("family_ended", family=family)
+        for token in list(self._by_access.values()):
+            if token.family == family and not token.dead:
+                self.end(token)
 
     def revoke(self, text: str, client_id: str | None = None) -> bool:
         """End the family of an access or refresh token. Return False if the app does not have this token."""
@@ -362,34 +373,15 @@ class TokenStore:
 
     def end_all(self, account_id: str) -> None:
         for token in self.of(account_id):
-            if not token.dead:
-                self.end_family(token.family)
+            self.end_family(token.family)
 
     def expire(self, account_id: str) -> None:
         """End the account's access tokens now. Its refresh tokens still work."""
-        for token in list(self._by_access.values()):
-            if token.account_id == account_id:
-                token.expires_at = 0
+        for token in self.of(account_id):
+            token.expires_at = 0
 
     def of(self, account_id: str) -> list[Token]:
         return [token for token in list(self._by_access.values()) if token.account_id == account_id]
 
     def _now(self) -> float:
         return self._clock.now().timestamp()
-
-    # --- from the journal ----------------------------------------------------------------------------------------
-
-    def replay_token(self, **facts: Any) -> None:
-        self._keep(from_facts(Token, facts))
-
-    def replay_spent(self, access: str, access_survives: bool) -> None:
-        token = self._by_access.get(access)
-        if token is not None:
-            token.spent = True
-            if not access_survives:
-                token.expires_at = 0
-
-    def replay_family_ended(self, family: str) -> None:
-        for token in list(self._by_access.values()):
-            if token.family == family:
-                token.dead = True

@@ -9,11 +9,9 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
-from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
-from pydantic_core import ErrorDetails
 from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Scope
 
@@ -33,6 +31,12 @@ class Reply:
     body: bytes = b""
     content_type: str = ""
     headers: Headers = field(default_factory=list)
+
+    def with_headers(self, headers: Headers) -> "Reply":
+        """Set these headers, instead of others with their names."""
+        names = {name for name, _ in headers}
+        self.headers = [*(one for one in self.headers if one[0] not in names), *headers]
+        return self
 
 
 class Refusal(Exception):
@@ -234,32 +238,3 @@ class SandboxRequest:
             raise ValueError("not a whole multipart form")
         parts: list[BodyPart] = form.parts
         return parts
-
-
-# --- shapes of JSON bodies -------------------------------------------------------------------------------------------
-
-
-class SandboxShape(BaseModel):
-    """Strict: no conversion, no field that a shape does not name, no null. Each network words its findings itself."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-Digits = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,19}$")]
-
-
-def check_shape(shape: type[SandboxShape], body: Any) -> list[ErrorDetails]:
-    """Return everything that is wrong with a body. The input of a missing field is an empty text."""
-    try:
-        shape.model_validate(body)
-    except ValidationError as error:
-        found = error.errors(include_url=False)
-        for one in found:
-            one["input"] = "" if one["type"] == "missing" else one["input"]
-        return found
-    return []
-
-
-def dotted_path(finding: ErrorDetails) -> str:
-    """Return the path of a finding, such as `items[0].link`."""
-    return "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in finding["loc"]).removeprefix(".")

@@ -8,34 +8,36 @@ import re
 import secrets
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from email.utils import format_datetime
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from socialpub.sandbox.faults import Chaos, ErrorReplies, Fault, FaultScript, take_fault
+from socialpub.sandbox.faults import ErrorReplies, Fault, FaultScript, take_fault
 from socialpub.sandbox.memory import (
     AuthorizationCode,
     ByteCache,
     CallLog,
+    FixedWindow,
+    FixedWindows,
     SandboxApp,
     SandboxContext,
+    Table,
     Token,
     TokenStore,
-    from_facts,
 )
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
 COMMON_FIELDS: Mapping[str, str] = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
 """The fields of every account that `change_account` may change, with the form of each value."""
 
+T = TypeVar("T")
 CallerT = TypeVar("CallerT")
 
 NetworkHandler = Callable[[Any, SandboxRequest], Reply]
 UserHandler = Callable[[Any, SandboxRequest, Any], Reply]
 
 
-@dataclass(frozen=True)
-class ApiCaller(Generic[CallerT]):
+class ApiCaller(NamedTuple, Generic[CallerT]):
     token: Token
     account: CallerT
 
@@ -55,9 +57,7 @@ def api_call(label: str, *scopes: str) -> Callable[[UserHandler], NetworkHandler
                 reply = handler(network, request, network.admit(request, label, scopes, headers))
             except Refusal as refusal:
                 reply = refusal.reply
-            kept = {name for name, _ in headers}
-            reply.headers = [*(one for one in reply.headers if one[0] not in kept), *headers]
-            return reply
+            return reply.with_headers(headers)
 
         return checked
 
@@ -66,8 +66,6 @@ def api_call(label: str, *scopes: str) -> Callable[[UserHandler], NetworkHandler
 
 class SandboxAccount(Protocol):
     """The common fields of an account. Each network has its own dataclass."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
 
     username: str
     picture: str
@@ -90,40 +88,54 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     """The separator between the scopes of `grant`."""
     reveals_refresh_expiry: ClassVar[bool] = True
     account_kind: ClassVar[type[Any]]
+    accounts_name: ClassVar[str] = "accounts"
+    """The name of the accounts in the control API."""
     common_fields: ClassVar[Mapping[str, str]] = COMMON_FIELDS
     account_fields: ClassVar[tuple[str, ...]] = ()
     """The other fields that `change_account` may change."""
     name_field: ClassVar[str] = "name"
     account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The only values of some of these fields."""
-    account_entry: ClassVar[str] = "account"
-    """The kind of journal entries about accounts."""
+
+    fault_script: ClassVar[type[FaultScript]] = FaultScript
+
+    window_seconds: ClassVar[int] = 60
+    limits: dict[str, int]
+    """Calls of one account in a window."""
 
     code_seconds: int
     access_seconds: int
     refresh_seconds: int
+    old_access_token_survives: bool = True
+    """An access token still works after its pair was refreshed."""
+    refresh_restarts: bool = True
+    """A refresh restarts the lifetime of the refresh token. Otherwise it counts from the consent."""
 
     def __init__(self, context: SandboxContext) -> None:
         super().__init__()
         self.context = context
-        self.clock_skew_seconds = 0.0
-        """The difference between the network's clock and the world's clock. Negative: the network's clock is behind."""
-        self.tokens = TokenStore(self, self.write)
+        self.tables: dict[str, Table[Any]] = {}
+        """By their name in the journal."""
+        self.tokens = TokenStore(self.name, self, context.journal)
+        self.tables["tokens"] = self.tokens.table
         self.codes: dict[str, AuthorizationCode] = {}
-        self.accounts: dict[str, AccountT] = {}
+        self.accounts: Table[AccountT] = self.table(self.accounts_name, self.account_kind)
         """By id."""
         self.apps: dict[str, SandboxApp] = {}
+        self.windows = FixedWindows()
         self.cache = ByteCache()
         """Images and videos by id, for the pages. And the pieces of uploads that are not whole."""
-        self.sends_date = True
-        """Responses carry a `Date`."""
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
-        self._chaos: Chaos | None = None
 
-    # --- time, ids, journal --------------------------------------------------------------------------------------
+    def table(self, name: str, kind: type[T], **how: Any) -> Table[T]:
+        """Create a table that a restart restores."""
+        self.tables[name] = Table(self.name, name, kind, self.context.journal, **how)
+        return self.tables[name]
+
+    # --- time and ids --------------------------------------------------------------------------------------------
 
     def now(self) -> datetime:
-        return self.context.clock.now() + timedelta(seconds=self.clock_skew_seconds)
+        return self.context.clock.now()
 
     def timestamp(self) -> float:
         return self.now().timestamp()
@@ -134,18 +146,12 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def new_id(self) -> str:
         return self.context.ids.new()
 
-    def reserve_id(self, used: str) -> None:
-        """Record an id from before a restart."""
-        self.context.ids.reserve(used)
+    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:  # noqa: ARG002
+        """Return the response to a call that met no fault. Stand-ins change it."""
+        return reply
 
-    def write(self, kind: str, **facts: Any) -> None:
-        self.context.journal.write(self.name, kind, **facts)
-
-    def replay(self, kind: str, facts: dict[str, Any]) -> None:
-        """Pass one line of the journal to `replay_<kind>` after a restart. Unknown kinds are skipped."""
-        replay = getattr(self, f"replay_{kind}", None) or getattr(self.tokens, f"replay_{kind}", None)
-        if replay is not None:
-            replay(**facts)
+    def date_header(self) -> Headers:
+        return [("date", format_datetime(self.now(), usegmt=True))]
 
     # --- faults --------------------------------------------------------------------------------------------------
 
@@ -153,22 +159,14 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Script what the next call of `endpoint` meets. Several scripts take effect in their order."""
         if endpoint not in self._faults:
             raise ValueError(f"{self.name} has no endpoint {endpoint!r} (known: {', '.join(self.endpoints)})")
-        return FaultScript(self._faults[endpoint], self, endpoint)
-
-    def chaos(self, seed: int, rate: float) -> None:
-        """Fail a share `rate` of the calls from now on, with the random `seed`."""
-        self._chaos = Chaos(self, seed, rate)
+        return self.fault_script(self._faults[endpoint], self, endpoint)
 
     def calm(self) -> None:
-        self._chaos = None
         for queue in self._faults.values():
             queue.clear()
 
     def fault_for(self, endpoint: str) -> Fault | None:
-        fault = take_fault(self._faults[endpoint])
-        if fault is None and self._chaos is not None:
-            fault = self._chaos.draw(endpoint)
-        return fault
+        return take_fault(self._faults[endpoint])
 
     # --- what each network shows ---------------------------------------------------------------------------------
 
@@ -176,15 +174,37 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def totals(self) -> dict[str, int]:
         """Return the number of posts, pins and the like."""
 
-    @abstractmethod
     def view(self) -> dict[str, Any]:
         """Return the memory as JSON data, for the control API."""
+        return {name: table.facts() for name, table in self.tables.items() if name != "tokens"}
 
-    @abstractmethod
     def admit(
         self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
     ) -> ApiCaller[AccountT]:
         """Return the caller and count the call. Raise Refusal. Add headers to the response, even before a Refusal."""
+        token = self.tokens.bearer(request.bearer)
+        account = self.accounts.get(token.account_id) if token is not None else None
+        if token is None or account is None:
+            raise Refusal(self.unauthorized_reply(label))
+        window = self.count(label, token)
+        headers.extend(self.window_headers(window))
+        if window.over:
+            raise Refusal(self.rate_limited_reply(0, "nothing", label))
+        caller = ApiCaller(token, account)
+        self.check_caller(caller, label, scopes)
+        return caller
+
+    def count(self, label: str, token: Token) -> FixedWindow:
+        """Count one call of an account through an app."""
+        key, limit = (label, token.account_id, token.client_id), self.limits.get(label, 900)
+        return self.windows.count(key, limit, self.window_seconds, self.timestamp())
+
+    def window_headers(self, window: FixedWindow) -> Headers:  # noqa: ARG002  # TikTok has none
+        return []
+
+    @abstractmethod
+    def check_caller(self, caller: ApiCaller[AccountT], label: str, scopes: tuple[str, ...]) -> None:
+        """Raise Refusal for a caller without these scopes."""
 
     async def before_view(self) -> None:
         """Bring the memory up to date before it is shown."""
@@ -208,9 +228,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         wanted = username.lower()
         return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
 
-    def account_of(self, token: Token) -> AccountT | None:
-        return self.accounts.get(token.account_id)
-
     def existing_account(self, username: str) -> AccountT:
         """Return the account. Raise ValueError for an unknown username."""
         account = self.account_named(username)
@@ -221,17 +238,6 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def refuse_taken(self, username: str) -> None:
         if self.account_named(username) is not None:
             raise ValueError(f"there is an account {username!r} already")
-
-    def store_account(self, account: AccountT) -> AccountT:
-        """Keep a new or changed account across restarts."""
-        self.accounts[account.id] = account
-        self.write(self.account_entry, **asdict(account))
-        return account
-
-    def replay_account(self, **facts: Any) -> None:
-        account: AccountT = from_facts(self.account_kind, facts)
-        self.reserve_id(account.id)
-        self.accounts[account.id] = account
 
     def change_account(self, username: str, **changes: Any) -> AccountT:
         """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's
@@ -255,7 +261,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
             account.username, account.picture = handle, account.picture or username
         for name, value in changes.items():
             setattr(account, self.name_field if name == "name" else name, value)
-        return self.store_account(account)
+        return self.accounts.save(account)
 
     # --- tokens --------------------------------------------------------------------------------------------------
 
@@ -283,17 +289,22 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
             now + (self.refresh_seconds if refresh_seconds is None else refresh_seconds),
         )
         access, new_refresh = self.new_token_pair(scopes, account_id, expires_at)
-        token = Token(
-            access,
-            refresh or new_refresh,
-            account_id,
-            scopes,
-            client_id,
-            family or secrets.token_hex(8),
-            *expires_at,
-        )
+        family = family or secrets.token_hex(8)
+        token = Token(access, refresh or new_refresh, account_id, scopes, client_id, family, *expires_at)
         self.tokens.add(token)
         return token
+
+    def renew(self, old: Token, client_id: str) -> Token | None:
+        """Return the pair that follows a refresh token, or None if that no longer works."""
+        if not self.tokens.may_refresh(old, client_id):
+            return None
+        self.tokens.spend(old, access_survives=self.old_access_token_survives)
+        return self.issue(
+            old.account_id, old.scopes, client_id, family=old.family, refresh_seconds=self.seconds_of_next(old)
+        )
+
+    def seconds_of_next(self, old: Token) -> float | None:
+        return None if self.refresh_restarts else old.refresh_expires_at - self.timestamp()
 
     def grant(
         self,

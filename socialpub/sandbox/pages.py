@@ -83,12 +83,12 @@ async def show_front(request: Request) -> Response:
     return page("front.html", **posts, pinterest_pins=len(world.pinterest.pins), bluesky_posts=bluesky_posts)
 
 
-def show_icon(request: Request) -> Response:  # noqa: ARG001
+def show_icon(request: Request) -> Response:
     """Return the icon that browsers request if a page does not link to an icon."""
     return avatar("Sandbox", 48)
 
 
-async def show_styles(request: Request) -> Response:  # noqa: ARG001
+async def show_styles(request: Request) -> Response:
     return FileResponse(TEMPLATES / "sandbox.css", media_type="text/css")
 
 

@@ -5,12 +5,9 @@ One event loop changes it, without locks. Tests may read it from other threads.
 
 import asyncio
 import contextlib
-import json
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from starlette.requests import Request
 
@@ -45,40 +42,19 @@ class ClosingSignal:
                 loop.call_soon_threadsafe(event.set)
 
 
-SECRET_PARAMETERS = frozenset({"upload_token"})
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedRequest:
-    """A request without its credentials, for tests."""
-
-    network: str
-    method: str
-    path: str
-    query: dict[str, str]
-    content_type: str
-    json: Any = None
-    """The JSON body, or None."""
-    fields: tuple[tuple[str, str | None, int], ...] = ()
-    """The parts of a multipart body: name, declared type, bytes."""
-
-
-def recorded(network: str, request: SandboxRequest) -> RecordedRequest:
-    data, parts = None, []
-    with contextlib.suppress(ValueError):
-        if request.content_type == "application/json":
-            data = json.loads(request.body)
-        elif request.content_type == "multipart/form-data":
-            parts = request.parts()
-    fields = tuple((part.name, part.content_type, part.body.size) for part in parts)
-    query = {name: value for name, value in request.query().items() if name not in SECRET_PARAMETERS}
-    return RecordedRequest(network, request.method, request.path, query, request.content_type, data, fields)
-
-
-KEPT_REQUESTS = 10_000
-
-
 class World:
+    kinds: ClassVar[tuple[Any, ...]] = (XSandbox, TikTokSandbox, PinterestSandbox, BlueskySandbox)
+    """The class of each network."""
+    actions: ClassVar[dict[str, Any]] = {}
+    """Further actions of the control API."""
+    calls: ClassVar[dict[str, Any]] = {}
+    """The endpoints of a network, instead of its own."""
+
+    x: XSandbox
+    tiktok: TikTokSandbox
+    pinterest: PinterestSandbox
+    bluesky: BlueskySandbox
+
     def __init__(self, clock: SandboxClock | None = None, *, journal: Path | None = None) -> None:
         """Create a world. `journal` keeps accounts, tokens and posts across restarts."""
         self.clock = clock or MachineClock()
@@ -88,24 +64,19 @@ class World:
         """Whether pages and overviews name Bluesky."""
         self.instant_faults = False
         """Raise `Hang` and `ConnectionCut` through the ASGI application instead of waiting and cutting."""
-        self.record = False
-        """Whether `requests` keeps every request."""
-        self.requests: deque[RecordedRequest] = deque(maxlen=KEPT_REQUESTS)
         self.closing = ClosingSignal()
         self._context = SandboxContext(self.clock, IdSequence(self.clock), Journal(journal))
         self._begin()
-        for entry in self._context.journal.read():
-            network = self.networks.get(str(entry.pop("network", "")))
-            if network is not None:
-                network.replay(str(entry.pop("kind", "")), entry)
+        for entry in self._context.journal.read(self._context.ids):
+            network = self.networks.get(entry.get("network", ""))
+            table = network.tables.get(entry.get("table", "")) if network is not None else None
+            if table is not None:
+                table.replay(entry)
 
     def _begin(self) -> None:
-        context = self._context
-        self.x, self.tiktok, self.pinterest = XSandbox(context), TikTokSandbox(context), PinterestSandbox(context)
-        self.bluesky = BlueskySandbox(context)
-        self.networks: dict[str, SandboxNetwork[Any]] = {
-            one.name: one for one in (self.x, self.tiktok, self.pinterest, self.bluesky)
-        }
+        self.networks: dict[str, SandboxNetwork[Any]] = {kind.name: kind(self._context) for kind in self.kinds}
+        for name, network in self.networks.items():
+            setattr(self, name, network)
 
     @property
     def shown_networks(self) -> list[SandboxNetwork[Any]]:
@@ -120,12 +91,10 @@ class World:
         """Delete everything, including the journal, and end hanging calls."""
         self.close()
         self._context.journal.clear()
-        self.requests.clear()
         self._begin()
 
-    def record_request(self, network: str, request: SandboxRequest) -> None:
-        if self.record:
-            self.requests.append(recorded(network, request))
+    def received(self, network: str, request: SandboxRequest) -> None:
+        """Called with every request, before its fault."""
 
     def close(self) -> None:
         """End every hanging call, from any thread. The world stays usable."""

@@ -34,7 +34,7 @@ from socialpub.ops.webhooks.addresses import WebhookHealth
 from socialpub.providers.base import Kind
 from socialpub.publishing.delivery import profile_queue
 from socialpub.runtime import Runtime
-from socialpub.web.http.request import WebState
+from socialpub.web.http.state import WebState
 
 
 class _Metrics(Collector):
@@ -47,7 +47,7 @@ class _Metrics(Collector):
         yield from _requests(self._state.answers)
         yield from _deliveries(rt, reader)
         yield from _accounts(rt, reader)
-        yield gauge("socialpub_build_info", "The version of socialpub", ["version"], [(version.current(), 1)])
+        yield gauge("socialpub_build_info", "The version of socialpub", ["version"], [(version.VERSION, 1)])
         yield from _health(rt, reader)
         yield from _storage(rt)
         yield from _backups(reader)
@@ -56,11 +56,11 @@ class _Metrics(Collector):
         yield from _webhooks(rt, reader)
 
 
-def render_metrics(state: WebState, reader: Database) -> tuple[bytes, bytes]:
+def render_metrics(state: WebState, reader: Database) -> tuple[bytes, str]:
     """Return the metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Metrics(state, reader))
-    return generate_latest(registry), CONTENT_TYPE_LATEST.encode()
+    return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
 Rows = Iterable[tuple[str | int | float, ...]]

@@ -83,7 +83,7 @@ def main() -> None:
 
 def _machine() -> dict[str, Any]:
     return {
-        "version": version.current(),
+        "version": version.VERSION,
         "platform": platform.platform(),
         "cores": os.cpu_count(),
         "python": platform.python_version(),

@@ -29,9 +29,10 @@ from socialpub.publishing.delivery import waiting
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
-from socialpub.sandbox import World, create_app
+from socialpub.sandbox import create_app
 from tests.e2e.videos import video_bytes
 from tests.samples import media
+from tests.stand_ins import World
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact

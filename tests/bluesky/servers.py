@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from socialpub.sandbox import World
 from socialpub.sandbox.app import SandboxServer
 from tests.bluesky.front import Answer, Call, Front
+from tests.stand_ins import World
 from tests.support.hand_clock import HandClock
 from tests.support.ports import free_port
 

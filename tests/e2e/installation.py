@@ -23,7 +23,7 @@ import httpx2
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings import template
 from tests.e2e.caller import Caller, SandboxControl
-from tests.e2e.processes import PROGRAM, Process, until
+from tests.e2e.processes import PROGRAM, STAND_INS, Process, until
 from tests.support.ports import free_port
 
 FAST_CLOCK = Path(__file__).parent / "fast_clock"
@@ -191,7 +191,8 @@ class Installation:
 
     def sandbox(self) -> Process:
         listen = self.sandbox_url.removeprefix("http://")
-        process = self._begin("sandbox", "sandbox", "--listen", listen, "--journal", str(self.journal))
+        arguments = ("sandbox", "--listen", listen, "--journal", str(self.journal))
+        process = self._begin("sandbox", *arguments, program=STAND_INS)
         self._wait_for(process, lambda: _answers(self.x.show))
         # What a network allows in a while is not what these stories are about, and X's own refusal of a text that it
         # has already would hide a second call.

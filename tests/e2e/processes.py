@@ -16,6 +16,8 @@ from pathlib import Path
 GLANCE_SECONDS = 0.02
 
 PROGRAM = (sys.executable, "-m", "socialpub")
+STAND_INS = (sys.executable, "-m", "tests.stand_ins")
+"""`socialpub` whose sandbox has the strict and changeable networks of the tests."""
 
 DEFAULT_SIGNALS = ("/usr/bin/env", "--default-signal=HUP,INT,QUIT,TERM")
 """Makes a process heed these signals. `nohup` and scripts ignore some of them, and every child inherits that."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from socialpub.core import version
 from tests.e2e.test_wheel import Trial
 from tests.support.released import ROOT, Clone
 
@@ -18,6 +19,9 @@ pytestmark = [pytest.mark.endurance, pytest.mark.skipif(NO_GIT, reason="a releas
 def released(tmp_path_factory: pytest.TempPathFactory) -> Clone:
     """The release from its tag. Obstacles are refused first."""
     clone = Clone(tmp_path_factory.mktemp("release") / "clone")
+    if clone.release != version.VERSION:
+        assert "Set the version of the release in socialpub/core/version.py" in clone.build().stderr
+    clone.set_version()
     refused = clone.build()
     assert refused.returncode == 1
     assert f"Tag the commit of the release: git tag v{clone.release}" in refused.stderr

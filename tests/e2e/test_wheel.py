@@ -18,7 +18,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.web.http import files
+from socialpub.web.http import static
 from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import Process, until
 from tests.samples import media
@@ -143,9 +143,9 @@ def test_the_wheel_alone_gets_from_init_to_a_published_picture(trial: Trial) -> 
     # The wheel also contains files that are loaded on first use.
     for path in ("/api/v1/openapi-docs", "/problems/not-found", "/manual/backups", "/manual/images/overview.png"):
         assert caller.ask("GET", path, headers={"accept": "text/html"}).status_code == 200
-    for name in files.list_static():
-        assert caller.ask("GET", f"/{files.static_url(name)}").status_code == 200, name
-    assert names_below(Path(lies.strip()).parent / "web" / "static") == names_below(files.FOLDER)
+    for name in static.list_static():
+        assert caller.ask("GET", f"/{static.static_url(name)}").status_code == 200, name
+    assert names_below(Path(lies.strip()).parent / "web" / "static") == names_below(static.FOLDER)
     assert trial.run("doctor", "--json").startswith("[")
     assert serve.stop() == 0
     caller.close()

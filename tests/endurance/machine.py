@@ -9,6 +9,9 @@ import subprocess
 from contextlib import suppress
 from pathlib import Path
 
+WHEELS = Path(__file__).parents[2] / ".venv" / "wheelhouse"
+OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(WHEELS)}
+"""pip installs what `make endurance` has fetched: these machines have no network."""
 CHANGED = ("/etc", "/home", "/opt", "/usr", "/var")
 _BEGIN = """
 set -e
@@ -25,9 +28,7 @@ exec sleep infinity
 _SYSTEMCTL = r"""#!/bin/sh
 echo "$*" >> /var/systemctl.log
 case "$1" in
-is-active | is-enabled) grep -qx "${3#socialpub-}" /var/running ;;
-stop) sed -i "/^${2#socialpub-}\$/d" /var/running ;;
-start) echo "${2#socialpub-}" >> /var/running ;;
+is-active) grep -qx "$3" /var/running ;;
 esac
 """
 
@@ -55,8 +56,8 @@ class Machine:
         self.runs()
 
     def runs(self, *units: str) -> None:
-        """Have systemd say that these are active and enabled."""
-        (self.root / "var/running").write_text("".join(f"{unit.removeprefix('socialpub-')}\n" for unit in units))
+        """Have systemd say that these are active."""
+        (self.root / "var/running").write_text("".join(f"{unit}\n" for unit in units))
 
     def told_systemd(self) -> list[str]:
         """Return the commands to systemd since the last call, without queries."""
@@ -66,7 +67,7 @@ class Machine:
         return [line for line in lines if not line.startswith("is-")]
 
     def try_to(
-        self, *command: str | Path, hidden: tuple[str, ...] = (), stdin: str = ""
+        self, *command: str | Path, hidden: tuple[str, ...] = (), **environ: str
     ) -> "subprocess.CompletedProcess[str]":
         """Run a command as root, in a clean environment. `hidden` folders are empty for it, as a unit has them."""
         words = [*map(str, command)]
@@ -74,6 +75,7 @@ class Machine:
             masks = "; ".join(f"mount -t tmpfs none {folder}" for folder in hidden)
             words = ["unshare", "--mount", "sh", "-c", f'{masks}; exec "$@"', "sh", *words]
         env = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/"}
+        env |= OFFLINE | environ
         return subprocess.run(
             ["nsenter", "--mount", "--target", str(self._process.pid), "--wd=/", *words],
             env=env, capture_output=True, text=True, check=False, timeout=300,
@@ -96,8 +98,11 @@ class Machine:
 
 def why_impossible() -> str | None:
     """Why no such machine can be made here."""
-    missing = [name for name in ("unshare", "nsenter", "setpriv", "useradd", "make") if shutil.which(name) is None]
+    needed = ("unshare", "nsenter", "setpriv", "systemd-sysusers", "make")
+    missing = [name for name in needed if shutil.which(name) is None]
     if missing:
         return f"there is no {missing[0]}"
+    if not (WHEELS / ".ready").exists():
+        return f"{WHEELS} has no packages: make endurance fetches them"
     tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
     return tried.stderr.strip() or "mounts are not allowed" if tried.returncode else None

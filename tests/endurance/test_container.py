@@ -16,6 +16,7 @@ from tests.e2e.processes import until
 from tests.endurance import base_image
 from tests.endurance.containers import ROOT, Podman, options_here, options_of_compose, why_impossible
 from tests.support.ports import free_port
+from tests.support.readme import topic
 from tests.support.released import Clone
 
 WHY = why_impossible()
@@ -129,34 +130,35 @@ def test_the_volume_of_another_user_is_reported_with_a_remedy(podman: Podman, tm
     os.chown(volume, 1, 1)
     done = podman.try_to("run", "--rm", *options_here(), *options_of_compose(), f"--volume={volume}:/data", IMAGE)
     assert done.returncode == 1
-    assert "Give /data to user 10001" in done.stderr
-    own = "-R 10001:10001 /data"
-    line = f"podman run --rm --user root --entrypoint chown --volume FOLDER:/data socialpub {own}"
-    assert line in done.stderr, "only its reader knows which folder that is"
+    assert "Give /data to user 10001: `sudo chown -R 10001:10001 /data`" in done.stderr
+    line = "podman run --rm --user root --entrypoint chown --volume socialpub:/data socialpub -R 10001:10001 /data"
+    assert f"`{line}`" in topic("install").read_text(), "what this means for a container"
 
 
-def test_what_needs_a_stopped_appliance_is_typed_as_the_container_prints_it(
-    podman: Podman, start: Callable[..., str]
-) -> None:
+def test_what_needs_a_stopped_appliance_is_typed_as_the_manual_says(podman: Podman, start: Callable[..., str]) -> None:
     start("--volume=secrets:/data")
     inside = ("exec", "appliance")
     before = podman.run(*inside, "cat", "/data/data/secret.key")
     refused = podman.try_to(*inside, "socialpub", "admin", "rotate-secret")
     assert refused.returncode == 1
-    lines = re.findall("`(podman [^`]+)`", refused.stderr)
-    assert lines[1] == "podman run --rm --volume secrets:/data socialpub admin rotate-secret"
-    for line in lines:
+    stop, rotate, restart = re.findall("`([^`]+)`", refused.stderr)
+    assert (stop, rotate, restart) == (
+        "podman stop appliance", "socialpub admin rotate-secret", "podman start appliance"
+    )  # fmt: skip
+    # As the manual says of commands that need a stopped appliance.
+    for line in (stop, f"podman run --rm --volume secrets:/data {rotate.replace('socialpub', IMAGE, 1)}", restart):
         _, verb, *words = shlex.split(line)
         podman.run(verb, *(options_here() if verb == "run" else []), *words)
     assert podman.run(*inside, "cat", "/data/data/secret.key") != before
     refused = podman.try_to(*inside, "socialpub", "admin", "set-password")
-    assert "podman exec -it appliance socialpub admin set-password" in refused.stderr
+    assert "Run `socialpub admin set-password` in a terminal (for a container: `podman exec -it`)." in refused.stderr
 
 
 def test_the_image_of_a_release_is_loaded_from_its_archive_and_knows_its_version(
     podman: Podman, tmp_path: Path
 ) -> None:
     clone = Clone(tmp_path / "clone")
+    clone.set_version()
     clone.write_date()
     clone.git("tag", f"v{clone.release}")
     built = clone.build(BUILDER=str(podman.as_builder(*building(podman))), BASE=BASE)

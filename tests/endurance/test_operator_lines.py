@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.endurance.units import installation, machine
-from tests.endurance.units.installation import COMMAND, CONFIG, PROGRAM, InstalledUnits
+from tests.endurance.units.installation import COMMAND, CONFIG, InstalledUnits
 from tests.support.readme import MANUAL, blocks, topic
 
 LACKING = machine.lacking("sudo")
@@ -158,7 +158,7 @@ def _lose_everything(units: InstalledUnits, apart: str) -> None:
     """The machine is gone, but for what its owner keeps apart and what is on the other disk. Another is installed."""
     units.machine.run("bash", "-ec", f"rm -rf {KEPT} /tmp/back; mkdir {KEPT}; cp {DATA}/secret.key {apart} {KEPT}")
     units.machine.run("bash", "-ec", f"systemctl stop {' '.join(SERVICES)}; rm -r {DATA} /etc/socialpub")
-    units.machine.run(PROGRAM, "install-service")
+    units.make_install()
     units.machine.run("bash", "-ec", f"cd {KEPT}; for one in config.toml restic.password; do if [ -e $one ]; then "
                       "install --group=socialpub --mode=640 $one /etc/socialpub; fi; done")  # fmt: skip
 

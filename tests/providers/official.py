@@ -3,7 +3,7 @@
 import json
 from functools import cache
 
-from socialpub.sandbox.world import RecordedRequest
+from tests.stand_ins.world import RecordedRequest
 from tests.unit.providers.pinterest import official as pinterest
 from tests.unit.providers.x import official as x
 

@@ -17,12 +17,12 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile, Provider
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
-from socialpub.sandbox.world import RecordedRequest
 from tests.providers import official
 from tests.providers.grid import Environment, begin
 from tests.providers.networks import NETWORKS, STORIES, story_of
 from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media
+from tests.stand_ins.world import RecordedRequest
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.provider_documents import document

@@ -8,7 +8,7 @@ import pytest
 from socialpub.core.errors import InvalidRequest
 from socialpub.db.states import State
 from socialpub.publishing.posts import drafts, posts
-from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from tests.providers.grid import BODY, Environment, assert_the_outcome_is_true
 from tests.providers.networks import story_of
 from tests.providers.sample_artifacts import sample_artifact
@@ -68,7 +68,7 @@ def test_a_cover_that_is_no_verified_artifact_is_refused_at_its_field(env: Envir
     known = draft(env, cover(env))
     later = Draft(BODY, env.clock.now().replace(year=2027), known.profiles, known.media, known.options)
     post = env.rt.write(posts.create, later, OWNER)
-    change = Change(frozenset({"options"}), options={"pinterest": {"cover_artifact_id": UNKNOWN}})
+    change = Draft.change(options={"pinterest": {"cover_artifact_id": UNKNOWN}})
     with pytest.raises(InvalidRequest) as caught:
         env.rt.write(posts.edit, post, change, OWNER)
     assert [error.path for error in caught.value.errors] == [("providerOptions", "pinterest", "cover_artifact_id")]

@@ -101,7 +101,7 @@ def test_our_reply_is_found_after_the_names_that_x_adds(env: Environment, dialec
     post = lost(env, "Thank you!", inReplyToPostId=asked)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     demo = env.world.x.existing_account("demo")
-    assert [made.shown_text for made in env.world.x.posts_of(demo)] == ["@alice Thank you!"]
+    assert [env.world.x.wrapped(made)[0] for made in env.world.x.posts_of(demo)] == ["@alice Thank you!"]
 
 
 @pytest.mark.parametrize("story", ["images", "video"])

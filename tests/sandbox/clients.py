@@ -7,7 +7,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.oauth import TIKTOK_SCOPES
+from socialpub.sandbox.tiktok.oauth import SCOPES as TIKTOK_SCOPES
 from tests.sandbox.files import MP4, PNG, base64_text, picture
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from socialpub.sandbox import World, create_app
+from socialpub.sandbox import create_app
 from socialpub.sandbox.app import SandboxServer
 from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient
+from tests.stand_ins import World
 from tests.support.hand_clock import HandClock
 
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from socialpub.providers.bluesky.graphemes import count_graphemes as count_by_tables
-from socialpub.sandbox.bluesky.text import count_graphemes
+from tests.stand_ins.graphemes import count_graphemes
 
 SINGLE = {
     "e and an accent": "e\u0301",

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from socialpub.sandbox import World, create_app
+from socialpub.sandbox import create_app
 from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, error_code
 from tests.sandbox.files import MP4
+from tests.stand_ins import World
 
 
 def test_posts_and_calls_can_be_counted(web: TestClient, x: XClient) -> None:
@@ -77,7 +78,7 @@ def test_accounts_tokens_and_fates_can_be_changed(
     act("tiktok/settings", {"verified_prefixes": ["https://a.test/"], "limits": {"video_init": 60}, "audited": False})
     assert world.tiktok.verified_prefixes == ["https://a.test/"]
     act("tiktok/fates", {"fate": "internal", "times": 2})
-    assert list(world.tiktok.tasks.fates) == ["internal", "internal"]
+    assert list(world.tiktok.fates) == ["internal", "internal"]
     act("pinterest/fates", {"fate": "fails"})
     board = act("pinterest/boards", {"account": "demo", "name": "From outside"})
     assert world.pinterest.boards[board["id"]].name == "From outside"

@@ -10,10 +10,11 @@ import pytest
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
 
-from socialpub.sandbox import ConnectionCut, Hang, World, create_app
+from socialpub.sandbox import ConnectionCut, Hang, create_app
 from socialpub.sandbox.endpoint import SandboxEndpoint
 from socialpub.sandbox.faults import FaultScript
 from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient
+from tests.stand_ins import World
 from tests.support.hand_clock import HandClock
 
 

@@ -12,11 +12,11 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.pinterest.pins import CarouselSource, ImageSource, NewPin, VideoSource
-from socialpub.sandbox.x import api
-from socialpub.sandbox.x.api import MediaReferences, NewPost, ReplyTarget
 from tests.sandbox.clients import PinterestClient, XClient
 from tests.sandbox.files import MP4, PNG, base64_text, picture
+from tests.stand_ins import x as api
+from tests.stand_ins.pinterest import CarouselSource, ImageSource, NewPin, VideoSource
+from tests.stand_ins.x import MediaReferences, NewPost, ReplyTarget
 from tests.support.provider_documents import document
 
 PINTEREST = "pinterest.yaml"

@@ -129,10 +129,10 @@ def test_the_feed_shows_texts_images_videos_and_labels(world: World, web: TestCl
     photo, film = x.upload(), x.video()
     alt = {"id": photo, "metadata": {"alt_text": {"text": 'A "red" bicycle'}}}
     x.call("POST", "/2/media/metadata", json=alt)
-    x.post("First line\nsee example.com", media={"media_ids": [photo]}, made_with_ai=True, paid_partnership=True)
+    x.post("First line\nsee http://example.com", media={"media_ids": [photo]}, made_with_ai=True, paid_partnership=True)
     x.post("A video", media={"media_ids": [film]}, reply_settings="verified")
     page = web.get("/x/feed").text
-    assert '<a href="http://example.com" rel="nofollow noreferrer">example.com</a>' in page
+    assert '<a href="http://example.com" rel="nofollow noreferrer">http://example.com</a>' in page
     assert "First line\nsee" in page
     assert 'alt="A &#34;red&#34; bicycle"' in page
     assert "Made with AI" in page

@@ -7,9 +7,9 @@ import httpx2
 import pytest
 from playwright.sync_api import Browser, Page
 
-from socialpub.sandbox import World
 from tests.sandbox.clients import BlueskyClient, PinterestClient, TikTokClient, XClient, publish_id
 from tests.sandbox.files import MP4, base64_text, picture
+from tests.stand_ins import World
 from tests.support.chromium import chromium
 
 pytestmark = pytest.mark.chromium

@@ -12,8 +12,8 @@ from typing import Any
 import httpx2
 import pytest
 
-from socialpub.sandbox import World
 from tests.sandbox.files import picture
+from tests.stand_ins import World
 
 # --- faults -----------------------------------------------------------------------------------------------------------
 

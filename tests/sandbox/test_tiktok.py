@@ -8,11 +8,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import ConnectionCut, World
-from socialpub.sandbox.tiktok.media import chunk_plan_complaint
 from socialpub.sandbox.tiktok.models import FRIENDS, ONLY_ME, PUBLIC
 from tests.samples import media
 from tests.sandbox.clients import TikTokClient, error_code, publish_id
 from tests.sandbox.files import MP4, picture
+from tests.stand_ins.tiktok import chunk_plan_complaint
 from tests.support.hand_clock import HandClock
 
 # --- the plan, the chunks, the end ------------------------------------------------------------------------------------

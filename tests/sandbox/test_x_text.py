@@ -5,7 +5,7 @@ import time
 import pytest
 import yaml
 
-from socialpub.sandbox.x.text import links, weighted_length, wrap
+from tests.stand_ins.x_text import links, weighted_length, wrap
 from tests.support.provider_documents import document
 
 TABLE = [

@@ -11,9 +11,9 @@ worlds in which the truth cannot be known:
 
 import random
 
-from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.models import COMPLETES, FAIL_REASONS, INBOX, NEVER_ENDS
 from tests.simulation.times import DrawnClock
+from tests.stand_ins import World
+from tests.stand_ins.tiktok import COMPLETES, FAIL_REASONS, INBOX, NEVER_ENDS
 
 HOUR = 3600.0
 DAY = 24 * HOUR

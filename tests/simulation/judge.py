@@ -21,11 +21,11 @@ from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
 from socialpub.publishing.delivery.replies import find_parent
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sandbox.bluesky.models import key_seconds
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
 from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 from tests.simulation.ledger import DrawnPost, Kind, Ledger
 from tests.simulation.times import DrawnClock
+from tests.stand_ins.bluesky import key_seconds
 from tests.support.oracle import Stated, find_misplaced_replies, find_row_contradictions, find_untruths
 
 FARTHEST = timedelta(days=1, seconds=35)
@@ -296,7 +296,7 @@ def _on_tiktok(world: World, account_id: str, marker: str) -> dict[str, str]:
         words = f"{task.post_info.get('title', '')} {task.post_info.get('description', '')}"
         fits = marker in words if marker else not task.direct and task.kind == "VIDEO"
         if task.open_id == account_id and fits and task.status in (IN_INBOX, COMPLETE):
-            made[task.posts[0].id if task.posts else task.publish_id] = _version(words)
+            made[task.posts[0] if task.posts else task.publish_id] = _version(words)
     return made
 
 

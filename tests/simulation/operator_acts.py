@@ -12,7 +12,7 @@ from socialpub.db import appliance_state
 from socialpub.providers.auth import Identity
 from socialpub.publishing.delivery import backfill, resume
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.simulation.drawn_posts import DrawnPosts
@@ -98,21 +98,21 @@ class OperatorActs:
         body, version = self._drawn.draw_edit(post.marker)
         if self._dice.random() < 0.1:
             body += " too long" * 300
-        if self._change(rt, post, Change(frozenset({"body"}), body=body)):
+        if self._change(rt, post, Draft.change(body=body)):
             self._drawn.ledger.note(Kind.EDITED, post.id, version)
 
     def _publish_now(self, rt: Runtime) -> None:
-        self._move(rt, Change(frozenset({"scheduled_at"}), scheduled_at=None))
+        self._move(rt, Draft.change(scheduled_at=None))
 
     def _reschedule(self, rt: Runtime) -> None:
-        self._move(rt, Change(frozenset({"scheduled_at"}), scheduled_at=self._drawn.draw_time(rt)))
+        self._move(rt, Draft.change(scheduled_at=self._drawn.draw_time(rt)))
 
-    def _move(self, rt: Runtime, change: Change) -> None:
+    def _move(self, rt: Runtime, change: Draft) -> None:
         post = self._one_scheduled(rt)
         if post is not None and self._change(rt, post, change):
             self._drawn.ledger.note(Kind.MOVED, post.id)
 
-    def _change(self, rt: Runtime, post: DrawnPost, change: Change) -> bool:
+    def _change(self, rt: Runtime, post: DrawnPost, change: Draft) -> bool:
         try:
             rt.write(posts.edit, post.id, change, OWNER)
         except SocialpubError:

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from socialpub.core import version
+from tests import release
 
 ROOT = Path(__file__).parents[2]
 WHO = ("-c", "user.name=ada", "-c", "user.email=ada@example.com")
@@ -16,12 +17,17 @@ class Clone:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.release = version.read_release(ROOT)
+        self.release = release.next_release()
         self.dist = folder / "dist"
         subprocess.run(["git", "clone", "--quiet", "--no-tags", ROOT, folder], check=True)
 
     def git(self, *words: str) -> None:
         subprocess.run(["git", *WHO, *words], cwd=self.folder, check=True, capture_output=True)
+
+    def set_version(self) -> None:
+        constants = self.folder / "socialpub/core/version.py"
+        constants.write_text(constants.read_text().replace(version.VERSION, self.release))
+        self.git("commit", "--quiet", "--all", "--allow-empty", "--message", "The version of the release")
 
     def write_date(self) -> None:
         """Have the changelog say when it was released."""

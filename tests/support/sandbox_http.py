@@ -17,7 +17,8 @@ from socialpub.media.decoder.inspect import inspect_file
 from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World, create_app
+from socialpub.sandbox import create_app
+from tests.stand_ins import World
 from tests.support.appliance import add_profile
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_transport import SandboxTransport

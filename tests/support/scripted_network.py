@@ -122,7 +122,6 @@ class ScriptedNetwork:
     """`results[step]` holds what comes next; when nothing is left, the step goes well."""
 
     name, label = "x", "X"
-    is_extension = False
     option_table = ()
 
     def __init__(self, *steps: tuple[str, Kind]) -> None:

@@ -43,42 +43,51 @@ ID = IdType()
 DURATION = DurationType()
 
 
-COMMANDS = {
-    "create-key": ("socialpub.cli.admin.appliance:create_key", "Create an API key and print it."),
-    "list-keys": ("socialpub.cli.admin.appliance:list_keys", "List the keys without their secrets."),
-    "revoke-key": ("socialpub.cli.admin.appliance:revoke_key", "Revoke a key."),
-    "connect-profile": (
-        "socialpub.cli.admin.profiles:connect_profile",
-        "Connect an account of a network.",
-    ),
-    "import-profile": ("socialpub.cli.admin.profiles:import_profile", "Connect an account with existing tokens."),
-    "list-profiles": ("socialpub.cli.admin.profiles:list_profiles", "List the connected accounts."),
-    "rename-profile": ("socialpub.cli.admin.profiles:rename_profile", "Change the name of a profile."),
-    "disconnect-profile": ("socialpub.cli.admin.profiles:disconnect_profile", "End the connection to an account."),
-    "refresh-profile": (
-        "socialpub.cli.admin.profiles:refresh_profile",
-        "Renew the tokens and account data of a profile.",
-    ),
-    "set-options": ("socialpub.cli.admin.profiles:set_options", "Set default options for the posts of a profile."),
-    "list-boards": ("socialpub.cli.admin.profiles:list_boards", "List the boards of a Pinterest profile."),
-    "create-board": ("socialpub.cli.admin.profiles:create_board", "Create a board of a Pinterest profile."),
-    "list-posts": ("socialpub.cli.admin.posts:list_posts", "List posts, the newest first."),
-    "show-post": ("socialpub.cli.admin.posts:show_post", "Show a post with its plans and attempts."),
-    "approve-post": ("socialpub.cli.admin.posts:approve_post", "Approve a post that waits for you."),
-    "stop-post": ("socialpub.cli.admin.posts:stop_post", "Stop the open deliveries of a post."),
-    "retry-post": ("socialpub.cli.admin.posts:retry_post", "Retry the failed deliveries of a post."),
-    "set-password": ("socialpub.cli.admin.appliance:set_password", "Set the dashboard's password."),
-    "notify-test": ("socialpub.cli.admin.appliance:notify_test", "Send a test message to every service."),
-    "add-webhook": ("socialpub.cli.admin.webhooks:add_webhook", "Send events to a URL, and print the secret."),
-    "list-webhooks": ("socialpub.cli.admin.webhooks:list_webhooks", "List the webhooks with lag and last response."),
-    "remove-webhook": ("socialpub.cli.admin.webhooks:remove_webhook", "Stop sending events to a URL."),
-    "test-webhook": ("socialpub.cli.admin.webhooks:test_webhook", "Send a test event."),
-    "rotate-secret": ("socialpub.cli.admin.appliance:rotate_secret", "Create a new secret.key and encrypt again."),
-    "pause": ("socialpub.cli.admin.appliance:pause", "Pause publishing until `resume`."),
-    "resume": ("socialpub.cli.admin.appliance:resume_publishing", "Resume publishing after a pause or a restore."),
+SECTIONS = {
+    "Run": {
+        "set-password": ("socialpub.cli.admin.appliance:set_password", "Set the dashboard's password."),
+        "pause": ("socialpub.cli.admin.appliance:pause", "Pause publishing until `resume`."),
+        "resume": ("socialpub.cli.admin.appliance:resume_publishing", "Resume publishing after a pause or a restore."),
+        "notify-test": ("socialpub.cli.admin.appliance:notify_test", "Send a test message to every service."),
+        "add-webhook": ("socialpub.cli.admin.webhooks:add_webhook", "Send events to a URL, and print the secret."),
+        "list-webhooks": (
+            "socialpub.cli.admin.webhooks:list_webhooks",
+            "List the webhooks with lag and last response.",
+        ),
+        "remove-webhook": ("socialpub.cli.admin.webhooks:remove_webhook", "Stop sending events to a URL."),
+        "test-webhook": ("socialpub.cli.admin.webhooks:test_webhook", "Send a test event."),
+        "rotate-secret": ("socialpub.cli.admin.appliance:rotate_secret", "Create a new secret.key and encrypt again."),
+    },
+    "Publish": {
+        "list-posts": ("socialpub.cli.admin.posts:list_posts", "List posts, the newest first."),
+        "show-post": ("socialpub.cli.admin.posts:show_post", "Show a post with its plans and attempts."),
+        "approve-post": ("socialpub.cli.admin.posts:approve_post", "Approve a post that waits for you."),
+        "stop-post": ("socialpub.cli.admin.posts:stop_post", "Stop the open deliveries of a post."),
+        "retry-post": ("socialpub.cli.admin.posts:retry_post", "Retry the failed deliveries of a post."),
+    },
+    "Accounts": {
+        "connect-profile": ("socialpub.cli.admin.profiles:connect_profile", "Connect an account of a network."),
+        "import-profile": ("socialpub.cli.admin.profiles:import_profile", "Connect an account with existing tokens."),
+        "list-profiles": ("socialpub.cli.admin.profiles:list_profiles", "List the connected accounts."),
+        "rename-profile": ("socialpub.cli.admin.profiles:rename_profile", "Change the name of a profile."),
+        "disconnect-profile": ("socialpub.cli.admin.profiles:disconnect_profile", "End the connection to an account."),
+        "refresh-profile": (
+            "socialpub.cli.admin.profiles:refresh_profile",
+            "Renew the tokens and account data of a profile.",
+        ),
+        "set-options": ("socialpub.cli.admin.profiles:set_options", "Set default options for the posts of a profile."),
+        "list-boards": ("socialpub.cli.admin.profiles:list_boards", "List the boards of a Pinterest profile."),
+        "create-board": ("socialpub.cli.admin.profiles:create_board", "Create a board of a Pinterest profile."),
+    },
+    "Keys": {
+        "create-key": ("socialpub.cli.admin.keys:create_key", "Create an API key and print it."),
+        "list-keys": ("socialpub.cli.admin.keys:list_keys", "List the keys without their secrets."),
+        "revoke-key": ("socialpub.cli.admin.keys:revoke_key", "Revoke a key."),
+    },
 }
+"""The commands under the headings of the manual's page Commands."""
 
 
-@click.group(cls=LazyGroup, places=COMMANDS)
+@click.group(cls=LazyGroup, sections=SECTIONS)
 def admin() -> None:
     """Manage keys, profiles, posts and the appliance."""

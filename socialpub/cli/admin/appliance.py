@@ -2,19 +2,17 @@
 
 import sys
 from collections.abc import Sequence
-from datetime import timedelta
 
 import click
 
-from socialpub.accounts import api_keys, hints, key_limits, sign_in
+from socialpub.accounts import api_keys, hints, sign_in
 from socialpub.accounts.hints import Surface
-from socialpub.cli.admin import DURATION, ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import (
+    EXEC_TERMINAL,
     CommandError,
     ask_hidden,
     format_time,
-    print_json,
     print_line,
     print_note,
     print_table,
@@ -24,7 +22,7 @@ from socialpub.core.actor import COMMAND, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.db.models import ApiKeyRow
-from socialpub.ops import alerts, secret_key, storage
+from socialpub.ops import alerts, file_faults, secret_key
 from socialpub.ops.notify import send
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -130,11 +128,13 @@ def set_password(context: CommandContext) -> None:
             given = repeated = sys.stdin.readline().rstrip("\r\n")
             if not given:
                 again = commands.line("admin", "set-password")
-                raise CommandError("No password was given, and there is no terminal.", f"Run `{again}` in a terminal.")
+                raise CommandError(
+                    "No password was given, and there is no terminal.", f"Run `{again}` in a terminal{EXEC_TERMINAL}."
+                )
         rt.write(sign_in.set_password, sign_in.hash_password(given, repeated))
         print_note(f"The password is set. The dashboard is at {rt.settings.base_url}/")
         if not rt.settings.dashboard.enabled:
-            print_note(f"The dashboard is disabled. Set dashboard.enabled to true. {commands.here().restart()}.")
+            print_note(f"The dashboard is disabled. Set dashboard.enabled to true. {commands.restart()}.")
 
 
 # --- the secret key ---------------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
     Accounts stay connected. The previous key is kept beside the new key, because earlier backups need the previous key.
     """
     settings = context.settings()
-    storage.refuse_root(settings)
+    file_faults.refuse_root(settings)
     with act_as(COMMAND):
         done = secret_key.rotate(settings, context.clock(), keep_urls=not end_addresses)
     print_line(str(settings.secret_key_file))
@@ -170,7 +170,7 @@ def rotate_secret(context: CommandContext, end_addresses: bool) -> None:
         print_note(
             f"URLs for uploads and media stay valid until they expire, the last at {format_time(done.urls_end_at)}."
         )
-    print_note(f"{commands.here().start()}.")
+    print_note(f"{commands.start()}.")
 
 
 # --- notifications ----------------------------------------------------------------------------------------------------
@@ -203,127 +203,3 @@ def notify_test(context: CommandContext) -> None:
             f"{units.count(failed, 'service', 'services')} did not accept the message.",
             "Check their addresses under System in the dashboard or in [notify] urls: https://appriseit.com/services/",
         )
-
-
-# --- API keys ---------------------------------------------------------------------------------------------------------
-
-
-@click.command()
-@click.argument("name")
-@click.option(
-    "--scope", type=click.Choice(["read", "write"]), default="write", help="Default: write, which includes read."
-)
-@click.option(
-    "--provider", "providers", metavar="P", multiple=True, help="Only profiles of this network, or all. Repeatable."
-)
-@click.option("--profile", "profiles", type=ID, metavar="ID", multiple=True, help="Only this profile. Repeatable.")
-@click.option("--expires-in", type=DURATION, metavar="90d", help="Default: no expiry.")
-@click.option(
-    "--posts-per-day",
-    type=click.IntRange(1, api_keys.MAX_POSTS_PER_DAY),
-    metavar="N",
-    help="At most N posts in 24 hours. Each profile of a post counts.",
-)
-@click.option("--approval", is_flag=True, help="Each post of the key waits until you approve it.")
-@pass_command_context
-def create_key(
-    context: CommandContext,
-    name: str,
-    scope: str,
-    providers: tuple[str, ...],
-    profiles: tuple[str, ...],
-    expires_in: timedelta | None,
-    posts_per_day: int | None,
-    approval: bool,
-) -> None:
-    """Create an API key and print it. The key is shown only once."""
-    with context.open() as rt:
-        expires_at = rt.now() + expires_in if expires_in else None
-        key = rt.write(
-            api_keys.create,
-            name,
-            scope,
-            providers,
-            profiles,
-            expires_at,
-            posts_per_day=posts_per_day,
-            approval=approval,
-        )
-        unseen = [] if providers else [rt.providers[network] for network in api_keys.list_extensions(rt)]
-    print_line(key)
-    may = "read and write" if scope == "write" else "only read"
-    networks = ["every network" if provider == api_keys.ALL else provider for provider in providers]
-    limits = [*(f"profiles of {network}" for network in networks), *(f"profile {id}" for id in profiles)]
-    within = f", within {', '.join(limits)}" if limits else ""
-    until = f", until {format_time(expires_at.isoformat())}" if expires_at else ""
-    print_note(f"This key may {may}{within}{until}. Save the key now: it is not shown again.")
-    if of_posts := key_limits.describe(posts_per_day, approval=approval):
-        print_note(of_posts)
-    for network in unseen:
-        print_note(f"This key does not see {network.label}. A key with --provider {network.name} or all sees it.")
-
-
-@click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@pass_command_context
-def list_keys(context: CommandContext, as_json: bool) -> None:
-    """List the keys without their secrets."""
-    with context.open() as rt:
-        found = api_keys.list_all(rt.reader)
-        now, extensions = rt.stamp(), api_keys.list_extensions(rt)
-        networks = [name for name in rt.providers if name not in extensions] if extensions else []
-    if as_json:
-        print_json([_shape(key) for key in found])
-        return
-    rows = [
-        (
-            key.id,
-            key.name,
-            key.scope,
-            _describe_scope(key, networks),
-            _state(key, now),
-            format_time(key.created_at),
-            format_time(key.last_used_at) or "never",
-        )
-        for key in found
-    ]
-    columns = ("ID", "Name", "Scope", "Limited to", "State", "Created", "Last used")
-    print_table(columns, rows, f"No keys yet. Create a key with `{commands.line('admin', 'create-key', 'NAME')}`.")
-
-
-@click.command()
-@click.argument("key_id", metavar="ID")
-@pass_command_context
-def revoke_key(context: CommandContext, key_id: str) -> None:
-    """Revoke a key. ID is the part between spk_ and _."""
-    # The whole key is accepted as well.
-    key_id = key_id.removeprefix("spk_").partition("_")[0]
-    with context.open() as rt:
-        rt.write(api_keys.revoke, key_id)
-    print_note(f"The key {key_id} is revoked.")
-
-
-def _shape(key: ApiKeyRow) -> dict[str, object]:
-    """Return the fields in camelCase, without those that are None."""
-    shown = {name: value for name, value in key.__data__.items() if value is not None and name != "secret_hash"}
-    words = {tuple(name.split("_")): value for name, value in shown.items()}
-    return {first + "".join(map(str.title, more)): value for (first, *more), value in words.items()}
-
-
-def _describe_scope(key: ApiKeyRow, networks: Sequence[str]) -> str:
-    """Return what limits the key. `networks` are those of a key without providers, if they are not every network."""
-    covered = key.providers or (() if key.profiles else networks)
-    shown = () if api_keys.ALL in covered else covered
-    return ", ".join((*shown, *(key.profiles or ()), *_limits(key))) or "everything"
-
-
-def _limits(key: ApiKeyRow) -> list[str]:
-    return key_limits.list_names(key.posts_per_day, approval=key.approval)
-
-
-def _state(key: ApiKeyRow, now: str) -> str:
-    if key.revoked_at:
-        return f"revoked {format_time(key.revoked_at)}"
-    if key.expires_at:
-        return f"{'expired' if key.expires_at <= now else 'until'} {format_time(key.expires_at)}"
-    return "valid"

@@ -17,6 +17,7 @@ from socialpub.accounts.profiles import Connected
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import (
+    EXEC_TERMINAL,
     CommandError,
     ask,
     ask_hidden,
@@ -244,7 +245,7 @@ def _check_redirect(rt: Runtime, provider_name: str) -> None:
     if who is Answering.NOTHING and not addresses.answers_here(rt):
         raise CommandError(
             f"{label} would send your browser to {base_url}, but nothing answers at that URL.",
-            f"{commands.here().start()}, and try again. To connect by hand, add --paste.",
+            f"{commands.start()}, and try again. To connect by hand, add --paste.",
         )
 
 
@@ -292,7 +293,7 @@ def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connect
         with spinner("Asking for the account"):
             return connect.finish(rt, provider_name, query, begun.id)
     again = commands.line("admin", "connect-profile", provider_name, "--paste")
-    raise CommandError(f"No URL was pasted. {NOTHING_CONNECTED}", f"Run `{again}` in a terminal.")
+    raise CommandError(f"No URL was pasted. {NOTHING_CONNECTED}", f"Run `{again}` in a terminal{EXEC_TERMINAL}.")
 
 
 def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:

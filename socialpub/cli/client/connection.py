@@ -61,7 +61,9 @@ class OutcomeLost(NotAccepted):
     def __init__(self, message: str) -> None:
         super().__init__(
             f"{message} The post may be accepted.",
-            f"Run `{commands.line('status')}` before you send it again. A command with --once KEY is safe to repeat.",
+            # Without sudo: the key belongs to this user.
+            f"Run `{commands.started_with()[-1]} status` before you send it again. "
+            "A command with --once KEY is safe to repeat.",
         )
 
 

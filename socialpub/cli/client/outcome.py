@@ -51,7 +51,7 @@ class Report:
             ids = ", ".join(shown["data"]["id"] for shown in self.posts)
             print_note(f"Interrupted. Accepted: {ids or 'nothing'}.")
             if self.is_sending:
-                status = commands.line("status")
+                status = f"{commands.started_with()[-1]} status"
                 print_note(f"The post that was just sent may also be accepted. `{status}` shows the newest posts.")
             sys.exit(INTERRUPTED)
 

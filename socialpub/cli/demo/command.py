@@ -210,7 +210,7 @@ def demo(once: bool, folder: Path | None, all_networks: bool) -> None:
     processes = DemoProcesses(folder or Path(cache, "socialpub-demo"), all_networks=all_networks)
     # The printed commands use this variable, as `use_config` explains.
     os.environ[commands.CONFIG_VARIABLE] = str(processes.config)
-    commands.detect(None)
+    commands.repeat_config(None)
     try:
         with ExitStack() as ending:
             video = DemoVideo(processes.folder / walkthrough.VIDEO)

@@ -22,7 +22,7 @@ from socialpub.cli.context import CommandContext
 from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.core import commands
 from socialpub.providers.auth import SignIn
-from socialpub.providers.registry import LABELS
+from socialpub.providers.registry import EXTENSIONS, LABELS
 from socialpub.runtime import Runtime
 
 WAIT_SECONDS = 60
@@ -205,7 +205,7 @@ def run(config: Path, client: ApiClient, encode_video: Callable[[], bytes]) -> P
         profiles = _connect_accounts(rt, config, transcript)
         board_id = _choose_board(rt, profiles["pinterest"], transcript)
         transcript.step("Create an API key")
-        extended = any(provider.is_extension for provider in rt.providers.values())
+        extended = any(name in EXTENSIONS for name in rt.providers)
         covered = [api_keys.ALL] if extended else []
         options = [word for name in covered for word in ("--provider", name)]
         transcript.command(commands.line("admin", "create-key", "demo", *options))

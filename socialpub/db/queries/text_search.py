@@ -4,7 +4,11 @@ SQLite's LIKE is fast and ignores the case of ASCII letters only. Other letters 
 such letters, the search uses the usual spellings: as given, lower case, capitalized, title case, upper case.
 """
 
+from functools import reduce
 from itertools import product
+from operator import or_
+
+from peewee import SQL, ColumnBase, NodeList, TextField, fn
 
 MAX_SEARCH_LENGTH = 10_000
 """A pattern in SQLite may have 50,000 bytes."""
@@ -14,37 +18,26 @@ _MAX_FOREIGN = 3
 """Up to this number of letters, every combination of cases is searched."""
 
 
-def contains(column: str, text: str) -> tuple[str, list[str]]:
-    """Return the condition that `column` contains `text` in any case, and its parameters.
+def contains(column: TextField, text: str) -> ColumnBase:
+    """Return the condition that `column` contains `text` in any case.
 
     `text` does not contain wildcards. The condition is false for a text that no column can contain.
     """
     if len(text) > MAX_SEARCH_LENGTH or "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-        return "0", []
+        return SQL("0")
     if text.lower() == text.upper():
-        return f"instr({column}, ?)", [text]  # without case, such as 日本 and 🌅
+        return fn.instr(column, text)  # without case, such as 日本 and 🌅
     foreign = [letter for letter in text if _is_foreign(letter)]
     if not foreign:
-        return _like(column), [_pattern(text)]
+        return column.contains(text)
     if _is_foreign(text[0]):
         # LIKE is slow with such a first letter, so it only runs on texts that contain the letter.
-        first = _cases(text[0])
-        narrow, params = " OR ".join([f"instr({column}, ?)"] * len(first)), [*first]
+        narrow: ColumnBase = reduce(or_, (fn.instr(column, letter) for letter in _cases(text[0])))
     else:
-        narrow, params = _like(column), [_pattern(text, foreign="_")]
-    spellings = _spellings(text, len(foreign))
-    spelled = " OR ".join([_like(column)] * len(spellings))
-    return f"({narrow}) AND ({spelled})", [*params, *map(_pattern, spellings)]
-
-
-def _like(column: str) -> str:
-    return f"{column} LIKE ? ESCAPE '\\'"
-
-
-def _pattern(text: str, foreign: str | None = None) -> str:
-    """Return the pattern for LIKE. `foreign` replaces each letter whose case LIKE does not ignore."""
-    escaped = "".join(f"\\{letter}" if letter in _SIGNS else letter for letter in text)
-    return f"%{''.join(foreign if foreign and _is_foreign(letter) else letter for letter in escaped)}%"
+        escaped = "".join(f"\\{letter}" if letter in _SIGNS else letter for letter in text)
+        wildcards = "".join("_" if _is_foreign(letter) else letter for letter in escaped)
+        narrow = column ** NodeList((f"%{wildcards}%", SQL("ESCAPE '\\'")))
+    return narrow & reduce(or_, (column.contains(spelling) for spelling in _spellings(text, len(foreign))))
 
 
 def _is_foreign(letter: str) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
 from datetime import datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from socialpub.core import commands, durable_files, logging, progress
 from socialpub.core.clock import stamp
@@ -26,7 +27,6 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import errors, upgrade_backups
 from socialpub.db.connection import Database, open_file
 from socialpub.db.tables import artifact_rows, post_rows
-from socialpub.media.files import StoredFile
 from socialpub.media.reservations import DiskReservation
 from socialpub.ops import file_faults
 from socialpub.ops.backup import format, last_backup
@@ -51,7 +51,7 @@ def write_backup(rt: Runtime, target: Path, *, with_secret: bool = False) -> Bac
     return made
 
 
-def make_download(rt: Runtime) -> StoredFile:
+def make_download(rt: Runtime) -> BinaryIO:
     """Write a backup without `secret.key` and open it. With large media this takes minutes.
 
     The file has no name, so its space is freed when the reader is done or its process dies. Raises OperatorError, and
@@ -63,7 +63,7 @@ def make_download(rt: Runtime) -> StoredFile:
         temp_dir_in(rt.settings, rt.settings.data_dir) as temp_dir,
     ):
         write_backup(rt, temp_dir / "download")
-        return StoredFile(temp_dir / "download")
+        return (temp_dir / "download").open("rb")
 
 
 @contextmanager

@@ -96,9 +96,7 @@ def _new_database_aside(settings: Settings, clock: Clock) -> Iterator[Path | Non
     if not _is_new(database):
         yield None
         return
-    with storage.exclusive_data_dir(
-        settings, "uses the database", f"{commands.here().stop()}, then restore the backup."
-    ):
+    with storage.exclusive_data_dir(settings, "uses the database", f"{commands.stop()}, then restore the backup."):
         if not _is_new(database):
             raise _exists(database)
         with closing(sqlite3.connect(database)) as connection:
@@ -166,7 +164,7 @@ def _put_key(key_file: Path) -> str:
 
 
 def _line(*words: str | Path) -> str:
-    return f"run `{commands.here().system_line(*map(str, words), stopped=True)}`"
+    return f"run `{commands.system_line(*map(str, words))}`"
 
 
 @contextmanager

@@ -1,17 +1,11 @@
-"""Going back to the version before an upgrade.
+"""Going back to the database from before an upgrade.
 
-`install-service` keeps the environment that was in use before. The previous version is never imported: its files
-show which migrations that version knows. A version that knows all migrations of the database works with that database.
-Otherwise, the version needs the backup from before the upgrade.
-
-That backup replaces the database in one step, paused. Media stay. The database in use is added to the upgrade backups
+The backup replaces the database in one step, paused. Media stay. The database in use is added to the upgrade backups
 first, because it alone contains the posts accepted since the upgrade. The same command restores it again.
 """
 
 import os
-import re
 import sqlite3
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,91 +22,9 @@ from socialpub.db.connection import open_file
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import audit_log, post_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.db.upgrade_backups import UpgradeBackup
 from socialpub.ops import storage
 from socialpub.ops.backup import restore, verify
 from socialpub.ops.backup.format import DATABASE
-
-_STATED = re.compile(r"^Version: (\S+)$", re.MULTILINE)
-
-
-@dataclass(frozen=True, slots=True)
-class Environment:
-    """An environment of an installed service."""
-
-    folder: Path
-    version: str
-    package: Path
-    """The folder of the package `socialpub`."""
-    built_at: float
-
-    @property
-    def program(self) -> Path:
-        return self.folder / "bin" / "socialpub"
-
-    @property
-    def migrations(self) -> frozenset[str]:
-        return frozenset(path.stem for path in (self.package / "db" / "migrations").glob("[0-9]*.py"))
-
-    @property
-    def units(self) -> frozenset[str]:
-        return frozenset(
-            path.name for path in (self.package / "cli" / "examples").glob("socialpub-*.*")
-            if path.suffix in (".service", ".socket", ".timer")
-        )  # fmt: skip
-
-
-def read_environment(folder: Path) -> Environment | None:
-    """Return the environment in a folder, or None if the folder contains no socialpub."""
-    package = next(folder.glob("lib/python3*/site-packages/socialpub"), None)
-    stated = next(folder.glob("lib/python3*/site-packages/socialpub-*.dist-info/METADATA"), None)
-    built, found = folder / "pyvenv.cfg", _STATED.search(stated.read_text("utf-8")) if stated else None
-    if package is None or found is None or not built.exists() or folder.suffix == ".partial":
-        return None
-    return Environment(folder, found[1], package, built.stat().st_mtime)
-
-
-def find_former(in_use: Path) -> Environment | None:
-    """Return the newest environment beside `in_use` that is older and of another version, or None."""
-    present = read_environment(in_use)
-    if present is None:
-        return None
-    others = [found for folder in sorted(in_use.parent.iterdir()) if (found := read_environment(folder)) is not None]
-    older = [one for one in others if one.built_at < present.built_at and one.version != present.version]
-    return max(older, key=lambda one: one.built_at, default=None)
-
-
-def former_of_this_service() -> Environment | None:
-    """Return the environment for `go-back` if this process runs an installed service with an earlier version."""
-    in_use = Path(sys.prefix)
-    is_service = in_use.parent.name == "environments" and (in_use.parents[1] / ".venv").is_symlink()
-    return find_former(in_use) if is_service else None
-
-
-def backup_needed(former: Environment, settings: Settings) -> UpgradeBackup | None:
-    """Return the backup that the previous version needs, or None if that version works with the current database.
-
-    Raises OperatorError if the backup is missing.
-    """
-    database = settings.database_file
-    if not database.exists():
-        return None
-    with open_file(database, "rw") as reader:
-        unknown = sorted(set(upgrade.list_applied(reader)) - former.migrations)
-    if not unknown:
-        return None
-    schema = max(former.migrations)
-    for backup in upgrade_backups.list_all(database):
-        if backup.schema == schema:
-            return backup
-    raise OperatorError(
-        f"{former.version} does not know the current database ({', '.join(unknown)}). "
-        f"{upgrade_backups.backup_folder(database)} does not contain a backup from before the upgrade ({schema}).",
-        "Keep the current version, or restore a backup of the previous version into an empty data_dir.",
-    )
-
-
-# --- going back -----------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +74,7 @@ def roll_back(source: Path, settings: Settings, clock: Clock, *, unsealed: bool 
             "If you know that no other person had access to the file, accept the file with --unsealed.",
         )
     in_use = settings.database_file
-    remedy = f"{commands.here().while_stopped('restore', str(source))}."
+    remedy = f"{storage.while_stopped('restore', str(source))}."
     with storage.exclusive_data_dir(settings, "uses the current database", remedy):
         copied_at, version = _read_origin(source, settings)
         with verify.open_backup(source, None) as backup, restore.installing(source, settings) as temp_dir:

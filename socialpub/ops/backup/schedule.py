@@ -103,7 +103,7 @@ def _make_folder(rt: Runtime, folder: Path) -> None:
         make = ("install", "-d", "-m", "700", "-o", str(os.geteuid()), str(folder))
         raise OperatorError(
             f"The folder {folder} (backup.folder) does not exist.",
-            f"Mount its disk, or create the folder once: `{commands.here().system_line(*make, root=True)}`.",
+            f"Mount its disk, or create the folder once: `{commands.system_line(*make, root=True)}`.",
         )
 
 

@@ -91,7 +91,7 @@ class UntrustedProxy:
 
 def trust_remedy(peer: str, trusted: Sequence[str]) -> str:
     wanted = ", ".join(f'"{one}"' for one in (*trusted, peer))
-    return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.here().restart()}."
+    return f"If {peer} is your reverse proxy, set [proxies] trusted = [{wanted}]. {commands.restart()}."
 
 
 def store_untrusted_proxies(rt: Runtime, tx: Database, proxies: Sequence[UntrustedProxy]) -> None:
@@ -151,6 +151,15 @@ def answers_here(rt: Runtime) -> bool:
     return any(find_answering(rt, url)[0] is Answering.THIS for url in urls)
 
 
+def move_socket() -> str:
+    """Return the instruction that applies a changed `listen`."""
+    if not commands.is_service():
+        return commands.restart()
+    unit = f"/usr/local/lib/systemd/system/{commands.UNITS[0]}"
+    write = f"{commands.line('config', '--unit', 'socket')} | sudo tee {unit}"
+    return f"Run `{write} && sudo systemctl daemon-reload`. {commands.restart(*commands.UNITS)}"
+
+
 def check_web(rt: Runtime) -> Finding:
     settings = rt.settings
     who, how = find_answering(rt, settings.base_url)
@@ -160,13 +169,13 @@ def check_web(rt: Runtime) -> Finding:
     if who is Answering.OTHER:
         message = f"{settings.base_url}/healthz does not lead to this appliance: {how}."
         remedy = f"Forward requests for base_url to {settings.listen}, or correct base_url."
-        return problem("web", message, remedy if runs_here else f"{remedy} {commands.here().start()}.")
+        return problem("web", message, remedy if runs_here else f"{remedy} {commands.start()}.")
     if not runs_here and (elsewhere := _serves_elsewhere(rt)) is not None:
         message = f"The web server listens at {elsewhere}, but `listen` is {settings.listen}."
-        return problem("web", message, f"{commands.here().move_socket()}.")
+        return problem("web", message, f"{move_socket()}.")
     if not runs_here:
         message = f"The web server is not running: nothing answers at {settings.listen}."
-        return problem("web", message, f"{commands.here().start()}.")
+        return problem("web", message, f"{commands.start()}.")
     if (differ := ports_differ(settings)) is not None:
         return differ
     if is_of_this_machine(settings.base_url):

@@ -41,7 +41,7 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
     if blocked or unopened:
         until = "until the problems are fixed" if blocked else "before the first start"
         again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
-        then = again if blocked else f"{commands.here().start()}."
+        then = again if blocked else f"{commands.start()}."
         if (differ := addresses.ports_differ(settings)) is not None:
             found.append(differ)
         found += addresses.check_networks_offline(settings)
@@ -127,7 +127,7 @@ def _check_worker(rt: Runtime) -> Iterator[Finding]:
         yield problem(
             "worker",
             f"{len(workers)} workers are running: {', '.join(workers)}.",
-            f"Stop all of them, then start one. {commands.here().restart()}.",
+            f"Stop all of them, then start one. {commands.restart()}.",
         )
     age = health.heartbeat_age(rt.reader, rt.now())
     if age is not None:

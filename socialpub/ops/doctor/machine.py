@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from socialpub.core import commands, units
 from socialpub.core.settings.loader import changed_keys
 from socialpub.db.database import JOURNAL_BYTES, REPLICATED_LOG_BYTES
-from socialpub.ops import health, storage
+from socialpub.ops import file_faults, health, storage
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
 from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
@@ -20,7 +20,7 @@ SEEN_FROM_HERE = (
 
 
 def restart_remedy() -> str:
-    return f"socialpub reads the configuration when it starts. {commands.here().restart()}."
+    return f"socialpub reads the configuration when it starts. {commands.restart()}."
 
 
 def publish_configuration(rt: Runtime) -> None:
@@ -89,16 +89,16 @@ def _check_journal(rt: Runtime) -> Iterator[Finding]:
     if size > max(normal, min(database_size, MAX_WAL_BYTES)):
         sizes = f"{units.size(size)}, and the database has {units.size(database_size)}"
         message = f"{journal} has grown to {sizes}: a program has been reading the database for a long time."
-        find = commands.here().system_line("fuser", "-v", str(journal))
-        yield note("database", message, f"Find the program: `{find}`. {commands.here().restart()}.")
+        find = commands.system_line("fuser", "-v", str(journal))
+        yield note("database", message, f"Find the program: `{find}`. {commands.restart()}.")
 
 
 def _check_worker_files(report: WorkerReport) -> Iterator[Finding]:
     used, limit = report.figures.open_files, report.figures.most_files
     if limit and used >= MAX_FILES_USED * limit:
         message = f"The worker has {used} files open, and its limit is {limit}: soon it cannot call the networks."
-        here = commands.here()
-        yield problem("worker", message, f"{here.raise_file_limit()}. {here.restart('socialpub-worker')}.")
+        restart = commands.restart("socialpub-worker")
+        yield problem("worker", message, f"{file_faults.RAISE_FILE_LIMIT}. {restart}.")
 
 
 def _check_decoders(report: WorkerReport) -> Iterator[Finding]:
@@ -127,16 +127,16 @@ def _check_services(rt: Runtime) -> Iterator[Finding]:
             if held.get("ActiveState") == "active":
                 differs = addresses.socket_difference(rt.settings, held.get("Listen", ""))
                 if differs is not None:
-                    yield problem("listen", differs, f"{commands.here().move_socket()}.")
+                    yield problem("listen", differs, f"{addresses.move_socket()}.")
 
 
 def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
-    read = f"Read {commands.here().log(service)}"
+    read = f"Read {commands.log(service)}"
     active = state.get("ActiveState", "")
     if active not in ("active", "activating", "reloading"):
         result = state.get("Result", "")
         why = f" ({result})" if result not in ("", "success") else ""
-        yield problem("service", f"{service} is {active}{why}.", f"{read}. {commands.here().restart(service)}.")
+        yield problem("service", f"{service} is {active}{why}.", f"{read}. {commands.restart(service)}.")
     elif (restarts := state.get("NRestarts", "")).isdigit() and int(restarts) >= MANY_RESTARTS:
         message = f"systemd has restarted {service} {restarts} times since its last manual start."
         yield note("service", message, f"{read}. The log shows why the service ended.")

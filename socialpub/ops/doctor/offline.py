@@ -24,7 +24,6 @@ from socialpub.db.secret_key import lost_key_hint, next_key_file
 from socialpub.media.decoder import client, inspect
 from socialpub.media.types import MediaRejected, media_kind
 from socialpub.ops import file_faults
-from socialpub.ops.backup import rollback
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, Level, note, ok, problem
 from socialpub.providers.registry import SPECIFIED
@@ -53,29 +52,22 @@ def check_upgrade(settings: Settings, database: Database, missing: list[str]) ->
             "worker",
             f"Processes of the previous version are still running: {', '.join(running)}. The upgrade waits for these "
             "processes.",
-            f"{commands.here().restart()}.",
+            f"{commands.restart()}.",
         )
 
 
 def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
-    """Yield a finding about the backups of upgrades, with the way back to the previous version."""
+    """Yield a finding about the backups of upgrades, with the way back."""
     backups = upgrade_backups.list_all(settings.database_file)
     if not backups:
         return
     newest, size = backups[0], sum(backup.size_bytes for backup in backups)
     more = f" and {units.count(len(backups) - 1, 'older backup', 'older backups')}" if backups[1:] else ""
-    former = rollback.former_of_this_service()
-    if former is not None:
-        back = f"To go back to {former.version}: `{commands.line('go-back')}`"
-    else:
-        back = (
-            f"To go back: `{commands.line('restore', str(newest.path))}`. Then remove the configuration keys that are "
-            f"newer than version {newest.version}, and install that version with its own units"
-        )
     yield ok(
         "upgrade",
-        f"The database from before the last upgrade is in {newest.path}{more}, {units.size(size)} in all. {back}. "
-        "You can remove older backups.",
+        f"The database from before the last upgrade is in {newest.path}{more}, {units.size(size)} in all. To go back: "
+        f"`{commands.line('restore', str(newest.path))}`. Then remove the configuration keys that are newer than "
+        f"version {newest.version}, and install that version with its own units. You can remove older backups.",
     )
 
 
@@ -104,7 +96,7 @@ def _check_configuration(settings: Settings) -> Iterator[Finding]:
         yield note(
             "configuration",
             sentence,
-            f"If this is not intended, correct the configuration. {commands.here().restart()}.",
+            f"If this is not intended, correct the configuration. {commands.restart()}.",
         )
     if file is not None and file.stat().st_mode & 0o007 and _holds_a_secret(tomllib.loads(file.read_text("utf-8-sig"))):
         message = f"{file} contains a secret, and every user can read it."
@@ -117,7 +109,7 @@ def _holds_a_secret(values: dict[str, Any]) -> bool:
 
 
 def _run(*words: str) -> str:
-    return f"Run `{commands.here().system_line(*words)}`."
+    return f"Run `{commands.system_line(*words)}`."
 
 
 def _check_credentials(settings: Settings) -> Iterator[Finding]:
@@ -142,7 +134,7 @@ def _check_data_dir(settings: Settings) -> Finding:
         mode = data_dir.stat().st_mode
         fault = file_faults.find_read_only_mount(data_dir) or file_faults.find_owner_fault(settings)
     except FileNotFoundError:
-        make, restore = commands.here().make_folder(data_dir), commands.line("restore", "FILE")
+        make, restore = file_faults.make_folder(data_dir), commands.line("restore", "FILE")
         remedy = f"Run `{make}` and put secret.key in that folder. Then restore a backup: `{restore}`"
         return problem("data_dir", f"{data_dir} does not exist.", remedy)
     except OSError as error:
@@ -174,7 +166,7 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
 
 def _describe_versions() -> str:
     libraries = f"SQLite {sqlite3.sqlite_version}, {_version_of('Pillow')} and {_version_of('PyAV', 'av')}"
-    return f"This is socialpub {version.current()}, with Python {platform.python_version()}, {libraries}."
+    return f"This is socialpub {version.VERSION}, with Python {platform.python_version()}, {libraries}."
 
 
 def _version_of(name: str, package: str | None = None) -> str:

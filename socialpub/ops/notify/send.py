@@ -342,7 +342,7 @@ def describe_outdated_processes(rt: Runtime, surface: Surface) -> str | None:
         return None
     names = " and the ".join("web server" if role == "web" else role for role in roles)
     use = "use" if len(roles) > 1 else "uses"
-    restart = "Restart socialpub" if surface is Surface.DASHBOARD else commands.here().restart()
+    restart = "Restart socialpub" if surface is Surface.DASHBOARD else commands.restart()
     return (
         f"The {names} still {use} earlier addresses of [notify] urls, and nothing is sent to new addresses. {restart}."
     )

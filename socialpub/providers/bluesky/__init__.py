@@ -20,7 +20,6 @@ from socialpub.providers.bluesky.preview import preview_post
 class Bluesky(Provider):
     name = "bluesky"
     label = "Bluesky"
-    is_extension = True
     option_table = options.TABLE
     check = staticmethod(list_problems)
     notes = staticmethod(list_notes)

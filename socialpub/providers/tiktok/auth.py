@@ -181,6 +181,6 @@ def _read_failure(response: HttpResponse, doing: str, *, login: bool = False) ->
     reauth = code == "invalid_grant" or (login and code in BEGIN_AGAIN)
     if login and PKCE_FAULT.search(said):
         # A new consent with the same setting ends the same way.
-        restart = commands.here().restart()
+        restart = commands.restart()
         message, reauth = f"{message} {PKCE_REMEDY} {restart}. Then connect the account again.", False
     return Rejected(message, status=response.status, reauth=reauth, **about)

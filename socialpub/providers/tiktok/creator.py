@@ -176,6 +176,6 @@ def _at(key: str, message: str) -> FieldError:
 def unaudited() -> AppLimits:
     remedy = (
         'Send drafts (mode "draft") and finish them in the TikTok app. If TikTok has audited your app, set '
-        f"audited = true in [providers.tiktok]. {commands.here().restart()}."
+        f"audited = true in [providers.tiktok]. {commands.restart()}."
     )
     return AppLimits(UNAUDITED, OWN_APP, remedy)

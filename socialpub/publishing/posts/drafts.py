@@ -1,6 +1,5 @@
 """Drafts and changes of posts, and their checks against the rows and the rules of each network."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -11,14 +10,14 @@ from typing import Any, TypeVar
 from socialpub.accounts import grants, key_limits
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units, validation
-from socialpub.core.clock import parse, stamp
+from socialpub.core.clock import parse, parse_id, stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.db.models import PostRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows, waits
+from socialpub.db.tables import artifact_rows, audience_rows, delivery_rows, post_rows, profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.types import position_note
 from socialpub.providers import options as option_tables
@@ -28,7 +27,6 @@ from socialpub.publishing.delivery import replies, waiting
 from socialpub.publishing.media import imports, uploads
 from socialpub.publishing.media.imports import MediaUrl
 from socialpub.publishing.media.uploads import Examined
-from socialpub.publishing.posts import reply_targets
 from socialpub.publishing.posts.content import check_content, load_file, option_files
 from socialpub.runtime import Runtime
 
@@ -48,29 +46,25 @@ class DraftMedia:
     """Where the file is. `fetch_media` replaces the URL before the post is accepted."""
 
 
+WHOLE = frozenset({"body", "scheduled_at", "media", "options"})
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A post before its acceptance. `options` per provider, as given."""
+    """A post before its acceptance, or the new values of a post. `options` per provider, as given."""
 
-    body: str | None
-    scheduled_at: datetime | None
-    profiles: tuple[str, ...]
-    media: tuple[DraftMedia, ...] = ()
-    options: Mapping[str, Mapping[str, Any]] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A change of a post. Only the fields in `given` (`body`, `scheduled_at`, `media`, `options`) count."""
-
-    given: frozenset[str]
     body: str | None = None
     scheduled_at: datetime | None = None
+    profiles: tuple[str, ...] = ()
     media: tuple[DraftMedia, ...] = ()
     options: Mapping[str, Mapping[str, Any]] | None = None
-    """All options per provider, as given."""
-    single_options: Mapping[str, Mapping[str, Any]] | None = None
-    """Instead of all options: the changed keys per provider. None as a value: the profile's default."""
+    given: frozenset[str] = WHOLE
+    """The fields that replace those of an existing post. The other fields of that post stay."""
+
+    @classmethod
+    def change(cls, **values: Any) -> "Draft":
+        """Return a draft that replaces only these fields of a post."""
+        return cls(**values, given=frozenset(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +87,10 @@ def check_targets(
     `instead_of`: the post that the draft changes or retries.
     """
     errors: list[FieldError] = []
+    targets: list[Target] = []
     if draft.scheduled_at is not None and draft.scheduled_at <= now:
         message = "must be in the future; leave the time out to publish now"
         errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
-    targets = []
     for index, profile_id in enumerate(draft.profiles):
         profile = profile_rows.find(store, profile_id)
         if profile is None or not caller.sees(profile.provider, profile.id):
@@ -105,21 +99,86 @@ def check_targets(
         elif profile.status is ProfileStatus.DISCONNECTED:
             message = "is disconnected; connect the account again and use its new id"
             errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_DISCONNECTED))
+        elif not draft.options and not profile.options:
+            targets.append(Target(profile, {}))
         else:
             options = options_for(rt, profile, draft.options)
-            reply_to, wrong = reply_targets.find(store, caller, profile, options, instead_of)
+            reply_to, wrong = _find_parent(store, caller, profile, options, instead_of)
             targets.append(Target(profile, options, reply_to=reply_to))
-            errors += wrong
-    errors += key_limits.check_profiles(caller, len(draft.profiles))
-    selected = {target.profile.provider for target in targets}
-    if len(targets) == len(draft.profiles):
-        errors += _foreign_options(draft.options, selected)
-    errors += check_media(rt, store, draft.media)
-    errors += check_option_media(store, draft.options)
-    errors += check_option_sizes((target.profile.provider, target.options) for target in targets)
+            errors += wrong + check_option_sizes(targets[-1:])
+    if caller.posts_per_day is not None:
+        errors += key_limits.check_profiles(caller, len(draft.profiles))
+    if draft.options and len(targets) == len(draft.profiles):
+        errors += _foreign_options(draft.options, targets)
+    if draft.media:
+        errors += check_media(rt, store, draft.media)
+    if draft.options:
+        errors += check_option_media(store, draft.options)
     if errors:
         raise InvalidRequest.from_errors(first_by_path(errors))
     return targets
+
+
+def check_change(
+    rt: Runtime, store: Database, post: PostRow, draft: Draft, caller: Caller, now: datetime
+) -> dict[str, Target]:
+    """Return the new target of each delivery whose options the draft replaces. Raises InvalidRequest."""
+    errors: list[FieldError] = []
+    targets: dict[str, Target] = {}
+    if draft.scheduled_at is not None and draft.scheduled_at <= now:
+        message = "must be in the future; null publishes immediately"
+        errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
+    if "media" in draft.given:
+        errors += check_media(rt, store, draft.media)
+        body = draft.body if "body" in draft.given else post.body
+        if not draft.media and not body:
+            errors.append(FieldError(("media",), "can be empty only if the post has a body"))
+    if "options" in draft.given:
+        for row in delivery_rows.list_of_post(store, post.id):
+            if (profile := profile_rows.find(store, row.profile_id)) is not None:
+                options = options_for(rt, profile, draft.options)
+                reply_to, wrong = _find_parent(store, caller, profile, options, post.id)
+                targets[row.id] = Target(profile, options, reply_to=reply_to)
+                errors += wrong
+        errors += _foreign_options(draft.options or {}, targets.values())
+        errors += check_option_sizes(targets.values())
+        errors += check_option_media(store, draft.options or {})
+    if errors:
+        raise InvalidRequest.from_errors(first_by_path(errors))
+    return targets
+
+
+def _find_parent(
+    store: Database, caller: Caller, profile: Profile, options: Mapping[str, Any], instead_of: str | None = None
+) -> tuple[str | None, list[FieldError]]:
+    """Return the first delivery of the post that these options name, and the errors.
+
+    `instead_of`: the post that the draft changes or retries.
+    """
+    table = OPTIONS.get(profile.provider, ())
+    option = option_tables.find_post_option(table)
+    key = None if option is None else option_tables.spelled(option.name, table, options)
+    if option is None or key is None:
+        return None, []
+    path = ("providerOptions", profile.provider, key)
+
+    def refuse(message: str) -> tuple[None, list[FieldError]]:
+        return None, [FieldError(path, message)]
+
+    other = option_tables.spelled(option.sent_as, table, options)
+    if other is not None:
+        return refuse(f"cannot be combined with {other}; leave one of them out")
+    named = options[key]
+    post = post_rows.find(store, parse_id(named) or "") if isinstance(named, str) else None
+    if post is None or not audience_rows.sees(store, caller, post.audience_id):
+        return refuse("is not the id of a post; the page of a post and the API show its id")
+    first = delivery_rows.find_first(store, post.id, profile.id)
+    if first is None:
+        return refuse(f"has no delivery to the profile “{profile.name}”; use a post to the same profile")
+    own = instead_of and delivery_rows.find_first_of_account(store, instead_of, profile.provider, profile.account_id)
+    if own and delivery_rows.replies_to_itself(store, first, own):
+        return refuse("makes the post wait for itself; use a post that does not reply to this post")
+    return first, []
 
 
 def first_by_path(errors: Iterable[FieldError]) -> list[FieldError]:
@@ -127,17 +186,23 @@ def first_by_path(errors: Iterable[FieldError]) -> list[FieldError]:
     return list({error.path: error for error in reversed(list(errors))}.values())[::-1]
 
 
-def _foreign_options(options: Mapping[str, Any] | None, selected: set[str]) -> list[FieldError]:
+def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
+    own = (options or {}).get(profile.provider, {})
+    return rt.providers[profile.provider].merge_options(profile.options, own)
+
+
+def _foreign_options(options: Mapping[str, Any], targets: Iterable[Target]) -> list[FieldError]:
+    selected = {target.profile.provider for target in targets}
     message = "does not belong to a selected profile; leave the options out, or select a profile of"
-    foreign = [provider for provider in options or () if provider not in selected]
+    foreign = [provider for provider in options if provider not in selected]
     return [FieldError(("providerOptions", provider), f"{message} {provider}") for provider in foreign]
 
 
-def check_option_sizes(options: Iterable[tuple[str, Mapping[str, Any]]]) -> list[FieldError]:
+def check_option_sizes(targets: Iterable[Target]) -> list[FieldError]:
     """Return an error for each network with too many options, including the profile's."""
-    providers = dict.fromkeys(provider for provider, given in options if option_tables.is_too_large(given))
+    large = dict.fromkeys(one.profile.provider for one in targets if option_tables.is_too_large(one.options))
     message = f"{option_tables.TOO_LARGE}, with those of the profile"
-    return [FieldError(("providerOptions", provider), message) for provider in providers]
+    return [FieldError(("providerOptions", provider), message) for provider in large]
 
 
 def check_media(rt: Runtime, store: Database, media: Sequence[DraftMedia]) -> list[FieldError]:
@@ -153,10 +218,10 @@ def check_media(rt: Runtime, store: Database, media: Sequence[DraftMedia]) -> li
     return errors
 
 
-def check_option_media(store: Database, options: Mapping[str, Mapping[str, Any]] | None) -> list[FieldError]:
+def check_option_media(store: Database, options: Mapping[str, Mapping[str, Any]]) -> list[FieldError]:
     return [
         error
-        for provider, given in (options or {}).items()
+        for provider, given in options.items()
         for key, artifact_id in option_tables.list_artifacts(OPTIONS.get(provider, ()), given)
         for error in _unusable(store, ("providerOptions", provider, key), artifact_id)
     ]
@@ -166,56 +231,6 @@ def _unusable(store: Database, path: validation.Path, artifact_id: str) -> list[
     row = artifact_rows.find(store, artifact_id)
     why = uploads.explain_unusable(row)
     return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
-
-
-def check_change(
-    rt: Runtime, store: Database, post: PostRow, change: Change, caller: Caller, now: datetime
-) -> dict[str, str | None]:
-    """Return the new `reply_to` of each delivery whose options change. Raises InvalidRequest."""
-    errors: list[FieldError] = []
-    reply_to: dict[str, str | None] = {}
-    if change.scheduled_at is not None and change.scheduled_at <= now:
-        message = "must be in the future; null publishes immediately"
-        errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
-    if "media" in change.given:
-        errors += check_media(rt, store, change.media)
-        body = change.body if "body" in change.given else post.body
-        if not change.media and not body:
-            errors.append(FieldError(("media",), "can be empty only if the post has a body"))
-    if "options" in change.given:
-        given = change.options if change.single_options is None else change.single_options
-        applied = []
-        for row in delivery_rows.list_of_post(store, post.id):
-            if (profile := profile_rows.find(store, row.profile_id)) is not None:
-                options = options_after(rt, profile, json.loads(row.options), change)
-                applied.append((profile.provider, options))
-                reply_to[row.id], wrong = reply_targets.find(store, caller, profile, options, post.id)
-                errors += wrong
-        errors += _foreign_options(given, {provider for provider, _ in applied})
-        errors += check_option_sizes(applied)
-        errors += check_option_media(store, given)
-    if errors:
-        raise InvalidRequest.from_errors(first_by_path(errors))
-    return reply_to
-
-
-def options_after(rt: Runtime, profile: Profile, present: Mapping[str, Any], change: Change) -> dict[str, Any]:
-    """Return the options of a delivery to this profile after the change."""
-    if change.single_options is None:
-        return options_for(rt, profile, change.options)
-    provider = rt.providers[profile.provider]
-    given = change.single_options.get(profile.provider, {})
-    # The merge replaces the network's own spelling of a key, so that the loop finds the key.
-    options = provider.merge_options(present, given)
-    for key in (key for key, value in given.items() if value is None):
-        del options[key]
-        options |= {key: profile.options[key]} if key in profile.options else {}
-    return options
-
-
-def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
-    own = (options or {}).get(profile.provider, {})
-    return rt.providers[profile.provider].merge_options(profile.options, own)
 
 
 # --- checks of each network -------------------------------------------------------------------------------------------

@@ -6,13 +6,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from socialpub.accounts import key_limits, profiles
+from socialpub.accounts import key_limits
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import actor, commands
 from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import Conflict, Forbidden, NotFound
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database
+from socialpub.db.connection import Database, Value
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import MediaRow, PostRow
 from socialpub.db.queries import post_list
@@ -33,9 +33,12 @@ from socialpub.publishing.delivery import approvals, read_back, replies, reply_w
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media import uploads
-from socialpub.publishing.posts import content, details, drafts
-from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia, Target
+from socialpub.publishing.posts import details, drafts
+from socialpub.publishing.posts.content import load_content
+from socialpub.publishing.posts.drafts import Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
+
+_QUEUED = State.QUEUED.letter
 
 
 def create(rt: Runtime, tx: Database, draft: Draft, caller: Caller) -> str:
@@ -43,10 +46,12 @@ def create(rt: Runtime, tx: Database, draft: Draft, caller: Caller) -> str:
 
     Raises InvalidRequest with every failing field, RateLimited, and Unavailable.
     """
-    uploads.insert_arrived(rt, tx, [item.arriving for item in draft.media if item.arriving])
+    if draft.media:
+        _insert_arrived(rt, tx, draft)
     targets = drafts.check_targets(rt, tx, draft, caller, tx.now)
     post_id = accept(rt, tx, draft, targets, caller)
-    record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=_stamp_or_none(draft.scheduled_at))
+    at = stamp(draft.scheduled_at) if draft.scheduled_at else None
+    record(tx, AuditAction.POST_CREATED, post_id, draft.body, scheduled_at=at)
     return post_id
 
 
@@ -55,50 +60,54 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
 
     Raises RateLimited and InvalidRequest above the daily limit of the caller.
     """
-    post_id, body, at = new_id(tx.now), draft.body, _stamp_or_none(draft.scheduled_at)
-    key_limits.record_use(tx, caller, post_id, len(targets))
-    status = PostStatus.SCHEDULED if at else PostStatus.PENDING
-    audience = audience_rows.find_or_create(tx, [(target.profile.id, target.profile.provider) for target in targets])
-    outcomes = State.QUEUED.letter * len(targets)
+    post_id, body = new_id(tx.now), draft.body
+    at = stamp(draft.scheduled_at) if draft.scheduled_at else None
+    if caller.posts_per_day is not None:
+        key_limits.record_use(tx, caller, post_id, len(targets))
     post = {
         "id": post_id,
-        "status": status,
+        "status": PostStatus.SCHEDULED if at else PostStatus.PENDING,
         "body": body,
         "created_at": tx.stamp,
         "updated_at": tx.stamp,
         "scheduled_at": at,
-        "audience_id": audience,
-        "outcomes": outcomes,
+        "audience_id": audience_rows.find_or_create(tx, [(one.profile.id, one.profile.provider) for one in targets]),
+        "outcomes": _QUEUED * len(targets),
         "restore_count": len(appliance_state.restores(tx)),
         "key_id": caller.key_id,
     }
     tx.insert(PostRow, post)
-    _insert_media(tx, post_id, draft.media)
-    content = _content(rt, tx, post_id, body, bool(draft.media))
+    content = Content(body or "", (), {})
+    if draft.media:
+        _insert_media(tx, post_id, draft.media)
+        content = load_content(rt, tx, post_id)
     content_key = waiting.content_key(body, len(draft.media))
-    rows = [
-        {
-            "id": new_id(tx.now),
-            "post_id": post_id,
-            "position": position,
-            "profile_id": target.profile.id,
-            "provider": target.profile.provider,
-            "profile_name": target.profile.name,
-            "account_id": target.profile.account_id,
-            "state": State.QUEUED,
-            "options": delivery_rows.as_json(target.options),
-            "scheduled_at": at,
-            "due_at": at or tx.stamp,
-            "run_at": at or tx.stamp,
-            "content_key": content_key,
-            "first_endpoint": waiting.first_endpoint(rt, target.profile.provider, content, target.options),
-            "retry_of": target.retry_of,
-            "reply_to": target.reply_to,
-        }
-        for position, target in enumerate(targets)
-    ]
+    rows: list[dict[str, Value]] = []
+    delivery_ids = []
+    for position, target in enumerate(targets):
+        profile = target.profile
+        delivery_ids.append(new_id(tx.now))
+        rows.append(
+            {
+                "id": delivery_ids[-1],
+                "post_id": post_id,
+                "position": position,
+                "profile_id": profile.id,
+                "provider": profile.provider,
+                "profile_name": profile.name,
+                "account_id": profile.account_id,
+                "state": State.QUEUED,
+                "options": delivery_rows.as_json(target.options),
+                "scheduled_at": at,
+                "due_at": at or tx.stamp,
+                "run_at": at or tx.stamp,
+                "content_key": content_key,
+                "first_endpoint": waiting.first_endpoint(rt, profile.provider, content, target.options),
+                "retry_of": target.retry_of,
+                "reply_to": target.reply_to,
+            }
+        )
     delivery_rows.insert_many(tx, rows)
-    delivery_ids = [str(row["id"]) for row in rows]
     log_entries.record(tx, "pending", *delivery_ids)
     for delivery_id, target in zip(delivery_ids, targets, strict=True):
         waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
@@ -114,52 +123,58 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
 
 async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
     """Return a page of the posts that the caller sees. Call this on the event loop: long reads run in a thread."""
-    profiles, providers = query.profiles or None, query.providers or None
-    if audience_rows.are_many(rt.reader):
-        visible = await rt.read_in_thread(
-            lambda reader: audience_rows.visible_audiences(reader, caller, profiles, providers)
-        )
-    else:
-        visible = audience_rows.visible_audiences(rt.reader, caller, profiles, providers)
-    wanted, version = replace(query, audiences=visible), rt.reader.data_version
-    total = rt.post_totals.find(version, wanted)
-    if post_list.is_slow(rt.reader, wanted, total):
-        page = await rt.read_in_thread(lambda reader: post_list.load_page(reader, wanted, total))
-    else:
-        page = post_list.load_page(rt.reader, wanted, total)
-    rt.post_totals.keep(version, wanted, page.total)
-    return page
+    totals = rt.post_totals.of_version(rt.reader.data_version)
+    key = caller.providers, caller.profiles, query.of_all_pages
+    counted = totals.get(key)
+
+    def load(db: Database) -> PostPage:
+        if counted is None:
+            audiences = audience_rows.visible_audiences(db, caller, query.profiles or None, query.providers or None)
+            wanted, total = post_list.find_groups(db, replace(query, audiences=audiences)), None
+        else:
+            wanted, total = replace(counted[0], page=query.page, per_page=query.per_page), counted[1]
+        page = post_list.load_page(db, wanted, total)
+        totals[key] = wanted, page.total
+        return page
+
+    is_slow = post_list.is_slow(rt.reader, query, counted is not None)
+    if is_slow or (counted is None and audience_rows.are_many(rt.reader)):
+        return await rt.read_in_thread(load)
+    return load(rt.reader)
 
 
 # --- changing --------------------------------------------------------------------------------------------------------
 
 
-def edit(rt: Runtime, tx: Database, post_id: str, change: Change, caller: Caller) -> None:
-    """Change a future scheduled post. The current values change nothing, not even an approval.
+def edit(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller: Caller) -> None:
+    """Replace the given fields of a future scheduled post. Equal values change nothing, not even an approval.
 
     Raises NotFound, InvalidRequest, Conflict, and Unavailable.
     """
-    uploads.insert_arrived(rt, tx, [item.arriving for item in change.media if item.arriving])
-    post, reply_to = check_edit(rt, tx, post_id, change, caller, tx.now)
-    if _repeats(rt, tx, post, change, reply_to):
+    if draft.media:
+        _insert_arrived(rt, tx, draft)
+    post, targets = check_edit(rt, tx, post_id, draft, caller, tx.now)
+    if _repeats(tx, post, draft, targets):
         return
-    body = change.body if "body" in change.given else post.body
+    body = draft.body if "body" in draft.given else post.body
     used_before = _named_artifacts(tx, post_id)
     _store_earlier_content(tx, post)
-    if "media" in change.given:
-        MediaRow.delete().where(MediaRow.post_id == post_id).execute(tx)
-        _insert_media(tx, post_id, change.media)
+    if "media" in draft.given:
+        tx.delete(MediaRow, MediaRow.post_id == post_id)
+        _insert_media(tx, post_id, draft.media)
     media_count = len(post_rows.list_media(tx, post_id))
-    content = _content(rt, tx, post_id, body, bool(media_count))
+    content = Content(body or "", (), {})
+    if media_count:
+        content = replace(load_content(rt, tx, post_id), text=body or "")
     content_key = waiting.content_key(body, media_count)
     scheduled_at = post.scheduled_at
-    if "scheduled_at" in change.given:
-        scheduled_at = _stamp_or_none(change.scheduled_at)
+    if "scheduled_at" in draft.given:
+        scheduled_at = _stamp_or_none(draft.scheduled_at)
     due_at = scheduled_at or tx.stamp
     for delivery in delivery_rows.list_of_post(tx, post_id):
-        options = json.loads(delivery.options)
-        if "options" in change.given:
-            options = drafts.options_after(rt, profiles.get(tx, delivery.profile_id), options, change)
+        options, reply_to = json.loads(delivery.options), delivery.reply_to
+        if target := targets.get(delivery.id):
+            options, reply_to = target.options, target.reply_to
         delivery_rows.update(
             tx,
             delivery.id,
@@ -171,7 +186,7 @@ def edit(rt: Runtime, tx: Database, post_id: str, change: Change, caller: Caller
             step=0,
             content_key=content_key,
             first_endpoint=waiting.first_endpoint(rt, delivery.provider, content, options),
-            reply_to=reply_to.get(delivery.id, delivery.reply_to),
+            reply_to=reply_to,
         )
         waits = reply_waits.update(rt, tx, delivery.id)
         if scheduled_at is None and not waits:
@@ -183,37 +198,40 @@ def edit(rt: Runtime, tx: Database, post_id: str, change: Change, caller: Caller
     approvals.update(rt, tx, post_id, caller)
     tx.update(PostRow, post_id, scheduled_at=scheduled_at, restore_count=restore_count)
     post_rows.set_status(tx, post_id, status)
-    record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(change.given))
+    record(tx, AuditAction.POST_EDITED, post_id, body, fields=sorted(draft.given))
 
 
-def _repeats(rt: Runtime, tx: Database, post: PostRow, change: Change, reply_to: Mapping[str, str | None]) -> bool:
+def _repeats(tx: Database, post: PostRow, draft: Draft, targets: Mapping[str, Target]) -> bool:
     """Return whether a change contains only the current values."""
-    media = [(item.artifact_id, item.alt) for item in change.media]
     values = {
-        "body": (change.body, post.body),
-        "scheduled_at": (_stamp_or_none(change.scheduled_at), post.scheduled_at),
-        "media": (media, post_rows.list_media(tx, post.id)),
+        "body": (draft.body, post.body),
+        "scheduled_at": (_stamp_or_none(draft.scheduled_at), post.scheduled_at),
+        "media": ([(item.artifact_id, item.alt) for item in draft.media], post_rows.list_media(tx, post.id)),
     }
-    if any(name in change.given and new != current for name, (new, current) in values.items()):
+    if any(name in draft.given and new != current for name, (new, current) in values.items()):
         return False
-    for row in delivery_rows.list_of_post(tx, post.id) if "options" in change.given else ():
-        current = json.loads(row.options)
-        new = drafts.options_after(rt, profiles.get(tx, row.profile_id), current, change)
+    for row in delivery_rows.list_of_post(tx, post.id):
+        target = targets.get(row.id)
         # As JSON, because 1, 1.0 and true are equal in Python.
-        same = json.dumps(new, sort_keys=True) == json.dumps(current, sort_keys=True)
-        if not same or reply_to.get(row.id, row.reply_to) != row.reply_to:
+        if target is not None and (
+            json.dumps(target.options, sort_keys=True) != json.dumps(json.loads(row.options), sort_keys=True)
+            or target.reply_to != row.reply_to
+        ):
             return False
     return True
 
 
 def check_edit(
-    rt: Runtime, store: Database, post_id: str, change: Change, caller: Caller, now: datetime
-) -> tuple[PostRow, dict[str, str | None]]:
-    """Return the post, and the new `reply_to` of its deliveries. Raises NotFound, InvalidRequest, Conflict."""
+    rt: Runtime, store: Database, post_id: str, draft: Draft, caller: Caller, now: datetime
+) -> tuple[PostRow, dict[str, Target]]:
+    """Return the post, and the new target of each delivery whose options change.
+
+    Raises NotFound, InvalidRequest, Conflict.
+    """
     post = find_visible(store, post_id, caller)
-    reply_to = drafts.check_change(rt, store, post, change, caller, now)
+    targets = drafts.check_change(rt, store, post, draft, caller, now)
     check_changeable(post.status, post.scheduled_at, stamp(now))
-    return post, reply_to
+    return post, targets
 
 
 def check_changeable(status: str, scheduled_at: str | None, now: str) -> None:
@@ -380,14 +398,13 @@ def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
     post_rows.set_status(tx, post_id, PostStatus.CANCELED)
 
 
-def _content(rt: Runtime, tx: Database, post_id: str, body: str | None, has_media: bool) -> Content:
-    """Return the content for the plan. Media are read from their rows."""
-    return replace(content.load_content(rt, tx, post_id), text=body or "") if has_media else Content(body or "", (), {})
-
-
 def _named_artifacts(tx: Database, post_id: str) -> set[str]:
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
     return shown | delivery_rows.named_in_options(tx, post_id)
+
+
+def _insert_arrived(rt: Runtime, tx: Database, draft: Draft) -> None:
+    uploads.insert_arrived(rt, tx, [item.arriving for item in draft.media if item.arriving])
 
 
 def _insert_media(tx: Database, post_id: str, media: Sequence[DraftMedia]) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from socialpub.accounts import avatars, grants
@@ -54,12 +54,12 @@ class PostPreview:
 
 def draft_previews(rt: Runtime, reader: Database, draft: Draft) -> list[PostPreview]:
     """Return the previews of a draft, without unknown profiles and media that cannot be used."""
-    usable = tuple(item for item in draft.media if item.arriving or _is_usable(reader, item.artifact_id))
-    whole = Draft(draft.body, draft.scheduled_at, draft.profiles, usable, draft.options)
+    media = tuple(item for item in draft.media if item.arriving or _is_usable(reader, item.artifact_id))
     profiles = [profile for wanted in draft.profiles if (profile := profile_rows.find(reader, wanted)) is not None]
     given = [(profile, drafts.options_for(rt, profile, draft.options)) for profile in profiles]
-    content = drafts.draft_content(rt, reader, whole, [(profile.provider, options) for profile, options in given])
-    return _previews(rt, content, [None if item.arriving else item.artifact_id for item in usable], given)
+    options = [(profile.provider, chosen) for profile, chosen in given]
+    content = drafts.draft_content(rt, reader, replace(draft, media=media), options)
+    return _previews(rt, content, [None if item.arriving else item.artifact_id for item in media], given)
 
 
 def post_previews(rt: Runtime, reader: Database, post_id: str) -> list[PostPreview]:

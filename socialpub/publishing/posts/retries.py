@@ -36,7 +36,7 @@ def retry(rt: Runtime, tx: Database, post_id: str, caller: Caller, include_unkno
     post = posts.find_visible(tx, post_id, caller)
     failed = _select_failed(tx, post_id, include_unknown)
     media = tuple(DraftMedia(artifact_id, alt) for artifact_id, alt in post_rows.list_media(tx, post_id))
-    new_id = posts.accept(rt, tx, Draft(post.body, None, (), media), _targets(rt, tx, failed, media), caller)
+    new_id = posts.accept(rt, tx, Draft(post.body, media=media), _targets(rt, tx, failed, media), caller)
     _read_back_first(tx, post_id, new_id)
     posts.record(tx, AuditAction.POST_RETRIED, post_id, post.body, new_post_id=new_id)
     return new_id
@@ -156,7 +156,7 @@ def _targets(rt: Runtime, tx: Database, failed: Sequence[Row], media: Sequence[D
         else:
             targets.append(Target(profile, options, delivery.retry_of or delivery.id, delivery.reply_to))
         errors += drafts.check_option_media(tx, {delivery.provider: options})
-    errors += drafts.check_option_sizes((target.profile.provider, target.options) for target in targets)
+    errors += drafts.check_option_sizes(targets)
     if gone:
         what = f"can no longer be reached: {', '.join(gone)} was disconnected; create a post for its new profile"
         errors.insert(0, FieldError(("profiles",), what))

@@ -1,4 +1,4 @@
-"""Bluesky's accounts, records and blobs, and the switches for behavior that varies between servers."""
+"""Bluesky's accounts, records and blobs."""
 
 import re
 from dataclasses import dataclass, field
@@ -20,34 +20,18 @@ HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9
 
 
 @dataclass
-class BlueskySwitches:
-    """How this server behaves where others may behave in another way. Set them on `world.bluesky` at any time."""
+class BlueskySettings:
+    """Set them on `world.bluesky` or through the control API at any time."""
 
-    # sessions
     code_seconds: int = 0
     """There is no consent page."""
     access_seconds: int = 7200
     refresh_seconds: int = 90 * 86400
     refresh_grace_seconds: int = 7200
     """How long a used refresh token still returns the same successor."""
-    sends_did_document: bool = True
-    """A session names the account's server."""
-
-    # the server
-    server_url: str = ""
-    """The server that DID documents name. Empty: the sandbox."""
     blob_limit: int = 104_857_600
-    reveals_blob_limit: bool = True
-    """Older servers do not say how large a blob may be."""
-    image_limit: int = 2_000_000
-    """Of an image in a post. Older servers accept 1,000,000."""
-    blob_seconds: float = 6 * 3600
-    """How long a blob lives that no record names."""
-    limits: dict[str, int] = field(
-        default_factory=lambda: {"calls": 3000, "sign_ins": 30, "sign_ins_of_day": 300, "hour": 5000, "day": 35_000}
-    )
-    """Calls of an address in 5 minutes. Sign-ins of an account in 5 minutes and in a day. Points for an account's
-    writes in an hour and in a day: create 3, update 2, delete 1."""
+    limits: dict[str, int] = field(default_factory=lambda: {"put_record": 1000, "apply_writes": 1000})
+    """Calls of one account in 5 minutes."""
 
 
 @dataclass
@@ -117,14 +101,6 @@ class BlueskyRecord:
     @property
     def text(self) -> str:
         return str(self.value.get("text", ""))
-
-
-def key_seconds(rkey: str) -> float:
-    """Return the time in a key, as Unix time."""
-    number = 0
-    for digit in rkey:
-        number = number << 5 | TID_DIGITS.index(digit)
-    return (number >> 10) / 1e6
 
 
 def blobs_in(value: Any) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ import json
 import math
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from operator import attrgetter
 from typing import Any, ClassVar
 
 from socialpub.sandbox.bluesky.cid import cid_of_blob
@@ -16,22 +16,18 @@ from socialpub.sandbox.bluesky.models import (
     BlueskyAccount,
     BlueskyBlob,
     BlueskyRecord,
-    BlueskySwitches,
+    BlueskySettings,
     Status,
     blobs_in,
 )
 from socialpub.sandbox.media import sniff
-from socialpub.sandbox.memory import FixedWindow, FixedWindows, SandboxContext, Token, from_facts, json_facts
+from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import COMMON_FIELDS, ApiCaller, SandboxNetwork
 
 REFRESH_SCOPE = "com.atproto.refresh"
 FIRST_APP_PASSWORD = "socialpub"
 """The name of the app password that every account has."""
-WRITE_POINTS = {"create_record": 3, "put_record": 2, "delete_record": 1}
-CALLS_SECONDS, HOUR_SECONDS, DAY_SECONDS = 300, 3600, 86400
-JOURNALED = ("did", "collection", "rkey", "value", "cid", "created_at")
-VIEWED = (*JOURNALED, "uri", "received_monotonic", "taken_down")
 
 EXPIRED, REVOKED = "Token has expired", "Token has been revoked"
 ERRORS: dict[str, tuple[int, str]] = {
@@ -62,40 +58,33 @@ HTTP_ERRORS = {
 }  # fmt: skip
 
 
-class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
+class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
     name = "bluesky"
     label = "Bluesky"
     endpoints = (
         "create_session", "refresh_session", "get_session", "delete_session", "describe_server", "resolve_handle",
-        "put_record", "create_record", "delete_record", "apply_writes", "get_record", "list_records", "upload_blob",
-        "get_blob", "repo_status", "unknown_method", "did_document",
+        "put_record", "apply_writes", "get_record", "list_records", "upload_blob", "get_blob", "unknown_method",
+        "did_document",
     )  # fmt: skip
     default_scopes = (APP_PASSWORD_SCOPE,)
+    window_seconds = 300
     account_kind = BlueskyAccount
     common_fields: ClassVar[Mapping[str, str]] = {
         **COMMON_FIELDS, "handle": r"(?=.{3,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}",
     }  # fmt: skip
     account_fields = ("status", "email_confirmed")
     account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
-    refusals = tuple(ERRORS)
-    methods = (
-        "createSession", "refreshSession", "getSession", "deleteSession", "describeServer", "resolveHandle",
-        "putRecord", "createRecord", "deleteRecord", "applyWrites", "getRecord", "listRecords", "uploadBlob", "getBlob",
-        "getRepoStatus",
-    )  # fmt: skip
+    errors = ERRORS
 
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
-        BlueskySwitches.__init__(self)
-        self.windows = FixedWindows()
-        self.records: dict[str, BlueskyRecord] = {}
-        """By URI, oldest first."""
+        BlueskySettings.__init__(self)
         self.created: list[str] = []
         """The URIs of all posts that were ever created. A post that came back after its deletion is here twice."""
-        self.blobs: dict[tuple[str, str], BlueskyBlob] = {}
+        self.records = self.table("records", BlueskyRecord, key=attrgetter("uri"), on_keep=self._keep_record)
+        """By URI, oldest first."""
+        self.blobs = self.table("blobs", BlueskyBlob, key=lambda blob: (blob.did, blob.cid))
         """By DID and content id."""
-        self._successors: dict[str, str] = {}
-        """The next refresh token, by the one that was used for it."""
         for username, name in (("demo", "Demo"), ("studio", "Studio")):
             did = "did:plc:" + (username * 6)[:24]
             words = (username * 4)[:16]
@@ -118,7 +107,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         self.refuse_taken(handle)
         did = "did:plc:" + base64.b32encode(hashlib.sha256(self.new_id().encode()).digest()).decode().lower()[:24]
         passwords = {"app_passwords": {FIRST_APP_PASSWORD: new_app_password()}, "password": secrets.token_urlsafe(12)}
-        return self.store_account(
+        return self.accounts.save(
             BlueskyAccount(did, handle, name or username.partition(".")[0].title(), **(passwords | facts))
         )
 
@@ -129,7 +118,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
     def add_app_password(self, username: str, name: str) -> str:
         account = self.existing_account(username)
         account.app_passwords[name] = new_app_password()
-        self.store_account(account)
+        self.accounts.save(account)
         return account.app_passwords[name]
 
     def revoke_app_password(self, username: str, name: str = FIRST_APP_PASSWORD) -> None:
@@ -137,7 +126,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         account = self.existing_account(username)
         if account.app_passwords.pop(name, None) is None:
             raise ValueError(f"{account.username} has no app password {name!r}")
-        self.store_account(account)
+        self.accounts.save(account)
         for token in self.tokens.of(account.did):
             if token.client_id in (None, name) and not token.dead:
                 self.tokens.end_family(token.family)
@@ -158,48 +147,30 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
     def rotate(self, old: Token) -> Token | None:
         """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
         ago."""
-        assert old.refresh is not None
-        successor = self.tokens.by_refresh(self._successors.get(old.refresh, ""))
+        successor = self.tokens.by_refresh(old.successor)
         if successor is not None:
             return successor if self.timestamp() - old.spent_at < self.refresh_grace_seconds else None
-        self.tokens.spend(old, access_survives=True)
         new = self.issue(old.account_id, old.scopes, old.client_id, family=old.family)
-        assert new.refresh is not None
-        self.write("succeeded", refresh=old.refresh, successor=new.refresh)
-        self._successors[old.refresh] = new.refresh
+        old.successor = new.refresh or ""
+        self.tokens.spend(old, access_survives=True)
         return new
 
-    def end_session(self, token: Token) -> None:
-        """End one refresh token, but not its successor."""
-        token.dead = True
-        self.write("session_ended", refresh=token.refresh)
+    def window_headers(self, window: FixedWindow) -> Headers:
+        return rate_headers(window.limit, window.remaining, window.reset, self.window_seconds)
 
     def admit(
-        self,
-        request: SandboxRequest,
-        label: str,
-        scopes: tuple[str, ...],  # noqa: ARG002  # all app passwords may do the same
-        headers: Headers,
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
     ) -> ApiCaller[BlueskyAccount]:
-        """The order is: rate, bearer, account, points. `label` is `read` for calls of accounts in any state."""
-        self.count_call(headers)
-        token = self.tokens.by_access(request.bearer)
-        if token is None:
-            if "authorization" not in request.headers:
-                raise refused("AuthMissing")
-            is_refresh_token = self.tokens.by_refresh(request.bearer or "") is not None
-            if label == "upload" and not is_refresh_token:
-                raise refused("InternalServerError")
-            raise refused("InvalidToken", "Bad token scope" if is_refresh_token else "")
-        if self.timestamp() >= token.expires_at:
-            raise refused("ExpiredToken")
-        account = self.accounts[token.account_id]
-        if label != "read" and not (label == "upload" and account.status == "deactivated"):
-            self.require_active(account)
-        if points := _points(label, request):
-            self.count("hour", account.did, self.limits["hour"], HOUR_SECONDS, headers, points)
-            self.count("day", account.did, self.limits["day"], DAY_SECONDS, headers, points)
-        return ApiCaller(token, account)
+        if "authorization" not in request.headers:
+            raise refused("AuthMissing")
+        if self.tokens.by_access(request.bearer) is None:
+            raise refused("InvalidToken")
+        return super().admit(request, label, scopes, headers)
+
+    def check_caller(self, caller: ApiCaller[BlueskyAccount], label: str, scopes: tuple[str, ...]) -> None:  # noqa: ARG002
+        """All app passwords may do the same. `label` is `read` for calls of accounts in any state."""
+        if label != "read":
+            self.require_active(caller.account)
 
     def require_active(self, account: BlueskyAccount) -> None:
         match account.status:
@@ -209,28 +180,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
                 raise refused("AccountTakedown")
             case "deactivated":
                 raise refused("AccountDeactivated")
-
-    # --- rates ---------------------------------------------------------------------------------------------------
-
-    def count_call(self, headers: Headers) -> None:
-        """Count a call of any kind. Every caller has the same address."""
-        self.count("calls", "", self.limits["calls"], CALLS_SECONDS, headers)
-
-    def count(
-        self, kind: str, subject: str, limit: int, seconds: int, headers: Headers, points: int = 1
-    ) -> FixedWindow:
-        """Count a call, and add the headers of the tightest window. Raise Refusal."""
-        for _ in range(points):
-            window = self.windows.count((kind, subject), limit, seconds, self.timestamp())
-        shown = {name: value for name, value in headers if name.startswith("ratelimit")}
-        if not shown or window.remaining < int(shown["ratelimit-remaining"]):
-            headers[:] = [one for one in headers if not one[0].startswith("ratelimit")]
-            headers += rate_headers(window.limit, window.remaining, window.reset, seconds)
-        if window.over:
-            reply = self.refusal_reply("", "RateLimitExceeded")
-            reply.headers.append(("retry-after", str(math.ceil(window.reset - self.timestamp()))))
-            raise Refusal(reply)
-        return window
 
     # --- records -------------------------------------------------------------------------------------------------
 
@@ -254,39 +203,22 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
 
     def commit(self, stored: Iterable[BlueskyRecord], deleted: Iterable[str] = ()) -> None:
         """Store and delete records in one piece. A blob goes with the last record that contains it."""
-        stored, deleted = list(stored), list(deleted)
-        self._apply(stored, deleted)
-        self.write("commit", stored=[json_facts(record, JOURNALED) for record in stored], deleted=deleted)
-
-    def _apply(self, stored: list[BlueskyRecord], deleted: list[str]) -> None:
-        gone = [self.records.pop(uri) for uri in deleted]
+        gone = [self.records.remove(uri) for uri in deleted]
         for record in stored:
-            replaced = self.records.get(record.uri)
-            if replaced is not None:
-                gone.append(replaced)
-            elif record.collection == POST:
-                self.created.append(record.uri)
-            self.records[record.uri] = record
+            gone += [self.records[record.uri]] if record.uri in self.records else []
+            self.records.save(record)
         for record in gone:
-            named = {
-                _link(blob) for one in self.records.values() if one.did == record.did for blob in blobs_in(one.value)
-            }
             for blob in blobs_in(record.value):
-                if _link(blob) not in named:
+                if not self.is_blob_used(record.did, _link(blob)):
                     self.blobs.pop((record.did, _link(blob)), None)
 
-    def delete(self, uri: str) -> None:
-        """Let the owner delete a post, with its gates. Raise ValueError for an unknown URI."""
-        if uri not in self.records:
-            raise ValueError(f"no such record: {uri}")
-        kinds = (POST, "app.bsky.feed.threadgate", "app.bsky.feed.postgate")
-        self.commit([], [one for kind in kinds if (one := uri.replace(POST, kind)) in self.records])
+    def _keep_record(self, record: BlueskyRecord) -> None:
+        if record.collection == POST and record.uri not in self.records:
+            self.created.append(record.uri)
 
-    def take_down(self, uri: str, lifted: bool = False) -> None:
-        """Let the server's moderators hide a record from all readers. Its key stays taken."""
-        if uri not in self.records:
-            raise ValueError(f"no such record: {uri}")
-        self.records[uri].taken_down = not lifted
+    def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:  # noqa: ARG002
+        """Return how a record was validated: `valid` or `unknown`. Stand-ins raise Refusal."""
+        return "valid"
 
     # --- blobs ---------------------------------------------------------------------------------------------------
 
@@ -296,18 +228,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         blob = BlueskyBlob(cid, did, sniff(body.head) or declared_type, body.size, self.now())
         if (data := body.data) is not None:
             self.cache.put(cid, data)
-        known = self.blobs.get((did, cid))
-        if known is None or known.mime_type != blob.mime_type:
-            self.write("blob", **asdict(blob) | {"uploaded_at": blob.uploaded_at.isoformat()})
-        self.blobs[did, cid] = blob
-        return blob
+        return self.blobs.save(blob)
 
     def find_blob(self, did: str, cid: str) -> BlueskyBlob | None:
-        """Return the blob, unless no record has named it for too long."""
-        blob = self.blobs.get((did, cid))
-        if blob is None or self.seconds_since(blob.uploaded_at) < self.blob_seconds:
-            return blob
-        return blob if self.is_blob_used(did, cid) else None
+        return self.blobs.get((did, cid))
 
     def is_blob_used(self, did: str, cid: str) -> bool:
         """Return whether a record of the account names the blob."""
@@ -320,38 +244,18 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         return {"post_count": len(self.posts)}
 
     def view(self) -> dict[str, Any]:
+        records = [facts | {"uri": uri} for uri, facts in zip(self.records, self.records.facts(), strict=True)]
         return {
-            "accounts": [asdict(account) for account in self.accounts.values()],
-            "posts": [json_facts(post, VIEWED) for post in self.posts],
+            "accounts": self.accounts.facts(),
+            "posts": [one for one in records if one["collection"] == POST],
             "created": list(self.created),
-            "records": [json_facts(one, VIEWED) for one in self.records.values() if one.collection != POST],
+            "records": [one for one in records if one["collection"] != POST],
         }
-
-    # --- from the journal ----------------------------------------------------------------------------------------
-
-    def replay_commit(self, stored: list[dict[str, Any]], deleted: list[str]) -> None:
-        self._apply([from_facts(BlueskyRecord, facts) for facts in stored], deleted)
-
-    def replay_blob(self, **facts: Any) -> None:
-        blob = from_facts(BlueskyBlob, facts)
-        self.blobs[blob.did, blob.cid] = blob
-
-    def replay_succeeded(self, refresh: str, successor: str) -> None:
-        self._successors[refresh] = successor
-
-    def replay_session_ended(self, refresh: str) -> None:
-        token = self.tokens.by_refresh(refresh)
-        if token is not None:
-            token.dead = True
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
-        """Return the error of this name. Raise ValueError for another name."""
-        if code not in ERRORS:
-            raise ValueError(f"bluesky has no refusal named {code!r} (known: {', '.join(ERRORS)})")
-        status, message = ERRORS[code]
-        return json_reply(status, {"error": code, "message": message})
+    def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        return refused(code).reply
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
         name = HTTP_ERRORS.get(status, "InternalServerError")
@@ -365,18 +269,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySwitches):
         """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
         reply = self.refusal_reply(endpoint, "RateLimitExceeded")
         if told_in in ("window", "day"):
-            reply.headers += rate_headers(100, 0, self.timestamp() + seconds, HOUR_SECONDS)
+            reply.headers += rate_headers(100, 0, self.timestamp() + seconds, 3600)
         if told_in in ("window", "retry-after"):
             reply.headers.append(("retry-after", str(math.ceil(seconds))))
         return reply
-
-
-def _points(label: str, request: SandboxRequest) -> int:
-    if label != "apply_writes":
-        return WRITE_POINTS.get(label, 0)
-    writes = (request.json_object() or {}).get("writes")
-    actions = [str(one.get("$type", "")).rpartition("#")[2] for one in writes or () if isinstance(one, dict)]
-    return sum(WRITE_POINTS.get(f"{action}_record", 2) for action in actions)
 
 
 def _handle(username: str) -> str:

@@ -1,6 +1,7 @@
 """Bluesky's public pages: a feed, an account's posts, and a page for each post. They show records as an app does."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
@@ -9,10 +10,10 @@ from starlette.routing import Route
 
 from socialpub.sandbox.bluesky.models import POST, THREADGATE, BlueskyRecord
 from socialpub.sandbox.bluesky.network import BlueskySandbox
-from socialpub.sandbox.bluesky.text import TextPiece, pieces
-from socialpub.sandbox.feeds import SHOWN_POSTS, NetworkPages
+from socialpub.sandbox.feeds import SHOWN_POSTS, FaultChoices, NetworkPages
 from socialpub.sandbox.pages import page
 
+PUT = "put_record"
 RULES = {"mentionRule": "mentioned accounts", "followerRule": "followers", "followingRule": "followed accounts"}
 LABELS = {
     "porn": "Adult content",
@@ -24,23 +25,17 @@ LABELS = {
 
 class BlueskyPages(NetworkPages[BlueskySandbox]):
     name = "bluesky"
-    faults = {  # noqa: RUF012  # read only
-        "cut_after": (
-            "put_record",
-            "posts, then the connection breaks",
-            lambda up: up.drops_connection_after_effect(),
-        ),
-        "timeout_after": ("put_record", "posts, but never responds", lambda up: up.times_out_after_effect()),
+    faults: ClassVar[FaultChoices] = {
+        "cut_after": (PUT, "posts, then the connection breaks", "drops_connection_after_effect", {}),
+        "timeout_after": (PUT, "posts, but never responds", "times_out_after_effect", {}),
         "502_after": (
-            "put_record",
-            "posts, then responds with 502",
-            lambda up: up.fails_with(502, html=True, after_effect=True),
+            PUT, "posts, then responds with 502", "fails_with", {"status": 502, "html": True, "after_effect": True},
         ),
-        "503_before": ("put_record", "does not post and responds with 503", lambda up: up.fails_with(503)),
-        "limited": ("put_record", "is rate-limited for 60 seconds", lambda up: up.rate_limited(60)),
-        "expired": ("put_record", "is refused: the token has expired", lambda up: up.unauthorized()),
-        "blob_gone": ("put_record", "is refused: its image is gone", lambda up: up.refuses("BlobNotFound")),
-    }
+        "503_before": (PUT, "does not post and responds with 503", "fails_with", {"status": 503}),
+        "limited": (PUT, "is rate-limited for 60 seconds", "rate_limited", {"seconds": 60}),
+        "expired": (PUT, "is refused: the token has expired", "unauthorized", {}),
+        "blob_gone": (PUT, "is refused: its image is gone", "refuses", {"code": "BlobNotFound"}),
+    }  # fmt: skip
 
     def own_routes(self) -> list[Route]:
         return [
@@ -91,7 +86,9 @@ def _view(bluesky: BlueskySandbox, post: BlueskyRecord) -> dict[str, Any]:
         "post": post,
         "account": bluesky.accounts[post.did],
         "text": [(one, _href(one)) for one in pieces(post.text, value.get("facets", []))],
-        "images": [(_cid(one["image"]), one["image"], one["alt"], one.get("aspectRatio")) for one in _images(embed)],
+        "images": [
+            (_cid(one["image"]), one["image"], one["alt"], one.get("aspectRatio")) for one in embed.get("images", ())
+        ],
         "video": (_cid(embed["video"]), embed["video"], embed.get("alt", "")) if "video" in embed else None,
         "card": _card(embed.get("external")),
         "is_reply": "reply" in value,
@@ -102,16 +99,47 @@ def _view(bluesky: BlueskySandbox, post: BlueskyRecord) -> dict[str, Any]:
     }
 
 
-def _images(embed: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(embed.get("images", ()))
-
-
 def _cid(blob: dict[str, Any]) -> str:
     return str(blob["ref"]["$link"])
 
 
 def _parent(post: BlueskyRecord) -> str:
     return str(post.value.get("reply", {}).get("parent", {}).get("uri", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class TextPiece:
+    text: str
+    kind: str = ""
+    """`link`, `mention`, `tag`; empty: plain text."""
+    target: str = ""
+    """The URL, the DID or the tag."""
+
+
+def pieces(text: str, facets: list[dict[str, Any]]) -> list[TextPiece]:
+    """Return the text as an app shows it. Offsets count bytes. A facet that does not fit the text is not shown."""
+    data = text.encode("utf-8", "surrogatepass")
+    found, position = [], 0
+    for facet in sorted(facets, key=lambda one: int(one["index"]["byteStart"])):
+        begin, end = facet["index"]["byteStart"], facet["index"]["byteEnd"]
+        feature = facet["features"][0] if facet["features"] else {}
+        kind = str(feature.get("$type", "")).rpartition("#")[2]
+        target = feature.get("uri") or feature.get("did") or feature.get("tag")
+        marked = _decoded(data[begin:end])
+        if not position <= begin < end <= len(data) or marked is None or not isinstance(target, str):
+            continue
+        found += [TextPiece(_decoded(data[position:begin]) or ""), TextPiece(marked, kind, target)]
+        position = end
+    found.append(TextPiece(data[position:].decode("utf-8", "replace")))
+    return [one for one in found if one.text]
+
+
+def _decoded(data: bytes) -> str | None:
+    """Return the text, or None if an offset is inside a character."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _href(piece: TextPiece) -> str:

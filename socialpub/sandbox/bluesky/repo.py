@@ -1,39 +1,38 @@
 """Bluesky's API of records and blobs. `put_record` with `swapRecord: null` cannot create a second record."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from socialpub.sandbox.bluesky.cid import cid_of_record
-from socialpub.sandbox.bluesky.lexicon import InvalidRecord, check_record, find_float
 from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
-from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, open_call, parameter
-from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, StreamedBody, json_reply
+from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
+from socialpub.sandbox.endpoint import SandboxCall
+from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import api_call
 from socialpub.sandbox.pages import avatar
 
-MAX_WRITES = 200
+CREATE = "com.atproto.repo.applyWrites#create"
 UNSET = object()
 
 
 # --- who and what ----------------------------------------------------------------------------------------------------
 
 
-def _require_own_repo(bluesky: BlueskySandbox, repo: Any, caller: BlueskyCaller) -> None:
-    account = _account(bluesky, repo)
+def require_own_repo(bluesky: BlueskySandbox, repo: Any, caller: BlueskyCaller) -> None:
+    account = account_of(bluesky, repo)
     if account is None:
         raise refused("AccountNotFound", f"Could not find repo: {repo}")
     if account.did != caller.account.did:
         raise refused("AuthenticationRequired", "Invalid repo: not the account of the token")
 
 
-def _account(bluesky: BlueskySandbox, repo: Any) -> BlueskyAccount | None:
+def account_of(bluesky: BlueskySandbox, repo: Any) -> BlueskyAccount | None:
     """Return the account of a DID or a whole handle."""
     found = bluesky.account_named(repo) if isinstance(repo, str) and ("." in repo or ":" in repo) else None
     return None if found is None or found.status == "deleted" else found
 
 
-def _uri(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
+def uri_of(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
     """Return the URI of a record. Raise Refusal."""
     if not isinstance(collection, str) or collection.count(".") < 2:
         raise invalid("Input/collection must be a valid nsid")
@@ -43,7 +42,7 @@ def _uri(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
     return f"at://{account.did}/{collection}/{rkey}"
 
 
-def _validated(
+def validated(
     bluesky: BlueskySandbox, collection: str, value: Any, validate: bool | None
 ) -> tuple[dict[str, Any], str, str]:
     """Return the record with its type, its content id, and how it was validated. Raise Refusal."""
@@ -52,23 +51,14 @@ def _validated(
     record = {"$type": collection, **value}
     if record["$type"] != collection:
         raise invalid(f"Invalid $type: expected {collection}, got {record['$type']}")
-    if path := find_float(record):
-        raise invalid(f"Invalid {collection} record: not in the data model at {path}")
-    known = False
-    if validate is not False:
-        try:
-            known = check_record(collection, record, bluesky.image_limit)
-        except InvalidRecord as error:
-            raise invalid(f"Invalid {collection} record: {error}") from None
-        if validate and not known:
-            raise invalid(f"Unknown lexicon type: {collection}")
+    validation = bluesky.check_record(collection, record, validate)
     try:
-        return record, cid_of_record(record), "valid" if known else "unknown"
+        return record, cid_of_record(record), validation
     except ValueError as error:
         raise invalid(f"Invalid {collection} record: {error}") from None
 
 
-def _require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> None:
+def require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> None:
     for named in blobs_in(record):
         cid = str(named["ref"]["$link"])
         blob = bluesky.find_blob(did, cid)
@@ -82,12 +72,12 @@ def _require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) ->
             raise refused("InvalidSize")
 
 
-def _commit_json(bluesky: BlueskySandbox) -> dict[str, str]:
-    rev = _new_tid(bluesky)
+def commit_json(bluesky: BlueskySandbox) -> dict[str, str]:
+    rev = new_tid(bluesky)
     return {"cid": cid_of_record({"rev": rev}), "rev": rev}
 
 
-def _new_tid(bluesky: BlueskySandbox) -> str:
+def new_tid(bluesky: BlueskySandbox) -> str:
     number = int(bluesky.new_id()) & (2**63 - 1)
     return "".join(TID_DIGITS[number >> shift & 31] for shift in range(60, -1, -5))
 
@@ -99,9 +89,9 @@ def _new_tid(bluesky: BlueskySandbox) -> str:
 def put_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
     """Store a record under its key. The same record again writes nothing."""
     body = json_body(request, "repo", "collection", "rkey", "record")
-    _require_own_repo(bluesky, body["repo"], caller)
-    uri = _uri(caller.account, body["collection"], body["rkey"])
-    value, cid, validation = _validated(bluesky, body["collection"], body["record"], body.get("validate"))
+    require_own_repo(bluesky, body["repo"], caller)
+    uri = uri_of(caller.account, body["collection"], body["rkey"])
+    value, cid, validation = validated(bluesky, body["collection"], body["record"], body.get("validate"))
     answer: dict[str, Any] = {"uri": uri, "cid": cid, "validationStatus": validation}
     present = bluesky.records.get(uri)
     if present is not None and present.cid == cid:
@@ -109,98 +99,37 @@ def put_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: Bluesky
     swap = body.get("swapRecord", UNSET)
     if swap is not UNSET and swap != (None if present is None else present.cid):
         raise refused("InvalidSwap", f"Record was at {'null' if present is None else present.cid}")
-    _require_blobs(bluesky, caller.account.did, value)
-    bluesky.commit([_record(bluesky, request, caller, body["collection"], body["rkey"], value, cid)])
-    return json_reply(200, answer | {"commit": _commit_json(bluesky)})
-
-
-@api_call("create_record")
-def create_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
-    """Store a new record. A key that is taken is an internal error, as on the real server."""
-    body = json_body(request, "repo", "collection", "record")
-    _require_own_repo(bluesky, body["repo"], caller)
-    rkey = body.get("rkey") or _new_tid(bluesky)
-    uri = _uri(caller.account, body["collection"], rkey)
-    value, cid, validation = _validated(bluesky, body["collection"], body["record"], body.get("validate"))
-    if uri in bluesky.records:
-        raise refused("InternalServerError")
-    _require_blobs(bluesky, caller.account.did, value)
-    bluesky.commit([_record(bluesky, request, caller, body["collection"], rkey, value, cid)])
-    return json_reply(200, {"uri": uri, "cid": cid, "commit": _commit_json(bluesky), "validationStatus": validation})
-
-
-@api_call("delete_record")
-def delete_record(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
-    body = json_body(request, "repo", "collection", "rkey")
-    _require_own_repo(bluesky, body["repo"], caller)
-    present = bluesky.records.get(f"at://{caller.account.did}/{body['collection']}/{body['rkey']}")
-    if present is None:
-        return json_reply(200, {})
-    if body.get("swapRecord") not in (None, present.cid):
-        raise refused("InvalidSwap", f"Record was at {present.cid}")
-    bluesky.commit([], [present.uri])
-    return json_reply(200, {"commit": _commit_json(bluesky)})
-
-
-@dataclass(slots=True)
-class Batch:
-    """The writes of one call. All of them happen, or none."""
-
-    stored: dict[str, BlueskyRecord]
-    deleted: list[str]
-    results: list[dict[str, Any]]
+    require_blobs(bluesky, caller.account.did, value)
+    bluesky.commit([new_record(bluesky, request, caller, body["collection"], body["rkey"], value, cid)])
+    return json_reply(200, answer | {"commit": commit_json(bluesky)})
 
 
 @api_call("apply_writes")
 def apply_writes(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+    """Create records. All of them are stored, or none."""
     body = json_body(request, "repo", "writes")
-    _require_own_repo(bluesky, body["repo"], caller)
-    writes = body["writes"]
-    if not isinstance(writes, list) or not all(isinstance(one, dict) and "$type" in one for one in writes):
-        raise invalid("Input/writes must be an array of objects with the property $type")
-    if len(writes) > MAX_WRITES:
-        raise invalid(f"Too many writes. Max: {MAX_WRITES}")
-    batch = Batch({}, [], [])
-    for one in writes:
-        _add_write(bluesky, request, caller, batch, one, body.get("validate"))
-    for record in batch.stored.values():
-        _require_blobs(bluesky, record.did, record.value)
-    bluesky.commit(batch.stored.values(), batch.deleted)
-    return json_reply(200, {"commit": _commit_json(bluesky), "results": batch.results})
+    require_own_repo(bluesky, body["repo"], caller)
+    stored: dict[str, BlueskyRecord] = {}
+    for write in body["writes"]:
+        if write["$type"] != CREATE:
+            raise invalid(f"Action not supported: {write['$type']}")
+        collection, rkey = write.get("collection"), write.get("rkey")
+        uri = uri_of(caller.account, collection, rkey)
+        value, cid, _ = validated(bluesky, collection, write.get("value"), body.get("validate"))
+        if uri in stored or uri in bluesky.records:
+            raise refused("InternalServerError")
+        stored[uri] = new_record(bluesky, request, caller, collection, rkey, value, cid)
+    for record in stored.values():
+        require_blobs(bluesky, record.did, record.value)
+    bluesky.commit(stored.values())
+    results = [
+        {"$type": f"{CREATE}Result", "uri": uri, "cid": record.cid, "validationStatus": "valid"}
+        for uri, record in stored.items()
+    ]
+    return json_reply(200, {"commit": commit_json(bluesky), "results": results})
 
 
-def _add_write(
-    bluesky: BlueskySandbox,
-    request: SandboxRequest,
-    caller: BlueskyCaller,
-    batch: Batch,
-    write: dict[str, Any],
-    validate: bool | None,
-) -> None:
-    action = str(write["$type"]).rpartition("#")[2]
-    collection, rkey = write.get("collection"), write.get("rkey")
-    if action == "create" and rkey is None:
-        rkey = _new_tid(bluesky)
-    uri = _uri(caller.account, collection, rkey)
-    assert isinstance(collection, str)
-    taken = uri in batch.stored or (uri in bluesky.records and uri not in batch.deleted)
-    if action not in ("create", "update", "delete"):
-        raise invalid(f"Action not supported: {write['$type']}")
-    value: dict[str, Any] = {}
-    if action != "delete":
-        value, cid, validation = _validated(bluesky, collection, write.get("value"), validate)
-    if taken == (action == "create"):
-        raise refused("InternalServerError")
-    result: dict[str, Any] = {"$type": f"com.atproto.repo.applyWrites#{action}Result"}
-    if action == "delete":
-        batch.deleted.append(uri)
-    else:
-        batch.stored[uri] = _record(bluesky, request, caller, collection, str(rkey), value, cid)
-        result |= {"uri": uri, "cid": cid, "validationStatus": validation}
-    batch.results.append(result)
-
-
-def _record(
+def new_record(
     bluesky: BlueskySandbox,
     request: SandboxRequest,
     caller: BlueskyCaller,
@@ -218,7 +147,7 @@ def _record(
 
 def _served(bluesky: BlueskySandbox, repo: str) -> BlueskyAccount | None:
     """Return an account whose records this server shows."""
-    account = _account(bluesky, repo)
+    account = account_of(bluesky, repo)
     return account if account is not None and account.status == "active" else None
 
 
@@ -226,7 +155,6 @@ def _record_json(record: BlueskyRecord) -> dict[str, Any]:
     return {"uri": record.uri, "cid": record.cid, "value": record.value}
 
 
-@open_call
 def get_record(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     collection, rkey = parameter(request, "collection"), parameter(request, "rkey")
     account = _served(bluesky, parameter(request, "repo"))
@@ -250,7 +178,6 @@ def _profile(bluesky: BlueskySandbox, account: BlueskyAccount) -> BlueskyRecord:
     return BlueskyRecord(account.did, PROFILE, "self", value, cid_of_record(value), bluesky.now())
 
 
-@open_call
 def list_records(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     query = request.query()
     collection, written = parameter(request, "collection"), query.get("limit", "50")
@@ -292,7 +219,6 @@ def upload_blob(bluesky: BlueskySandbox, request: SandboxRequest, caller: Bluesk
     return json_reply(200, {"blob": blob.shown})
 
 
-@open_call
 def get_blob(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     did, cid = parameter(request, "did"), parameter(request, "cid")
     blob = bluesky.find_blob(did, cid) if _served(bluesky, did) else None
@@ -303,11 +229,11 @@ def get_blob(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     return Reply(200, data, blob.mime_type, headers)
 
 
-@open_call
-def repo_status(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
-    account = _account(bluesky, parameter(request, "did"))
-    if account is None:
-        raise Refusal(json_reply(400, {"error": "RepoNotFound", "message": "Could not find repo"}))
-    if account.status == "active":
-        return json_reply(200, {"did": account.did, "active": True, "rev": _new_tid(bluesky)})
-    return json_reply(200, {"did": account.did, "active": False, "status": account.status})
+CALLS = (
+    SandboxCall("POST", "/xrpc/com.atproto.repo.putRecord", "put_record", put_record),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.applyWrites", "apply_writes", apply_writes),
+    SandboxCall("GET", "/xrpc/com.atproto.repo.getRecord", "get_record", get_record),
+    SandboxCall("GET", "/xrpc/com.atproto.repo.listRecords", "list_records", list_records),
+    SandboxCall("POST", "/xrpc/com.atproto.repo.uploadBlob", "upload_blob", upload_blob, open_blob_sink),
+    SandboxCall("GET", "/xrpc/com.atproto.sync.getBlob", "get_blob", get_blob),
+)

@@ -1,43 +1,22 @@
 """Bluesky's API of sessions, the server, handles, and the directory of DIDs."""
 
-import functools
-import json
 from typing import Any
 
 from socialpub.sandbox.bluesky.models import APP_PASSWORD_SCOPE, HANDLE, MAIN_SCOPE, BlueskyAccount
 from socialpub.sandbox.bluesky.network import (
-    CALLS_SECONDS,
-    DAY_SECONDS,
     REVOKED,
     BlueskySandbox,
     invalid,
     refused,
 )
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.memory import Token
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.network import ApiCaller, NetworkHandler, api_call
+from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import ApiCaller, api_call
 
 MAX_JSON_BYTES = 1_000_000
 
 BlueskyCaller = ApiCaller[BlueskyAccount]
-
-
-def open_call(handler: NetworkHandler) -> NetworkHandler:
-    """Count a call that needs no token. The response carries the rate headers."""
-
-    @functools.wraps(handler)
-    def counted(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
-        headers: Headers = []
-        try:
-            bluesky.count_call(headers)
-            reply = handler(bluesky, request)
-        except Refusal as refusal:
-            reply = refusal.reply
-        kept = {name for name, _ in reply.headers}
-        reply.headers += [one for one in headers if one[0] not in kept]
-        return reply
-
-    return counted
 
 
 def json_body(request: SandboxRequest, *required: str) -> dict[str, Any]:
@@ -47,22 +26,12 @@ def json_body(request: SandboxRequest, *required: str) -> dict[str, Any]:
     if request.content_type != "application/json":
         raise invalid(f"Wrong request encoding (Content-Type): {request.content_type or 'none'}")
     body = request.json_object()
-    if body is None and not _is_json(request.body):
-        raise Refusal(json_reply(400, {"error": "SyntaxError", "message": "The body is not JSON"}))
     if body is None:
         raise invalid("Input is not a JSON object")
     for name in required:
         if name not in body:
             raise invalid(f'Input must have the property "{name}"')
     return body
-
-
-def _is_json(body: bytes) -> bool:
-    try:
-        json.loads(body)
-    except ValueError:
-        return False
-    return True
 
 
 def parameter(request: SandboxRequest, name: str) -> str:
@@ -76,21 +45,12 @@ def parameter(request: SandboxRequest, name: str) -> str:
 # --- sessions --------------------------------------------------------------------------------------------------------
 
 
-@open_call
 def create_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     body = json_body(request, "identifier", "password")
     if not isinstance(body["identifier"], str) or not isinstance(body["password"], str):
         raise invalid("Input/identifier and Input/password must be strings")
     identifier, password = body["identifier"].lower(), body["password"]
-    headers: Headers = []
-    try:
-        bluesky.count("sign_ins", identifier, bluesky.limits["sign_ins"], CALLS_SECONDS, headers)
-        bluesky.count("sign_ins_of_day", identifier, bluesky.limits["sign_ins_of_day"], DAY_SECONDS, headers)
-        reply = _sign_in(bluesky, request, identifier, password)
-    except Refusal as refusal:
-        reply = refusal.reply
-    reply.headers += headers
-    return reply
+    return _sign_in(bluesky, request, identifier, password)
 
 
 def _sign_in(bluesky: BlueskySandbox, request: SandboxRequest, identifier: str, password: str) -> Reply:
@@ -105,7 +65,7 @@ def _sign_in(bluesky: BlueskySandbox, request: SandboxRequest, identifier: str, 
         raise refused("AccountTakedown")
     scope = MAIN_SCOPE if name is None else APP_PASSWORD_SCOPE
     token = bluesky.issue(account.did, (scope,), name)
-    return json_reply(200, _session(bluesky, request, account, token))
+    return json_reply(200, _session(request, account, token))
 
 
 def refresh_token_of(bluesky: BlueskySandbox, request: SandboxRequest) -> Token:
@@ -118,7 +78,6 @@ def refresh_token_of(bluesky: BlueskySandbox, request: SandboxRequest) -> Token:
     return token
 
 
-@open_call
 def refresh_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     token = refresh_token_of(bluesky, request)
     if bluesky.timestamp() >= token.refresh_expires_at:
@@ -131,20 +90,19 @@ def refresh_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     successor = None if token.dead else bluesky.rotate(token)
     if successor is None:
         raise refused("ExpiredToken", REVOKED)
-    return json_reply(200, _session(bluesky, request, account, successor))
+    return json_reply(200, _session(request, account, successor))
 
 
 @api_call("read")
-def get_session(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:
+def get_session(bluesky: BlueskySandbox, request: SandboxRequest, caller: BlueskyCaller) -> Reply:  # noqa: ARG001
     if caller.account.status in ("deleted", "takendown"):
         raise _no_user(caller.account)
-    return json_reply(200, _session(bluesky, request, caller.account))
+    return json_reply(200, _session(request, caller.account))
 
 
-@open_call
 def delete_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     """End one refresh token. The call is repeatable, and an expired token is accepted."""
-    bluesky.end_session(refresh_token_of(bluesky, request))
+    bluesky.tokens.end(refresh_token_of(bluesky, request))
     return Reply(200)
 
 
@@ -152,9 +110,7 @@ def _no_user(account: BlueskyAccount) -> Refusal:
     return invalid(f"Could not find user info for account: {account.did}")
 
 
-def _session(
-    bluesky: BlueskySandbox, request: SandboxRequest, account: BlueskyAccount, token: Token | None = None
-) -> dict[str, Any]:
+def _session(request: SandboxRequest, account: BlueskyAccount, token: Token | None = None) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "did": account.did,
         "handle": account.username,
@@ -166,15 +122,12 @@ def _session(
         shown["status"] = account.status
     if token is not None:
         shown |= {"accessJwt": token.access, "refreshJwt": token.refresh}
-    if bluesky.sends_did_document:
-        shown["didDoc"] = _did_document(bluesky, request, account)
-    return shown
+    return shown | {"didDoc": _did_document(request, account)}
 
 
 # --- the server, handles and DIDs ------------------------------------------------------------------------------------
 
 
-@open_call
 def describe_server(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     host = request.headers.get("host", "127.0.0.1").replace(":", "%3A")
     facts: dict[str, Any] = {
@@ -183,13 +136,11 @@ def describe_server(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
         "inviteCodeRequired": False,
         "links": {},
         "contact": {},
+        "blobUploadLimit": bluesky.blob_limit,
     }
-    if bluesky.reveals_blob_limit:
-        facts["blobUploadLimit"] = bluesky.blob_limit
     return json_reply(200, facts)
 
 
-@open_call
 def resolve_handle(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     handle = parameter(request, "handle").lower()
     if not HANDLE.fullmatch(handle):
@@ -206,10 +157,10 @@ def did_document(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     account = bluesky.accounts.get(did)
     if account is None:
         return json_reply(404, {"message": f"DID not registered: {did}"})
-    return json_reply(200, _did_document(bluesky, request, account))
+    return json_reply(200, _did_document(request, account))
 
 
-def _did_document(bluesky: BlueskySandbox, request: SandboxRequest, account: BlueskyAccount) -> dict[str, Any]:
+def _did_document(request: SandboxRequest, account: BlueskyAccount) -> dict[str, Any]:
     return {
         "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/multikey/v1"],
         "id": account.did,
@@ -219,16 +170,24 @@ def _did_document(bluesky: BlueskySandbox, request: SandboxRequest, account: Blu
             {
                 "id": "#atproto_pds",
                 "type": "AtprotoPersonalDataServer",
-                "serviceEndpoint": bluesky.server_url or f"{request.base_url}/bluesky",
+                "serviceEndpoint": f"{request.base_url}/bluesky",
             }
         ],
     }
 
 
-@open_call
-def unknown_method(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
-    """Respond to a method of another service, or to a known one with the wrong HTTP method."""
-    method = request.path_params["method"]
-    if method.startswith("com.atproto.") and method.rpartition(".")[2] in bluesky.methods:
-        raise invalid(f"Incorrect HTTP method ({request.method})")
-    raise invalid(f"No service configured for {method}")
+def unknown_method(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:  # noqa: ARG001
+    raise invalid(f"No service configured for {request.path_params['method']}")
+
+
+SERVER = "/xrpc/com.atproto.server"
+CALLS = (
+    SandboxCall("POST", f"{SERVER}.createSession", "create_session", create_session),
+    SandboxCall("POST", f"{SERVER}.refreshSession", "refresh_session", refresh_session),
+    SandboxCall("GET", f"{SERVER}.getSession", "get_session", get_session),
+    SandboxCall("POST", f"{SERVER}.deleteSession", "delete_session", delete_session),
+    SandboxCall("GET", f"{SERVER}.describeServer", "describe_server", describe_server),
+    SandboxCall("GET", "/xrpc/com.atproto.identity.resolveHandle", "resolve_handle", resolve_handle),
+    SandboxCall("", "/xrpc/{method}", "unknown_method", unknown_method),
+    SandboxCall("GET", "/plc/{did}", "did_document", did_document),
+)

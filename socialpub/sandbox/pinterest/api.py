@@ -1,24 +1,14 @@
-"""Pinterest's API of the account, its boards and videos: who may call, which JSON bodies, and the upload host."""
+"""Pinterest's API of the account, its boards and videos, and the upload host."""
 
 import base64
 import json
 import secrets
 from datetime import timedelta
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, StringConstraints
-from pydantic_core import ErrorDetails
-
-from socialpub.sandbox.media import probe_video, sniff
-from socialpub.sandbox.messages import (
-    Reply,
-    SandboxRequest,
-    SandboxShape,
-    StreamedBody,
-    StreamedForm,
-    check_shape,
-    dotted_path,
-)
+from socialpub.sandbox.endpoint import SandboxCall
+from socialpub.sandbox.media import sniff
+from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, StreamedForm
 from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.pinterest.models import (
     FAILED,
@@ -34,63 +24,17 @@ from socialpub.sandbox.pinterest.models import (
 )
 from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
 
-SHOWN = 200
 PinterestCaller = ApiCaller[PinterestAccount]
 
-ObjectId = Annotated[str, StringConstraints(pattern=r"^\d+$")]
-Base64Text = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9+/=]+$")]
-Link = Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://[^\s/?#]+\.?\S*$")]
-Index = Annotated[int, Field(ge=0)]
-MESSAGES = {
-    "missing": "'{path}' is a required property",
-    "extra_forbidden": "Additional properties are not allowed ('{path}' was unexpected)",
-    "string_type": "{value} is not of type 'string' ({path})",
-    "bool_type": "{value} is not of type 'boolean' ({path})",
-    "list_type": "{value} is not of type 'array' ({path})",
-    "model_type": "{value} is not of type 'object' ({path})",
-    "literal_error": "{value} is not one of [{expected}] ({path})",
-    "string_pattern_mismatch": "{value} does not match '{pattern}' ('{path}' must match the pattern: {pattern})",
-    "string_too_long": "{value} in '{path}' is too long (maxLength={max_length})",
-    "string_too_short": "{value} in '{path}' is too short (minLength={min_length})",
-    "too_long": "'{path}' has {actual_length} items (maxItems={max_length})",
-    "too_short": "'{path}' has {actual_length} items (minItems={min_length})",
-}
 
-
-def valid_body(
-    pinterest: PinterestSandbox, request: SandboxRequest, shape: type[SandboxShape], code: int = 1
-) -> dict[str, Any]:
-    """Return the body if it is a JSON object of this shape. Raise Refusal with the first finding."""
+def json_body(request: SandboxRequest) -> dict[str, Any]:
     body = request.json_object()
     if body is None:
-        raise invalid(pinterest, 400, 1, "Invalid request: the body is not a JSON object.")
-    for finding in check_shape(shape, body):
-        raise invalid(pinterest, 400, code, f"Invalid request: {_message(finding)}")
+        raise invalid(400, 1, "Invalid request: the body is not a JSON object.")
     return body
 
 
-def _message(finding: ErrorDetails) -> str:
-    if finding["type"] == "string_pattern_mismatch" and str(finding["loc"][-1]).endswith(("link", "url")):
-        return f"Entered URL is invalid. ({dotted_path(finding)})"
-    written = repr(finding["input"])
-    facts = {"path": dotted_path(finding), "value": written if len(written) <= SHOWN else written[:SHOWN] + "…"}
-    return MESSAGES.get(finding["type"], "{path}: " + finding["msg"]).format(**finding.get("ctx", {}), **facts)
-
-
 # --- the account and its boards --------------------------------------------------------------------------------------
-
-Name = Annotated[str, StringConstraints(min_length=1, max_length=180)]
-
-
-class NewBoard(SandboxShape):
-    name: Name
-    description: Annotated[str, StringConstraints(max_length=500)] | None = None
-    privacy: Literal["PUBLIC", "PROTECTED", "SECRET"] = "PUBLIC"
-    is_ads_only: bool = False
-
-
-class NewSection(SandboxShape):
-    name: Name
 
 
 @api_call("org_read", "user_accounts:read")
@@ -111,68 +55,59 @@ def user_account(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
         "following_count": 0,
         "monthly_views": 0,
     }
-    return ok(pinterest, 200, facts)
+    return ok(200, facts)
 
 
 @api_call("org_read", "boards:read")
 def list_boards(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    _refuse_pinner_data(pinterest, caller)
     found = [
         board
         for board in pinterest.boards.values()
-        if board.takes_pins_of(caller.account)
-        and (board.privacy != SECRET or caller.may("boards:read_secret"))
-        and pinterest.seconds_since(board.created_at) >= pinterest.board_lag_seconds
+        if board.takes_pins_of(caller.account) and (board.privacy != SECRET or caller.may("boards:read_secret"))
     ]
-    return paged(pinterest, request, found, lambda board: _board_json(pinterest, board))
+    return paged(request, found, lambda board: _board_json(pinterest, board))
 
 
 @api_call("org_read", "boards:read")
 def read_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    return ok(pinterest, 200, _board_json(pinterest, readable_board(pinterest, request, caller)))
+    return ok(200, _board_json(pinterest, readable_board(pinterest, request, caller)))
 
 
 @api_call("org_write", "boards:read", "boards:write")
 def create_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    body = valid_body(pinterest, request, NewBoard, code=400)
+    body = json_body(request)
     privacy = body.get("privacy", PUBLIC)
     if privacy == SECRET and not caller.may("boards:write_secret"):
-        raise refused(pinterest, "missing_scope")
+        raise refused("missing_scope")
     if any(one.name.lower() == body["name"].lower() for one in pinterest.boards_of(caller.account.username)):
-        raise invalid(pinterest, 400, 400, "Invalid board parameters: you already have a board with this name.")
+        raise invalid(400, 400, "Invalid board parameters: you already have a board with this name.")
     board = pinterest.add_board(caller.account, body["name"], privacy=privacy, description=body.get("description"))
-    return ok(pinterest, pinterest.create_status, _board_json(pinterest, board))
+    return ok(201, _board_json(pinterest, board))
 
 
 @api_call("org_read", "boards:read")
 def list_sections(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     board = readable_board(pinterest, request, caller)
-    return paged(pinterest, request, list(board.sections.items()), lambda one: {"id": one[0], "name": one[1]})
+    return paged(request, list(board.sections.items()), lambda one: {"id": one[0], "name": one[1]})
 
 
 @api_call("org_write", "boards:read", "boards:write")
 def create_section(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    name = valid_body(pinterest, request, NewSection, code=400)["name"]
+    name = json_body(request)["name"]
     board = readable_board(pinterest, request, caller)
     if name in board.sections.values():
-        raise invalid(pinterest, 409, 409, "Board section conflict: there is a section with this name.")
-    return ok(pinterest, 201, {"id": pinterest.add_section(board, name), "name": name})
+        raise invalid(409, 409, "Board section conflict: there is a section with this name.")
+    return ok(201, {"id": pinterest.add_section(board, name), "name": name})
 
 
 def readable_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> PinterestBoard:
     """Return the board of the path if this caller may read it. Raise Refusal."""
-    _refuse_pinner_data(pinterest, caller)
     board = pinterest.boards.get(request.path_params["board_id"])
     if board is None:
-        raise refused(pinterest, "board_not_found")
+        raise refused("board_not_found")
     if not board.takes_pins_of(caller.account) or (board.privacy == SECRET and not caller.may("boards:read_secret")):
-        raise refused(pinterest, "not_permitted")
+        raise refused("not_permitted")
     return board
-
-
-def _refuse_pinner_data(pinterest: PinterestSandbox, caller: PinterestCaller) -> None:
-    if pinterest.pinner_data_denied and not caller.account.is_business:
-        raise refused(pinterest, "pinner_data")
 
 
 def _board_json(pinterest: PinterestSandbox, board: PinterestBoard) -> dict[str, Any]:
@@ -194,17 +129,10 @@ def _board_json(pinterest: PinterestSandbox, board: PinterestBoard) -> dict[str,
 
 # --- videos ----------------------------------------------------------------------------------------------------------
 
-SECONDS = (4, 900)
-ASPECT_RATIOS = (0.5, 1.91)
-
-
-class NewMedia(SandboxShape):
-    media_type: Literal["video"]
-
 
 @api_call("org_write", "pins:read", "pins:write")
 def register_media(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    valid_body(pinterest, request, NewMedia)
+    json_body(request)
     now = pinterest.now()
     media_id = pinterest.new_id()
     key = f"uploads/{media_id[-6:-4]}/{media_id[-4:-2]}/{media_id[-2:]}/3:video:{caller.account.id}:{media_id}"
@@ -222,33 +150,24 @@ def register_media(pinterest: PinterestSandbox, request: SandboxRequest, caller:
         "x-amz-credential": credential,
         "Content-Type": "multipart/form-data",
     }
-    media = PinterestMedia(media_id, caller.account.id, form, expires.timestamp())
-    pinterest.add_media(media)
-    host = f"https://{pinterest.upload_host}" if pinterest.upload_host else request.base_url
-    return ok(
-        pinterest,
-        pinterest.create_status,
-        {
-            "media_id": media_id,
-            "media_type": "video",
-            "upload_url": f"{host}/pinterest/upload/",
-            "upload_parameters": form,
-        },
-    )
+    pinterest.media.save(PinterestMedia(media_id, caller.account.id, form, expires.timestamp()))
+    url = f"{request.base_url}/pinterest/upload/"
+    facts = {"media_id": media_id, "media_type": "video", "upload_url": url, "upload_parameters": form}
+    return ok(201, facts)
 
 
 @api_call("org_read", "pins:read")
 def media_status(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     media = pinterest.media.get(request.path_params["media_id"])
     if media is None or media.owner_id != caller.account.id:
-        raise refused(pinterest, "media_not_found")
+        raise refused("media_not_found")
     if media.fate and media.status not in (SUCCEEDED, FAILED):
         media.polls += 1
         if media.polls <= pinterest.processing_ticks or media.fate == "never_ends":
             media.status = PROCESSING
         else:
             media.status = SUCCEEDED if media.fate == "succeeds" else FAILED
-    return ok(pinterest, 200, {"media_id": media.id, "media_type": "video", "status": media.status})
+    return ok(200, {"media_id": media.id, "media_type": "video", "status": media.status})
 
 
 # --- the upload host -------------------------------------------------------------------------------------------------
@@ -277,7 +196,7 @@ def upload_media(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
         return _xml(403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many.")
     if pinterest.timestamp() >= media.form_expires_at:
         return _xml(403, "AccessDenied", "Invalid according to Policy: Policy expired.")
-    if media.uploads and pinterest.forms_good_once:
+    if not pinterest.may_upload(media):
         return _xml(403, "AccessDenied", "The form has been used.")
     if not 1 <= file.size <= MAX_BYTES:
         code = "EntityTooLarge" if file.size else "EntityTooSmall"
@@ -292,30 +211,27 @@ def _accept(pinterest: PinterestSandbox, media: PinterestMedia, file: StreamedBo
         return
     media.mime_type, media.size, media.sha256 = sniff(file.head), file.size, file.sha256
     media.status, media.polls = REGISTERED, 0
-    media.fate = pinterest.fates.take(pinterest.processing)
-    data = file.data
-    if media.mime_type not in ("video/mp4", "video/quicktime") or (
-        pinterest.probes_video and data is not None and not _fits(data)
-    ):
-        media.fate = "fails"
+    media.fate = pinterest.fate(media, file.data)
     if pinterest.processing_ticks == 0 and media.fate != "never_ends":
         media.status = SUCCEEDED if media.fate == "succeeds" else FAILED
-    if data is not None:
+    if (data := file.data) is not None:
         pinterest.cache.put(media.id, data)
-    pinterest.write_media(media)
-
-
-def _fits(data: bytes) -> bool:
-    found = probe_video(data)
-    if found is None or not found.height:
-        return False
-    ratio = found.width / found.height
-    return (
-        SECONDS[0] - 0.05 <= found.seconds <= SECONDS[1] + 0.5
-        and ASPECT_RATIOS[0] - 0.01 <= ratio <= ASPECT_RATIOS[1] + 0.01
-    )
+    pinterest.media.save(media)
 
 
 def _xml(status: int, code: str, message: str) -> Reply:
     body = f'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>{code}</Code><Message>{message}</Message></Error>'
     return Reply(status, body.encode(), "application/xml")
+
+
+CALLS = (
+    SandboxCall("GET", "/v5/user_account", "user_account", user_account),
+    SandboxCall("GET", "/v5/boards", "list_boards", list_boards),
+    SandboxCall("POST", "/v5/boards", "create_board", create_board),
+    SandboxCall("GET", "/v5/boards/{board_id}", "read_board", read_board),
+    SandboxCall("GET", "/v5/boards/{board_id}/sections", "list_sections", list_sections),
+    SandboxCall("POST", "/v5/boards/{board_id}/sections", "create_section", create_section),
+    SandboxCall("POST", "/v5/media", "register_media", register_media),
+    SandboxCall("GET", "/v5/media/{media_id}", "media_status", media_status),
+    SandboxCall("POST", "/upload/", "upload_media", upload_media, open_upload_sink),
+)

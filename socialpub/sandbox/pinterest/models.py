@@ -1,67 +1,25 @@
-"""Pinterest's accounts, boards, videos and pins, and the switches for behavior that varies on the real Pinterest."""
+"""Pinterest's accounts, boards, videos and pins."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-FATES = ("succeeds", "fails", "never_ends")
-
 
 @dataclass
-class PinterestSwitches:
-    """How this Pinterest behaves where the real one may behave in several ways, or can be asked to misbehave.
+class PinterestSettings:
+    """Set them on `world.pinterest` or through the control API at any time."""
 
-    Set them on `world.pinterest` at any time. The defaults are the strict or the usual reading.
-    """
-
-    # OAuth
     code_seconds: int = 600
     access_seconds: int = 2592000
     refresh_seconds: int = 5184000
-    omits_refresh_token: bool = False
-    """A refresh returns no refresh token, and the old one still works."""
-    old_refresh_survives: bool = False
-    """A used refresh token still works."""
-
-    # boards and pins
     limits: dict[str, int] = field(default_factory=lambda: {"org_read": 1000, "org_write": 100})
     """Calls of one user and app in a minute."""
-    pinner_data_denied: bool = False
-    """Boards and pins of accounts that are not businesses cannot be read."""
     list_lag_seconds: float = 0
     """How old a pin must be to appear in lists."""
-    board_lag_seconds: float = 0
-    """How old a board must be to appear in the list."""
-    trims_texts: bool = False
-    """Return texts trimmed and with plain line ends."""
-    escapes_html: bool = False
-    """Return `&amp;`, `&lt;`, `&gt;` in texts and links."""
-    composes_texts: bool = False
-    """Return texts in NFC."""
-    cuts_texts_after: int = 0
-    """Return at most this number of characters of a text. 0: all."""
-    null_texts: list[str] = field(default_factory=list)
-    """Return these texts (`alt_text`) as null."""
-    dates_pins: bool = True
-    """Return the time of a pin."""
-    cover_needed: bool = True
-    create_status: int = 201
-    """201 or 200."""
-
-    # videos
-    processing: Literal["succeeds", "fails", "never_ends"] = "succeeds"
-    """What happens to videos uploaded from now on."""
     processing_ticks: int = 2
-    """Calls for the status that return `processing`. 0: ready at once."""
-    media_reuse_allowed: bool = True
-    probes_video: bool = True
-    """Examine videos: duration and shape. Otherwise only the first bytes."""
+    """Calls for the status of a video that return `processing`. 0: ready at once."""
     policy_seconds: int = 3600
     """How long an upload form is valid."""
-    forms_good_once: bool = False
-    """An upload form accepts one upload. The next one is 403."""
-    upload_host: str = ""
-    """The https host that a registration names. Empty: the sandbox's own."""
 
 
 ACCOUNT_TYPES = ("BUSINESS", "PINNER")

@@ -3,26 +3,23 @@
 import base64
 import math
 import secrets
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
-from socialpub.sandbox.media import FateQueue
-from socialpub.sandbox.memory import FixedWindows, SandboxContext, from_facts, json_facts
+from socialpub.sandbox.memory import FixedWindow, SandboxContext
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
 from socialpub.sandbox.pinterest.models import (
     ACCOUNT_TYPES,
-    FATES,
     PUBLIC,
+    SUCCEEDED,
     Pin,
     PinImage,
     PinterestAccount,
     PinterestBoard,
     PinterestMedia,
-    PinterestSwitches,
+    PinterestSettings,
 )
 
 ERRORS: dict[str, tuple[int, int, str]] = {
@@ -60,25 +57,19 @@ ERRORS: dict[str, tuple[int, int, str]] = {
 }
 
 T = TypeVar("T")
-MINUTE = 60
 
 ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
-JOURNALED = tuple(name for name in Pin.__slots__ if name != "kind")
-BOARD_FACTS = ("id", "name", "owner_id", "privacy", "sections")
-PIN_FACTS = tuple(name for name in Pin.__slots__ if name != "film_id")
-MEDIA_FACTS = ("id", "owner_id", "status", "mime_type", "size", "sha256", "uploads", "pinned_in")
-"""What the control API shows."""
+VIDEOS = ("video/mp4", "video/quicktime")
 
 
-class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
+class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
     name = "pinterest"
     label = "Pinterest"
     endpoints = (
         "authorize", "token", "revoke", "user_account", "list_boards", "read_board", "create_board", "list_sections",
         "create_section", "create_pin", "list_pins", "register_media", "upload_media", "media_status",
     )  # fmt: skip
-    refusals = tuple(ERRORS)
-    """The names for `next(…).refuses(name)`."""
+    errors = ERRORS
     default_scopes = ALL_SCOPES
     account_kind = PinterestAccount
     account_fields = ("business_name", "account_type")
@@ -87,21 +78,14 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
 
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
-        PinterestSwitches.__init__(self)
-        self.boards: dict[str, PinterestBoard] = {}
-        self.pins: list[Pin] = []
-        """Oldest first."""
-        self.media: dict[str, PinterestMedia] = {}
-        """Registered videos."""
-        self.windows = FixedWindows()
-        self.category_counts: Counter[str] = Counter()
-        """Calls by rate category."""
-        self.fates = FateQueue(FATES)
-        """What happens to the next videos, before `processing` counts again."""
-        self._pins: dict[str, Pin] = {}
-        self._pins_on: dict[str, list[Pin]] = {}
+        PinterestSettings.__init__(self)
+        self.boards = self.table("boards", PinterestBoard)
         self.media_by_key: dict[str, PinterestMedia] = {}
         """By the field `key` of their upload form."""
+        self.media = self.table("media", PinterestMedia, on_keep=self._index_media)
+        """Registered videos."""
+        self._pins = self.table("pins", Pin, on_keep=self._keep_pin)
+        self._pins_on: dict[str, list[Pin]] = {}
         self._add_permanent(PinterestAccount("1000000000000000001", "demo", "Demo"), "2000000000000000")
         self._add_permanent(PinterestAccount("1000000000000000002", "studio", "Studio Nord"), "2000000000000001")
 
@@ -112,7 +96,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
     ) -> PinterestAccount:
         """Create an account with a board. Raise ValueError for a username that exists."""
         self.refuse_taken(username)
-        account = self.store_account(PinterestAccount(self.new_id(), username, business_name or username, account_type))
+        account = self.accounts.save(PinterestAccount(self.new_id(), username, business_name or username, account_type))
         self.add_board(account, "First board")
         return account
 
@@ -129,33 +113,22 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
     def new_token_pair(self, *_: Any) -> tuple[str, str]:
         return f"pina_.{secrets.token_urlsafe(48)}", f"pinr_.{secrets.token_urlsafe(48)}"
 
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[PinterestAccount]:
-        """The order is: bearer, rate, scopes. All scopes are needed."""
-        token = self.tokens.bearer(request.bearer)
-        account = self.account_of(token) if token else None
-        if token is None or account is None:
-            raise refused(self, "authentication_failed")
-        headers.extend(self.count(label, token.client_id, account.id))
-        missing = [scope for scope in scopes if scope not in token.scopes]
-        if missing:
-            raise invalid(self, 403, 3, f"Your token is missing the required scopes: {', '.join(missing)}")
-        return ApiCaller(token, account)
-
-    def count(self, category: str, client_id: str | None, account_id: str) -> Headers:
-        """Count one call. Return the headers that report it. Raise Refusal for one too many."""
-        self.category_counts[category] += 1
-        now, limit = self.timestamp(), self.limits[category]
-        window = self.windows.count((category, client_id or "", account_id), limit, MINUTE, now)
-        headers = [
-            ("x-ratelimit-limit", f"{limit}, {limit};w={MINUTE}"),
+    def window_headers(self, window: FixedWindow) -> Headers:
+        return [
+            ("x-ratelimit-limit", f"{window.limit}, {window.limit};w={self.window_seconds}"),
             ("x-ratelimit-remaining", str(window.remaining)),
-            ("x-ratelimit-reset", str(math.ceil(window.reset - now))),
+            ("x-ratelimit-reset", str(math.ceil(window.reset - self.timestamp()))),
         ]
-        if window.over:
-            raise Refusal(with_rate_headers(self.refusal_reply("", "rate_limited"), headers))
-        return headers
+
+    def check_caller(
+        self,
+        caller: ApiCaller[PinterestAccount],
+        label: str,  # noqa: ARG002  # the same at every endpoint
+        scopes: tuple[str, ...],
+    ) -> None:
+        missing = [scope for scope in scopes if scope not in caller.token.scopes]
+        if missing:
+            raise invalid(403, 3, f"Your token is missing the required scopes: {', '.join(missing)}")
 
     # --- boards --------------------------------------------------------------------------------------------------
 
@@ -174,50 +147,36 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         board = PinterestBoard(
             self.new_id(), name, owner.id, privacy, self.now(), description, is_ads_only, tuple(collaborators),
         )  # fmt: skip
-        self.boards[board.id] = board
-        self.write("board", **asdict(board) | {"created_at": board.created_at.isoformat(), "modified_at": None})
-        return board
+        return self.boards.save(board)
 
     def add_section(self, board: PinterestBoard | str, name: str) -> str:
         """Create a section of a board (or board id). Return its id."""
         board = self.boards[board] if isinstance(board, str) else board
         section_id = self.new_id()
         board.sections[section_id] = name
-        self.write("section", board_id=board.id, section_id=section_id, name=name)
+        self.boards.save(board)
         return section_id
 
     def boards_of(self, username: str) -> list[PinterestBoard]:
         account = self.account_named(username)
         return [one for one in self.boards.values() if account and one.owner_id == account.id]
 
-    # --- videos --------------------------------------------------------------------------------------------------
+    # --- videos and pins -----------------------------------------------------------------------------------------
 
-    def next_fate(self, fate: str, times: int = 1) -> None:
-        """Set the fate of the next uploaded video: `succeeds`, `fails`, `never_ends`."""
-        self.fates.schedule(fate, times)
+    def _index_media(self, media: PinterestMedia) -> None:
+        self.media_by_key[media.form["key"]] = media
 
-    def add_media(self, media: PinterestMedia) -> None:
-        self._keep_media(media)
-        self.write_media(media)
-
-    def _keep_media(self, media: PinterestMedia) -> None:
-        self.media[media.id] = self.media_by_key[media.form["key"]] = media
-
-    def write_media(self, media: PinterestMedia) -> None:
-        """Keep its status over a restart."""
-        self.write("media", **asdict(media))
-
-    # --- pins ----------------------------------------------------------------------------------------------------
+    @property
+    def pins(self) -> list[Pin]:
+        """All pins, oldest first."""
+        return list(self._pins.values())
 
     def add_pin(self, pin: Pin, images: list[tuple[PinImage, bytes]]) -> None:
         for image, data in images:
             self.cache.put(image.id, data)
-        self._keep_pin(pin)
-        self.write("pin", media=pin.kind, **json_facts(pin, JOURNALED))
+        self._pins.save(pin)
 
     def _keep_pin(self, pin: Pin) -> None:
-        self.pins.append(pin)
-        self._pins[pin.id] = pin
         self._pins_on.setdefault(pin.board_id, []).append(pin)
         self.boards[pin.board_id].modified_at = pin.created_at
         if pin.film_id in self.media:
@@ -230,63 +189,44 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
         return self._pins.get(pin_id)
 
     def totals(self) -> dict[str, int]:
-        return {"pin_count": len(self.pins), "media_count": len(self.media)}
+        return {"pin_count": len(self._pins), "media_count": len(self.media)}
 
     def view(self) -> dict[str, Any]:
-        return {
-            "accounts": [asdict(account) for account in self.accounts.values()],
-            "boards": [json_facts(board, BOARD_FACTS) for board in self.boards.values()],
-            "pins": [self._view_pin(pin) for pin in self.pins],
-            "media": [json_facts(media, MEDIA_FACTS) for media in self.media.values()],
-            "categories": dict(self.category_counts),
-        }
+        shown = super().view()
+        for media in shown["media"]:
+            del media["form"]
+        videos = {media["id"]: media for media in shown["media"]}
+        return shown | {"pins": [pin | {"film": videos.get(pin["film_id"])} for pin in shown["pins"]]}
 
-    def _view_pin(self, pin: Pin) -> dict[str, Any]:
-        video = self.media.get(pin.film_id or "")
-        return json_facts(pin, PIN_FACTS) | {"film": json_facts(video, MEDIA_FACTS) if video else None}
+    # --- what stand-ins change -----------------------------------------------------------------------------------
 
-    # --- from the journal ----------------------------------------------------------------------------------------
+    def may_upload(self, media: PinterestMedia) -> bool:  # noqa: ARG002  # for stand-ins
+        """Return whether the upload form of a video is still good."""
+        return True
 
-    def replay_board(self, **facts: Any) -> None:
-        self.reserve_id(facts["id"])
-        self.boards[facts["id"]] = from_facts(PinterestBoard, facts)
+    def may_use(self, media: PinterestMedia) -> bool:
+        return media.status == SUCCEEDED
 
-    def replay_section(self, board_id: str, section_id: str, name: str) -> None:
-        self.reserve_id(section_id)
-        self.boards[board_id].sections[section_id] = name
-
-    def replay_media(self, **facts: Any) -> None:
-        self.reserve_id(facts["id"])
-        self._keep_media(from_facts(PinterestMedia, facts))
-
-    def replay_pin(self, media: str, **facts: Any) -> None:
-        pin = from_facts(Pin, facts | {"kind": media})
-        self.reserve_id(pin.id)
-        for image in pin.pictures:
-            self.reserve_id(image.id)
-        self._keep_pin(pin)
+    def fate(self, media: PinterestMedia, data: bytes | None) -> str:  # noqa: ARG002  # for stand-ins
+        """Return what happens to an uploaded video: `succeeds`, `fails`, `never_ends`."""
+        return "succeeds" if media.mime_type in VIDEOS else "fails"
 
     # --- scripted errors -----------------------------------------------------------------------------------------
 
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
-        """Return the error with this name of ours. Raise ValueError for another name."""
-        if code not in ERRORS:
-            raise ValueError(f"pinterest has no refusal named {code!r} (known: {', '.join(ERRORS)})")
-        status, number, message = ERRORS[code]
-        detail = {"message_detail": "spam"} if code == "spam" else {}
-        return ok(self, status, {"code": number, "message": message, **detail})
+    def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        return refusal(code)
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
         messages = {404: "Not found.", 405: "Method not allowed."}
         message = messages.get(status, "Sorry, something went wrong.")
-        return ok(self, status, {"code": 5 if status == 405 else status, "message": message})
+        return ok(status, {"code": 5 if status == 405 else status, "message": message})
 
     def unauthorized_reply(self, endpoint: str = "") -> Reply:
         return self.refusal_reply(endpoint, "authentication_failed")
 
     def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
         """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
-        reply = with_rate_headers(self.refusal_reply(endpoint, "rate_limited"), [])
+        reply = self.refusal_reply(endpoint, "rate_limited")
         if told_in in ("window", "day"):
             reply.headers += [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", str(int(seconds)))]
         elif told_in == "retry-after":
@@ -297,44 +237,37 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSwitches):
 # --- replies ---------------------------------------------------------------------------------------------------------
 
 
-def ok(pinterest: PinterestSwitches, status: int, data: Any) -> Reply:
-    """Return a reply with its request id and rate headers."""
-    limit = pinterest.limits["org_read"]
-    headers = [
-        ("x-pinterest-rid", secrets.token_hex(8)),
-        ("x-ratelimit-limit", f"{limit}, {limit};w=60"),
-        ("x-ratelimit-remaining", str(limit - 1)),
-        ("x-ratelimit-reset", "60"),
-    ]
-    return json_reply(status, data, headers)
+def ok(status: int, data: Any) -> Reply:
+    return json_reply(status, data, [("x-pinterest-rid", secrets.token_hex(8))])
 
 
-def invalid(pinterest: PinterestSwitches, status: int, code: int, message: str) -> Refusal:
-    return Refusal(ok(pinterest, status, {"code": code, "message": message}))
+def invalid(status: int, code: int, message: str) -> Refusal:
+    return Refusal(ok(status, {"code": code, "message": message}))
 
 
-def refused(pinterest: PinterestSandbox, name: str) -> Refusal:
-    return Refusal(pinterest.refusal_reply("", name))
+def refused(name: str) -> Refusal:
+    return Refusal(refusal(name))
 
 
-def with_rate_headers(reply: Reply, headers: Headers) -> Reply:
-    reply.headers = [*(one for one in reply.headers if not one[0].startswith("x-ratelimit")), *headers]
-    return reply
+def refusal(name: str) -> Reply:
+    status, number, message = ERRORS[name]
+    detail = {"message_detail": "spam"} if name == "spam" else {}
+    return ok(status, {"code": number, "message": message, **detail})
 
 
-def paged(pinterest: PinterestSwitches, request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
+def paged(request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
     query = request.query()
     written = query.get("page_size", "25")
     if not written.isdecimal() or not 1 <= int(written) <= 250:
-        raise invalid(pinterest, 400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
-    size, begin = int(written), _begin(pinterest, query.get("bookmark", ""))
+        raise invalid(400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
+    size, begin = int(written), _begin(query.get("bookmark", ""))
     more = begin + size < len(found)
     bookmark = base64.urlsafe_b64encode(f"from:{begin + size}".encode()).decode() if more else None
     items = [show(one) for one in found[begin : begin + size]]
-    return ok(pinterest, 200, {"items": items, "bookmark": bookmark})
+    return ok(200, {"items": items, "bookmark": bookmark})
 
 
-def _begin(pinterest: PinterestSwitches, bookmark: str) -> int:
+def _begin(bookmark: str) -> int:
     if not bookmark:
         return 0
     try:
@@ -342,7 +275,7 @@ def _begin(pinterest: PinterestSwitches, bookmark: str) -> int:
     except ValueError:
         word, number = "", ""
     if word != "from" or not number.isdecimal():
-        raise invalid(pinterest, 400, 1, "Invalid request: the bookmark is not valid.")
+        raise invalid(400, 1, "Invalid request: the bookmark is not valid.")
     return int(number)
 
 

@@ -6,107 +6,31 @@ No key detects a repeated create: twice means two pins.
 import base64
 import binascii
 import hashlib
-import html
-import unicodedata
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from annotated_types import Len
-from pydantic import Field, StringConstraints
-
+from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.media import dimensions, sniff
-from socialpub.sandbox.messages import Reply, SandboxRequest, SandboxShape
+from socialpub.sandbox.messages import Reply, SandboxRequest
 from socialpub.sandbox.network import api_call
-from socialpub.sandbox.pinterest.api import (
-    Base64Text,
-    Index,
-    Link,
-    ObjectId,
-    PinterestCaller,
-    readable_board,
-    valid_body,
-)
-from socialpub.sandbox.pinterest.models import SECRET, SUCCEEDED, Pin, PinImage, PinKind, PinterestBoard, PinterestMedia
+from socialpub.sandbox.pinterest.api import PinterestCaller, json_body, readable_board
+from socialpub.sandbox.pinterest.models import SECRET, Pin, PinImage, PinKind, PinterestBoard, PinterestMedia
 from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
 
 SMALLEST_SIDE = 100
 """Pixels."""
-SIZES = {"150x150": 150, "400x300": 400, "600x": 600, "1200x": 1200}
 TEXTS = ("title", "description", "alt_text", "link")
-COVERS = ("cover_image_data", "cover_image_key_frame_time")
-
-Title = Annotated[str, StringConstraints(max_length=100)]
-Description = Annotated[str, StringConstraints(max_length=800)]
-ImageType = Literal["image/jpeg", "image/png"]
-
-
-# --- shapes: the fields and sources that the product can send --------------------------------------------------------
-
-
-class ImageItem(SandboxShape):
-    content_type: ImageType
-    data: Base64Text
-    title: Title = ""
-    description: Description = ""
-    link: Link = ""
-
-
-class ImageSource(SandboxShape):
-    source_type: Literal["image_base64"]
-    content_type: ImageType
-    data: Base64Text
-    is_standard: bool = True
-
-
-class CarouselSource(SandboxShape):
-    source_type: Literal["multiple_image_base64"]
-    items: Annotated[list[ImageItem], Len(2, 5)]
-    index: Index = 0
-
-
-class VideoSource(SandboxShape):
-    source_type: Literal["video_id"]
-    media_id: ObjectId
-    cover_image_content_type: ImageType = "image/jpeg"
-    cover_image_data: Base64Text = ""
-    cover_image_key_frame_time: Index = 0
-    is_standard: bool = True
-
-
-class Disclosures(SandboxShape):
-    """Since 5.28."""
-
-    values: Annotated[list[Literal["AI_MODIFIED", "SYNTHETIC_PERFORMER"]], Len(1, 2)]
-
-
-class NewPin(SandboxShape):
-    board_id: ObjectId
-    board_section_id: ObjectId | None = None
-    title: Title | None = None
-    description: Description | None = None
-    alt_text: Annotated[str, StringConstraints(max_length=500)] | None = None
-    link: Link | None = None
-    dominant_color: Annotated[str, StringConstraints(max_length=30)] | None = None
-    ai_disclosures: Disclosures = Field(default_factory=Disclosures.model_construct)
-    media_source: Annotated[ImageSource | CarouselSource | VideoSource, Field(discriminator="source_type")]
-
-
-# --- create ----------------------------------------------------------------------------------------------------------
 
 
 @api_call("org_write", "boards:read", "boards:write", "pins:read", "pins:write")
 def create_pin(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    body = valid_body(pinterest, request, NewPin)
+    body = json_body(request)
     source = body["media_source"]
     kind: PinKind = "video" if "media_id" in source else "carousel" if "items" in source else "image"
-    covers = sum(name in source for name in COVERS)
-    if kind == "video" and (covers > 1 or (pinterest.cover_needed and not covers)):
-        message = "Invalid request: give one of cover_image_url, cover_image_data with its content type, or"
-        raise invalid(pinterest, 400, 1, f"{message} cover_image_key_frame_time.")
     board = _board(pinterest, body, caller)
     video = _video(pinterest, source, caller) if kind == "video" else None
     images = _images_in(pinterest, source)
     if len({(image.width, image.height) for image, _ in images}) > 1:
-        raise invalid(pinterest, 400, 1, "Invalid request: all images of a carousel must have the same size.")
+        raise invalid(400, 1, "Invalid request: all images of a carousel must have the same size.")
     pin = Pin(
         pinterest.new_id(), caller.account.id, caller.account.username, board.id, body.get("board_section_id"),
         kind, body.get("title"), body.get("description"), body.get("alt_text"), body.get("link"),
@@ -115,28 +39,28 @@ def create_pin(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pin
         (body.get("ai_disclosures") or {}).get("values", []),
     )  # fmt: skip
     pinterest.add_pin(pin, images)
-    return ok(pinterest, pinterest.create_status, pin_json(pinterest, request, pin, caller))
+    return ok(201, pin_json(pinterest, request, pin, caller))
 
 
 def _board(pinterest: PinterestSandbox, body: dict[str, Any], caller: PinterestCaller) -> PinterestBoard:
     board = pinterest.boards.get(body["board_id"])
     if board is None:
-        raise refused(pinterest, "board_not_found")
+        raise refused("board_not_found")
     secret = board.privacy == SECRET and not caller.may("boards:write_secret", "pins:write_secret")
     if not board.takes_pins_of(caller.account) or secret:
-        raise refused(pinterest, "not_permitted")
+        raise refused("not_permitted")
     section = body.get("board_section_id")
     if section is not None and section not in board.sections:
-        raise refused(pinterest, "section_not_found")
+        raise refused("section_not_found")
     return board
 
 
 def _video(pinterest: PinterestSandbox, source: dict[str, Any], caller: PinterestCaller) -> PinterestMedia:
     media = pinterest.media.get(source["media_id"])
     if media is None or media.owner_id != caller.account.id:
-        raise refused(pinterest, "media_not_found")
-    if media.status != SUCCEEDED or (media.pinned_in and not pinterest.media_reuse_allowed):
-        raise invalid(pinterest, 400, 1, f"Invalid request: the media is {media.status}, it cannot be used.")
+        raise refused("media_not_found")
+    if not pinterest.may_use(media):
+        raise invalid(400, 1, f"Invalid request: the media is {media.status}, it cannot be used.")
     return media
 
 
@@ -166,9 +90,9 @@ def _image(
         data = b""
     width, height = dimensions(data, whole=True) if sniff(data) == content_type else (0, 0)
     if not width:
-        raise refused(pinterest, "image_broken")
+        raise refused("image_broken")
     if min(width, height) < SMALLEST_SIDE:
-        raise refused(pinterest, "image_too_small")
+        raise refused("image_too_small")
     digest = hashlib.sha256(data).hexdigest()
     return PinImage(pinterest.new_id(), sniff(data), len(data), digest, width, height, **texts), data
 
@@ -182,7 +106,7 @@ def list_pins(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pint
     pins = pinterest.pins_on(readable_board(pinterest, request, caller))
     lag = pinterest.list_lag_seconds
     shown = [pin for pin in reversed(pins) if pinterest.seconds_since(pin.created_at) >= lag]
-    return paged(pinterest, request, shown, lambda pin: pin_json(pinterest, request, pin, caller))
+    return paged(request, shown, lambda pin: pin_json(pinterest, request, pin, caller))
 
 
 def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, caller: PinterestCaller) -> dict[str, Any]:
@@ -190,8 +114,8 @@ def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, cal
     creative = {"image": "REGULAR", "carousel": "CAROUSEL", "video": "VIDEO"}[pin.kind]
     return {
         "id": pin.id,
-        "created_at": zoneless(pin.created_at) if pinterest.dates_pins else None,
-        **{name: _shown_text(pinterest, name, getattr(pin, name)) for name in TEXTS},
+        "created_at": zoneless(pin.created_at),
+        **{name: getattr(pin, name) or None for name in TEXTS},
         "dominant_color": pin.dominant_color or "#6e7874",
         "board_id": pin.board_id,
         "board_section_id": pin.section_id,
@@ -205,19 +129,6 @@ def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, cal
         "media": _media(request, pin),
         **({"ai_disclosures": {"values": pin.ai_disclosures}} if pin.ai_disclosures else {}),
     }
-
-
-def _shown_text(pinterest: PinterestSandbox, name: str, value: str | None) -> str | None:
-    """Return the text as Pinterest shows it. A missing text is null."""
-    if not value or name in pinterest.null_texts:
-        return None
-    if pinterest.trims_texts:
-        value = value.replace("\r\n", "\n").strip()
-    if pinterest.composes_texts:
-        value = unicodedata.normalize("NFC", value)
-    if pinterest.cuts_texts_after:
-        value = value[: pinterest.cuts_texts_after]
-    return html.escape(value, quote=False) if pinterest.escapes_html else value
 
 
 def _media(request: SandboxRequest, pin: Pin) -> dict[str, Any]:
@@ -239,13 +150,14 @@ def _media(request: SandboxRequest, pin: Pin) -> dict[str, Any]:
 
 
 def _images(request: SandboxRequest, image: PinImage) -> dict[str, Any]:
-    shown = {}
-    for name, width in SIZES.items():
-        height = {"150x150": 150, "400x300": 300}.get(name, round(width * image.height / image.width))
-        shown[name] = {"width": width, "height": height, "url": _image_url(request, image)}
-    shown["originals"] = {"width": image.width, "height": image.height, "url": _image_url(request, image)}
-    return shown
+    return {"originals": {"width": image.width, "height": image.height, "url": _image_url(request, image)}}
 
 
 def _image_url(request: SandboxRequest, image: PinImage) -> str:
     return f"{request.base_url}/pinterest/media/{image.id}"
+
+
+CALLS = (
+    SandboxCall("GET", "/v5/boards/{board_id}/pins", "list_pins", list_pins),
+    SandboxCall("POST", "/v5/pins", "create_pin", create_pin),
+)

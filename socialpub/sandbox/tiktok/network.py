@@ -1,17 +1,15 @@
 """The memory of TikTok: users, shares, posts, and the addresses that were verified. And the words of its refusals."""
 
 import secrets
-from dataclasses import asdict
-from ipaddress import ip_address
+from datetime import datetime
 from typing import Any
-from urllib.parse import urlsplit
 
-from socialpub.sandbox.media import fetch
-from socialpub.sandbox.memory import SandboxContext, SlidingWindows, json_facts
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.media import Fetch, dimensions, fetch, sniff
+from socialpub.sandbox.memory import SandboxContext
+from socialpub.sandbox.messages import Refusal, Reply, StreamedBody, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
-from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSwitches
-from socialpub.sandbox.tiktok.tasks import TaskStore
+from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSettings
+from socialpub.sandbox.tiktok.tasks import TaskStore, is_direct_post
 
 SOMETHING_WRONG = "Something is wrong. Please try again later."
 ERRORS: dict[str, tuple[int, str]] = {
@@ -41,71 +39,33 @@ SENT_WITH_200 = frozenset({
     "spam_risk_too_many_posts", "spam_risk_user_banned_from_posting", "reached_active_user_cap",
 })  # fmt: skip
 """By `creator_info`."""
-MINUTE = 60
 OAUTH_ENDPOINTS = ("token", "revoke")
 """Their errors are flat, and everything else has an envelope."""
+VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
+PHOTOS = ("image/jpeg", "image/webp")
 
 
-def may_pull(switches: TikTokSwitches, url: object) -> bool:
-    """Return whether TikTok pulls from this address: it is public, and verified."""
-    if not isinstance(url, str):
-        return False
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").lower()
-    except ValueError:
-        return False
-    if not host or parts.scheme not in ("http", "https"):
-        return False
-    if switches.public_urls_only and (parts.scheme != "https" or _is_address(host) or "." not in host):
-        return False
-    if switches.all_urls_verified or any(url.startswith(prefix) for prefix in switches.verified_prefixes):
-        return True
-    return any(host == domain or host.endswith(f".{domain}") for domain in switches.verified_domains)
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
-
-
-POST_FACTS = (
-    "id", "publish_id", "open_id", "username", "kind", "title", "description", "privacy", "created_at", "options",
-    "client_key", "media",
-)  # fmt: skip
-TASK_FACTS = (
-    "publish_id", "kind", "direct", "source", "username", "created_at", "status",
-    "fail_reason", "post_info", "size", "chunk_size", "chunk_count", "received", "puts", "media",
-)  # fmt: skip
-"""What the control API shows."""
-
-
-class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
+class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
     name = "tiktok"
     label = "TikTok"
     endpoints = (
         "authorize", *OAUTH_ENDPOINTS, "user_info", "creator_info", "video_init", "inbox_init", "content_init",
         "upload_chunk", "status_fetch", "video_query",
     )  # fmt: skip
-    refusals = tuple(ERRORS)
-    """The codes for `next(…).refuses(code)`."""
+    errors = ERRORS
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
     account_kind = TikTokAccount
+    accounts_name = "users"
     account_fields = tuple(TikTokAccount.__slots__)
-    account_entry = "user"
     name_field = "display_name"
 
     def __init__(self, context: SandboxContext) -> None:
         SandboxNetwork.__init__(self, context)
-        TikTokSwitches.__init__(self)
-        self.posted_at: dict[tuple[str, str], float] = {}
-        """When a user last posted through an app: by client key and open_id."""
-        self.windows = SlidingWindows()
-        self.tasks = TaskStore(self, self)
+        TikTokSettings.__init__(self)
+        self.fetch: Fetch | None = None
+        """Returns the bytes of a pulled URL, or raises. None: over HTTP."""
+        self.tasks = TaskStore(self)
         for account in (
             TikTokAccount("7f0c1e52-demo-4a11-9b7e-000000000001", "u-demo-1", "demo", "Demo"),
             TikTokAccount("7f0c1e52-demo-4a11-9b7e-000000000002", "u-demo-2", "studio", "Studio", private=True),
@@ -120,34 +80,22 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
         self.refuse_taken(username)
         number = self.new_id()
         open_id = f"{secrets.token_hex(4)}-{number}"
-        return self.store_account(TikTokAccount(open_id, f"u-{number}", username, display_name or username, **facts))
+        return self.accounts.save(TikTokAccount(open_id, f"u-{number}", username, display_name or username, **facts))
 
     def new_token_pair(self, *_: Any) -> tuple[str, str]:
         return f"act.{secrets.token_urlsafe(48)}", f"rft.{secrets.token_urlsafe(48)}"
 
-    def admit(
-        self,
-        request: SandboxRequest,
-        label: str,
-        scopes: tuple[str, ...],
-        headers: Headers,  # noqa: ARG002  # TikTok adds none
-    ) -> ApiCaller[TikTokAccount]:
-        """The order is: bearer, scope, rate. One of the scopes is enough."""
-        token = self.tokens.bearer(request.bearer)
-        account = self.account_of(token) if token else None
-        if token is None or account is None:
-            raise self.refused(label, "access_token_invalid")
-        if not set(scopes) & set(token.scopes):
+    def check_caller(self, caller: ApiCaller[TikTokAccount], label: str, scopes: tuple[str, ...]) -> None:
+        """One of the scopes is enough."""
+        if not set(scopes) & set(caller.token.scopes):
             raise self.refused(label, "scope_not_authorized")
-        key, limit = (label, token.account_id, token.client_id), self.limits.get(label, 600)
-        if not self.windows.admits(key, limit, MINUTE, self.timestamp()):
-            raise self.refused(label, "rate_limit_exceeded")
-        return ApiCaller(token, account)
 
     def remove_access(self, username: str) -> None:
         """Withdraw the user's permission: tokens end, and open shares fail with `auth_removed`."""
         super().remove_access(username)
-        self.tasks.remove_access(self.existing_account(username).open_id)
+        for task in self.tasks.open_tasks():
+            if task.open_id == self.existing_account(username).open_id:
+                self.tasks.fail(task, "auth_removed")
 
     # --- shares --------------------------------------------------------------------------------------------------
 
@@ -155,39 +103,26 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
     def posts(self) -> list[TikTokPost]:
         """All posts, oldest first. Drafts and shares in progress are no posts."""
         self.tasks.advance_all()
-        return self.tasks.posts
+        return list(self.tasks.posts.values())
 
     def begin(self, task: PublishTask) -> None:
-        self.tasks.begin(task)
-        if task.direct:
-            self.posted_at[(task.client_key or "", task.open_id)] = self.timestamp()
+        self.tasks.all.save(task)
         if self.context.serving:
             self.tasks.pull_in_background(task)
-
-    def catch_up(self) -> list[TikTokPost]:
-        """Return the posts as if all pulls and processing were over. Never on the event loop: it may fetch."""
-        self.tasks.catch_up()
-        return self.tasks.posts
-
-    def next_fate(self, fate: str, times: int = 1) -> None:
-        """Set the fate of the next share: a fail reason, `never_ends`, `inbox` or `completes`."""
-        self.tasks.fates.schedule(fate, times)
 
     def totals(self) -> dict[str, int]:
         return {"post_count": len(self.posts), "task_count": len(self.tasks.all)}
 
     def view(self) -> dict[str, Any]:
-        return {
-            "users": [asdict(account) for account in self.accounts.values()],
-            "posts": [json_facts(post, POST_FACTS) for post in self.posts],
-            "tasks": [
-                json_facts(task, TASK_FACTS) | {"posts": [post.id for post in task.posts]}
-                for task in self.tasks.all.values()
-            ],
-        }
+        self.tasks.advance_all()
+        shown = super().view()
+        for task in shown["tasks"]:
+            del task["upload_token"]
+        return shown
 
     async def before_view(self) -> None:
-        await self.tasks.pull_all()
+        for task in self.tasks.open_tasks():
+            await self.tasks.pull(task)
 
     def verify(self, prefix: str, file_name: str, content: str) -> bool:
         """Fetch the file of a URL prefix and compare it, as the button in the portal does. Never on the event loop."""
@@ -198,24 +133,37 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
         verified = data is not None and data.decode("utf-8", "replace").strip() == content.strip()
         if verified and prefix not in self.verified_prefixes:
             self.verified_prefixes.append(prefix)
-            self.write("prefix", prefix=prefix)
         return verified
 
-    # --- from the journal ----------------------------------------------------------------------------------------
+    # --- what stand-ins change -----------------------------------------------------------------------------------
 
-    def replay(self, kind: str, facts: dict[str, Any]) -> None:
-        replay = getattr(self.tasks, f"replay_{kind}", None)
-        if replay is not None:
-            replay(**facts)
-        else:
-            super().replay(kind, facts)
+    def refusal_code(self, caller: ApiCaller[TikTokAccount]) -> str:
+        """Return the code that keeps this account from posting now, or an empty text."""
+        if caller.account.banned:
+            return "spam_risk_user_banned_from_posting"
+        posts = self.tasks.count_today(caller.account.open_id, self.posts_per_day, is_direct_post)
+        return "spam_risk_too_many_posts" if posts >= self.posts_per_day else ""
 
-    def replay_user(self, **facts: Any) -> None:
-        self.replay_account(**facts)
+    def may_pull(self, url: object) -> bool:
+        """Return whether TikTok pulls from this address."""
+        return isinstance(url, str) and (self.all_urls_verified or url.startswith(tuple(self.verified_prefixes)))
 
-    def replay_prefix(self, prefix: str) -> None:
-        if prefix not in self.verified_prefixes:
-            self.verified_prefixes.append(prefix)
+    def check_video(self, task: PublishTask, data: bytes | None) -> str:  # noqa: ARG002  # for stand-ins
+        """Return a fail reason, or an empty text. `data` is None when it was not kept."""
+        return "" if sniff(task.head) in VIDEOS else "file_format_check_failed"
+
+    def check_photo(self, body: StreamedBody) -> tuple[str, int, int]:
+        """Return a fail reason or an empty text, width, height."""
+        width, height = dimensions(body.data or b"")
+        return "" if width and sniff(body.head) in PHOTOS else "file_format_check_failed", width, height
+
+    def fate_of_next(self) -> str:
+        """Return what happens to the next share: empty, a fail reason, `never_ends`, `inbox`."""
+        return ""
+
+    def noticed_at(self, task: PublishTask) -> datetime | None:
+        """Return when TikTok notices that all bytes are there, or None."""
+        return task.whole_at
 
     # --- replies -------------------------------------------------------------------------------------------------
 
@@ -236,10 +184,9 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
     def refused(self, endpoint: str, code: str) -> Refusal:
         return Refusal(self.refusal_reply(endpoint, code))
 
-    def oauth_error(self, error: str, description: str, status: int = 0) -> Reply:
-        """Return the shape of the token endpoints. `status` 0: as `oauth_error_status` says."""
-        facts = {"error": error, "error_description": description, "log_id": self._log_id()}
-        return json_reply(status or self.oauth_error_status, facts)
+    def oauth_error(self, error: str, description: str, status: int = 400) -> Reply:
+        """Return the shape of the token endpoints."""
+        return json_reply(status, {"error": error, "error_description": description, "log_id": self._log_id()})
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
@@ -253,11 +200,11 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSwitches):
         return self.refusal_reply(endpoint, "access_token_invalid")
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:
-        """Return the refusal with this code. Raise ValueError for a code that TikTok does not have."""
         if endpoint in OAUTH_ENDPOINTS:
-            return self.oauth_error(code, SOMETHING_WRONG, 400)
-        if code not in ERRORS:
-            raise ValueError(f"tiktok has no refusal named {code!r} (known: {', '.join(ERRORS)})")
+            return self.oauth_error(code, SOMETHING_WRONG)
+        return super().refusal_reply(endpoint, code)
+
+    def named_reply(self, endpoint: str, code: str) -> Reply:
         status, message = ERRORS[code]
         return self.envelope(200 if endpoint == "creator_info" and code in SENT_WITH_200 else status, code, message)
 

@@ -1,86 +1,15 @@
-"""X's accounts, uploads and posts, and the switches for behavior that varies on the real X."""
+"""X's accounts, uploads and posts."""
 
 import hashlib
 import math
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from socialpub.sandbox.media import dimensions, sniff
 from socialpub.sandbox.network import SandboxNetwork
-
-
-@dataclass
-class XSwitches:
-    """How this X behaves where the real one may behave in several ways, or can be asked to misbehave.
-
-    Set them on `world.x` at any time. The defaults are the strict or the usual reading.
-    """
-
-    dialect: Literal["new", "old"] = "new"
-    """Of responses: `new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com)."""
-    one_dialect: bool = False
-    """Queries in the names of the other dialect are 400. By default, both are accepted. After the new document, the
-    real X still accepted the old names and refused some queries in the new names."""
-
-    # OAuth
-    code_seconds: int = 30
-    access_seconds: int = 7200
-    refresh_seconds: int = 180 * 86400
-    kill_family_on_reuse: bool = False
-    """A second use of a refresh token also ends the newest pair."""
-    old_access_token_survives: bool = False
-    """An access token still works after its pair was refreshed."""
-
-    # media
-    append_answers: int = 200
-    """200 with `expires_at`, or 204 without a body."""
-    media_seconds: int = 86400
-    """How long an upload and its media id are usable."""
-    processing: Literal["succeeds", "fails", "never_ends", "refused_at_post"] = "succeeds"
-    """What happens to the next finalized GIFs and videos."""
-    processing_ticks: int = 2
-    """Calls for the status until it has succeeded. 0: ready at once."""
-    check_after_seconds: int = 1
-    media_reuse_allowed: bool = True
-
-    # posts
-    duplicate_window_seconds: int = 86400
-    """How long the same text of the same account is refused. 0: never."""
-    list_lag_seconds: float = 0
-    """How old a post must be to appear in lists."""
-    reply_lag_seconds: float = 0
-    """How old a post must be before X accepts replies to it. Before, X reports that the post is not visible."""
-    too_long_status: int = 400
-    escapes_html: bool = False
-    """Return `&amp;`, `&lt;`, `&gt;` in texts."""
-    strips_invisible: bool = False
-    """Return texts without zero-width, direction and control characters."""
-    leaves_out: list[str] = field(default_factory=list)
-    """Fields of posts that a list omits although the query names them, as after a failed hydration."""
-    needs_text: bool = False
-    """A body without `text` is 400, even with media, as behind X's gateway. Without it, an absent text is `""`."""
-
-    # money and limits
-    credits_depleted: int = 0
-    """1 or 2: every call gets a 402 in that shape."""
-    limits: dict[str, int] = field(
-        default_factory=lambda: {
-            "POST /2/tweets": 100,
-            "GET /2/users/me": 75,
-            "GET /2/users/:id/tweets": 900,
-            "POST /2/media/upload": 500,
-            "GET /2/media/upload": 1000,
-            "POST /2/media/upload/initialize": 1875,
-            "POST /2/media/upload/:id/append": 1875,
-            "POST /2/media/upload/:id/finalize": 1875,
-            "POST /2/media/metadata": 500,
-        }
-    )
-    """Calls of one user in 15 minutes."""
-    daily_limits: dict[str, int] = field(default_factory=dict)
-    """Calls of one user in 24 hours. These calls also get the 24-hour headers."""
-
 
 SUBSCRIPTIONS = ("None", "Basic", "Premium", "PremiumPlus")
 LONG_POST_TIERS = ("Premium", "PremiumPlus")
@@ -89,6 +18,27 @@ KINDS = {IMAGE: "image", GIF: "image", VIDEO: "video"}
 """What bytes the media of a category contain."""
 KEY_PREFIX = {IMAGE: "3", GIF: "16", VIDEO: "7"}
 MAX_BYTES = {IMAGE: 5 * 1024 * 1024, GIF: 15 * 1024 * 1024, VIDEO: 16 * 1024**3}
+
+
+@dataclass
+class XSettings:
+    """Set them on `world.x` or through the control API at any time."""
+
+    code_seconds: int = 30
+    access_seconds: int = 7200
+    refresh_seconds: int = 180 * 86400
+    old_access_token_survives: bool = False
+    media_seconds: int = 86400
+    """How long an upload and its media id are usable."""
+    processing_ticks: int = 2
+    """Calls for the status until a GIF or video has succeeded. 0: ready at once."""
+    check_after_seconds: int = 1
+    duplicate_window_seconds: int = 86400
+    """How long the same text of the same account is refused. 0: never."""
+    list_lag_seconds: float = 0
+    """How old a post must be to appear in lists."""
+    limits: dict[str, int] = field(default_factory=lambda: {"POST /2/tweets": 100, "GET /2/users/me": 75})
+    """Calls of one user in 15 minutes. The others: 900."""
 
 
 @dataclass(slots=True)
@@ -137,7 +87,7 @@ class XMedia:
     fate: str = "succeeds"
     polls: int = 0
     posted_in: list[str] = field(default_factory=list)
-    segments: dict[int, int] = field(default_factory=dict)
+    segments: Annotated[dict[int, int], Field(exclude=True)] = field(default_factory=dict)
     """Index and size of what was received."""
 
     @property
@@ -165,9 +115,6 @@ class XPost:
     """The app that made it."""
     received_monotonic: float = 0.0
     """When the call's first byte arrived, by the machine's clock."""
-    shown_text: str = ""
-    """As X returns it, with t.co links."""
-    entities: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     conversation_id: str = ""
     """The id of the first post of the conversation."""
 
@@ -192,14 +139,14 @@ class XPost:
 class XMediaStore:
     """All uploads. Their bytes are kept only while there is room, their sizes always."""
 
-    def __init__(self, switches: XSwitches, network: SandboxNetwork[XAccount]) -> None:
-        self._switches = switches
+    def __init__(self, settings: XSettings, network: SandboxNetwork[XAccount]) -> None:
+        self._settings = settings
         self._network = network
         self.all: dict[str, XMedia] = {}
 
     def begin(self, category: str, mime_type: str, total_bytes: int, owner_id: str) -> XMedia:
         media_id = self._network.new_id()
-        key, expires_at = f"{KEY_PREFIX[category]}_{media_id}", self._network.timestamp() + self._switches.media_seconds
+        key, expires_at = f"{KEY_PREFIX[category]}_{media_id}", self._network.timestamp() + self._settings.media_seconds
         media = XMedia(media_id, key, category, mime_type, owner_id, expires_at, total_bytes)
         self.all[media_id] = media
         return media
@@ -208,7 +155,7 @@ class XMediaStore:
         media.segments[index] = len(data)
         self._network.cache.put((media.id, index), data)
 
-    def finalize(self, media: XMedia) -> None:
+    def finalize(self, media: XMedia, fate: str) -> None:
         """Make a whole file of the segments, and begin its processing."""
         pieces = [self._network.cache.take((media.id, index)) for index in sorted(media.segments)]
         kept = [piece for piece in pieces if piece is not None]
@@ -219,24 +166,20 @@ class XMediaStore:
             media.sha256 = hashlib.sha256(begin).hexdigest()
             self._network.cache.put(media.id, begin)
         media.width, media.height = dimensions(begin)
-        media.finalized = True
-        media.fate = self._switches.processing
-        self._start_processing(media, sniff(begin))
-
-    def _start_processing(self, media: XMedia, found: str) -> None:
-        unfit = bool(found) and not found.startswith(f"{KINDS[media.category]}/")
-        ends_at_once = self._switches.processing_ticks == 0 and media.fate != "never_ends"
-        if unfit or (media.category != IMAGE and media.fate == "fails" and ends_at_once):
+        media.finalized, media.fate = True, fate
+        found = sniff(begin)
+        ends_at_once = self._settings.processing_ticks == 0 and fate != "never_ends"
+        if found and not found.startswith(f"{KINDS[media.category]}/"):
             media.state = "failed"
         elif media.category != IMAGE:
-            media.state = "succeeded" if ends_at_once else "pending"
+            media.state = "pending" if not ends_at_once else "failed" if fate == "fails" else "succeeded"
 
     def poll(self, media: XMedia) -> None:
         """Count one call for the status. Every call advances the processing."""
         if media.state not in ("pending", "in_progress"):
             return
         media.polls += 1
-        if media.polls < self._switches.processing_ticks or media.fate == "never_ends":
+        if media.polls < self._settings.processing_ticks or media.fate == "never_ends":
             media.state = "in_progress"
         else:
             media.state = "failed" if media.fate == "fails" else "succeeded"
@@ -244,19 +187,6 @@ class XMediaStore:
     def alive(self, media_id: str) -> XMedia | None:
         media = self.all.get(media_id)
         return media if media is not None and self._network.timestamp() < media.expires_at else None
-
-    def usable(self, media_id: str, account_id: str) -> XMedia | None:
-        """Return the media if a post of this account may carry it now."""
-        media = self.alive(media_id)
-        if (
-            media is None
-            or not media.ready
-            or media.fate == "refused_at_post"
-            or account_id != media.owner_id
-            or (media.posted_in and not self._switches.media_reuse_allowed)
-        ):
-            return None
-        return media
 
     def seconds_left(self, media: XMedia) -> int:
         return max(0, math.floor(media.expires_at - self._network.timestamp()))

@@ -8,7 +8,8 @@ import asyncio
 import hmac
 from enum import StrEnum
 
-import orjson
+from starlette.requests import Request
+from starlette.responses import Response
 
 from socialpub.core import commands
 from socialpub.db.connection import Database
@@ -18,29 +19,29 @@ from socialpub.ops import health
 from socialpub.ops.health import Readiness
 from socialpub.providers import registry
 from socialpub.runtime import Runtime
-from socialpub.web.http.answer import Answer
-from socialpub.web.http.endpoint import endpoint, unauthorized, wrong_key
-from socialpub.web.http.request import Request, WebState
+from socialpub.web.http.endpoint import public, unauthorized, wrong_key
+from socialpub.web.http.responses import JSONResponse
+from socialpub.web.http.state import WebState
 
 _FRESH_SECONDS = 1.0
 """Frequent requests share a check, so that they do not keep the disk busy."""
-_NO_STORE = ((b"cache-control", b"no-store"),)
+_NO_STORE = {"cache-control": "no-store"}
 
 
-@endpoint(scope=None)
-async def live(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def live(rt: Runtime, request: Request) -> Response:
     """Return the instance id, by which `doctor` recognizes this appliance."""
-    return Answer(200, b'{"status":"ok","instance":"%s"}' % rt.instance_id.encode(), _NO_STORE)
+    return JSONResponse({"status": "ok", "instance": rt.instance_id}, headers=_NO_STORE)
 
 
-@endpoint(scope=None)
-async def ready(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def ready(rt: Runtime, request: Request) -> Response:
     # Clients do not need a key, so the response must not contain paths of this host.
     with commands.in_public():
-        return _render_readiness(await _check_readiness(rt, request.state))
+        return _render_readiness(await _check_readiness(rt, request.app.state))
 
 
-def _render_readiness(found: Readiness) -> Answer:
+def _render_readiness(found: Readiness) -> Response:
     shown: dict[str, object] = {"status": "unready" if found.reasons else "paused" if found.paused else "ready"}
     if found.paused:
         shown["paused"] = True
@@ -54,8 +55,8 @@ def _render_readiness(found: Readiness) -> Answer:
     if found.reasons:
         shown["reasons"] = [finding.sentences for finding in found.reasons]
         shown["codes"] = [finding.code for finding in found.reasons]
-        return Answer(503, orjson.dumps(shown), ((b"retry-after", b"10"), *_NO_STORE))
-    return Answer(200, orjson.dumps(shown), _NO_STORE)
+        return JSONResponse(shown, 503, {"retry-after": "10", **_NO_STORE})
+    return JSONResponse(shown, headers=_NO_STORE)
 
 
 async def _check_readiness(rt: Runtime, state: WebState) -> Readiness:
@@ -101,19 +102,20 @@ _CACHE_FACTOR = 20
 a key."""
 
 
-@endpoint(scope=None)
-async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def metrics(rt: Runtime, request: Request) -> Response:
     expected = rt.settings.metrics.token.get_secret_value()
     if expected:
-        header = request.headers.get(b"authorization")
+        header = request.headers.get("authorization")
         if header is None:
             raise unauthorized("Send the token that [metrics] token sets: Authorization: Bearer <TOKEN>.")
-        scheme, _, token = header.partition(b" ")
-        if scheme.lower() != b"bearer" or not hmac.compare_digest(token.strip(), expected.encode()):
+        scheme, _, token = header.partition(" ")
+        if scheme.lower() != "bearer" or not hmac.compare_digest(token.strip().encode(), expected.encode()):
             raise wrong_key(request, "The token is not the one that [metrics] token sets.")
-    state, clock = request.state, rt.clock
+    state: WebState = request.app.state
+    clock = rt.clock
 
-    def render(reader: Database) -> tuple[bytes, bytes]:
+    def render(reader: Database) -> tuple[bytes, str]:
         from socialpub.web import metrics
 
         return metrics.render_metrics(state, reader)
@@ -125,4 +127,4 @@ async def metrics(rt: Runtime, caller: None, request: Request) -> Answer:  # noq
             ended_at = clock.monotonic()
             state.metrics = ended_at + _CACHE_FACTOR * (ended_at - began_at), read
         text, content_type = state.metrics[1]
-    return Answer(200, text, content_type=content_type)
+    return Response(text, media_type=content_type)

@@ -6,7 +6,7 @@ One response reports every error: a misspelled field does not hide an unknown ar
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
@@ -15,15 +15,14 @@ from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import units
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest, PayloadTooLarge, cut
-from socialpub.core.validation import AlsoCalled, Keys, Path, inner_errors, known_fields
+from socialpub.core.validation import AlsoCalled, Keys, Path, inner_errors
 from socialpub.media.types import Facts, MediaRejected
 from socialpub.providers import registry
 from socialpub.providers.options import find_post_option
 from socialpub.providers.registry import LABELS, SPECIFIED
 from socialpub.publishing.media import arrivals, uploads
-from socialpub.publishing.media.uploads import Examined
 from socialpub.publishing.posts import drafts
-from socialpub.publishing.posts.drafts import MAX_MEDIA, Change, Draft, DraftMedia
+from socialpub.publishing.posts.drafts import MAX_MEDIA, Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import MediaUrl, check_media_url
 from socialpub.web.http import multipart
@@ -103,12 +102,12 @@ class MediaReference(Shape):
     alt: Alt = optional(ALT)
 
 
-def _check_sources(value: Any, shape: type[Shape]) -> list[FieldError]:
-    """Return an error for each media item without exactly one source."""
-    item_shape = known_fields(shape)["media"]
-    assert item_shape is not None
-    sources = [name for name in known_fields(item_shape.model) if name != "alt"]
-    media = value.get("media") if isinstance(value, dict) else None
+_SOURCES = ("artifactId", "url")
+
+
+def _check_sources(body: Mapping[str, Any], sources: Sequence[str]) -> list[FieldError]:
+    """Return an error for each media item of the body without exactly one source."""
+    media = body.get("media")
     message = f"must have exactly one of {', '.join(sources[:-1])} and {sources[-1]}"
     return [
         FieldError(("media", index), message)
@@ -118,7 +117,7 @@ def _check_sources(value: Any, shape: type[Shape]) -> list[FieldError]:
 
 
 _TEXT = AlsoCalled(("text", "content", "caption", "message"))
-_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
+TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
 
 
 class PostContent(Shape):
@@ -127,13 +126,15 @@ class PostContent(Shape):
     body: Annotated[Trimmed, _TEXT] = optional(
         "The text. Surrounding white space is removed. Required if there is no media"
     )
-    scheduled_at: Annotated[Instant, _TIME] = optional(
+    scheduled_at: Annotated[Instant, TIME] = optional(
         "When to publish: a future time with an offset. If omitted, the post is published now"
     )
 
 
 class PostDraft(Shape):
     """A new post. Set `post.body`, `media`, or both."""
+
+    media_sources: ClassVar[Sequence[str]] = _SOURCES
 
     post: PostContent = required(CONTENT)
     profiles: Ids = required(PROFILES)
@@ -142,56 +143,46 @@ class PostDraft(Shape):
 
     @classmethod
     def check_object(cls, value: Any) -> Sequence[FieldError]:
-        if isinstance(value, dict) and "media" not in value:
-            post = value.get("post")
-            if isinstance(post, dict) and "body" not in post:
-                return [FieldError(("post", "body"), "is required when there is no media", FieldCode.TEXT_MISSING)]
-        return _check_sources(value, cls)
+        if not isinstance(value, dict):
+            return []
+        if "media" in value:
+            return _check_sources(value, cls.media_sources)
+        post = value.get("post")
+        if isinstance(post, dict) and "body" not in post:
+            return [FieldError(("post", "body"), "is required when there is no media", FieldCode.TEXT_MISSING)]
+        return []
 
     def to_draft(self) -> Draft:
-        return self.with_media(_to_media(self.media))
-
-    def with_media(self, media: Sequence[DraftMedia]) -> Draft:
         return Draft(
-            body=self.post.body,
-            scheduled_at=self.post.scheduled_at,
-            profiles=tuple(self.profiles),
-            media=tuple(media),
-            options=_to_options(self.provider_options),
+            self.post.body,
+            self.post.scheduled_at,
+            tuple(self.profiles),
+            _to_media(self.media) if self.media else (),
+            self.provider_options.as_dict() if self.provider_options else None,
         )
 
 
-class FormMediaItem(Shape):
+class FormMediaItem(MediaReference):
     """A media file of a post in a multipart form. Set exactly one of `fileField`, `artifactId` and `url`."""
 
     file_field: Annotated[str, Field(min_length=1)] = optional("The name of the file part in the form")
-    artifact_id: Id = optional("The `artifactId` of a verified upload, instead of a file part")
-    url: MediaUrl = optional(URL)
-    alt: Alt = optional(ALT)
 
 
 class FormDraft(PostDraft):
     """A new post with its files in the same form. Set `post.body`, `media`, or both."""
 
+    media_sources: ClassVar[Sequence[str]] = ("fileField", *_SOURCES)
+
     media: list[FormMediaItem] = Field(  # type: ignore[assignment]  # items of another shape
         OMITTED, min_length=1, max_length=MAX_MEDIA, description=MEDIA
     )
-
-    def with_files(self, files: Mapping[str | None, Examined]) -> Draft:
-        named = [(item, files.get(item.file_field)) for item in self.media or ()]
-        return self.with_media(
-            [
-                DraftMedia(file.artifact_id if file else item.artifact_id or "", item.alt, file, item.url)
-                for item, file in named
-            ]
-        )
 
 
 class ContentChange(Shape):
     """The new text and time of a post."""
 
     body: Annotated[Trimmed, _TEXT] = optional("The new text")
-    scheduled_at: Annotated[InstantOrNull, _TIME] = optional(
+    scheduled_at: Annotated[InstantOrNull, TIME] = optional(
         "The new time: a future time with an offset. `null` publishes the post now"
     )
 
@@ -214,29 +205,21 @@ class PostChange(Shape):
     def check_object(cls, value: Any) -> Sequence[FieldError]:
         if isinstance(value, dict) and (value == {} or value == {"post": {}}):
             return [FieldError((), "does not contain a change; send at least one field")]
-        return _check_sources(value, cls)
+        return _check_sources(value, _SOURCES) if isinstance(value, dict) else []
 
-    def to_change(self) -> Change:
-        given = set() if self.post is None else set(self.post.model_fields_set)
+    def to_draft(self) -> Draft:
+        given: dict[str, Any] = {}
+        if self.post is not None:
+            given = {name: getattr(self.post, name) for name in self.post.model_fields_set}
         if self.media is not None:
-            given.add("media")
+            given["media"] = _to_media(self.media)
         if self.provider_options is not None:
-            given.add("options")
-        return Change(
-            given=frozenset(given),
-            body=self.post.body if self.post else None,
-            scheduled_at=self.post.scheduled_at if self.post else None,
-            media=tuple(_to_media(self.media)),
-            options=_to_options(self.provider_options),
-        )
+            given["options"] = self.provider_options.as_dict()
+        return Draft.change(**given)
 
 
-def _to_media(media: Sequence[MediaReference] | None) -> list[DraftMedia]:
-    return [DraftMedia(item.artifact_id or "", item.alt, url=item.url) for item in media or ()]
-
-
-def _to_options(options: ProviderOptions | None) -> dict[str, dict[str, Any]] | None:
-    return None if options is None else options.as_dict()
+def _to_media(media: Sequence[MediaReference]) -> tuple[DraftMedia, ...]:
+    return tuple(DraftMedia(item.artifact_id or "", item.alt, url=item.url) for item in media)
 
 
 # --- bodies whose shape is invalid -----------------------------------------------------------------------------------
@@ -351,16 +334,13 @@ class PayloadForm(MultipartForm):
             raise InvalidRequest.at(PAYLOAD, message="is missing; send the JSON in one text field with this name")
 
 
-async def verify_files(
-    rt: Runtime, form: MultipartForm, fields: Sequence[str | None], key_id: str
-) -> dict[str | None, Examined]:
-    """Match the file parts with the media items, examine them, store them and return them by field name.
+async def verify_files(rt: Runtime, form: MultipartForm, body: FormDraft, key_id: str) -> Draft:
+    """Match the file parts with the media items, examine them, and store them. Return the draft with the files.
 
-    `fields` contains the `fileField` of each media item, None for an item with an `artifactId`. The files are removed
-    again unless `posts.create` refers to them. Raises Unavailable, and InvalidRequest with every error of the first
-    stage that fails (names, types, contents).
+    The files are removed again unless `posts.create` refers to them. Raises Unavailable, and InvalidRequest with every
+    error of the first stage that fails (names, types, contents).
     """
-    paths = _match(form, fields)
+    paths = _match(form, [item.file_field for item in body.media or ()])
     refused = [part for part in form.parts if part.incoming is None]
     if refused:
         raise InvalidRequest.from_errors(
@@ -374,11 +354,14 @@ async def verify_files(
     ]
     if errors:
         raise InvalidRequest.from_errors(errors)
-    files: dict[str | None, Examined] = {}
+    draft = body.to_draft()
+    media = list(draft.media)
     for part, result in zip(form.parts, results, strict=True):
         assert isinstance(result, Facts)
-        files[part.field] = await arrivals.store(rt, part, result)
-    return files
+        file = await arrivals.store(rt, part, result)
+        index = int(paths[part.field][1])
+        media[index] = DraftMedia(file.artifact_id, media[index].alt, file)
+    return replace(draft, media=tuple(media))
 
 
 def _match(form: MultipartForm, fields: Sequence[str | None]) -> dict[str, tuple[str | int, ...]]:

@@ -1,12 +1,14 @@
 """The endpoints of posts (spec 4.2)."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
 import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
 
 from socialpub.accounts import key_limits
 from socialpub.accounts.api_keys import Caller
@@ -17,6 +19,7 @@ from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import audience_rows
+from socialpub.publishing.media.imports import REQUEST_SECONDS
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import (
     CheckedDelivery,
@@ -32,10 +35,10 @@ from socialpub.runtime import Runtime
 from socialpub.web.api import post_requests
 from socialpub.web.api.post_requests import FormDraft, PayloadForm, PostChange, PostDraft, check_rows
 from socialpub.web.api.requests import CreateQuery, PostQuery, PostsQuery, RetryRequest
-from socialpub.web.http.answer import JSON, Answer, created, ok
 from socialpub.web.http.endpoint import NO_SUCH_ID, FormBody, authenticate_again, endpoint, write_once
+from socialpub.web.http.long_poll import while_connected
 from socialpub.web.http.multipart import receive_form
-from socialpub.web.http.request import Request
+from socialpub.web.http.responses import JSON, JSONResponse, created, ok
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
@@ -59,10 +62,12 @@ _NO_MEDIA = b'"media":[]'
 
 def _created(_rt: Runtime, tx: Database, post_id: str) -> StoredResponse:
     """Return the response to a new post. It contains storage keys instead of signed URLs."""
-    return StoredResponse(201, post_id, _show(tx, post_id))
+    shown = api_json.post(tx, post_id)
+    assert shown is not None
+    return StoredResponse(201, post_id, shown)
 
 
-def render(rt: Runtime, response: StoredResponse) -> Answer:
+def render(rt: Runtime, response: StoredResponse) -> Response:
     """Render a response with newly signed URLs."""
     shown = response.body
     if _NO_MEDIA not in shown:
@@ -74,11 +79,9 @@ def render(rt: Runtime, response: StoredResponse) -> Answer:
     return created(shown, f"{rt.settings.base_url}/api/v1/posts/{response.location}")
 
 
-async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Answer:
-    body: FormDraft = request.body
-    fields = [item.file_field for item in body.media or ()]
-    files = await post_requests.verify_files(rt, form, fields, caller.key_id)
-    return await _create(rt, request, body.with_files(files), caller)
+async def create_with_files(rt: Runtime, caller: Caller, request: Request, form: PayloadForm) -> Response:
+    draft = await post_requests.verify_files(rt, form, request.state.body, caller.key_id)
+    return await _create_after_checks(rt, caller, request, draft)
 
 
 _FORM = FormBody(
@@ -87,12 +90,16 @@ _FORM = FormBody(
 
 
 @endpoint(scope="write", query=CreateQuery, body=PostDraft, form=_FORM, check_rows=check_rows, replay=render)
-async def create(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    return await _create(rt, request, request.body.to_draft(), caller)
+async def create(rt: Runtime, caller: Caller, request: Request) -> Response:
+    draft = request.state.body.to_draft()
+    if draft.media or request.state.query.strict:
+        return await _create_after_checks(rt, caller, request, draft)
+    return render(rt, await write_once(rt, request, _created, posts.create, draft, caller))
 
 
-async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -> Answer:
-    strict = request.query.strict
+async def _create_after_checks(rt: Runtime, caller: Caller, request: Request, draft: Draft) -> Response:
+    """Create the post after its files are fetched and, for `strict`, after the networks' checks."""
+    strict = request.state.query.strict
 
     def check(reader: Database) -> None:
         if strict:
@@ -115,19 +122,19 @@ async def _create(rt: Runtime, request: Request, draft: Draft, caller: Caller) -
 async def _fetch(
     rt: Runtime, request: Request, media: Sequence[DraftMedia], kept: ExitStack, caller: Caller
 ) -> tuple[DraftMedia, ...]:
-    seconds = request.fetch_seconds
-    return await request.while_connected(fetch_media(rt, media, kept, caller.key_id, seconds=seconds))
+    work = fetch_media(rt, media, kept, caller.key_id, seconds=getattr(request.state, "fetch_seconds", REQUEST_SECONDS))
+    return await while_connected(request, work)
 
 
 @endpoint(scope="write", resource=is_visible, body=RetryRequest, body_optional=True, replay=render)
-async def retry(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    failed_id, include_unknown = request.path_params["postId"], request.body.include_unknown
+async def retry(rt: Runtime, caller: Caller, request: Request) -> Response:
+    failed_id, include_unknown = request.path_params["postId"], request.state.body.include_unknown
     return render(rt, await write_once(rt, request, _created, retries.retry, failed_id, caller, include_unknown))
 
 
 @endpoint(scope="read", body=PostDraft, check_rows=check_rows)
-async def validate(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    draft = request.body.to_draft()
+async def validate(rt: Runtime, caller: Caller, request: Request) -> Response:
+    draft = request.state.body.to_draft()
     # Checking the text and the files would block the event loop.
     checked = await rt.read_in_thread(lambda reader: check_draft(rt, reader, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
@@ -149,18 +156,18 @@ def _render_checked(delivery: CheckedDelivery) -> dict[str, Any]:
 
 
 @endpoint(scope="write", resource=is_changeable, body=PostChange, check_rows=check_rows)
-async def edit(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    post_id, change = request.path_params["postId"], request.body.to_change()
+async def edit(rt: Runtime, caller: Caller, request: Request) -> Response:
+    post_id, draft = request.path_params["postId"], request.state.body.to_draft()
     with ExitStack() as kept:
-        if any(item.url for item in change.media):
-            posts.check_edit(rt, rt.reader, post_id, change, caller, rt.now())
-            change = replace(change, media=await _fetch(rt, request, change.media, kept, caller))
-        await rt.write_soon(posts.edit, post_id, change, caller)
+        if any(item.url for item in draft.media):
+            posts.check_edit(rt, rt.reader, post_id, draft, caller, rt.now())
+            draft = replace(draft, media=await _fetch(rt, request, draft.media, kept, caller))
+        await rt.write_soon(posts.edit, post_id, draft, caller)
     return ok(_show(rt.reader, post_id))
 
 
 @endpoint(scope="write", resource=is_changeable)
-async def cancel(rt: Runtime, caller: Caller, request: Request) -> Answer:
+async def cancel(rt: Runtime, caller: Caller, request: Request) -> Response:
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.cancel, post_id, caller)
     return ok(_show(rt.reader, post_id))
@@ -184,11 +191,11 @@ def _find(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bytes | N
 
 
 @endpoint(scope="read", resource=_find, query=PostQuery)
-async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    query: PostQuery = request.query
-    shown: bytes | None = request.resource
+async def show(rt: Runtime, caller: Caller, request: Request) -> Response:
+    query: PostQuery = request.state.query
+    shown: bytes | None = request.state.resource
     if query.wait is not None:
-        await request.state.long_poll.until_final(request.path_params["postId"], query.wait, caller.key_id)
+        await request.app.state.long_poll.until_final(request.path_params["postId"], query.wait, caller.key_id)
         shown = _find(rt, authenticate_again(request), request.path_params)
         if shown is None:
             raise NotFound(NO_SUCH_ID)
@@ -196,13 +203,13 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:
 
 
 @endpoint(scope="read", resource=is_visible)
-async def attempts(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+async def attempts(rt: Runtime, caller: Caller, request: Request) -> Response:
     return ok(api_json.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
 
 
 @endpoint(scope="read", query=PostsQuery)
-async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
-    query: PostsQuery = request.query
+async def index(rt: Runtime, caller: Caller, request: Request) -> Response:
+    query: PostsQuery = request.state.query
     wanted = PostFilter(
         status=query.status,
         outcome=query.delivery_status,
@@ -217,17 +224,15 @@ async def index(rt: Runtime, caller: Caller, request: Request) -> Answer | None:
     page = await posts.load_page(rt, caller, wanted)
     end = b'],"pagination":{"page":%d,"perPage":%d,"total":%d}}' % (wanted.page, wanted.per_page, page.total)
     if page.rest:
-        await _send_in_pieces(rt, request, page, end)
-        return None
-    return Answer(200, b'{"data":[%b%b' % (b",".join(page.shown), end))
+        return StreamingResponse(_in_pieces(rt, page, end), media_type=JSON)
+    return JSONResponse(b'{"data":[%b%b' % (b",".join(page.shown), end))
 
 
-async def _send_in_pieces(rt: Runtime, request: Request, page: PostPage, end: bytes) -> None:
-    """Send a page of megabytes with one post in memory at a time."""
-    await request.start(200, ((b"content-type", JSON),))
-    await request.send(b'{"data":[' + b",".join(page.shown), more=True)
+async def _in_pieces(rt: Runtime, page: PostPage, end: bytes) -> AsyncIterator[bytes]:
+    """Return a page of megabytes with one post in memory at a time."""
+    yield b'{"data":[' + b",".join(page.shown)
     for post_id in page.rest:
-        # With a fast client, `send` never waits. Other requests need this pause.
+        # With a fast client, sending never waits. Other requests need this pause.
         await asyncio.sleep(0)
-        await request.send(b"," + _show(rt.reader, post_id), more=True)
-    await request.send(end, more=False)
+        yield b"," + _show(rt.reader, post_id)
+    yield end

@@ -1,6 +1,8 @@
 """The endpoints of profiles (spec 4.1) and of the publishing logs (spec 4.4)."""
 
 import orjson
+from starlette.requests import Request
+from starlette.responses import Response
 
 from socialpub.accounts import choices, profiles
 from socialpub.accounts.api_keys import Caller
@@ -10,9 +12,8 @@ from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import LOG_START, ChoicesQuery, LogsQuery
-from socialpub.web.http.answer import Answer, ok
 from socialpub.web.http.endpoint import endpoint
-from socialpub.web.http.request import Request
+from socialpub.web.http.responses import ok
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
@@ -21,12 +22,12 @@ def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool
 
 
 @endpoint(scope="read")
-async def index(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+async def index(rt: Runtime, caller: Caller, request: Request) -> Response:
     return ok(api_json.profiles(rt.reader, caller))
 
 
 @endpoint(scope="read", resource=is_visible)
-async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+async def show(rt: Runtime, caller: Caller, request: Request) -> Response:
     shown = api_json.profile(rt.reader, request.path_params["id"])
     if shown is None:
         raise NotFound("There is no profile with this id.")
@@ -34,15 +35,15 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa
 
 
 @endpoint(scope="write", resource=is_visible, for_restricted=False)
-async def disconnect(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
+async def disconnect(rt: Runtime, caller: Caller, request: Request) -> Response:
     """Disconnect a profile. After the response, its tokens are used only for their revocation."""
     await rt.write_soon(profiles.disconnect, request.path_params["id"])
-    return Answer(204)
+    return Response(status_code=204)
 
 
 @endpoint(scope="read", resource=is_visible, query=ChoicesQuery)
-async def list_choices(rt: Runtime, caller: Caller, request: Request) -> Answer:  # noqa: ARG001
-    query: ChoicesQuery = request.query
+async def list_choices(rt: Runtime, caller: Caller, request: Request) -> Response:
+    query: ChoicesQuery = request.state.query
     return ok(orjson.dumps(await choices.describe(rt, request.path_params["id"], query.board_id)))
 
 
@@ -55,8 +56,8 @@ _MAX_SKIPPED_OF_EACH = 100
 
 
 @endpoint(scope="read", query=LogsQuery)
-async def logs(rt: Runtime, caller: Caller, request: Request) -> Answer:
-    query: LogsQuery = request.query
+async def logs(rt: Runtime, caller: Caller, request: Request) -> Response:
+    query: LogsQuery = request.state.query
 
     if query.after:
         return ok(api_json.log_entries_after(rt.reader, caller, _find_number(rt, caller, query), query.limit))

@@ -4,10 +4,12 @@ Weeks start on Monday and have ISO 8601 numbers. The last days of a year can bel
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Literal
 from urllib.parse import urlencode
+
+from starlette.responses import Response
 
 from socialpub.core.clock import parse, stamp
 from socialpub.db.queries import calendar
@@ -20,7 +22,6 @@ from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.labels import Badge
-from socialpub.web.http.answer import Answer
 
 FIRST_YEAR, LAST_YEAR = 2000, 2199
 MAX_QUOTED = 20
@@ -254,7 +255,7 @@ class CalendarCell:
 
 
 @page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
+async def show(rt: Runtime, visit: Visit) -> Response:
     today, problem = visit.now.astimezone(visit.zone).date(), None
     try:
         period = CalendarPeriod.read(visit.query.text("month"), visit.query.text("week"), today)
@@ -271,7 +272,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
     # In a thread, because thousands of posts take time to count.
     found = await rt.read_in_thread(lambda reader: calendar.load_days(reader, stamps, most, counted))
     if sum(len(spot.posts) for spot in found) > MAX_SHOWN:
-        found = [replace(spot, posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in found]
+        found = [spot._replace(posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in found]
     cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(found)]
     entries = [entry for cell in cells for entry in cell.entries]
     return visit.show(

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
+from starlette.responses import Response
+
 from socialpub.accounts import api_keys, key_limits
 from socialpub.accounts.api_keys import KeyRefused
 from socialpub.core.errors import Conflict, InvalidRequest, SocialpubError
@@ -21,7 +23,6 @@ from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import times
 from socialpub.web.dashboard.browser.forms import Form, field_errors
 from socialpub.web.dashboard.browser.visit import Visit, page
-from socialpub.web.http.answer import Answer
 
 MADE_ALREADY = (
     "This form already created a key. A key is shown only once. If you did not copy the key, revoke it below and "
@@ -49,14 +50,14 @@ class ShownKey:
 
 
 @page()
-async def index(rt: Runtime, visit: Visit) -> Answer:
+async def index(rt: Runtime, visit: Visit) -> Response:
     with contextlib.suppress(SocialpubError):  # then the times of last use are a minute old
-        await visit.request.state.last_uses.flush()
+        await visit.request.app.state.last_uses.flush()
     return _page(rt, visit, Form([("write", "on")]), api_keys.new_id())
 
 
 @page()
-async def create(rt: Runtime, visit: Visit) -> Answer:
+async def create(rt: Runtime, visit: Visit) -> Response:
     form = visit.form
     key_id = form.text("key_id")
     try:
@@ -84,20 +85,20 @@ async def create(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def revoke_form(rt: Runtime, visit: Visit) -> Answer:
+async def revoke_form(rt: Runtime, visit: Visit) -> Response:
     (one,) = _describe(rt, [api_keys.get(rt.reader, visit.params["keyId"])])
     return visit.show("key_revoke.html", one=one)
 
 
 @page()
-async def revoke(rt: Runtime, visit: Visit) -> Answer:
+async def revoke(rt: Runtime, visit: Visit) -> Response:
     key = api_keys.get(rt.reader, visit.params["keyId"])
     await rt.write_soon(api_keys.revoke, key.id)
     return visit.go("/keys", status=f"The key “{key.name}” is revoked. Requests with this key are refused.")
 
 
 @page()
-async def keep_restored(rt: Runtime, visit: Visit) -> Answer:
+async def keep_restored(rt: Runtime, visit: Visit) -> Response:
     """Keep the API keys of a restored backup. The overview then no longer reports them."""
     kept = await rt.write_soon(api_keys.keep_restored)
     if not kept:
@@ -107,7 +108,7 @@ async def keep_restored(rt: Runtime, visit: Visit) -> Answer:
 
 def _page(
     rt: Runtime, visit: Visit, form: Form, key_id: str, errors: dict[str, str] | None = None, http_status: int = 400
-) -> Answer:
+) -> Response:
     keys = _describe(rt, reversed(api_keys.list_all(rt.reader)))
     rows = [row for row in profile_rows.list_all(rt.reader) if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
@@ -183,7 +184,7 @@ def _expiry(visit: Visit) -> datetime | None:
 
 def _base_address(rt: Runtime, visit: Visit) -> str:
     """Return the base URL that this browser uses. The Origin header is already checked."""
-    origin = visit.request.headers.get(b"origin", b"").decode("latin-1")
+    origin = visit.request.headers.get("origin", "")
     base = urlsplit(rt.settings.base_url)
     if not origin or origin == f"{base.scheme}://{base.netloc}":
         return rt.settings.base_url.rstrip("/")

@@ -1,6 +1,6 @@
 """`/log` and `/log.csv`: the outcomes of deliveries. `/audit`: the audit log of owners, API keys and commands."""
 
-import asyncio
+from starlette.responses import RedirectResponse, Response
 
 from socialpub.core.errors import InvalidRequest
 from socialpub.db.models import ProfileRow
@@ -15,8 +15,6 @@ from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.forms import ListFilter
 from socialpub.web.dashboard.browser.visit import Visit, page
-from socialpub.web.http.answer import Answer
-from socialpub.web.pages import pages
 
 ALL = "all"
 """Every type. Without a type, the page shows outcomes and the file contains every entry."""
@@ -38,7 +36,7 @@ _SUBJECT_PAGES = {"post": "/posts/", "profile": "/profiles/"}
 
 
 @page()
-async def index(rt: Runtime, visit: Visit) -> Answer:
+async def index(rt: Runtime, visit: Visit) -> Response:
     rows = profile_rows.list_all(rt.reader)
     wanted, query = _read_filter(visit, rows, whole=False)
     found = await rt.read_in_thread(lambda reader: log_list.load_page(reader, query)) if query.is_slow else None
@@ -56,17 +54,12 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def download(rt: Runtime, visit: Visit) -> Answer | None:
+async def download(rt: Runtime, visit: Visit) -> Response:
     wanted, query = _read_filter(visit, profile_rows.list_all(rt.reader), whole=True)
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"Cannot use the filter “{name}”. {reason}")
-    pieces = log_export.export_csv(rt, query)
     name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"
-    await visit.start_file(name, b"text/csv; charset=utf-8; header=present")
-    while (piece := await asyncio.to_thread(next, pieces, None)) is not None:
-        await visit.request.send(piece, more=True)
-    await visit.request.send(b"", more=False)
-    return None
+    return visit.download(name, "text/csv; charset=utf-8; header=present", log_export.export_csv(rt, query))
 
 
 def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[ListFilter, LogFilter]:
@@ -89,7 +82,7 @@ def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[
 
 
 @page()
-async def audit_log(rt: Runtime, visit: Visit) -> Answer:
+async def audit_log(rt: Runtime, visit: Visit) -> Response:
     kind = visit.query.text("kind") if visit.query.text("kind") in audit_log_tables.KINDS else ""
     at = visit.query.number("page") or 0
     found = await rt.read_in_thread(
@@ -110,11 +103,10 @@ async def audit_log(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def redirect_to_audit_log(rt: Runtime, visit: Visit) -> Answer:
+async def redirect_to_audit_log(rt: Runtime, visit: Visit) -> Response:
     """Redirect the previous URL of the audit log."""
-    query = visit.request.query_string
-    location = visit.href("/audit").encode() + (b"?" + query if query else b"")
-    return Answer(308, b"", ((b"location", location),), pages.HTML)
+    query = visit.request.url.query
+    return RedirectResponse(visit.href("/audit") + (f"?{query}" if query else ""), 308)
 
 
 def _subject_page(entry: AuditEntry) -> str | None:

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import takewhile
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from socialpub.accounts import api_keys
 from socialpub.core.clock import parse, stamp
 from socialpub.db.queries import calendar, log_list
@@ -21,8 +24,7 @@ from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH_SOON_SECONDS, Visit, page
 from socialpub.web.dashboard.calendar import CalendarEntry
 from socialpub.web.dashboard.labels import NetworkState
-from socialpub.web.http.answer import Answer
-from socialpub.web.http.request import Request
+from socialpub.web.http.responses import prefers_page
 from socialpub.web.pages import pages
 
 MAX_PENDING = 10
@@ -61,13 +63,13 @@ class PublishedPost:
     """Each network with its first `MAX_LINKS` addresses."""
 
 
-async def front(request: Request) -> Answer | None:
+async def front(request: Request) -> Response:
     """Show the overview to a browser, and the URL of the API to a program."""
-    return await (show(request) if request.prefers_page() else pages.show_home(request))
+    return await (show(request) if prefers_page(request) else pages.show_home(request))
 
 
 @page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
+async def show(rt: Runtime, visit: Visit) -> Response:
     needs, flow = alerts.load_alert_facts(rt), read_flow(rt)
     entries = [CalendarEntry.from_post(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
     groups = _fold(entries)[:MAX_PENDING]

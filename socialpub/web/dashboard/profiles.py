@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from starlette.responses import Response
+
 from socialpub.accounts import account_sign_in, avatars, boards, connect, consents, profiles, questions, tokens, upkeep
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
@@ -23,11 +25,10 @@ from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.compose import form_page, option_fields
-from socialpub.web.http.answer import Answer
 
 
 @page()
-async def index(rt: Runtime, visit: Visit) -> Answer:
+async def index(rt: Runtime, visit: Visit) -> Response:
     rows = profile_rows.list_all(rt.reader)
     connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
@@ -45,7 +46,7 @@ async def index(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def avatar(rt: Runtime, visit: Visit) -> Answer:
+async def avatar(rt: Runtime, visit: Visit) -> Response:
     found = avatars.load(rt, visit.params["profileId"])
     if found is None:
         raise NotFound("This profile has no avatar.")
@@ -53,7 +54,7 @@ async def avatar(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def rename(rt: Runtime, visit: Visit) -> Answer:
+async def rename(rt: Runtime, visit: Visit) -> Response:
     profile_id, name = visit.params["profileId"], visit.form.text("name")
     try:
         await rt.write_soon(profiles.rename, profile_id, name)
@@ -63,7 +64,7 @@ async def rename(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def set_options(rt: Runtime, visit: Visit) -> Answer:
+async def set_options(rt: Runtime, visit: Visit) -> Response:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     given = option_fields.read_options(visit.form, profile.provider)
     try:
@@ -78,7 +79,7 @@ async def set_options(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def create_board(rt: Runtime, visit: Visit) -> Answer:
+async def create_board(rt: Runtime, visit: Visit) -> Response:
     profile_id, name, secret = visit.params["profileId"], visit.form.text("board"), visit.form.ticked("secret")
 
     def create() -> tuple[str, bool]:
@@ -89,7 +90,7 @@ async def create_board(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def create_section(rt: Runtime, visit: Visit) -> Answer:
+async def create_section(rt: Runtime, visit: Visit) -> Response:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
@@ -104,7 +105,7 @@ async def create_section(rt: Runtime, visit: Visit) -> Answer:
     return await _create(rt, visit, create)
 
 
-async def _create(rt: Runtime, visit: Visit, create: Callable[[], tuple[str, bool]]) -> Answer:
+async def _create(rt: Runtime, visit: Visit, create: Callable[[], tuple[str, bool]]) -> Response:
     try:
         subject, is_new = await asyncio.to_thread(create)
     except InvalidRequest as error:
@@ -122,7 +123,7 @@ async def _page(
     options: dict[str, Any] | None = None,
     wrong: dict[str, str] | None = None,
     problem: str | None = None,
-) -> Answer:
+) -> Response:
     """Render the page, with the values of an invalid form."""
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
     provider = rt.providers[row.provider]
@@ -158,7 +159,7 @@ show = page()(_page)
 
 
 @page()
-async def refresh(rt: Runtime, visit: Visit) -> Answer:
+async def refresh(rt: Runtime, visit: Visit) -> Response:
     """Renew the tokens and fetch the account data again."""
     profile = profiles.get(rt.reader, visit.params["profileId"])
     renewable = profile.refresh_token is not None
@@ -176,7 +177,7 @@ async def refresh(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
+async def confirm_disconnect(rt: Runtime, visit: Visit) -> Response:
     row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
     if row.status == ProfileStatus.DISCONNECTED:
         return visit.go(f"/profiles/{row.id}")
@@ -189,7 +190,7 @@ async def confirm_disconnect(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def disconnect(rt: Runtime, visit: Visit) -> Answer:
+async def disconnect(rt: Runtime, visit: Visit) -> Response:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     await rt.write_soon(profiles.disconnect, profile.id)
     status = f"“{profile.name}” is disconnected. Its tokens are no longer used."
@@ -197,7 +198,7 @@ async def disconnect(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def connect_new(rt: Runtime, visit: Visit) -> Answer:
+async def connect_new(rt: Runtime, visit: Visit) -> Response:
     provider_name = visit.params["provider"]
     if provider_name not in rt.providers:
         raise NotFound("There is no network with this name.")
@@ -205,12 +206,12 @@ async def connect_new(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def connect_again(rt: Runtime, visit: Visit) -> Answer:
+async def connect_again(rt: Runtime, visit: Visit) -> Response:
     profile = profiles.get(rt.reader, visit.params["profileId"])
     return await _connect(visit, profile.provider, profile)
 
 
-async def _connect(visit: Visit, provider_name: str, profile: Profile | None = None) -> Answer:
+async def _connect(visit: Visit, provider_name: str, profile: Profile | None = None) -> Response:
     """Begin to connect an account, or the account of `profile` again."""
     auth, profile_id = visit.rt.providers[provider_name].auth, profile.id if profile else None
     if isinstance(auth, SignIn):
@@ -221,7 +222,9 @@ async def _connect(visit: Visit, provider_name: str, profile: Profile | None = N
     return _show_consent(visit, provider_name, begun.id, begun.redirect_uri, consent_url=begun.url)
 
 
-async def _sign_in(visit: Visit, provider_name: str, fields: Sequence[SignInField], profile: Profile | None) -> Answer:
+async def _sign_in(
+    visit: Visit, provider_name: str, fields: Sequence[SignInField], profile: Profile | None
+) -> Response:
     """Sign in with the values of the form, or show the form. Secret values are never shown again.
 
     An account of another server has a second step: the page names the server and asks for the secret values again.
@@ -269,7 +272,7 @@ async def _sign_in(visit: Visit, provider_name: str, fields: Sequence[SignInFiel
 
 
 @page()
-async def waiting(rt: Runtime, visit: Visit) -> Answer:
+async def waiting(rt: Runtime, visit: Visit) -> Response:
     """Show a connection attempt that waits for consent, with a field for the redirected address."""
     row = _attempt(rt, visit)
     outcome = consents.load_outcome(rt, row.id)
@@ -283,7 +286,7 @@ async def waiting(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def paste(rt: Runtime, visit: Visit) -> Answer:
+async def paste(rt: Runtime, visit: Visit) -> Response:
     """Finish the attempt with the redirected address."""
     row = _attempt(rt, visit)
     try:
@@ -303,7 +306,7 @@ def _attempt(rt: Runtime, visit: Visit) -> ConsentRow:
     return row
 
 
-def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Answer:
+def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Response:
     profile = profiles.get(rt.reader, finished.profile_id)
     label = rt.providers[profile.provider].label
     return visit.go(f"/profiles/{profile.id}", status=profiles.connected_sentence(profile, label, finished))
@@ -317,7 +320,7 @@ def _show_consent(
     *,
     consent_url: str | None = None,
     problem: str | None = None,
-) -> Answer:
+) -> Response:
     """Show the page that waits for the consent.
 
     This page continues without a click if the network redirects to this host. It is not an HTTP redirect: browsers

@@ -9,6 +9,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from starlette.responses import Response
+
 from socialpub.accounts import sign_in
 from socialpub.accounts.sign_in import BrowserSession, Purpose
 from socialpub.core import commands
@@ -20,7 +22,6 @@ from socialpub.web.dashboard import system
 from socialpub.web.dashboard.browser import forms, security
 from socialpub.web.dashboard.browser.visit import Visit, page, set_a_password_first
 from socialpub.web.http import client_address
-from socialpub.web.http.answer import Answer
 
 SPENT = "This link was already used, or it is older than one day."
 MAX_WAITING = 100
@@ -28,13 +29,13 @@ RETRY_SECONDS = 5
 
 
 @page(signed_in=False)
-async def form(rt: Runtime, visit: Visit) -> Answer:
+async def form(rt: Runtime, visit: Visit) -> Response:
     """Show the password field, or sign in with the token of a link."""
     token = visit.query.text("token")
     if token and visit.session is None and visit.request.method == "GET":
         # Guesses are limited, and they do not use the writer.
         if not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, token):
-            visit.request.state.rate_limits.count_guess(visit.request.client_address)
+            visit.request.app.state.rate_limits.count_guess(client_address.of_request(visit.request))
             return visit.show("login.html", http_status=403, problem=SPENT)
         if not await rt.write_soon(sign_in.use_link, Purpose.SIGN_IN, token):
             return visit.show("login.html", http_status=403, problem=SPENT)
@@ -47,10 +48,10 @@ async def form(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page(signed_in=False)
-async def submit(rt: Runtime, visit: Visit) -> Answer:
+async def submit(rt: Runtime, visit: Visit) -> Response:
     """Check the password. Wrong passwords count by IP address, or by cookie for a known browser."""
-    limits = visit.request.state.rate_limits
-    address, browser_id = visit.request.client_address, security.find_known_browser(visit.request)
+    limits = visit.request.app.state.rate_limits
+    address, browser_id = client_address.of_request(visit.request), security.find_known_browser(visit.request)
     try:
         limits.count_password(address, browser_id)
     except RateLimited:
@@ -65,21 +66,21 @@ async def submit(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def sign_out(rt: Runtime, visit: Visit) -> Answer:
+async def sign_out(rt: Runtime, visit: Visit) -> Response:
     assert visit.session is not None
     await rt.write_soon(sign_in.sign_out, visit.session)
-    visit.headers += [security.drop_cookie(visit.request, "session"), (b"clear-site-data", b'"cache"')]
+    visit.headers += [security.drop_cookie(visit.request, "session"), ("clear-site-data", '"cache"')]
     return visit.go("/login")
 
 
 @page()
-async def end_session(rt: Runtime, visit: Visit) -> Answer:
+async def end_session(rt: Runtime, visit: Visit) -> Response:
     await rt.write_soon(sign_in.end_session, visit.params["sessionId"])
     return visit.go("/system", status="The session is ended. That browser must sign in again.")
 
 
 @page(signed_in=False)
-async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
+async def set_up_form(rt: Runtime, visit: Visit) -> Response:
     if sign_in.is_password_set(rt.reader):
         return visit.go("/login", status=_set_already())
     _check_link(rt, visit)
@@ -87,7 +88,7 @@ async def set_up_form(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page(signed_in=False)
-async def set_up(rt: Runtime, visit: Visit) -> Answer:
+async def set_up(rt: Runtime, visit: Visit) -> Response:
     _check_link(rt, visit)
     try:
         hashed = await _hash_password(visit)
@@ -98,10 +99,10 @@ async def set_up(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def change_password(rt: Runtime, visit: Visit) -> Answer:
+async def change_password(rt: Runtime, visit: Visit) -> Response:
     """Change the password and end all other sessions."""
     assert visit.session is not None
-    limits, address = visit.request.state.rate_limits, visit.request.client_address
+    limits, address = visit.request.app.state.rate_limits, client_address.of_request(visit.request)
     # The session identifies a browser that deleted the other cookie.
     browser_id = security.find_known_browser(visit.request) or visit.session.id
     limits.count_password(address, browser_id)
@@ -119,7 +120,7 @@ async def change_password(rt: Runtime, visit: Visit) -> Answer:
 @asynccontextmanager
 async def _hash_alone(visit: Visit, *, known: bool = False) -> AsyncIterator[None]:
     """Wait for the lock. Raises RateLimited, but not for a `known` browser, which has its own limit."""
-    state = visit.request.state
+    state = visit.request.app.state
     if state.passwords_waiting >= MAX_WAITING and not known:
         detail = "Too many sign-ins are in progress. Try again in a few seconds."
         raise RateLimited(detail, retry_after_seconds=RETRY_SECONDS)
@@ -145,11 +146,11 @@ def _check_link(rt: Runtime, visit: Visit) -> None:
     if sign_in.is_password_set(rt.reader):
         raise Conflict(_set_already())
     if not sign_in.is_link_valid(rt, rt.reader, Purpose.SET_UP, visit.query.text("token")):
-        visit.request.state.rate_limits.count_guess(visit.request.client_address)
+        visit.request.app.state.rate_limits.count_guess(client_address.of_request(visit.request))
         if commands.is_service():
             raise Forbidden(f"{SPENT} To set the password, run `{_set_password()}`.")
         with commands.in_public():
-            raise Forbidden(f"{SPENT} Each start prints a new link in {commands.here().log()}.")
+            raise Forbidden(f"{SPENT} Each start prints a new link in {commands.log()}.")
 
 
 def _set_already() -> str:
@@ -173,11 +174,11 @@ def _change(rt: Runtime, tx: Database, hashed: str, session: BrowserSession) -> 
     return sign_in.begin_session(rt, tx, session.address, session.user_agent)
 
 
-async def _begin_session(rt: Runtime, visit: Visit, path: str) -> Answer:
+async def _begin_session(rt: Runtime, visit: Visit, path: str) -> Response:
     return _signed_in(visit, await rt.write_soon(sign_in.begin_session, *_browser(visit)), path)
 
 
-def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | None = None) -> Answer:
+def _signed_in(visit: Visit, session: BrowserSession, path: str, status: str | None = None) -> Response:
     # Always a new session, so that a planted cookie is never signed in (session fixation).
     visit.sign_in(session)
     visit.headers.append(security.drop_cookie(visit.request, "visitor"))
@@ -193,5 +194,4 @@ async def _note_failure(rt: Runtime, visit: Visit, action: AuditAction) -> None:
 
 
 def _browser(visit: Visit) -> tuple[str, str]:
-    agent = visit.request.headers.get(b"user-agent", b"").decode("latin-1")
-    return visit.request.client_address, agent
+    return client_address.of_request(visit.request), visit.request.headers.get("user-agent", "")

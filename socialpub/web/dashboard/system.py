@@ -1,11 +1,15 @@
 """`/system`: the state of this installation, pause and resume, findings, backups and notification addresses."""
 
 import asyncio
+import os
 import platform
 import sqlite3
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import BinaryIO
+
+from starlette.responses import Response
 
 from socialpub import runtime
 from socialpub.accounts import api_keys, sign_in
@@ -29,10 +33,10 @@ from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.labels import Badge
-from socialpub.web.http import files
-from socialpub.web.http.answer import Answer
 
 USAGE_DAYS = 7
+PIECE_BYTES = 64 * 1024
+"""Limits the memory of a slow client."""
 NOTHING_SENT, MAYBE_SENT = "nothing", "maybe"
 """The actions of the original installation after the backup, according to the owner."""
 _LEVELS = (Level.PROBLEM, Level.NOTE, Level.OK)
@@ -59,7 +63,7 @@ async def render(
     *,
     notify_url: str = "",
     notify_error: str | None = None,
-) -> Answer:
+) -> Response:
     needs = alerts.load_alert_facts(rt, Surface.DASHBOARD)
     paused = needs.paused_at is not None
     outlook = await rt.read_in_thread(lambda reader: resume.load_outlook(rt, reader)) if paused else None
@@ -82,7 +86,7 @@ async def render(
         posts=await rt.read_in_thread(post_rows.count),
         key_usage=_key_usage(rt, days),
         network_usage=_network_usage(rt, days),
-        version=version.current(),
+        version=version.VERSION,
         python_version=platform.python_version(),
         sqlite_version=sqlite3.sqlite_version,
         settings=rt.settings,
@@ -171,7 +175,7 @@ def _sums(counts: Sequence[int]) -> Counts:
 
 
 @page()
-async def show_findings(rt: Runtime, visit: Visit) -> Answer:
+async def show_findings(rt: Runtime, visit: Visit) -> Response:
     found = await runtime.run_in_thread(lambda: _run_doctor(rt))
     return visit.show(
         "findings.html",
@@ -186,13 +190,13 @@ def _run_doctor(rt: Runtime) -> list[Finding]:
 
 
 @page()
-async def pause_publishing(rt: Runtime, visit: Visit) -> Answer:
+async def pause_publishing(rt: Runtime, visit: Visit) -> Response:
     await rt.write_soon(resume.pause)
     said = "Publishing is paused. Calls in progress continue, and nothing else starts. The API still accepts posts."
     return visit.go("/system", status=said)
 
 
-async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> Answer:
+async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> Response:
     if appliance_state.paused_at(rt.reader) is None:
         return visit.go("/system", status="Publishing is not paused.")
     outlook = await rt.read_in_thread(lambda reader: resume.load_outlook(rt, reader))
@@ -212,7 +216,7 @@ resume_form = page()(_ask_resume)
 
 
 @page()
-async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
+async def resume_publishing(rt: Runtime, visit: Visit) -> Response:
     if appliance_state.paused_at(rt.reader) is None:
         raise Conflict("Publishing is not paused.")
     restored, choice = appliance_state.restored_from(rt.reader) is not None, visit.form.text("original")
@@ -225,23 +229,27 @@ async def resume_publishing(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def try_held(rt: Runtime, visit: Visit) -> Answer:
+async def try_held(rt: Runtime, visit: Visit) -> Response:
     held = await rt.write_soon(resume.probe_held_networks)
     said = "socialpub retries the next delivery to each held network now. Check this page again in a minute."
     return visit.go("/system", status=said if held else "No network refuses this app.")
 
 
 @page()
-async def download_backup(rt: Runtime, visit: Visit) -> Answer | None:
-    with await runtime.run_in_thread(partial(create.make_download, rt)) as file:
-        name = f"socialpub-{visit.now.astimezone(visit.zone):%Y-%m-%d-%H%M}.tar"
-        await visit.start_file(name, b"application/x-tar", file.size_bytes)
-        await files.send_file(visit.request, file, 0, file.size_bytes)
-    return None
+async def download_backup(rt: Runtime, visit: Visit) -> Response:
+    file = await runtime.run_in_thread(partial(create.make_download, rt))
+    name = f"socialpub-{visit.now.astimezone(visit.zone):%Y-%m-%d-%H%M}.tar"
+    size_bytes = os.fstat(file.fileno()).st_size
+    return visit.download(name, "application/x-tar", _read_pieces(file), size_bytes)
+
+
+def _read_pieces(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        yield from iter(partial(file.read, PIECE_BYTES), b"")
 
 
 @page()
-async def add_address(rt: Runtime, visit: Visit) -> Answer:
+async def add_address(rt: Runtime, visit: Visit) -> Response:
     given = visit.form.text("url")
     try:
         url, name = await runtime.run_in_thread(partial(send.parse_address, given))
@@ -255,20 +263,20 @@ async def add_address(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def ask_remove_address(rt: Runtime, visit: Visit) -> Answer:
+async def ask_remove_address(rt: Runtime, visit: Visit) -> Response:
     service = _load_address(rt, visit)
     others = [one for one in send.list_services(rt) if one.id != service.id]
     return visit.show("notify_remove.html", service=service, others=others)
 
 
 @page()
-async def remove_address(rt: Runtime, visit: Visit) -> Answer:
+async def remove_address(rt: Runtime, visit: Visit) -> Response:
     name = await rt.write_soon(send.remove_service, _load_address(rt, visit).id)
     return visit.go("/system", status=f"{name} is removed and receives no more notifications.")
 
 
 @page()
-async def test_addresses(rt: Runtime, visit: Visit) -> Answer:
+async def test_addresses(rt: Runtime, visit: Visit) -> Response:
     if not send.list_services(rt):
         raise Conflict("There is no notification address. Add an address under System.")
     results = await runtime.run_in_thread(partial(send.send_test, rt))

@@ -5,6 +5,8 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
+from starlette.requests import HTTPConnection
+
 from socialpub.core import logging
 from socialpub.core.settings.schema import UNIX
 from socialpub.db import appliance_state
@@ -59,6 +61,18 @@ class TrustedProxies:
         return address is not None and any(address in network for network in self._networks)
 
 
+def peer_of(request: HTTPConnection) -> str:
+    """Return the IP address of the connection's other end. Empty for a Unix socket."""
+    return request.client.host if request.client else ""
+
+
+def of_request(request: HTTPConnection) -> str:
+    """Return the IP address of the client, as trusted proxies report it."""
+    forwarded = [value for name, value in request.headers.raw if name == b"x-forwarded-for"]
+    trusted: TrustedProxies = request.app.state.trusted_proxies
+    return trusted.find_caller(peer_of(request), forwarded)
+
+
 def format_peer(peer: str) -> str:
     """Return a peer in the form of `proxies.trusted`: mapped IPv4 as IPv4, and a Unix socket as "unix"."""
     return UNIX if not peer else str(_read(peer) or peer)
@@ -109,7 +123,7 @@ class UntrustedForwarders:
         # After a start, the database contains the records of the previous process.
         self._changed = appliance_state.get(rt.reader, appliance_state.UNTRUSTED_PROXIES) is not None
 
-    async def note(self, peer: str, value: bytes) -> None:
+    async def note(self, peer: str, value: str) -> None:
         """Log and record that this peer sent the header, if the peer is not trusted."""
         if peer == self._trusted_peer:  # the usual case, without the cost of parsing
             return
@@ -129,7 +143,7 @@ class UntrustedForwarders:
             "ignored X-Forwarded-For: the peer is not in [proxies] trusted",
             peer=proxy.peer,
             setting="proxies.trusted",
-            value=value[:MAX_LOGGED_CHARACTERS].decode("latin-1"),
+            value=value[:MAX_LOGGED_CHARACTERS],
             remedy=addresses.trust_remedy(proxy.peer, self._rt.settings.proxies.trusted),
         )
         await self.flush()

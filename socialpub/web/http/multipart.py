@@ -16,19 +16,17 @@ from typing import ClassVar, Self, TypeVar
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
+from starlette.requests import Request
 
 from socialpub.core import units
-from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, SocialpubError, cut
+from socialpub.core.errors import InvalidRequest, PayloadTooLarge, RequestTimeout, cut
 from socialpub.media.reservations import DiskReservation
 from socialpub.media.types import canonical_type, is_undeclared, type_name
 from socialpub.publishing.media import uploads
 from socialpub.publishing.media.arrivals import ArrivingFile
 from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.runtime import Runtime
-from socialpub.web.http import problems
-from socialpub.web.http.answer import Answer
-from socialpub.web.http.connection_limits import COMPLETE_SECONDS
-from socialpub.web.http.request import MAX_BODY_BYTES, Request
+from socialpub.web.http.limits import COMPLETE_SECONDS, MAX_BODY_BYTES, RequestBody
 
 MAX_FILE_NAME = 255
 
@@ -104,32 +102,30 @@ class MultipartForm(ABC):
 F = TypeVar("F", bound=MultipartForm)
 
 
-async def receive_form(
-    rt: Runtime, request: Request, form: F, refusal: Callable[[SocialpubError], Answer] | None = None
-) -> F | None:
-    """Receive a form, to be used in a `with`. Return None if an error was sent before the whole body arrived.
+async def receive_form(rt: Runtime, request: Request, form: F) -> F:
+    """Receive a form, to be used in a `with`.
 
-    `refusal` renders that error. Raises InvalidRequest, PayloadTooLarge, Unavailable and the errors of the form.
+    Raises InvalidRequest, PayloadTooLarge, Unavailable and the errors of the form.
     """
+    body: RequestBody = request.state.body_limits
     try:
-        length = request.content_length
+        length = body.declared_bytes
         _check_length(rt, length)
         # A short form may contain only a payload and need no disk space. Short forms and forms of unknown length
         # reserve disk space part by part.
         whole = length is not None and length > MAX_BODY_BYTES
         known_bytes = length if whole and length else 0
         with uploads.count_arriving(rt, known_bytes), rt.files.reservations.reserve(known_bytes) as reservation:
-            content_type = request.headers.get(b"content-type", b"")
+            content_type = request.headers.get("content-type", "").encode("latin-1")
             longest_part = None if whole else length or sys.maxsize
-            parser = _FormParser(rt, form, content_type, reservation, longest_part, request.hold)
-            await problems.receive_body(request, parser.feed)
+            parser = _FormParser(rt, form, content_type, reservation, longest_part, body.hold)
+            body.goes_to_file = True
+            async for piece in request.stream():
+                parser.feed(piece)
             parser.finish()
     except BaseException as error:
         form.__exit__(type(error), error, None)
-        if not isinstance(error, SocialpubError):
-            raise
-        await problems.refuse_body(request, error, refusal)
-        return None
+        raise
     return form
 
 

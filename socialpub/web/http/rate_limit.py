@@ -10,7 +10,6 @@ from socialpub.core.clock import Clock
 from socialpub.core.errors import RateLimited
 from socialpub.core.settings.schema import RateLimitSection
 from socialpub.web.http import client_address
-from socialpub.web.http.answer import Header
 
 WRONG_PASSWORDS, PASSWORD_MINUTES = 10, 15
 """The limit for one IP address, and for one known browser (contract 9)."""
@@ -34,7 +33,7 @@ class RateLimit:
     def __len__(self) -> int:
         return len(self._windows)
 
-    def count(self, identifier: str) -> tuple[Header, ...]:
+    def count(self, identifier: str) -> tuple[tuple[bytes, bytes], ...]:
         """Count one request or failure, and return the rate limit headers. Raises RateLimited with these headers."""
         now = self._clock.monotonic()
         ends_at, counted = self._windows.get(identifier, (now, 0))

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import resource
 import signal
 import socket
 from collections.abc import Iterator
@@ -11,28 +12,26 @@ from typing import cast
 
 import uvicorn
 
-from socialpub.core import commands, logging, machine
+from socialpub.core import logging, machine
 from socialpub.core.errors import OperatorError
 from socialpub.core.machine import format_address, format_host
 from socialpub.core.settings.loader import Settings
-from socialpub.ops.doctor.addresses import find_sockets
+from socialpub.ops.doctor.addresses import find_sockets, move_socket
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
-from socialpub.web.http.answer import CLOSE
 from socialpub.web.http.app import App, create_app
-from socialpub.web.http.connection_limits import (
-    ConnectionLimits,
-    ConnectionWatch,
-    connections_within,
-    raise_descriptors,
-)
-from socialpub.web.http.protocol import HttpProtocol
+from socialpub.web.http.connections import MAX_CONNECTIONS, ConnectionLimits, ConnectionWatch, GuardedProtocol
+from socialpub.web.http.limits import CLOSE
 
 # --- listening -------------------------------------------------------------------------------------------------------
 
 log = logging.get_logger("socialpub.web.server")
 
 BACKLOG = 2048
+RESERVED_DESCRIPTORS = 200
+"""The descriptors for the database connections of each reading thread, and for other files of the process."""
+MAX_DESCRIPTORS = 1 << 20
+"""The kernel's default maximum per process, used if the hard limit is infinite."""
 
 
 def open_for(rt: Runtime) -> list[socket.socket]:
@@ -63,7 +62,7 @@ def open_for(rt: Runtime) -> list[socket.socket]:
     if {listener.getsockname()[:2] for listener in sockets} != configured:
         log.warning(
             "the web process uses the address of systemd's socket instead of `listen`",
-            remedy=f"{commands.here().move_socket()}.",
+            remedy=f"{move_socket()}.",
             address=addresses(sockets),
             listen=rt.settings.listen,
         )
@@ -115,6 +114,28 @@ def _cannot_listen(address: str, error: OSError) -> OperatorError:
     )
 
 
+# --- descriptors -----------------------------------------------------------------------------------------------------
+
+
+def raise_descriptors() -> int:
+    """Raise the soft limit of file descriptors to the hard limit, and return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (OSError, ValueError) as error:
+            log.warning("cannot raise the limit of file descriptors", soft=soft, wanted=wanted, exc_info=error)
+            return soft
+        return wanted
+    return MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+
+
+def connections_within(descriptors: int) -> int:
+    """Return the maximum number of connections of a process. Each connection may also need an open file."""
+    return max(1, min(MAX_CONNECTIONS, (descriptors - RESERVED_DESCRIPTORS) // 2))
+
+
 # --- serving ---------------------------------------------------------------------------------------------------------
 
 ADMIT_SECONDS = 0.1
@@ -155,7 +176,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app,
                 loop="uvloop",
-                http=cast("type[HttpProtocol]", partial(HttpProtocol, self.watch)),
+                http=cast("type[GuardedProtocol]", partial(GuardedProtocol, self.watch)),
                 ws="none",
                 lifespan="on",
                 log_config=None,
@@ -232,8 +253,8 @@ class Server(uvicorn.Server):
             await asyncio.sleep(_POLL_SECONDS)
         self.should_exit = True
 
-    def _busy(self) -> list[HttpProtocol]:
+    def _busy(self) -> list[GuardedProtocol]:
         return [one for one in self._connections() if one.cycle is not None and not one.cycle.response_complete]
 
-    def _connections(self) -> list[HttpProtocol]:
-        return cast("list[HttpProtocol]", list(self.server_state.connections))
+    def _connections(self) -> list[GuardedProtocol]:
+        return cast("list[GuardedProtocol]", list(self.server_state.connections))

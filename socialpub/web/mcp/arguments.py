@@ -10,7 +10,7 @@ from socialpub.core import units
 from socialpub.core.validation import AlsoCalled
 from socialpub.providers.registry import LABELS, OPTIONS, SPECIFIED
 from socialpub.publishing.posts.drafts import MAX_MEDIA
-from socialpub.web.api.post_requests import MediaReference, ProviderOptions
+from socialpub.web.api.post_requests import TIME, MediaReference, ProviderOptions
 from socialpub.web.api.requests import DeliveryOutcome, PostStatus
 from socialpub.web.http.shapes import MAX_IDS, OMITTED, Id, Instant, InstantOrNull, Shape, Trimmed, optional, required
 from socialpub.web.openapi.document import clean_schema
@@ -24,7 +24,6 @@ MAX_REFERENCE = 300
 """Longer than a network and any label."""
 
 _TEXT = AlsoCalled(("body", "content", "caption", "message"))
-_TIME = AlsoCalled(("publishAt", "scheduleAt", "scheduledTime", "date", "time", "when"))
 _OPTIONS = AlsoCalled(("providerOptions",))
 _PROFILE = "A reference from list_profiles: id, network, @username, label or network:label"
 _REPLY = "The id of our own post to reply to, after it is published ({})"
@@ -57,7 +56,7 @@ class PostArguments(Shape):
     text: Annotated[Trimmed, _TEXT] = optional("The text. Required without media")
     profiles: Annotated[list[Reference], Field(min_length=1, max_length=MAX_IDS)] = required(f"{_PROFILE}, per account")
     media: Media = Field(OMITTED, min_length=1, max_length=MAX_MEDIA, description="In order; give images an alt text")
-    scheduled_at: Annotated[Instant, _TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
+    scheduled_at: Annotated[Instant, TIME] = optional("Publish at this time, with an offset. Omitted: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Options by network; get_choices describes them")
     reply_to: Id = optional(_REPLY.format("X"))
     idempotency_key: Annotated[str, Field(min_length=1, max_length=255)] = optional(
@@ -88,7 +87,7 @@ class PostList(Shape):
 class ChangedPost(PostId):
     text: Annotated[Trimmed, _TEXT] = optional("The new text")
     media: Media = Field(OMITTED, max_length=MAX_MEDIA, description="Replaces all media")
-    scheduled_at: Annotated[NewTime, _TIME] = optional("The new time, with an offset. null: publish now")
+    scheduled_at: Annotated[NewTime, TIME] = optional("The new time, with an offset. null: publish now")
     options: Annotated[ProviderOptions, _OPTIONS] = optional("Replaces all options")
 
 

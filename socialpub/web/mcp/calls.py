@@ -2,11 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
 import orjson
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Message
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import FieldError, InvalidRequest
@@ -14,9 +16,9 @@ from socialpub.core.references import Profile, UnknownReference, find_profile
 from socialpub.core.validation import Path
 from socialpub.runtime import Runtime
 from socialpub.web.api import profiles
-from socialpub.web.http.answer import JSON
-from socialpub.web.http.endpoint import LARGE_BODY_BYTES, Endpoint
-from socialpub.web.http.request import MAX_BODY_BYTES, ClientGone, Message, Request
+from socialpub.web.http.endpoint import LARGE_BODY_BYTES, EndpointFunction
+from socialpub.web.http.long_poll import wait_for_disconnect
+from socialpub.web.http.responses import JSON
 
 API = "/api/v1"
 FETCH_SECONDS = 45.0
@@ -44,11 +46,12 @@ class ToolCall:
 
     @property
     def elapsed_seconds(self) -> float:
-        return self.rt.clock.monotonic() - self._outer.started_at
+        started_at: float = self._outer.state.started_at
+        return self.rt.clock.monotonic() - started_at
 
     async def run(
         self,
-        operation: Endpoint,
+        operation: EndpointFunction,
         method: str,
         path: str,
         query: Mapping[str, Any] | None = None,
@@ -57,38 +60,39 @@ class ToolCall:
         **ids: str,
     ) -> dict[str, Any]:
         """Return the response of this operation. `path` is below /api/v1. Raises SocialpubError."""
-        headers = [(b"x-request-id", self._outer.id)]
+        headers = []
         content = b"" if body is None else orjson.dumps(body)
         if content:
-            headers += [(b"content-type", JSON), (b"content-length", b"%d" % len(content))]
+            headers += [(b"content-type", JSON.encode()), (b"content-length", b"%d" % len(content))]
         if idempotency_key is not None:
             headers.append((b"idempotency-key", idempotency_key.encode()))
         scope = {
+            "type": "http",
+            "app": self._outer.app,
             "method": method,
             "path": API + path.format_map(ids),
+            "path_params": dict(ids),
             "query_string": urlencode(query or {}).encode(),
             "headers": headers,
+            "state": {
+                "id": self._outer.state.id,
+                "body_limits": self._outer.state.body_limits,
+                "fetch_seconds": FETCH_SECONDS,
+            },
         }
         pending = [content]
-        sent: list[bytes] = []
 
         async def receive() -> Message:
             if pending:
                 return {"type": "http.request", "body": pending.pop(), "more_body": False}
-            return await self._wait_for_disconnect()
+            await wait_for_disconnect(self._outer)
+            return {"type": "http.disconnect"}
 
-        async def send(message: Message) -> None:
-            sent.append(message.get("body", b""))
-
-        inner = Request(self._outer.state, scope, receive, send)
-        inner.path_params = dict(ids)
-        inner.max_body_bytes = MAX_BODY_BYTES
-        inner.fetch_seconds = FETCH_SECONDS
         try:
-            answer = await operation.run(inner, self.caller)
+            response = await operation.endpoint.run(Request(scope, receive), self.caller)
         except InvalidRequest as error:
             raise self._in_arguments(error) from error
-        shown = b"".join(sent) if answer is None else answer.body
+        shown = await _read(response)
         parsed: dict[str, Any] = (
             await asyncio.to_thread(orjson.loads, shown) if len(shown) >= LARGE_BODY_BYTES else orjson.loads(shown)
         )
@@ -99,12 +103,6 @@ class ToolCall:
         known = (await self.run(profiles.index, "GET", "/profiles"))["data"]
         # A hundred references to hundreds of accounts would block the event loop.
         return await asyncio.to_thread(_find_all, references, known)
-
-    async def _wait_for_disconnect(self) -> Message:
-        with suppress(ClientGone):
-            while True:
-                await self._outer.receive()
-        return {"type": "http.disconnect"}
 
     # --- paths of errors ---------------------------------------------------------------------------------------------
 
@@ -121,6 +119,12 @@ class ToolCall:
         if [one.path for one in moved] == [one.path for one in error.errors]:
             return error
         return InvalidRequest.from_errors(moved, error.total)
+
+
+async def _read(response: Response) -> bytes:
+    if isinstance(response, StreamingResponse):
+        return b"".join([bytes(piece) async for piece in response.body_iterator if not isinstance(piece, str)])
+    return bytes(response.body)
 
 
 def _find_all(references: Mapping[Path, str], known: Sequence[Profile]) -> list[Profile]:

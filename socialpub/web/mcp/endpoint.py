@@ -2,18 +2,19 @@
 
 from urllib.parse import urlsplit
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Forbidden
 from socialpub.runtime import Runtime
-from socialpub.web.http.answer import Answer
 from socialpub.web.http.endpoint import endpoint
-from socialpub.web.http.request import Request
 
 _PORTS = {"http": 80, "https": 443}
 
 
-@endpoint(scope="read", streams=True)
-async def post(rt: Runtime, caller: Caller, request: Request) -> Answer:
+@endpoint(scope="read")
+async def post(rt: Runtime, caller: Caller, request: Request) -> Response:
     """Answer one message. Problem documents are refusals of HTTP; the protocol reports its own failures in JSON-RPC."""
     _check_origin(rt, request)
     # An appliance without agents does not need the memory of the tools and their schemas.
@@ -27,8 +28,8 @@ def _check_origin(rt: Runtime, request: Request) -> None:
 
     The host of the request does not count, because DNS rebinding makes it agree with the origin.
     """
-    origin = request.headers.get(b"origin")
-    if origin is not None and _place(origin.decode("latin-1")) != _place(rt.settings.base_url):
+    origin = request.headers.get("origin")
+    if origin is not None and _place(origin) != _place(rt.settings.base_url):
         raise Forbidden("This Origin is not allowed. Call MCP from a program, or from a page of base_url.")
 
 

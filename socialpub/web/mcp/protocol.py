@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
 import orjson
+from starlette.requests import Request
+from starlette.responses import Response
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import Caller
@@ -19,9 +21,8 @@ from socialpub.core.errors import InvalidRequest, cut
 from socialpub.providers.registry import LABELS, SPECIFIED
 from socialpub.runtime import Runtime
 from socialpub.web.http import shapes
-from socialpub.web.http.answer import Answer
 from socialpub.web.http.endpoint import LARGE_BODY_BYTES
-from socialpub.web.http.request import Request
+from socialpub.web.http.responses import JSONResponse
 from socialpub.web.mcp import messages, tools
 from socialpub.web.mcp.messages import REVISIONS, STATELESS, WITH_INITIALIZE
 
@@ -67,15 +68,15 @@ class Call(NamedTuple):
         return self.revision in STATELESS
 
 
-async def answer(rt: Runtime, caller: Caller, request: Request) -> Answer:
+async def answer(rt: Runtime, caller: Caller, request: Request) -> Response:
     """Answer one JSON-RPC message. A notification gets 202. Raises SocialpubError only for HTTP itself."""
-    body = await request.read()
+    body = await request.body()
     request_id: Any = None
     try:
         message = await asyncio.to_thread(_parse, body) if len(body) >= LARGE_BODY_BYTES else _parse(body)
         if "id" not in message:
             _check_notification(request.headers)
-            return Answer(202)
+            return Response(status_code=202)
         request_id = message["id"]
         revision = _check_revision(message, request.headers)
         method = METHODS[revision in STATELESS].get(message["method"])
@@ -87,11 +88,11 @@ async def answer(rt: Runtime, caller: Caller, request: Request) -> Answer:
         result = await method(Call(rt, caller, request, message["params"], revision))
     except RpcError as error:
         shown = messages.failure(request_id, error.code, error.message, error.data)
-        return Answer(error.status, orjson.dumps(shown))
+        return JSONResponse(shown, error.status)
     if revision in STATELESS:
         result = {"resultType": "complete", "_meta": {messages.META_SERVER: _server_info()}, **result}
     # The list of posts can have megabytes.
-    return Answer(200, await asyncio.to_thread(orjson.dumps, messages.response(request_id, result)))
+    return JSONResponse(await asyncio.to_thread(orjson.dumps, messages.response(request_id, result)))
 
 
 # --- requests --------------------------------------------------------------------------------------------------------
@@ -113,17 +114,17 @@ def _parse(body: bytes) -> dict[str, Any]:
     return message
 
 
-def _check_notification(headers: Mapping[bytes, bytes]) -> None:
-    header = _header(headers, messages.REVISION_HEADER)
+def _check_notification(headers: Mapping[str, str]) -> None:
+    header = headers.get(messages.REVISION_HEADER)
     if header is not None and header not in REVISIONS:
         raise _unknown_revision(header)
 
 
-def _check_revision(message: dict[str, Any], headers: Mapping[bytes, bytes]) -> str:
+def _check_revision(message: dict[str, Any], headers: Mapping[str, str]) -> str:
     """Return the revision of this request. Raises RpcError for an unknown one."""
     if not isinstance(message.setdefault("params", {}), dict):
         raise RpcError(messages.INVALID_PARAMS, "params must be an object.")
-    header, in_meta = _header(headers, messages.REVISION_HEADER), messages.requested_revision(message)
+    header, in_meta = headers.get(messages.REVISION_HEADER), messages.requested_revision(message)
     if message["method"] == "initialize" and in_meta is None:
         asked = message["params"].get("protocolVersion")
         if not isinstance(asked, str):
@@ -145,7 +146,7 @@ def _unknown_revision(asked: str) -> RpcError:
     return RpcError(messages.UNKNOWN_REVISION, text, data={"supported": list(REVISIONS), "requested": cut(asked)})
 
 
-def _check_envelope(message: dict[str, Any], headers: Mapping[bytes, bytes]) -> None:
+def _check_envelope(message: dict[str, Any], headers: Mapping[str, str]) -> None:
     """Check the fields in `_meta`, and compare the headers: a proxy may have routed the request by its headers."""
     meta = message["params"].get("_meta")
     if not isinstance(meta, dict) or not {messages.META_REVISION, messages.META_CAPABILITIES} <= meta.keys():
@@ -155,15 +156,10 @@ def _check_envelope(message: dict[str, Any], headers: Mapping[bytes, bytes]) -> 
     if (name := messages.repeated_name(message)) is not None:
         expected[messages.NAME_HEADER] = name
     for header, value in expected.items():
-        sent = _header(headers, header)
+        sent = headers.get(header)
         if (_decoded(sent) if header == messages.NAME_HEADER else sent) != value:
             state = "is missing" if sent is None else "differs from the body"
             raise RpcError(messages.HEADER_MISMATCH, f"The header {header} {state}.")
-
-
-def _header(headers: Mapping[bytes, bytes], name: str) -> str | None:
-    value = headers.get(name.encode())
-    return None if value is None else value.decode("latin-1")
 
 
 def _decoded(value: str | None) -> str | None:
@@ -184,7 +180,7 @@ Method = Callable[[Call], Awaitable[dict[str, Any]]]
 
 
 def _server_info() -> dict[str, str]:
-    return {"name": "socialpub", "title": "socialpub", "version": version.current()}
+    return {"name": "socialpub", "title": "socialpub", "version": version.VERSION}
 
 
 async def _initialize(call: Call) -> dict[str, Any]:

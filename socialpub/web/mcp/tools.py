@@ -5,6 +5,8 @@ from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.requests import ClientDisconnect, Request
+
 from socialpub.accounts import api_keys, key_limits
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import logging, units
@@ -15,8 +17,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.api import posts, profiles, uploads
 from socialpub.web.api.requests import ImportRequest
 from socialpub.web.http import problems
-from socialpub.web.http.endpoint import Endpoint
-from socialpub.web.http.request import ClientGone, Request
+from socialpub.web.http.endpoint import EndpointFunction
 from socialpub.web.http.shapes import Shape
 from socialpub.web.mcp import arguments as shapes
 from socialpub.web.mcp.calls import ToolCall
@@ -37,7 +38,7 @@ class Tool:
     name: str
     description: str
     arguments: type[Shape]
-    operation: Endpoint
+    operation: EndpointFunction
     run: Run
     hints: Mapping[str, bool] = field(default_factory=dict)
 
@@ -45,14 +46,14 @@ class Tool:
         """Return the result of the call. A refusal is a result as well: its structured content is the problem."""
         code = None
         try:
-            self.operation.check_scope(caller)
+            self.operation.endpoint.check_scope(caller)
             # Many wrong names or references would block the event loop.
             arguments = self.arguments.for_networks(api_keys.list_extensions(rt, caller))
             _, mistakes = await asyncio.to_thread(arguments.read, given)
             if mistakes:
                 raise mistakes.refusal("The arguments")
             structured = await self.run(ToolCall(rt, caller, request, given))
-        except ClientGone:
+        except ClientDisconnect:
             raise
         except Exception as error:
             problem = problems.find_problem(error, request)

@@ -1,11 +1,13 @@
 """`/api/v1/openapi-docs`: the OpenAPI 3.1 document, built from the routes and the shapes that check every request."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from socialpub.accounts import api_keys
@@ -13,9 +15,8 @@ from socialpub.core import errors, units
 from socialpub.providers.options import LANGUAGE_TAG, Option, OptionType, Table
 from socialpub.providers.registry import LABELS, OPTIONS, SPECIFIED
 from socialpub.runtime import Runtime
-from socialpub.web.http.answer import Answer
-from socialpub.web.http.endpoint import Endpoint, Methods, endpoint, find_caller
-from socialpub.web.http.request import Request
+from socialpub.web.http.endpoint import Endpoint, EndpointFunction, find_caller, public
+from socialpub.web.http.responses import JSONResponse, prefers_page, relative_root
 from socialpub.web.http.shapes import Query, Shape
 from socialpub.web.openapi import operations
 from socialpub.web.openapi.operations import EXAMPLES, OPERATIONS, PATH_PARAMETERS, Operation
@@ -303,11 +304,11 @@ def _headers(*names: str) -> dict[str, Any]:
 # --- document --------------------------------------------------------------------------------------------------------
 
 VERSION = "1.0.0"
-_VARIES = ((b"vary", b"Authorization"),)
+BELOW = "/api/v1"
 
 
-def endpoint_for(routes: Sequence[Route]) -> Endpoint:
-    """Return the endpoint that shows the document of these routes: JSON, or a viewer for browsers.
+def endpoint_for(routes: Sequence[Route]) -> Callable[[Request], Awaitable[Response]]:
+    """Return the handler that shows the document of these routes: JSON, or a viewer for browsers.
 
     `?format=json` selects the JSON, and `?format=page` a page that works without JavaScript.
     """
@@ -317,19 +318,19 @@ def endpoint_for(routes: Sequence[Route]) -> Endpoint:
     def as_json(base_url: str, extensions: tuple[str, ...]) -> bytes:
         return orjson.dumps(build(routes, base_url, extensions))
 
-    @endpoint(scope=None)
-    async def show(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+    @public
+    async def show(rt: Runtime, request: Request) -> Response:
         base_url = rt.settings.base_url
         # Without a key, the document describes the specification. With a key, it also describes what that key sees.
         has_more = bool(api_keys.list_extensions(rt))
         asking = find_caller(request) if has_more else None
         extensions = () if asking is None else api_keys.list_extensions(rt, asking)
-        wanted = request.query_string.split(b"&")
+        wanted = request.scope["query_string"].split(b"&")
         if b"format=page" in wanted:
             return reference.plain(base_url, extensions)
-        if request.prefers_page() and b"format=json" not in wanted:
-            return reference.viewer(base_url, extensions, request.relative_root)
-        return Answer(200, as_json(base_url, extensions), _VARIES if has_more else ())
+        if prefers_page(request) and b"format=json" not in wanted:
+            return reference.viewer(base_url, extensions, relative_root(request))
+        return JSONResponse(as_json(base_url, extensions), headers={"vary": "Authorization"} if has_more else None)
 
     return show
 
@@ -388,11 +389,10 @@ def build(routes: Iterable[Route], base_url: str, extensions: tuple[str, ...] = 
 
 
 def endpoints(routes: Iterable[Route]) -> Iterable[tuple[str, str, Endpoint]]:
+    """Return the path, the method and the endpoint of each route below `BELOW`."""
     for route in routes:
-        if isinstance(route.endpoint, Methods):
-            for method, target in route.endpoint.by_method.items():
-                if isinstance(target, Endpoint):
-                    yield route.path_format, method, target
+        (method,) = (route.methods or set()) - {"HEAD"}
+        yield BELOW + route.path_format, method, cast("EndpointFunction", route.endpoint).endpoint
 
 
 def _request_body(target: Endpoint, operation: Operation) -> dict[str, Any]:

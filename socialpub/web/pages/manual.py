@@ -8,26 +8,28 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from starlette.requests import Request
+from starlette.responses import Response
+
 from socialpub.core import manual
 from socialpub.core.errors import NotFound
 from socialpub.core.validation import nearest
 from socialpub.runtime import Runtime
-from socialpub.web.http.answer import Answer, Header
-from socialpub.web.http.endpoint import endpoint
-from socialpub.web.http.request import Request
+from socialpub.web.http.endpoint import public
+from socialpub.web.http.responses import relative_root
 from socialpub.web.pages import pages
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-POLICY = b"default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
-HEADERS: tuple[Header, ...] = (
-    (b"content-security-policy", POLICY),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cache-control", b"no-cache"),
-    (b"referrer-policy", b"same-origin"),
-)
-IMAGE_HEADERS: tuple[Header, ...] = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"max-age=3600"))
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; frame-ancestors 'none'"
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "cache-control": "no-cache",
+    "referrer-policy": "same-origin",
+}
+IMAGE_HEADERS = {"x-content-type-options": "nosniff", "cache-control": "max-age=3600"}
 
 
 class ManualSection(NamedTuple):
@@ -43,13 +45,13 @@ class RenderedTopic(NamedTuple):
     sections: list[ManualSection]
 
 
-@endpoint(scope=None)
-async def show_index(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def show_index(rt: Runtime, request: Request) -> Response:
     return _show(manual.INDEX, request)
 
 
-@endpoint(scope=None)
-async def show_topic(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def show_topic(rt: Runtime, request: Request) -> Response:
     name = request.path_params["topic"].removesuffix(".md")
     topics = manual.list_topics()
     if name != manual.INDEX and name not in topics:
@@ -58,19 +60,18 @@ async def show_topic(rt: Runtime, caller: None, request: Request) -> Answer:  # 
     return _show(name, request)
 
 
-@endpoint(scope=None)
-async def show_image(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def show_image(rt: Runtime, request: Request) -> Response:
     image = manual.read_image(request.path_params["name"])
     if image is None:
         raise NotFound("The manual does not contain this image.")
-    return Answer(200, image, IMAGE_HEADERS, b"image/png")
+    return Response(image, headers=IMAGE_HEADERS, media_type="image/png")
 
 
-def _show(name: str, request: Request) -> Answer:
-    root = request.relative_root
-    topics = manual.list_topics().values()
-    page = pages.render("manual.html", name=name, topics=topics, topic=_render(name, root), root=root)
-    return Answer(200, page, HEADERS, pages.HTML)
+def _show(name: str, request: Request) -> Response:
+    root = relative_root(request)
+    topic, topics = _render(name, root), manual.list_topics().values()
+    return pages.respond("manual.html", headers=HEADERS, name=name, topics=topics, topic=topic, root=root)
 
 
 @cache

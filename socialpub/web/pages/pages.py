@@ -10,26 +10,25 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-import orjson
 from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
 
 from socialpub.core import errors
 from socialpub.core.errors import NotFound
 from socialpub.runtime import Runtime
-from socialpub.web.http import files
-from socialpub.web.http.answer import Answer, Header
-from socialpub.web.http.endpoint import endpoint
-from socialpub.web.http.request import Request
+from socialpub.web.http import static
+from socialpub.web.http.endpoint import public
+from socialpub.web.http.responses import HTML, Headers, JSONResponse, prefers_page, relative_root
 
 _BACKTICKS = re.compile(r"`([^`]+)`")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 
-HTML = b"text/html; charset=utf-8"
-HEADERS: tuple[Header, ...] = (
-    (b"content-security-policy", b"default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"vary", b"Accept"),
-)
+HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "vary": "Accept",
+}
 
 
 def reference_values(document: dict[str, Any]) -> dict[str, Any]:
@@ -39,8 +38,12 @@ def reference_values(document: dict[str, Any]) -> dict[str, Any]:
     return {"document": document, "schemas": schemas, "options": options, "objects": objects}
 
 
-def render(template: str, **values: Any) -> bytes:
-    return _renderer()(template, values).encode()
+def render(template: str, **values: Any) -> str:
+    return _renderer()(template, values)
+
+
+def respond(template: str, status: int = 200, headers: Headers = HEADERS, **values: Any) -> Response:
+    return Response(render(template, **values), status, headers, HTML)
 
 
 @cache
@@ -108,7 +111,7 @@ def _kind(schema: dict[str, Any]) -> Markup:
 
 # --- the reference ----------------------------------------------------------------------------------------------------
 
-_NONCE = b"the-nonce-of-this-answer"
+_NONCE = "the-nonce-of-this-response"
 """A placeholder in the rendered page. The response contains the real value."""
 
 # The viewer creates four style elements and writes style attributes into markup. The elements get a nonce. Attributes
@@ -131,36 +134,34 @@ class ReferencePages:
 
     def __init__(self, build: Callable[[str, tuple[str, ...]], dict[str, Any]]) -> None:
         """`build` returns the OpenAPI document for a base_url and the networks beyond the specification."""
-        self.plain = cache(
-            lambda *about: Answer(200, render("reference.html", **reference_values(build(*about))), HEADERS, HTML)
-        )
+        self._plain = cache(lambda *about: render("reference.html", **reference_values(build(*about))))
         self._viewer = cache(lambda *about, root: _render_viewer(build(*about), root))
 
-    def viewer(self, base_url: str, extensions: tuple[str, ...], relative_root: str) -> Answer:
+    def plain(self, base_url: str, extensions: tuple[str, ...]) -> Response:
+        return Response(self._plain(base_url, extensions), headers=HEADERS, media_type=HTML)
+
+    def viewer(self, base_url: str, extensions: tuple[str, ...], root: str) -> Response:
         nonce = secrets.token_urlsafe(16)
-        page = self._viewer(base_url, extensions, root=relative_root).replace(_NONCE, nonce.encode())
-        return Answer(200, page, _viewer_headers(nonce), HTML)
+        page = self._viewer(base_url, extensions, root=root).replace(_NONCE, nonce)
+        headers = {
+            "content-security-policy": _POLICY.format(nonce=nonce),
+            "x-content-type-options": "nosniff",
+            "referrer-policy": "no-referrer",
+            "cache-control": "no-store",
+            "vary": "Accept",
+        }
+        return Response(page, headers=headers, media_type=HTML)
 
 
-def _render_viewer(document: dict[str, Any], root: str) -> bytes:
+def _render_viewer(document: dict[str, Any], root: str) -> str:
     return render(
         "viewer.html",
         **reference_values(document),
         root=root,
-        nonce=_NONCE.decode(),
-        style=files.static_url("reference.css"),
-        start=files.static_url("reference.js"),
-        viewer=files.vendored_url("@scalar/api-reference", "standalone.js"),
-    )
-
-
-def _viewer_headers(nonce: str) -> tuple[Header, ...]:
-    return (
-        (b"content-security-policy", _POLICY.format(nonce=nonce).encode()),
-        (b"x-content-type-options", b"nosniff"),
-        (b"referrer-policy", b"no-referrer"),
-        (b"cache-control", b"no-store"),
-        (b"vary", b"Accept"),
+        nonce=_NONCE,
+        style=static.static_url("reference.css"),
+        start=static.static_url("reference.js"),
+        viewer=static.vendored_url("@scalar/api-reference", "standalone.js"),
     )
 
 
@@ -185,20 +186,19 @@ LINKS = (
 )
 
 
-@endpoint(scope=None)
-async def show_home(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def show_home(rt: Runtime, request: Request) -> Response:
     """Return the public links: as a page for browsers, otherwise as JSON."""
     base_url = rt.settings.base_url
-    if request.prefers_page():
-        return Answer(200, render("home.html", base_url=base_url, links=LINKS), HEADERS, HTML)
+    if prefers_page(request):
+        return respond("home.html", base_url=base_url, links=LINKS)
     shown = {"name": "socialpub", **{link.name: base_url + link.path for link in LINKS}}
-    return Answer(200, orjson.dumps(shown), ((b"vary", b"Accept"),))
+    return JSONResponse(shown, headers={"vary": "Accept"})
 
 
-@endpoint(scope=None)
-async def show_tiktok_verification(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
-    content = rt.settings.providers.tiktok.verification_content
-    return Answer(200, content.encode(), content_type=b"text/plain; charset=utf-8")
+@public
+async def show_tiktok_verification(rt: Runtime, request: Request) -> Response:
+    return PlainTextResponse(rt.settings.providers.tiktok.verification_content)
 
 
 # --- pages about problems --------------------------------------------------------------------------------------------
@@ -274,10 +274,9 @@ PROBLEM_PAGES: dict[str, ProblemPage] = {
 _KINDS = {kind.slug: kind for kind in errors.ALL}
 
 
-@endpoint(scope=None)
-async def show_problem(rt: Runtime, caller: None, request: Request) -> Answer:  # noqa: ARG001
+@public
+async def show_problem(rt: Runtime, request: Request) -> Response:
     slug = request.path_params["slug"]
     if slug not in PROBLEM_PAGES:
         raise NotFound("The appliance does not have a problem page with this name.")
-    values = {"kind": _KINDS[slug], "page": PROBLEM_PAGES[slug], "root": request.relative_root}
-    return Answer(200, render("problem.html", **values), HEADERS, HTML)
+    return respond("problem.html", kind=_KINDS[slug], page=PROBLEM_PAGES[slug], root=relative_root(request))

@@ -34,7 +34,7 @@
       return say("refused", failed);
     }
     // After a concurrent change or for a repeated time, the form asks.
-    if (page.querySelector('form[action$="/reschedule"] :is([name="which"], [name="do"])')) {
+    if (answer.status === 409 || page.querySelector('form[action$="/reschedule"] [name="which"]')) {
       location.assign(`${entry.dataset.move}?${new URLSearchParams({ at, back, updatedAt })}`);
       return false;
     }

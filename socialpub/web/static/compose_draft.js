@@ -20,7 +20,7 @@
 
   // A draft also contains the form id and the version of the post, so that the server can detect duplicates and
   // concurrent changes.
-  const isOfForm = (field) => ["form", "updatedAt", "content", "was"].includes(field.name);
+  const isOfForm = (field) => ["form", "updatedAt"].includes(field.name);
   const isKept = (field) => isOfForm(field) || (
     field.name && !["csrf", "artifact"].includes(field.name) && !field.name.startsWith("alt.")
     && !["hidden", "file", "submit", "button"].includes(field.type) && !field.closest("#media-list"));
@@ -156,7 +156,7 @@
     if (event.target === form && !event.defaultPrevented) {
       save();
       // dashboard.js removes the draft if the next page shows success.
-      if (/^(publish|anyway|keep|save)\b/.test(event.submitter?.value)) {
+      if (/^(publish|anyway)$/.test(event.submitter?.value)) {
         keepSent();
         markSent();
       }

@@ -1,4 +1,4 @@
-"""socialpub as `install-service` makes it a service, on a machine of its own."""
+"""socialpub as `make install` makes it a service, on a machine of its own."""
 
 import re
 import sys
@@ -13,6 +13,7 @@ from tests.e2e.caller import Caller, SandboxControl
 from tests.e2e.processes import until
 from tests.endurance.units.machine import Machine, own_network
 
+ROOT = Path(__file__).parents[3]
 PROGRAM = str(Path(sys.executable).with_name("socialpub"))
 """This checkout's; root may use it in there. The services have one of their own."""
 COMMAND = "/usr/local/bin/socialpub"
@@ -29,13 +30,15 @@ class InstalledUnits:
         self.x = SandboxControl(SANDBOX_URL, "x")
         self.key = self.profile = ""
 
-    def install(self, before_the_start: str = "") -> None:
-        """Do what `install-service` says, word for word. A program in Python may change what it has installed."""
-        said = self.machine.run(PROGRAM, "install-service").stderr
-        self.machine.run(sys.executable, "-c", before_the_start)
+    def install(self, tree: Path = ROOT) -> None:
+        """Do what `make install` says, word for word."""
+        said = self.make_install(tree)
         self.configure()
         (start,) = re.findall(r"Start it: sudo (.*)", said)
         self.machine.run("bash", "-c", start)
+
+    def make_install(self, tree: Path = ROOT) -> str:
+        return self.machine.run("make", "-C", str(tree), "install").stdout
 
     def configure(self, settings: str = "") -> None:
         text = (

@@ -15,6 +15,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.e2e.processes import until
+from tests.endurance.machine import OFFLINE, WHEELS
 
 CLONE_NEWNET = 0x40000000
 CGROUPS = Path("/sys/fs/cgroup")
@@ -38,7 +39,9 @@ def lacking(*programs: str) -> str | None:
         return "only root can boot a machine"
     needed = ("systemd-nspawn", "unshare", "nsenter", "ip", *programs)
     missing = [name for name in needed if shutil.which(name) is None]
-    return f"{', '.join(missing)} is not installed" if missing else None
+    if missing:
+        return f"{', '.join(missing)} is not installed"
+    return None if (WHEELS / ".ready").exists() else f"{WHEELS} has no packages: make endurance fetches them"
 
 
 _numbers = count(1)
@@ -97,7 +100,7 @@ class Machine:
             text=True,
             timeout=300,
             check=False,
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"},
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"} | OFFLINE,
         )
         assert code is None or done.returncode == code, f"{command}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done

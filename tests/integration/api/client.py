@@ -7,7 +7,7 @@ from typing import Any
 from jsonschema import Draft202012Validator, FormatChecker
 
 from socialpub.web.openapi.document import build
-from socialpub.web.routes import routes
+from socialpub.web.routes import API
 from tests.integration.uploads.caller import Caller, Reply
 
 BASE_URL = "http://127.0.0.1:8000"
@@ -15,7 +15,7 @@ BASE_URL = "http://127.0.0.1:8000"
 
 @cache
 def document() -> dict[str, Any]:
-    return build(routes(), BASE_URL)
+    return build(API, BASE_URL)
 
 
 class Client(Caller):

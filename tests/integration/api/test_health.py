@@ -12,7 +12,6 @@ import pytest
 
 from socialpub.core import commands
 from socialpub.core.clock import stamp
-from socialpub.core.command_forms import ServiceCommands, TerminalCommands
 from socialpub.core.errors import Unavailable
 from socialpub.db.tables import holds
 from socialpub.media.decoder import client as decoder_client
@@ -119,13 +118,14 @@ def test_a_network_that_refuses_the_app_is_reported_and_the_appliance_stays_read
 def test_readyz_names_the_command_of_this_host_but_no_paths(
     client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = "/home/ada/socialpub/.venv/bin/socialpub"
-    monkeypatch.setattr(commands, "_here", TerminalCommands((home,), (home,), Path("/home/ada/config.toml")))
+    monkeypatch.setattr(commands.sys, "executable", "/home/ada/socialpub/.venv/bin/python")
+    commands.repeat_config(Path("/home/ada/config.toml"))
+    assert commands.line("serve") == "/home/ada/socialpub/.venv/bin/socialpub --config /home/ada/config.toml serve"
     shown = client.send("GET", "/readyz", key=None)
     assert shown.status == 503
     assert "Start `socialpub serve`." in str(shown.json()["reasons"])
     assert "ada" not in str(shown.json())
-    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
     rt.clock.forward(2)  # type: ignore[attr-defined]  # an answer counts for a second
     shown = client.send("GET", "/readyz", key=None)
     assert "Run `sudo systemctl start socialpub-worker`." in str(shown.json()["reasons"])

@@ -133,8 +133,8 @@ SHAPE = ["type", "title", "status", "detail", "code"]
 @pytest.mark.parametrize("kind", errors.ALL)
 def test_every_kind_of_failure_has_exactly_the_fields_of_the_specification(kind: type[errors.SocialpubError]) -> None:
     answer = problems.render_problem(kind("Something happened."), "https://social.example/base")
-    problem = Reply(answer.status, {}, answer.body).json()
-    assert answer.content_type == b"application/problem+json"
+    problem = Reply(answer.status_code, {}, bytes(answer.body)).json()
+    assert answer.media_type == "application/problem+json"
     assert list(problem) == SHAPE + (["errors"] if kind.status == 400 else [])
     assert problem["type"] == f"https://social.example/base/problems/{kind.slug}"
     assert (problem["status"], problem["title"], problem["code"]) == (kind.status, kind.title, kind.code)

@@ -196,7 +196,7 @@ def test_an_unexpected_error_is_logged_with_a_short_path(
     def breaks(*_: object) -> None:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("socialpub.web.pages.pages.show_problem.handler", breaks)
+    monkeypatch.setattr("socialpub.web.pages.pages.PROBLEM_PAGES", breaks)
     assert client.ask("GET", f"/problems/{LONG}").status == 500
     assert '"message":"a request failed"' in lines.getvalue()
     assert longest_run(lines.getvalue()) <= LONGEST

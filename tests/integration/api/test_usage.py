@@ -35,10 +35,10 @@ def test_requests_are_counted_by_key_and_written_periodically(client: Client, rt
         assert client.send("GET", "/posts", key=key).status == 200
     assert client.send("GET", "/posts", key="spk_abc_wrong").status == 401
     assert today(rt).requests == {}
-    client.run(client.app._flush())
+    client.run(client.app.flush())
     assert today(rt).requests == {client.key.split("_")[1]: 2, other.split("_")[1]: 1}
     client.send("GET", "/profiles")
-    client.run(client.app._flush())
+    client.run(client.app.flush())
     assert today(rt).requests[client.key.split("_")[1]] == 3
 
 
@@ -56,11 +56,11 @@ def test_counts_that_could_not_be_written_are_written_later(
     with monkeypatch.context() as patched:
         patched.setattr(rt.db, "write", full)
         patched.setattr(rt.db, "write_soon", full)
-        client.run(client.app._flush())
+        client.run(client.app.flush())
         with pytest.raises(Unavailable):
             usage.write_calls(rt)
     assert (today(rt).requests, today(rt).calls) == ({}, {})
-    client.run(client.app._flush())
+    client.run(client.app.flush())
     assert today(rt).requests == {client.key.split("_")[1]: 1}
     assert today(rt).calls["x"] >= made > 0
 

@@ -14,7 +14,8 @@ from socialpub.cli.main import main
 from socialpub.core.settings import template
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World, create_app
+from socialpub.sandbox import create_app
+from tests.stand_ins import World
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_transport import SandboxTransport
 

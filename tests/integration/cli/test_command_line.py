@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -13,11 +14,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from socialpub.cli import admin
+from socialpub.cli.context import CommandContext
 from socialpub.cli.main import main
 from socialpub.cli.output import as_command_error
 from socialpub.ops import file_faults
+from socialpub.providers.registry import LABELS, SPECIFIED
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import settings_in
+from tests.support.readme import topic
 
 
 def test_init_makes_what_every_command_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,13 +131,12 @@ HEAVY = {
     "uvicorn",
 }  # fmt: skip
 SLOW_TO_START = {*HEAVY, "subprocess"}
-"""Without `subprocess`, no command starts git."""
 
 
 @pytest.mark.parametrize(
     ("line", "heavy"),
     [
-        ("--version", HEAVY),  # in a checkout, git knows the version
+        ("--version", SLOW_TO_START),
         ("--help", {*SLOW_TO_START, "json", "socialpub.cli.output"}),
         ("post --help", SLOW_TO_START),
         ("post --to x", SLOW_TO_START),
@@ -143,6 +147,8 @@ SLOW_TO_START = {*HEAVY, "subprocess"}
 def test_a_command_that_only_explains_loads_nothing_heavy(line: str, heavy: set[str]) -> None:
     program = """import atexit, sys
 atexit.register(lambda: print("Modules:", *sys.modules, file=sys.stderr))
+from socialpub.cli import admin
+from socialpub.cli.context import CommandContext
 from socialpub.cli.main import main
 main()"""
     environ = {name: value for name, value in os.environ.items() if not name.startswith("SOCIALPUB")}
@@ -152,6 +158,42 @@ main()"""
     assert done.returncode == (2 if line == "post --to x" else 0), done.stderr
     loaded = set(done.stderr.partition("Modules:")[2].split())
     assert "click" in loaded and not loaded & heavy
+
+
+NETWORKS = {f"socialpub.providers.{name}" for name in LABELS}
+
+
+def test_a_command_loads_no_network_that_it_does_not_use(terminal: Terminal) -> None:
+    """Half of the time and a sixth of the memory of a short command were adapters and the HTTP client."""
+    program = """import atexit, sys
+atexit.register(lambda: print("Modules:", *sys.modules, file=sys.stderr))
+from socialpub.cli import admin
+from socialpub.cli.context import CommandContext
+from socialpub.cli.main import main
+main()"""
+    words = ["--config", str(terminal.config), "admin", "list-keys"]
+    done = subprocess.run([sys.executable, "-c", program, *words], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.partition("Modules:")[2].split())
+    assert "socialpub.runtime" in loaded
+    assert not loaded & {*NETWORKS, "httpx2", "anyio", "rich.console", "socialpub.publishing.delivery.engine"}
+
+
+def test_a_process_of_the_appliance_loads_every_network_at_its_start(terminal: Terminal) -> None:
+    """The first post does not wait for imports."""
+    with CommandContext(terminal.config).start("worker") as rt:
+        assert rt.opened_http is not None
+        assert {*rt.providers._made} == {*rt.providers} == {*SPECIFIED}
+
+
+def test_help_has_the_headings_of_the_manual() -> None:
+    shown = CliRunner().invoke(main, ["--help"]).stdout
+    headings = re.findall(r"^([A-Z][a-z]+):$", shown, re.MULTILINE)[1:]  # after the options
+    assert headings == re.findall(r"^## (.+)$", topic("commands").read_text(), re.MULTILINE)
+    assert headings == ["Run", "Publish", "Accounts", "Keys", "Backups"]
+    names = {name for commands in admin.SECTIONS.values() for name in commands}
+    assert {f"admin {name}" for name in names} | set(main.commands) <= {
+        line.strip().partition("  ")[0] for line in shown.splitlines()
+    }
 
 
 def test_the_worker_loads_no_web_server() -> None:

@@ -23,7 +23,8 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.options import Options
 from socialpub.runtime import Runtime, build
-from socialpub.sandbox import World, create_app
+from socialpub.sandbox import create_app
+from tests.stand_ins import World
 from tests.support.appliance import settings_in
 from tests.support.hand_clock import HandClock
 

@@ -3,6 +3,7 @@
 import os
 import pwd
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,9 +31,8 @@ def test_root_gets_the_command_that_runs_as_the_owner(terminal: Terminal, comman
     before = sorted((terminal.folder / "data").rglob("*"))
     refused = terminal.refusal(*command)
     assert f"is owned by {USER.pw_name}" in refused
-    assert (
-        f"sudo -u {USER.pw_name} /usr/bin/socialpub --config {terminal.config} admin create-key 'my laptop'" in refused
-    )
+    program = Path(sys.executable).with_name("socialpub")
+    assert f"sudo -u {USER.pw_name} {program} --config {terminal.config} admin create-key 'my laptop'" in refused
     assert sorted((terminal.folder / "data").rglob("*")) == before
 
 

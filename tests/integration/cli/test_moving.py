@@ -58,7 +58,7 @@ def lost(terminal: Terminal) -> tuple[Path, bytes]:
 
 @pytest.fixture
 def fresh(terminal: Terminal, tmp_path: Path) -> Terminal:
-    """Another machine after `install-service` and its first start."""
+    """Another machine after `make install` and its first start."""
     other = Terminal(tmp_path / "other", terminal.clock, terminal.world)
     assert other("admin", "list-keys").exit_code == 0
     return other

@@ -14,7 +14,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import audit_log, post_rows
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, Draft
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import OWNER, accept, status_of
@@ -92,7 +92,7 @@ def test_a_script_approves_only_the_version_that_it_names(terminal: Terminal, rt
     post = rt.write(posts.create, Draft("Good morning", rt.now() + timedelta(hours=1), (terminal.connect(),)), AGENT)
     version = version_of(terminal, post)
     assert version_of(terminal, post) == version
-    rt.write(posts.edit, post, Change(frozenset({"body"}), body="Buy my coin"), AGENT)
+    rt.write(posts.edit, post, Draft.change(body="Buy my coin"), AGENT)
     for wrong in (version, version[:-1], "", version.upper()):
         refused = terminal("admin", "approve-post", post, "--if-version", wrong)
         assert (refused.exit_code, refused.stdout) == (1, ""), wrong
@@ -117,7 +117,7 @@ def test_at_a_terminal_the_owner_reads_the_post_and_then_agrees(
 
     def agree_and_edit(question: str) -> None:
         ask_to_continue(question)
-        rt.write(posts.edit, post, Change(frozenset({"body"}), body="Buy my coin"), AGENT)
+        rt.write(posts.edit, post, Draft.change(body="Buy my coin"), AGENT)
 
     with monkeypatch.context() as patched:
         patched.setattr(commands_of_posts, "ask_to_continue", agree_and_edit)

@@ -155,7 +155,7 @@ def test_it_is_refused_while_something_runs(terminal: Terminal, profile: str) ->
     with terminal.open("worker"):
         refused = terminal("admin", "rotate-secret")
     assert refused.exit_code == 1
-    assert f"run `socialpub --config {terminal.config} admin rotate-secret`, and start it again" in refused.stderr
+    assert f"then run `socialpub --config {terminal.config} admin rotate-secret`. Start `" in refused.stderr
     assert [path.name for path in key_of(terminal).parent.glob("secret.key*")] == ["secret.key"]
     assert key_of(terminal).read_bytes() == before
 

@@ -46,10 +46,12 @@ def test_a_unit_starts_the_program_that_printed_it(role: str) -> None:
     assert shown == there.replace("/opt/socialpub/.venv/bin/socialpub", program)
 
 
-def test_every_unit_can_be_printed() -> None:
-    shown = {name: run("--unit", name) for name in config_command.UNITS}
+def test_every_unit_can_be_printed(terminal: Terminal) -> None:
+    shown = {name: terminal("config", "--unit", name).stdout for name in config_command.UNITS}
     assert set(config_command.UNITS.values()) == {path.name for path in (ROOT / "systemd").glob("socialpub-*")}
-    assert "ListenStream=" in shown["socket"]
+    assert shown["socket"].count("ListenStream=127.0.0.1:8000\n") == 1
+    terminal.config.write_text(terminal.config.read_text().replace("127.0.0.1:8000", "[::]:9000"))
+    assert "\nListenStream=[::]:9000\n" in terminal("config", "--unit", "socket").stdout
     assert "OnCalendar=" in shown["timer"]
 
 
@@ -64,7 +66,7 @@ def test_a_program_in_a_home_folder_is_no_service(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(config_command.shutil, "which", lambda _: "/home/ada/.local/bin/socialpub")
     done = CliRunner().invoke(main, ["config", "--unit", "web"])
     assert "ExecStart=/home/ada/.local/bin/socialpub --config" in done.stdout
-    assert "sudo /usr/bin/socialpub install-service" in done.stderr
+    assert "`sudo make install` in a checkout" in done.stderr
 
 
 def test_without_an_option_it_says_which_file_counts(terminal: Terminal) -> None:

@@ -13,21 +13,17 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from socialpub.cli.install import installer
-from socialpub.cli.install.files import InstallationPlaces
 from socialpub.cli.output import as_command_error
 from socialpub.core import commands, locks
-from socialpub.core.command_forms import ContainerCommands, ServiceCommands
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader, template
-from socialpub.core.settings.loader import Settings
 from socialpub.ops import file_faults
 from socialpub.ops.doctor import checks, offline
 from tests.integration.cli.conftest import Terminal
@@ -91,8 +87,19 @@ def test_too_many_open_files_are_reported_as_such(opened: Terminal, limit: int) 
         assert "socialpub/cli" not in shown.stderr, "no traceback of ours"
 
 
-def as_user() -> AbstractContextManager[None]:
-    return installer.acting_as_user(InstallationPlaces(user=USER.pw_name))
+@contextmanager
+def as_user() -> Iterator[None]:
+    """Open and create files as the user, without root's groups."""
+    groups = os.getgroups()
+    os.setgroups([])
+    os.setegid(USER.pw_gid)
+    os.seteuid(USER.pw_uid)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
 
 
 @pytest.fixture
@@ -162,7 +169,9 @@ def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> N
         os.chown(path, 0, 0)
     found = doctor_of(users_own)
     assert found["data_dir"]["message"] == f"{data} is owned by root, and only root may use it."
-    assert found["data_dir"]["remedy"].startswith("Run `sudo -u root /usr/bin/socialpub --config ")
+    assert found["data_dir"]["remedy"].startswith(
+        f"Run `sudo -u root {Path(sys.executable).with_name('socialpub')} --config "
+    )
 
 
 @AS_ROOT
@@ -170,14 +179,12 @@ def test_everything_of_a_service_belongs_to_its_user(users_own: Terminal, monkey
     data = users_own.folder / "data"
     for path in (data, *data.rglob("*")):
         os.chown(path, 0, 0)
-    monkeypatch.setattr(commands, "discover", lambda _: ServiceCommands(user=USER.pw_name))
+    monkeypatch.setattr(commands, "USER", USER.pw_name)
+    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
     remedy = doctor_of(users_own)["data_dir"]["remedy"]
     assert remedy.startswith(f"Run `sudo chown -R {USER.pw_name}:")
-    monkeypatch.setattr(commands, "discover", lambda _: ContainerCommands())
-    assert doctor_of(users_own)["data_dir"]["remedy"] == (
-        "Run `podman run --rm --user root --entrypoint chown --volume socialpub:/data socialpub "
-        f"-R {USER.pw_name}:{GROUP} {data}`."
-    )
+    monkeypatch.setattr(commands, "manager", lambda: "podman")
+    assert doctor_of(users_own)["data_dir"]["remedy"] == f"Run `sudo chown -R {USER.pw_name}:{GROUP} {data}`."
 
 
 # --- by SQLite's codes -----------------------------------------------------------------------------------------------
@@ -329,12 +336,10 @@ def test_a_path_is_on_the_last_mount_that_covers_it(tmp_path: Path) -> None:
 
 
 def test_a_unit_that_may_not_write_there_is_adapted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_here", ServiceCommands(confined=True))
-    assert "`sudo socialpub install-service`" in commands.here().mount_writable(Path("/srv"))
-    monkeypatch.setattr(commands, "_here", ServiceCommands())
-    assert "`sudo mount -o remount,rw /srv`" in commands.here().mount_writable(Path("/srv"))
-    monkeypatch.setattr(commands, "_here", ContainerCommands())
-    assert "remount" not in commands.here().mount_writable(Path("/data"))
+    monkeypatch.setenv("INVOCATION_ID", "of systemd")
+    assert "“ReadWritePaths=/srv”" in file_faults._mount_writable(Path("/srv"))
+    monkeypatch.delenv("INVOCATION_ID")
+    assert "`sudo mount -o remount,rw /srv`" in file_faults._mount_writable(Path("/srv"))
 
 
 def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
@@ -354,18 +359,3 @@ def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
             subprocess.run(words, check=True)
     assert "database" not in problems(opened("doctor", "--json").stdout)
     assert "kept" in opened("admin", "list-keys").stdout
-
-
-def test_damage_in_a_container_is_repaired_while_it_is_stopped(opened: Terminal) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(commands, "_here", ContainerCommands(name="3f9a1c2b4d5e"))
-        remedy = file_faults.damaged_database("no words", Settings(data_dir=Path("/data/data"))).remedy
-    volume = "--volume socialpub:/data socialpub"
-    assert re.findall("`([^`]+)`", remedy) == [
-        "podman stop 3f9a1c2b4d5e",
-        f"podman run --rm --entrypoint mv {volume} /data/data /data/data.damaged",
-        f"podman run --rm --entrypoint mkdir {volume} -m 700 /data/data",
-        f"podman run --rm --entrypoint cp {volume} -p /data/data.damaged/secret.key /data/data",
-        f"podman run --rm {volume} restore FILE",
-        "podman start 3f9a1c2b4d5e",
-    ]

@@ -11,7 +11,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import audit_log
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, Draft
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, state_of, status_of
@@ -35,7 +35,7 @@ def ask(rt: Runtime, x: str) -> Ask:
 
 
 def change(rt: Runtime, post: str, text: str, caller: Caller = AGENT) -> None:
-    rt.write(posts.edit, post, Change(frozenset({"body"}), body=text), caller)
+    rt.write(posts.edit, post, Draft.change(body=text), caller)
 
 
 def sent(world: World) -> list[str]:
@@ -94,7 +94,7 @@ def test_only_the_version_that_the_owner_saw_is_approved(
     assert sent(world) == []
     # A page of another site or a stale form has no version.
     bare = page.form_of(page.button("Approve"))
-    fields = [(name, value) for name, value in owner.fields_of(bare) if name not in ("updatedAt", "content")]
+    fields = [(name, value) for name, value in owner.fields_of(bare) if name != "version"]
     assert "not approved" in owner.send(bare, fields).role("alert")
     owner.open(f"/posts/{post}")
     assert owner.press("Approve").role("status") == "Approved. The post is published now."

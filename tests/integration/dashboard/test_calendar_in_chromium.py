@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from socialpub.accounts import sign_in
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.support import axe
 from tests.support.appliance import OWNER, accept
@@ -103,7 +103,7 @@ def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
     page: Page, rt: Runtime, post: str, clock: HandClock
 ) -> None:
     clock.forward(1)
-    rt.write(posts.edit, post, Change(frozenset({"body"}), body="First snow"), OWNER)
+    rt.write(posts.edit, post, Draft.change(body="First snow"), OWNER)
     drag(page, "First frost", "2026-10-20")
     expect(page.get_by_role("heading", level=1)).to_have_text("Reschedule post")
     expect(page.get_by_role("alert")).to_contain_text("The post was changed after this form was opened.")
@@ -111,7 +111,7 @@ def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
     expect(page.get_by_label("Time")).to_have_value("2026-10-20T11:00")
     assert axe.violations(page) == []
     assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
-    page.get_by_role("button", name="Save my changes").click()
+    page.get_by_role("button", name="Reschedule").click()
     expect(page.get_by_role("status").first).to_contain_text("20 Oct 2026, 11:00 CEST")
     assert page.url.endswith("/calendar?month=2026-10")
 

@@ -1,4 +1,4 @@
-"""An edit saves only changed fields and never overwrites a concurrent change without a question."""
+"""An edit saves only changed fields. After a concurrent change, it saves nothing and shows both texts."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.web.dashboard.posts import submissions
@@ -21,7 +21,10 @@ from tests.support.sandbox_http import artifact, connect_pinterest, connect_tikt
 from tests.support.tab import Tab
 
 CHANGED = "The post is changed."
-QUESTION = "The post was changed after this form was opened. Nothing is saved yet. Which version do you want?"
+CONFLICT = (
+    "The post was changed after this form was opened. Nothing is saved. The form still contains your version. "
+    "To replace the post with it, press “Save” again."
+)
 
 
 @pytest.fixture
@@ -30,9 +33,9 @@ def at(rt: Runtime) -> datetime:
 
 
 @pytest.fixture
-def changes(monkeypatch: pytest.MonkeyPatch) -> list[Change]:
+def changes(monkeypatch: pytest.MonkeyPatch) -> list[Draft]:
     """The given fields of each edit."""
-    given: list[Change] = []
+    given: list[Draft] = []
     edit = posts.edit
 
     def note(*args: Any) -> None:
@@ -54,8 +57,16 @@ def options_of(rt: Runtime, post_id: str) -> list[dict[str, Any]]:
     return [one["providerOptions"] for one in read_post(rt, post_id)["deliveries"]]
 
 
+def move_clock(rt: Runtime) -> None:
+    """Let a millisecond pass: `updatedAt` is the version of a post."""
+    assert isinstance(rt.clock, HandClock)
+    rt.clock.forward(0.001)
+
+
 def change(rt: Runtime, post_id: str, **given: Any) -> None:
-    rt.write(posts.edit, post_id, Change(frozenset(given), **given), OWNER)
+    """Change the post elsewhere."""
+    move_clock(rt)
+    rt.write(posts.edit, post_id, Draft.change(**given), OWNER)
 
 
 def test_every_field_is_shown_and_saved(owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path) -> None:
@@ -111,7 +122,7 @@ def test_an_edit_needs_tiktok_s_choices(owner: Tab, rt: Runtime, world: World, a
 
 
 def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media(
-    owner: Tab, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Change]
+    owner: Tab, rt: Runtime, world: World, x: str, at: datetime, tmp_path: Path, changes: list[Draft]
 ) -> None:
     other, pins = connect_x(rt, world, "other"), connect_pinterest(rt, world)
     photo = artifact(rt, media.jpeg(tmp_path / "one.jpg"), "image/jpeg")
@@ -134,7 +145,7 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
 
 
 def test_tiktok_s_choices_stay_when_only_the_text_changes(
-    owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Change]
+    owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Draft]
 ) -> None:
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
     options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
@@ -154,7 +165,7 @@ def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
     post_id = accept(rt, x, pins, at=at, media=(photo,), options=options)
     owner.press("Save", {"Title": "", "Made with AI": "false"}, on=f"/posts/{post_id}/edit")
     assert options_of(rt, post_id) == [
-        {"reply_settings": "following", "madeWithAi": False},
+        {"replySettings": "following", "madeWithAi": False},
         {"boardId": "1", "title": "Of the profile"},
     ]
 
@@ -169,60 +180,41 @@ def test_another_day_keeps_the_seconds(owner: Tab, rt: Runtime, x: str, at: date
     assert read_post(rt, post_id)["scheduledAt"] == f"{later}T{time}Z"
 
 
-def test_after_a_concurrent_change_both_versions_are_shown_and_nothing_is_saved(
+def test_after_a_concurrent_change_nothing_is_saved_and_the_page_shows_both_texts(
     owner: Tab, rt: Runtime, x: str, at: datetime
 ) -> None:
     post_id = accept(rt, x, body="Helo", at=at)
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     owner.open(f"/posts/{post_id}/edit")
     later = at + timedelta(days=2)
-    change(rt, post_id, scheduled_at=later)  # in the same instant by the test's clock
+    change(rt, post_id, body="Of the API", scheduled_at=later)
     page = owner.press("Save", {"Text": "Hello"})
-    assert (page.status, page.role("alert")) == (409, QUESTION)
-    rows = [[cell.text for cell in row.all("th", "td")] for row in page.root.all("tr")][1:]
-    assert rows == [
-        ["Text", "The other version: Helo", "Your form: Hello"],
-        [
-            "Time",
-            f"The other version: {later.day} Oct 2026, {later.hour + 2}:30:17.250 CEST",
-            f"Your form: {at.day} Oct 2026, {at.hour + 2}:30:17.250 CEST You did not change this field. It stays as in "
-            "the other version.",
-        ],
-    ]
-    assert "“Save my changes” saves only the fields that you changed: Text." in page.text
+    assert (page.status, page.role("alert")) == (409, CONFLICT)
+    now = page.root.all("section")[0].text
+    assert now.startswith(f"The post now Of the API Scheduled for {later.day} Oct 2026, {later.hour + 2}:30 CEST")
     assert page.field("Text").raw_text.strip() == "Hello"
-    assert page.field("Time").attributes["value"].startswith(f"{later.date()}T"), "what “Save my changes” keeps"
-    assert not page.has_button("Save")
-    assert page.links()["Choose a version"].endswith("#versions")
-    assert read_post(rt, post_id)["body"] == "Helo"
+    assert page.field("Time").attributes["value"].startswith(f"{at.date()}T")
+    assert page.links()["Open the post"].endswith(f"/posts/{post_id}")
+    post = read_post(rt, post_id)
+    assert (post["body"], post["scheduledAt"][:10]) == ("Of the API", str(later.date()))
 
-    page = owner.press("Save my changes")
+    page = owner.press("Save", {"Time": f"{later.date()}T10:00"})
     assert page.role("status") == CHANGED
     post = read_post(rt, post_id)
     assert (post["body"], post["scheduledAt"][:10]) == ("Hello", str(later.date()))
 
 
-def test_the_other_version_can_be_kept(owner: Tab, rt: Runtime, post_id: str) -> None:
-    change(rt, post_id, body="Of another tab")
-    owner.press("Save", {"Text": "Hello"})
-    page = owner.press("Keep the other version")
-    assert page.path == f"/posts/{post_id}"
-    assert "Your changes were discarded." in page.role("status")
-    assert read_post(rt, post_id)["body"] == "Of another tab"
-
-
-def test_another_concurrent_change_asks_again(owner: Tab, rt: Runtime, post_id: str) -> None:
+def test_another_concurrent_change_is_shown_again(owner: Tab, rt: Runtime, post_id: str) -> None:
     change(rt, post_id, body="Second")
     owner.press("Save", {"Text": "Hello"})
     change(rt, post_id, body="Third")
-    page = owner.press("Save my changes")
-    assert (page.status, page.role("alert")) == (409, QUESTION)
-    assert "Third" in page.root.all("table")[0].text
     page = owner.press("Check")
     assert page.status == 200
     page = owner.press("Save")
-    assert (page.status, read_post(rt, post_id)["body"]) == (409, "Third"), "a check answers no question"
-    owner.press("Save my changes")
+    assert (page.status, page.role("alert")) == (409, CONFLICT)
+    assert "The post now Third" in page.text
+    assert read_post(rt, post_id)["body"] == "Third"
+    owner.press("Save")
     assert read_post(rt, post_id)["body"] == "Hello"
 
 
@@ -232,27 +224,19 @@ def test_the_version_is_compared_in_the_write_that_saves(
     edit = submissions.edit_version
 
     def late(rt: Runtime, tx: Any, *args: Any) -> None:
-        posts.edit(rt, tx, post_id, Change(frozenset({"body"}), body="First"), OWNER)
+        posts.edit(rt, tx, post_id, Draft.change(body="First"), OWNER)
         edit(rt, tx, *args)
 
     monkeypatch.setattr(submissions, "edit_version", late)
+    move_clock(rt)
     page = owner.press("Save", {"Text": "Hello"})
     assert page.status == 409
     assert read_post(rt, post_id)["body"] == "Helo", "the write is undone as a whole"
 
 
-def test_the_networks_check_the_merged_post(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:
-    post_id = accept(rt, x, body="Short", at=at)
-    owner.open(f"/posts/{post_id}/edit")
-    change(rt, post_id, body="x" * 281)
-    page = owner.press("Save", {"Who may reply": "following"})
-    assert page.status == 400
-    assert "Shorten the text by 1" in page.role("alert")
-    assert options_of(rt, post_id) == [{}]
-
-
 def test_an_edit_that_is_submitted_twice_asks_no_question(owner: Tab, rt: Runtime, post_id: str) -> None:
     page = owner.page
+    move_clock(rt)
     owner.press("Save", {"Text": "Hello"})
     owner.page = page
     page = owner.press("Save", {"Text": "Hello"})

@@ -19,7 +19,7 @@ from socialpub.publishing.delivery import approvals
 from socialpub.publishing.media import renditions
 from socialpub.publishing.media.link_pages import LinkFetcher
 from socialpub.publishing.posts import details, posts
-from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media as samples
@@ -76,7 +76,7 @@ def asked(rt: Runtime, bluesky: str) -> Callable[..., str]:
 
 
 def edit(rt: Runtime, post: str, caller: Caller, **values: Any) -> None:
-    rt.write(posts.edit, post, Change(frozenset(values), **values), caller)
+    rt.write(posts.edit, post, Draft.change(**values), caller)
 
 
 def card_of(world: World) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from socialpub.db.models import ArtifactRow, DeliveryRow
 from socialpub.db.states import State
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -161,7 +161,7 @@ def test_the_page_of_a_post_shows_its_text_once_and_previews_on_request(
 ) -> None:
     text = "A unique text"
     post = accept(rt, connect_x(rt, world), body=text, at=rt.now() + timedelta(hours=1))
-    rt.write(posts.edit, post, Change(frozenset({"body"}), text), OWNER)
+    rt.write(posts.edit, post, Draft.change(body=text), OWNER)
     assert owner.open(f"/posts/{post}").text.count(text) == 1
     drain(rt, clock, within=7200)
     page = owner.open(f"/posts/{post}")

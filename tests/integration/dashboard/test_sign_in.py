@@ -8,7 +8,6 @@ import pytest
 from socialpub.accounts import sign_in as sign_in_accounts
 from socialpub.accounts.sign_in import Purpose
 from socialpub.core import commands
-from socialpub.core.command_forms import ContainerCommands, ServiceCommands
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import sign_in as sign_in_dashboard
 from socialpub.web.http.app import App, create_app
@@ -40,11 +39,11 @@ def test_the_link_that_serve_prints_sets_the_first_password(rt: Runtime, strange
 
 
 def test_the_first_page_names_the_command_of_this_machine(stranger: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_here", ContainerCommands(name="3f9a1c2b4d5e"))
+    monkeypatch.setattr(commands, "manager", lambda: "podman")
     page = stranger.open("/")
-    assert "Open the link in podman logs 3f9a1c2b4d5e" in page.text
-    assert "podman exec -it 3f9a1c2b4d5e socialpub admin set-password" in page.text
-    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    assert "Open the link in podman logs appliance" in page.text
+    assert "socialpub admin set-password" in page.text
+    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
     page = stranger.open("/")
     assert "sudo socialpub admin set-password" in page.text
     assert "Open the link" not in page.text, "the output of a service is not visible"

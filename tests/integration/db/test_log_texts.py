@@ -21,7 +21,7 @@ from socialpub.db.states import State
 from socialpub.db.tables import log_entries, post_rows
 from socialpub.publishing import log_export, retention
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, end_deliveries, open_appliance
@@ -55,7 +55,7 @@ def shown(rt: Runtime) -> Shown:
 
 
 def edit(rt: Runtime, post: str, **changed: object) -> None:
-    rt.write(posts.edit, post, Change(frozenset(changed), **changed), OWNER)  # type: ignore[arg-type]
+    rt.write(posts.edit, post, Draft.change(**changed), OWNER)  # type: ignore[arg-type]
 
 
 def former_texts(rt: Runtime) -> int:

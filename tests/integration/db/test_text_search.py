@@ -9,7 +9,7 @@ from socialpub.db.models import PostRow
 from socialpub.db.queries import post_list
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
@@ -138,7 +138,7 @@ def test_many_matching_posts_have_the_same_pages_as_few(
 
 def test_a_changed_text_replaces_the_former_text_at_once(rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="Before", at=rt.now() + timedelta(hours=1))
-    rt.write(posts.edit, post, Change(frozenset({"body"}), body="Afterwards"), OWNER)
+    rt.write(posts.edit, post, Draft.change(body="Afterwards"), OWNER)
     assert post_list.load_page(rt.reader, PostFilter(text="before")).total == 0
     assert post_list.load_page(rt.reader, PostFilter(text="afterw")).total == 1
 

@@ -103,15 +103,15 @@ def test_the_backup_has_the_rows_before_the_upgrade_and_is_private(upgrading: Up
 
 
 def test_the_name_of_the_backup_contains_both_versions(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(version, "current", lambda: "1.2.0")
+    monkeypatch.setattr(version, "VERSION", "1.2.0")
     upgrading.add("9001_next", NEXT)
     upgrading.start()
-    monkeypatch.setattr(version, "current", lambda: "1.3.0.dev4+g0123abc")
+    monkeypatch.setattr(version, "VERSION", "1.3.0.dev0")
     upgrading.clock.forward(60)
     upgrading.add("9002_more", NEXT.replace("extra", "more"))
     upgrading.start()
     newest, before = upgrade_backups.list_all(upgrading.settings.database_file)
-    assert newest.path.name.endswith("@1.2.0-to-1.3.0.dev4+g0123abc.db")
+    assert newest.path.name.endswith("@1.2.0-to-1.3.0.dev0.db")
     assert (newest.schema, newest.version) == ("9001_next", "1.2.0")
     assert before.path.name.endswith("-to-1.2.0.db")
 
@@ -120,7 +120,7 @@ def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandC
     settings = settings_in(tmp_path)
     build(settings, clock=clock, role="test").close()
     with open_file(settings.database_file, "ro") as db:
-        assert upgrade_backups.read_version(db) == version.current()
+        assert upgrade_backups.read_version(db) == version.VERSION
 
 
 def test_a_version_with_a_path_is_not_part_of_a_file_name(upgrading: Upgrading) -> None:

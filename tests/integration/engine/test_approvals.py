@@ -15,7 +15,7 @@ from socialpub.ops import health
 from socialpub.providers.base import Readback, Refused
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import Change, Draft
+from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import OWNER, accept, approve, connect_again, message_of, state_of, status_of
 from tests.support.copies import become_restored
 from tests.support.drain import DAY, drain
@@ -36,7 +36,7 @@ def asked(rt, profile):
 
 
 def edit(rt, post, caller, body="Changed"):
-    rt.write(posts.edit, post, Change(frozenset({"body"}), body=body), caller)
+    rt.write(posts.edit, post, Draft.change(body=body), caller)
 
 
 def last_attempt(rt, post):
@@ -127,7 +127,7 @@ def test_a_change_by_the_agent_needs_approval_again_and_other_changes_keep_an_ap
 
 def test_a_change_of_an_ordinary_post_by_the_agent_needs_approval(rt, clock, network, profile):
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
-    now = Change(frozenset({"scheduled_at"}), scheduled_at=None)
+    now = Draft.change(scheduled_at=None)
     rt.write(posts.edit, post, now, AGENT)
     drain(rt, clock, within=HOUR)
     assert (network.asked, status_of(rt, post), waits(rt, post)) == ([], "pending", True)
@@ -145,7 +145,7 @@ def test_a_claim_before_the_change_makes_the_change_a_conflict(rt, clock, networ
 
 def test_the_new_time_of_a_waiting_post_moves_its_deadline(rt, clock, asked):
     post = asked(1)
-    rt.write(posts.edit, post, Change(frozenset({"scheduled_at"}), scheduled_at=rt.now() + timedelta(hours=50)), OWNER)
+    rt.write(posts.edit, post, Draft.change(scheduled_at=rt.now() + timedelta(hours=50)), OWNER)
     until = stamp(rt.now() + timedelta(hours=74))
     assert last_attempt(rt, post)[2] == rt.reader.value("SELECT run_at FROM delivery") == until
     clock.forward(73 * HOUR)
@@ -277,7 +277,7 @@ def test_a_restored_post_that_is_never_approved_is_read_back_before_it_fails(rt,
     other = asked(1)
     become_restored(rt)
     rt.write(resume.resume)
-    rt.write(posts.edit, other, Change(frozenset({"scheduled_at"}), scheduled_at=None), OWNER)
+    rt.write(posts.edit, other, Draft.change(scheduled_at=None), OWNER)
     rt.write(posts.stop, other)
     drain(rt, clock, within=HOUR)
     assert (state_of(rt, other), network.effects) == (State.FAILED, [])

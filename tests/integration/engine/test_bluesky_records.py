@@ -17,11 +17,11 @@ from socialpub.providers.base import Job, Outcome
 from socialpub.providers.bluesky import Bluesky
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import drafts, posts
-from socialpub.publishing.posts.drafts import Change, Draft, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sandbox.bluesky.models import key_seconds
 from tests.samples import media
+from tests.stand_ins.bluesky import key_seconds
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.copies import copy_of, restored
 from tests.support.drain import drain
@@ -99,7 +99,7 @@ def publish_then_restore(
     clock.forward(600)
     if jump_after_backup:
         set_clock(rt, clock, jump_after_backup)
-    rt.write(posts.edit, post, Change(frozenset({"scheduled_at"}), scheduled_at=None), OWNER)
+    rt.write(posts.edit, post, Draft.change(scheduled_at=None), OWNER)
     drain(rt)
     assert texts(world) == ["Launch"]
     clock.forward(3 * DAY)

@@ -12,7 +12,7 @@ from socialpub.providers.base import Held, Kind, More, Published, Refused, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer
 from socialpub.publishing.delivery import backfill, read_back, resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import (
     OWNER,
     accept,
@@ -57,7 +57,7 @@ def test_the_post_is_pending_from_the_start_of_its_first_delivery(rt, network, c
     with pytest.raises(Conflict):
         rt.write(posts.cancel, post, OWNER)
     with pytest.raises(Conflict):
-        rt.write(posts.edit, post, Change(frozenset({"body"}), body="other"), OWNER)
+        rt.write(posts.edit, post, Draft.change(body="other"), OWNER)
 
 
 def test_a_refusal_fails_one_delivery_and_lets_the_others_go_on(rt, network):
@@ -107,7 +107,7 @@ def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(rt, netwo
     drain(rt)
     assert network.effects == []
     with pytest.raises(Conflict):
-        rt.write(posts.edit, due, Change(frozenset({"body"}), body="other"), OWNER)
+        rt.write(posts.edit, due, Draft.change(body="other"), OWNER)
     rt.write(posts.cancel, due, OWNER)
     assert rt.write(resume.end_pause) == 0
     drain(rt)

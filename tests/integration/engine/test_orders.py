@@ -13,7 +13,7 @@ from socialpub.providers.base import Kind, Published, Refused
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Throttled
 from socialpub.publishing.delivery import claim, engine, read_back
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import OWNER, accept, connect_again, message_of, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
@@ -60,7 +60,7 @@ class Wire:
 @pytest.mark.parametrize("order", ["stop", "disconnect"])
 def test_a_stop_while_the_commit_waits_for_its_token_is_obeyed(rt, network, profile, order):
     wire = Wire()
-    rt.http = wire
+    rt.opened_http = wire
     post = accept(rt, profile)
     rt.db.write(lambda tx: tx.update(ProfileRow, profile, access_expires_at=tx.stamp))
 
@@ -127,7 +127,7 @@ def test_a_plan_of_outdated_content_is_not_used(rt, network, profile, clock):
     assert candidate is not None
     preflight = claim.prepare(rt, candidate)
     clock.jump(-2)
-    rt.write(posts.edit, post, Change(frozenset({"options"}), options={"x": {"replySetings": "wrong"}}), OWNER)
+    rt.write(posts.edit, post, Draft.change(options={"x": {"replySetings": "wrong"}}), OWNER)
     clock.jump(2)
     assert rt.write(claim.claim, delivery, preflight) is None
     network.problems = [FieldError(("providerOptions", "x", "replySetings"), "Unknown key.")]

@@ -237,7 +237,7 @@ def test_a_delivery_of_a_former_version_learns_at_its_first_claim_what_it_waits_
 def test_an_edit_changes_what_a_post_waits_on(rt, network, profile, clock):
     post = accept(rt, profile, at=clock.now() + timedelta(minutes=5))
     begun_with(network, ("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
-    change = posts.Change(frozenset({"body"}), body="with a picture")
+    change = Draft.change(body="with a picture")
     rt.write(posts.edit, post, change, OWNER)
     rest(rt, profile, "upload", 900)
     clock.forward(301)

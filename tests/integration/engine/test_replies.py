@@ -21,7 +21,7 @@ from socialpub.publishing import retention
 from socialpub.publishing.delivery import claim, engine, resume
 from socialpub.publishing.delivery.replies import ASK_AGAIN_SECONDS, VISIBLE_SECONDS
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import Change, Draft
+from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import (
     accept,
     add_profile,
@@ -276,8 +276,8 @@ def test_a_reply_to_an_older_post_that_the_network_does_not_show_fails_at_once(r
 # --- changes ---------------------------------------------------------------------------------------------------------
 
 
-def change(parent: str | None) -> Change:
-    return Change(frozenset({"options"}), options={} if parent is None else reply_to(parent))
+def change(parent: str | None) -> Draft:
+    return Draft.change(options={} if parent is None else reply_to(parent))
 
 
 def test_an_edit_makes_a_scheduled_post_a_reply_to_another_post_or_to_none(rt, clock, network, profile):

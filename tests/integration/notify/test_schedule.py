@@ -20,7 +20,7 @@ from socialpub.ops.notify.schedule import Notifier
 from socialpub.providers.base import Refused
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, Draft
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, approve
 from tests.support.copies import become_restored
@@ -132,7 +132,7 @@ def test_posts_that_wait_for_approval_are_sent_in_groups_and_again_after_a_chang
     approve(rt, first)
     minutes(120)
     sent = len(postbox.received)
-    rt.write(posts.edit, first, Change(frozenset({"body"}), body="One, changed"), agent)
+    rt.write(posts.edit, first, Draft.change(body="One, changed"), agent)
     minutes(90)
     assert len(postbox.received) == sent + 1
     assert "waits for your approval: One, changed" in postbox.last

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from socialpub.core import commands, durable_files
-from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
@@ -644,7 +643,7 @@ def test_tables_of_sqlite_and_of_a_replica_are_no_strangers(rt: Runtime, tmp_pat
 
 
 def test_a_folder_that_the_unit_forbids_is_allowed_by_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
     hint = create._hint(OSError(errno.EROFS, "words"), Path("/srv/copies"))
     allow, reload = re.findall("`([^`]+)`", hint)
     written, _, install = allow.partition(" | ")

@@ -22,7 +22,7 @@ from socialpub.ops.backup.format import BackupSummary
 from socialpub.ops.webhooks import addresses
 from socialpub.providers.base import Published, Refused
 from socialpub.web import metrics
-from socialpub.web.http.request import WebState
+from socialpub.web.http.state import WebState
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock

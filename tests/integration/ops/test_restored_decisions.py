@@ -19,7 +19,7 @@ from socialpub.ops.backup import rollback
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import World
 from tests.samples import media
@@ -39,7 +39,7 @@ from tests.support.sandbox_http import (
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-NOW = Change(frozenset({"scheduled_at"}), scheduled_at=None)
+NOW = Draft.change(scheduled_at=None)
 UNKNOWN = "Outcome unknown: the original installation may have published it. "
 
 
@@ -47,8 +47,8 @@ def texts(world: World) -> list[str]:
     return [post.text for post in world.x.posts]
 
 
-def rewrite(body: str) -> Change:
-    return Change(frozenset({"body"}), body=body)
+def rewrite(body: str) -> Draft:
+    return Draft.change(body=body)
 
 
 def publish_early(original: Runtime, post: str, clock: HandClock) -> None:
@@ -166,7 +166,7 @@ def test_a_post_that_was_moved_after_the_restore_and_due_before_the_resume_is_se
 ) -> None:
     post = accept(original, connect_x(original, world), body="Moved", at=clock.now() + timedelta(days=2))
     with restored(copy_of(original, tmp_path), world, clock) as rt:
-        soon = Change(frozenset({"scheduled_at"}), scheduled_at=clock.now() + timedelta(minutes=5))
+        soon = Draft.change(scheduled_at=clock.now() + timedelta(minutes=5))
         rt.write(posts.edit, post, soon, OWNER)
         clock.forward(600)
         assert resumed(rt, clock).read_back == 0
@@ -186,7 +186,7 @@ def test_an_edited_post_whose_earlier_text_is_up_ends_as_unknown_and_says_so(
         if after_the_resume:
             rt.write(resume.resume)
         if moved_before:
-            later = Change(frozenset({"scheduled_at"}), scheduled_at=clock.now() + timedelta(days=1))
+            later = Draft.change(scheduled_at=clock.now() + timedelta(days=1))
             rt.write(posts.edit, post, later, OWNER)
         for body in ("Launch, today", "Launch today"):
             rt.write(posts.edit, post, rewrite(body), OWNER)
@@ -210,7 +210,7 @@ def test_an_edited_pin_whose_earlier_text_is_up_ends_as_unknown(
     with restored(copy, world, clock) as rt:
         rt.write(resume.resume)
         corrected = {"pinterest": {**options["pinterest"], "title": "Launch"}}
-        rt.write(posts.edit, post, Change(frozenset({"options"}), options=corrected), OWNER)
+        rt.write(posts.edit, post, Draft.change(options=corrected), OWNER)
         drain(rt, clock, within=5 * DAY)
         assert state_of(rt, post) is State.UNCONFIRMED
     assert len(world.pinterest.pins) == 1
@@ -224,7 +224,7 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
     post = accept(original, connect_x(original, world), body="Launch", at=at, media=(photo,))
     with restored(copy_of(original, tmp_path), world, clock) as rt:
         rt.write(resume.resume)
-        rt.write(posts.edit, post, Change(frozenset({"media"}), media=()), OWNER)
+        rt.write(posts.edit, post, Draft.change(media=()), OWNER)
         clock.forward(40 * DAY)
         retention.remove_unused_media(rt)
         drain(rt, clock, within=30 * DAY)
@@ -239,12 +239,12 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
     ("untold", "change"),
     [
         (["title", "description"], NOW),
-        (["title"], Change(frozenset({"body", "scheduled_at"}), body="Today!", scheduled_at=None)),
+        (["title"], Draft.change(body="Today!", scheduled_at=None)),
     ],
     ids=["as it was", "edited"],
 )
 def test_a_pin_without_a_text_may_be_the_originals_while_another_outcome_is_open(
-    original: Runtime, world: World, clock: HandClock, tmp_path: Path, untold: list[str], change: Change
+    original: Runtime, world: World, clock: HandClock, tmp_path: Path, untold: list[str], change: Draft
 ) -> None:
     pins = [DraftMedia(artifact(original, media.jpeg(tmp_path / f"{n}.jpg"), "image/jpeg")) for n in range(2)]
     profile = connect_pinterest(original, world)
@@ -356,7 +356,7 @@ def too_late(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
 
 def refused_by_the_check(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:
     options = {"x": {"replySetings": "following"}}
-    rt.write(posts.edit, post, Change(frozenset({"options"}), options=options), OWNER)
+    rt.write(posts.edit, post, Draft.change(options=options), OWNER)
 
 
 def stopped(rt: Runtime, clock: HandClock, profile: str, post: str) -> None:

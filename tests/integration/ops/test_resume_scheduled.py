@@ -9,7 +9,7 @@ import pytest
 from socialpub.db.states import State
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media
@@ -21,7 +21,7 @@ from tests.support.sandbox_http import artifact, connect_pinterest, connect_tikt
 
 HOUR = 3600.0
 WEEK = timedelta(days=7)
-NOW = Change(frozenset({"scheduled_at"}), scheduled_at=None)
+NOW = Draft.change(scheduled_at=None)
 
 
 def on_x(rt: Runtime, world: World) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, message_of, state_of
@@ -33,7 +33,7 @@ def thread(rt: Runtime, world: World) -> list[str]:
 def publish(rt: Runtime, world: World, accepted: list[str], count: int) -> None:
     """Publish this number of posts of the thread early."""
     world.x.next("create_post").skipping(count).fails_with(400).forever()
-    rt.write(posts.edit, accepted[0], Change(frozenset({"scheduled_at"}), scheduled_at=None), OWNER)
+    rt.write(posts.edit, accepted[0], Draft.change(scheduled_at=None), OWNER)
     drain(rt, within=HOUR)
     world.x.calm()
     assert len(world.x.posts) == count
@@ -92,7 +92,7 @@ def test_replies_of_the_original_are_found_although_the_parent_is_another_post_h
     accepted = thread(original, world)
     copy = copy_of(original, tmp_path)
     clock.forward(HOUR)
-    original.write(posts.edit, accepted[0], Change(frozenset({"body"}), body="1 of 3"), OWNER)
+    original.write(posts.edit, accepted[0], Draft.change(body="1 of 3"), OWNER)
     publish(original, world, accepted, 3)
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
@@ -123,7 +123,7 @@ def test_a_restored_reply_whose_post_failed_here_is_found_under_the_retry_of_the
         original.write(retries.retry, post, OWNER)
     drain(original, clock, within=HOUR)
     assert len(world.x.posts) == 3
-    world.x.posts[0].shown_text = "Edited by hand on x.com"
+    world.x.posts[0].text = "Edited by hand on x.com"
     with restored(copy, world, clock) as rt:
         clock.forward(WEEK.total_seconds())
         rt.write(resume.resume)

@@ -1,6 +1,7 @@
 """A caller of the application: complete requests, requests in pieces, and aborted requests."""
 
 import asyncio
+import gzip
 import json
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ class Reply:
     """Every Set-Cookie, of which there may be several."""
 
     def json(self) -> Any:
-        return json.loads(self.body)
+        is_compressed = self.headers.get("content-encoding") == "gzip"
+        return json.loads(gzip.decompress(self.body) if is_compressed else self.body)
 
     @property
     def data(self) -> Any:

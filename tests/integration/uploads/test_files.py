@@ -132,17 +132,5 @@ def test_a_full_disk_is_reported_and_leaves_nothing(files, monkeypatch, call, co
     assert there(files) == []
 
 
-def test_reading_goes_on_while_the_file_is_removed(files):
-    key = kept(files, b"x" * 1000)
-    with files.open(key) as stored:
-        files.remove(key)
-        files.remove(key)
-        assert stored.size_bytes == 1000
-        assert stored.read(990, 100) == b"x" * 10
-        assert stored.read_cached(0, 5) in (b"xxxxx", None)
-    with pytest.raises(FileNotFoundError):
-        files.open(key)
-
-
 def test_other_users_cannot_read_the_bytes(files):
     assert files.path(kept(files)).stat().st_mode & 0o077 == 0

@@ -51,7 +51,7 @@ def test_an_invalid_key_is_a_missing_file_inside_the_folder(rt, foreign_key):
     path = rt.files.path(foreign_key)
     assert path.resolve().is_relative_to(rt.files.root.resolve())
     with pytest.raises(FileNotFoundError):
-        rt.files.open(foreign_key)
+        rt.files.path(foreign_key).stat()
 
 
 def test_no_file_outside_is_removed_and_a_warning_is_logged(rt, victim, foreign_key, caplog):

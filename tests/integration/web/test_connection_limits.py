@@ -16,10 +16,10 @@ import pytest
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
-from socialpub.web.http import connection_limits
+from socialpub.web.http import server
 from socialpub.web.http.app import create_app
 from socialpub.web.http.client_address import TrustedProxies
-from socialpub.web.http.connection_limits import ConnectionLimits, ConnectionWatch, Limit
+from socialpub.web.http.connections import ConnectionLimits, ConnectionWatch, Limit
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
 from tests.integration.web.wire import HANG_SECONDS, Line, on_server, reached_limits, serve, sweep, until
@@ -50,14 +50,12 @@ async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key: str, port:
             assert (await line.answer())[0] == status
 
 
-@pytest.mark.parametrize("is_chunked", [False, True], ids=["headers", "trailers"])
 @on_server()
-async def test_a_request_has_at_most_100_headers(key: str, port: int, is_chunked: bool) -> None:
-    head, begun = (START + b"transfer-encoding: chunked\r\n\r\n0\r\n", 2) if is_chunked else (START, 1)
+async def test_a_request_has_at_most_100_headers(key: str, port: int) -> None:
     for fields, status in ((100, 200), (101, 431)):
         async with Line(key, port) as line:
             end = b"\r\n" if status == 200 else b"the-rest"
-            line.writer.write(head + b"a: b\r\n" * (fields - begun) + end)
+            line.writer.write(START + b"a: b\r\n" * (fields - 1) + end)
             assert (await line.answer())[0] == status
 
 
@@ -85,17 +83,22 @@ async def test_a_large_head_after_another_request_ends_the_connection(line: Line
     assert await line.ended()
 
 
-@pytest.mark.parametrize("rest", [b"0\r\nx: %b" % (b"v" * 100_000), b"1;%b" % (b"v" * 100_000)])
+@pytest.mark.parametrize("rest", [b"0\r\nx: ", b"1;"])
 @on_server()
-async def test_trailers_and_chunk_extensions_are_limited(serving: Server, key: str, port: int, rest: bytes) -> None:
+async def test_bytes_of_no_head_and_no_body_are_limited(
+    serving: Server, key: str, port: int, rest: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async with Line(key, port) as line:
         line.writer.write(
             b"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
-            b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n" % key.encode()
+            b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n%b" % (key.encode(), rest)
         )
-        line.writer.write(rest)
-        assert (await line.answer())[0] == 431
+        with pytest.raises(ConnectionError):
+            while True:
+                line.writer.write(b"v" * 100_000)
+                await line.writer.drain()
     await until(lambda: not serving.server_state.tasks)
+    assert reached_limits(caplog) == [Limit.HEAD_BYTES]
 
 
 @on_server()
@@ -161,6 +164,22 @@ async def test_line_breaks_do_not_start_a_request(serving: Server, line: Line) -
     assert await line.ended()
 
 
+@on_server()
+async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(serving: Server, port: int) -> None:
+    async with Line("wrong", port) as line:
+        line.ask("/api/v1/posts", 100, "POST")
+        assert (await line.answer())[0] == 401
+        (connection,) = serving._connections()
+        for _ in range(3):
+            line.writer.write(b"a")
+            await until(lambda: connection.timeout_keep_alive_task is None)
+        sweep(serving, 19)
+        assert serving._connections()
+        sweep(serving, 21)
+        with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
+            await line.answer()
+
+
 def test_idle_time_and_response_time_do_not_count(rt: Runtime) -> None:
     post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
 
@@ -212,7 +231,6 @@ async def test_a_client_that_reads_nothing_is_disconnected(
     sweep(serving, 31)
     # The server stops reading the file.
     await until(lambda: not serving.server_state.tasks)
-    assert serving.app.state.answers["GET", 200] == 0
     assert reached_limits(caplog) == [Limit.READER_SECONDS]
 
 
@@ -340,8 +358,6 @@ class Idle:
     def exceeded_limit(self, now: float) -> Limit | None:
         return None
 
-    def end(self, reached: Limit) -> None: ...
-
     def idle_since(self) -> float | None:
         return self.since
 
@@ -375,16 +391,6 @@ def test_many_new_connections_close_the_longest_idle_connections() -> None:
     assert not any(one.is_aborted for one in new)
 
 
-@on_server()
-async def test_too_many_pipelined_requests_end_the_connection(line: Line, caplog: pytest.LogCaptureFixture) -> None:
-    line.writer.write((START + b"\r\n") * 5000)
-    answers = [await line.answer() for _ in range(33)]
-    assert {status for status, _, _ in answers} == {200}
-    assert answers[-1][1]["connection"] == "close"
-    assert await line.ended()
-    assert reached_limits(caplog) == [Limit.PIPELINED]
-
-
 @pytest.mark.parametrize(
     ("limits", "soft"),
     [((1024, 524288), 524288), ((1024, 1024), 1024), ((1024, resource.RLIM_INFINITY), 1 << 20)],
@@ -395,7 +401,7 @@ def test_the_descriptor_limit_is_raised_to_the_hard_limit(
     now = [limits]
     monkeypatch.setattr(resource, "getrlimit", lambda _: now[0])
     monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.__setitem__(0, wanted))
-    assert connection_limits.raise_descriptors() == soft
+    assert server.raise_descriptors() == soft
     assert now[0] == (soft, limits[1])
 
 
@@ -407,13 +413,13 @@ def test_a_refused_descriptor_limit_stays_unchanged(
 
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    assert connection_limits.raise_descriptors() == 256
+    assert server.raise_descriptors() == 256
     assert "cannot raise the limit of file descriptors" in caplog.text
 
 
 @pytest.mark.parametrize(("descriptors", "connections"), [(524288, 4096), (1024, 412), (100, 1)])
 def test_connections_leave_descriptors_for_files_and_the_database(descriptors: int, connections: int) -> None:
-    assert connection_limits.connections_within(descriptors) == connections
+    assert server.connections_within(descriptors) == connections
 
 
 def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:

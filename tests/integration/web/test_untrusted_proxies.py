@@ -44,7 +44,7 @@ def call(app: App, peer: str | None, **headers: str) -> None:
 
 
 def started(app: App) -> None:
-    asyncio.run(app._flush())
+    asyncio.run(app.flush())
 
 
 def lines(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.http import server
 from socialpub.web.http.app import create_app
-from socialpub.web.http.connection_limits import ConnectionLimits, Limit
+from socialpub.web.http.connections import ConnectionLimits, Limit
 from socialpub.web.http.server import Server
 
 HANG_SECONDS = 60.0

@@ -16,7 +16,7 @@ from socialpub.db.tables import artifact_rows
 from socialpub.media.types import Facts
 from socialpub.publishing import retention
 from socialpub.publishing.posts import posts, retries
-from socialpub.publishing.posts.drafts import Change, DraftMedia
+from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance
 from tests.support.drain import drain
@@ -64,7 +64,7 @@ class KeptHouse:
             return
         post, use = open_ones[pick % len(open_ones)], self._some_artifacts(pick)
         try:
-            self.rt.write(posts.edit, post, Change(frozenset({"media"}), media=tuple(map(DraftMedia, use))), OWNER)
+            self.rt.write(posts.edit, post, Draft.change(media=tuple(map(DraftMedia, use))), OWNER)
         except Conflict:
             return  # its time has come
         for one in set(self.shown[post]) - set(use):

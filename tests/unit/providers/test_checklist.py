@@ -7,10 +7,12 @@ import pytest
 
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers import registry
+from socialpub.providers.tiktok import options as tiktok_options
 from socialpub.sandbox import World
 from socialpub.web.api.post_requests import ProviderOptions
 from socialpub.web.api.requests import Provider
 from tests.providers import networks as grid
+from tests.stand_ins import World as StandIns
 from tests.support.readme import ROOT, topic
 
 FILES = ("limits", "options", "check", "auth", "client", "upload", "read_back", "preview")
@@ -26,11 +28,12 @@ def missing_parts(network: Any) -> list[str]:
         "the section in config.example.toml": f"\n[providers.{name}]\n" in (ROOT / "config.example.toml").read_text(),
         f"sandbox/{name}/": (package / "sandbox" / name / "__init__.py").is_file(),
         "the simulation in sandbox/world.py": name in World().networks,
+        "the stand-in in tests/stand_ins/world.py": name in StandIns().networks,
         f"tests/unit/providers/{name}/": any((ROOT / "tests" / "unit" / "providers" / name).glob("test_*.py")),
         "scenarios for the grid": name in grid.NETWORKS,
         "a section in the manual": f"## {network.label}\n" in topic("networks").read_text(),
     }
-    if not network.is_extension:
+    if name not in registry.EXTENSIONS:
         has |= {
             "the name in ProviderOptions": name in ProviderOptions.model_fields,
             "the name in Provider": name in get_args(get_args(Provider.__value__)[0]),
@@ -38,15 +41,22 @@ def missing_parts(network: Any) -> list[str]:
     return [part for part, is_there in has.items() if not is_there]
 
 
-@pytest.mark.parametrize("network", registry.NETWORKS, ids=registry.LABELS)
-def test_every_network_has_all_parts_of_the_checklist(network: Any) -> None:
+@pytest.mark.parametrize("name", registry.LABELS)
+def test_every_network_has_all_parts_of_the_checklist(name: str) -> None:
+    network = registry.adapter(name)
+    assert (network.name, network.label) == (name, registry.LABELS[name])
     assert missing_parts(network) == []
 
 
-@pytest.mark.parametrize(("is_extension", "count"), [(True, 16), (False, 18)])
-def test_a_new_network_has_none_of_the_parts(is_extension: bool, count: int) -> None:
+@pytest.mark.parametrize(("extensions", "count"), [({"new"}, 17), (set(), 19)])
+def test_a_new_network_has_none_of_the_parts(extensions: set[str], count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is really looked for."""
-    assert len(missing_parts(SimpleNamespace(name="new", label="New network", is_extension=is_extension))) == count
+    monkeypatch.setattr(registry, "EXTENSIONS", extensions)
+    assert len(missing_parts(SimpleNamespace(name="new", label="New network"))) == count
+
+
+def test_a_draft_has_the_mode_that_tiktoks_options_name() -> None:
+    assert registry.DRAFT_MODES == {"tiktok": tiktok_options.DRAFT}
 
 
 def test_the_manual_lists_the_files_and_parts() -> None:

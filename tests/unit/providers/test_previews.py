@@ -7,7 +7,7 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.preview import Preview, TextMeasure, TextPart
-from socialpub.providers.registry import PROVIDERS, build
+from socialpub.providers.registry import SPECIFIED, build
 
 NETWORKS = build(ProvidersSection())
 
@@ -29,7 +29,7 @@ def written(parts: tuple[TextPart, ...]) -> str:
 
 
 def test_every_network_previews_incomplete_posts() -> None:
-    for network in PROVIDERS:
+    for network in SPECIFIED:
         empty = shown(network, "")
         assert (empty.text, empty.media, empty.measures[0].used) == ((), (), 0)
         assert written(shown(network, "Hello", image()).text) == "Hello"

@@ -26,7 +26,7 @@ from socialpub.web.api.requests import Provider
 
 def test_every_network_has_a_section_of_the_configuration() -> None:
     sections = ProvidersSection()
-    assert tuple(ProvidersSection.model_fields) == tuple(network.name for network in registry.NETWORKS)
+    assert tuple(ProvidersSection.model_fields) == tuple(registry.LABELS)
     for name, provider in registry.build(sections).items():
         assert isinstance(getattr(sections, name), NetworkSection)
         assert (provider.name, provider.label) == (name, registry.LABELS[name])

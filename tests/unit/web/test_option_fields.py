@@ -10,7 +10,7 @@ from socialpub.accounts.choices import NetworkChoices, OptionChoice
 from socialpub.core.errors import FieldError
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.providers.options import OptionType
-from socialpub.providers.registry import OPTIONS, PROVIDERS, build
+from socialpub.providers.registry import OPTIONS, SPECIFIED, build
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.compose import option_fields
@@ -36,7 +36,7 @@ def sent_back(network: str, shown: dict[str, Any], known: NetworkChoices | None 
 
 
 def test_every_option_and_every_value_has_a_name_for_people() -> None:
-    for network in PROVIDERS:
+    for network in SPECIFIED:
         for option in OPTIONS[network]:
             assert option.name in option_fields.OPTION_LABELS
             for value in option.values:
@@ -164,6 +164,6 @@ def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced() 
 def test_every_type_of_option_has_a_control() -> None:
     known = {one.type for table in OPTIONS.values() for one in table}
     assert known == set(OptionType), "a type that no table has is one that no form has shown"
-    for network in PROVIDERS:
+    for network in SPECIFIED:
         for one in option_fields.build_fields(network, {}).values():
             assert one.control in ("select", "boxes", "text", "number", "url")

@@ -15,7 +15,7 @@ from socialpub.core.errors import InvalidRequest
 from socialpub.web.dashboard.browser import times
 from socialpub.web.http.shapes import read_instant
 
-URLENCODED = b"application/x-www-form-urlencoded"
+URLENCODED = "application/x-www-form-urlencoded"
 MAX_FIELDS = 1000
 MAX_ADDRESS_LETTERS = 2000
 MAX_QUOTED_LETTERS = 40

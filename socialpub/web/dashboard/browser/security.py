@@ -20,12 +20,12 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.requests import Request
 
 from socialpub.core.errors import Forbidden
 from socialpub.runtime import Runtime
-from socialpub.web.http.answer import Header
-from socialpub.web.http.request import Request
 
+Header = tuple[str, str]
 CookieName = Literal["session", "visitor", "notice", "device"]
 
 ZONE_COOKIE = "socialpub_zone"
@@ -34,27 +34,27 @@ MAX_COOKIE_BYTES = 8192
 
 def is_https(request: Request) -> bool:
     """Return whether the browser uses https. The header of a proxy is trusted: it affects only this browser."""
-    forwarded = request.headers.get(b"x-forwarded-proto")
+    forwarded = request.headers.get("x-forwarded-proto")
     if forwarded is not None:
-        return forwarded.rpartition(b",")[2].strip().lower() == b"https"
-    base = urlsplit(request.state.rt.settings.base_url)
-    host = request.headers.get(b"host", b"").decode("latin-1").lower()
+        return forwarded.rpartition(",")[2].strip().lower() == "https"
+    base = urlsplit(request.app.state.rt.settings.base_url)
+    host = request.headers.get("host", "").lower()
     # A proxy that does not send the scheme sends the client's IP address.
-    return base.scheme == "https" and (host == base.netloc.lower() or b"x-forwarded-for" in request.headers)
+    return base.scheme == "https" and (host == base.netloc.lower() or "x-forwarded-for" in request.headers)
 
 
 def read_cookies(request: Request) -> dict[str, str]:
-    header = request.headers.get(b"cookie", b"")
+    header = request.headers.get("cookie", "")
     if len(header) > MAX_COOKIE_BYTES:
         return {}
     # Cookies of other programs on this host can have any form and must not hide ours.
-    pairs = (part.strip().partition("=") for part in header.decode("latin-1").split(";"))
+    pairs = (part.strip().partition("=") for part in header.split(";"))
     return {name: value for name, _, value in pairs}
 
 
 def cookie_name(request: Request, name: CookieName) -> str:
     prefix = "__Host-" if is_https(request) else ""
-    return f"{prefix}socialpub_{name}_{request.state.rt.instance_id[:8]}"
+    return f"{prefix}socialpub_{name}_{request.app.state.rt.instance_id[:8]}"
 
 
 def put_cookie(request: Request, name: CookieName, value: str, lifetime_seconds: int | None = None) -> Header:
@@ -65,7 +65,7 @@ def put_cookie(request: Request, name: CookieName, value: str, lifetime_seconds:
         cookie += "; Secure"
     if lifetime_seconds is not None:
         cookie += f"; Max-Age={lifetime_seconds}"
-    return (b"set-cookie", cookie.encode())
+    return ("set-cookie", cookie)
 
 
 def drop_cookie(request: Request, name: CookieName) -> Header:
@@ -73,7 +73,7 @@ def drop_cookie(request: Request, name: CookieName) -> Header:
 
 
 CSRF_FIELD = "csrf"
-CSRF_HEADER = b"x-csrf-token"
+CSRF_HEADER = "x-csrf-token"
 _SALT_LETTERS = 16
 
 STALE = "This form has expired. Nothing was changed. Go back, reload the page and submit it again."
@@ -102,18 +102,18 @@ def check_origin(request: Request) -> None:
 
 
 def _comes_from_here(request: Request) -> bool:
-    origin = request.headers.get(b"origin")
+    origin = request.headers.get("origin")
     if origin is None:
         # Some browsers send only Sec-Fetch-Site, and some send neither header.
-        return request.headers.get(b"sec-fetch-site", b"same-origin") in (b"same-origin", b"none")
+        return request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
     try:
-        parts = urlsplit(origin.decode("latin-1").lower())
+        parts = urlsplit(origin.lower())
     except ValueError:
         return False
-    base = urlsplit(request.state.rt.settings.base_url.lower())
+    base = urlsplit(request.app.state.rt.settings.base_url.lower())
     if (parts.scheme, parts.netloc) == (base.scheme, base.netloc):
         return True
-    host = request.headers.get(b"host", b"").decode("latin-1").lower()
+    host = request.headers.get("host", "").lower()
     return parts.scheme in ("http", "https") and parts.netloc != "" and parts.netloc == host
 
 
@@ -123,14 +123,14 @@ KNOWN_BROWSER_SECONDS = 400 * 86_400
 
 def find_known_browser(request: Request) -> str | None:
     """Return the id of this browser. None: it has no valid cookie."""
-    rt, value = request.state.rt, read_cookies(request).get(cookie_name(request, "device"), "")
+    rt, value = request.app.state.rt, read_cookies(request).get(cookie_name(request, "device"), "")
     browser_id, _, signature = value.partition(".")
     return browser_id if browser_id and rt.secrets.verify(signature, *_signed_browser(rt, browser_id)) else None
 
 
 def known_browser_cookie(request: Request) -> Header:
     """Return the header that marks this browser as known. A known browser keeps its id."""
-    rt = request.state.rt
+    rt = request.app.state.rt
     browser_id = find_known_browser(request) or secrets.token_urlsafe(18)
     value = f"{browser_id}.{rt.secrets.sign(*_signed_browser(rt, browser_id))}"
     return put_cookie(request, "device", value, KNOWN_BROWSER_SECONDS)

@@ -7,53 +7,52 @@ A page does not load from other hosts and does not contain inline scripts, so a 
 No cache stores a page.
 """
 
-import gzip
-import io
+import re
 import secrets
-from collections.abc import Awaitable, Callable
-from functools import cache, cached_property
+from collections.abc import Awaitable, Callable, Iterable
+from datetime import datetime
+from functools import cache, cached_property, wraps
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from socialpub.accounts import sign_in
 from socialpub.accounts.sign_in import BrowserSession
 from socialpub.core import commands, units
 from socialpub.core.actor import DASHBOARD, act_as
 from socialpub.core.clock import parse
-from socialpub.core.errors import NotFound, OperatorError, PayloadTooLarge, SocialpubError, UnsupportedMediaType
+from socialpub.core.errors import NotFound, OperatorError, SocialpubError, UnsupportedMediaType
 from socialpub.db import appliance_state
 from socialpub.providers.registry import LABELS
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms, security, times
 from socialpub.web.dashboard.browser.forms import Form
-from socialpub.web.dashboard.browser.security import Notice
-from socialpub.web.http import files, problems
-from socialpub.web.http.answer import Answer, Header, accepts_gzip
-from socialpub.web.http.request import MAX_BODY_BYTES, Request
-from socialpub.web.pages import pages
+from socialpub.web.dashboard.browser.security import Header, Notice
+from socialpub.web.http import client_address, limits, static
+from socialpub.web.http.endpoint import content_type
+from socialpub.web.http.limits import MAX_BODY_BYTES
+from socialpub.web.http.responses import HTML, relative_root
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
-    b"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; "
+    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-SMALL_BYTES = 2000
-"""A smaller page is not compressed."""
-
-HEADERS: tuple[Header, ...] = (
-    (b"content-security-policy", POLICY),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
-    (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
-    (b"vary", b"Accept, Accept-Encoding, Cookie"),
-)
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-store",
+    "vary": "Accept, Cookie",
+}
 
 REFRESH_SOON_SECONDS = 3
 """The refresh interval while a post is in progress."""
@@ -64,11 +63,11 @@ NOTICE_SECONDS = 60
 
 IMAGE_CACHE_SECONDS = 7 * 86400
 """The URL of an image changes with the content of the image."""
-IMAGE_HEADERS = (
-    (b"cache-control", b"private, max-age=%d, immutable" % IMAGE_CACHE_SECONDS),
-    (b"x-content-type-options", b"nosniff"),
-    (b"content-security-policy", b"sandbox; default-src 'none'"),
-)
+IMAGE_HEADERS = {
+    "cache-control": f"private, max-age={IMAGE_CACHE_SECONDS}, immutable",
+    "x-content-type-options": "nosniff",
+    "content-security-policy": "sandbox; default-src 'none'",
+}
 
 
 class MenuItem(NamedTuple):
@@ -99,14 +98,15 @@ class Visit:
         self, request: Request, cookie_values: dict[str, str], session: BrowserSession | None, visitor: str
     ) -> None:
         self.request = request
-        self.rt: Runtime = request.state.rt
+        self.rt: Runtime = request.app.state.rt
         self.session = session
         self.form = Form()
-        self.query = Form.read(request.query_string)
-        self.path, self.params = request.path, request.path_params
-        self.root = request.relative_root
+        self.query = Form.read(request.scope["query_string"])
+        self.path: str = request.scope["path"]
+        self.params = request.path_params
+        self.root = relative_root(request)
         self.zone = times.find_zone(cookie_values.get(security.ZONE_COOKIE, "").replace("%2F", "/"))
-        self.now = self.rt.now()
+        self.now: datetime = self.rt.now()
         self.headers: list[Header] = []
         self._cookie_values = cookie_values
         self._secret = session.token if session is not None else visitor
@@ -121,11 +121,11 @@ class Visit:
     @property
     def is_fragment(self) -> bool:
         """Whether htmx requests a part of the page."""
-        return b"hx-request" in self.request.headers
+        return "hx-request" in self.request.headers
 
     def check_form(self, token: str = "") -> None:
         """Raise Forbidden unless the token belongs to this browser. Scripts send the token in a header."""
-        header = self.request.headers.get(security.CSRF_HEADER, b"").decode("latin-1")
+        header = self.request.headers.get(security.CSRF_HEADER, "")
         security.check_token(self.request, self._secret, token or header)
 
     @cached_property
@@ -149,7 +149,7 @@ class Visit:
         """Return a URL below base_url relative to this page. The browser may use another host."""
         return self.href(url.removeprefix(self.rt.settings.base_url.rstrip("/")))
 
-    def show(self, template: str, *, http_status: int = 200, **values: Any) -> Answer:
+    def show(self, template: str, *, http_status: int = 200, **values: Any) -> Response:
         """Render a page. `problem` is the error that the page shows.
 
         Each template also has `visit`, `navigation`, `href(path)`, `asset(name)`, `vendored(package, name)`,
@@ -160,52 +160,52 @@ class Visit:
             "visit": self,
             "navigation": MENU,
             "href": self.href,
-            "asset": lambda name: self.root + files.static_url(name),
-            "vendored": lambda package, name: self.root + files.vendored_url(package, name),
+            "asset": lambda name: self.root + static.static_url(name),
+            "vendored": lambda package, name: self.root + static.vendored_url(package, name),
             "when": self._when,
             "zone_name": times.zone_name(self.zone),
             "networks": {name: provider.label for name, provider in self.rt.providers.items()},
             "problem": None,
         }
-        body = _environment().get_template(template).render({**shared, **values}).encode()
-        headers = (*self.headers, *HEADERS)
-        if len(body) > SMALL_BYTES and accepts_gzip(self.request.headers.get(b"accept-encoding")):
-            body, headers = _compress(body), (*headers, (b"content-encoding", b"gzip"))
-        return Answer(http_status, body, headers, pages.HTML)
+        body = _environment().get_template(template).render({**shared, **values})
+        return self.with_headers(Response(body, http_status, HEADERS, HTML))
 
-    def show_failure(self, error: SocialpubError) -> Answer:
+    def show_failure(self, error: SocialpubError) -> Response:
         if error.retry_after_seconds is not None:
-            self.headers.append((b"retry-after", b"%d" % error.retry_after_seconds))
+            self.headers.append(("retry-after", f"{error.retry_after_seconds}"))
         return self.show("failure.html", http_status=error.status, title=error.title, detail=error.detail)
 
-    def show_image(self, jpeg: bytes) -> Answer:
-        return Answer(200, jpeg, (*self.headers, *IMAGE_HEADERS), b"image/jpeg")
+    def show_image(self, jpeg: bytes) -> Response:
+        return self.with_headers(Response(jpeg, headers=IMAGE_HEADERS, media_type="image/jpeg"))
 
-    async def start_file(self, name: str, content_type: bytes, size_bytes: int | None = None) -> None:
-        """Start a response that the browser saves as a file. The handler sends the content."""
-        headers: list[Header] = [
-            *self.headers,
-            (b"content-type", content_type),
-            (b"content-disposition", f'attachment; filename="{name}"'.encode()),
-            (b"x-content-type-options", b"nosniff"),
-            (b"cache-control", b"no-store"),
-        ]
+    def download(self, name: str, media_type: str, pieces: Iterable[bytes], size_bytes: int | None = None) -> Response:
+        """Return a response that the browser saves as a file."""
+        headers = {
+            "content-disposition": f'attachment; filename="{name}"',
+            "x-content-type-options": "nosniff",
+            "cache-control": "no-store",
+        }
         if size_bytes is not None:
-            headers.append((b"content-length", b"%d" % size_bytes))
-        await self.request.start(200, tuple(headers))
+            headers["content-length"] = f"{size_bytes}"
+        return self.with_headers(StreamingResponse(pieces, headers=headers, media_type=media_type))
 
-    def go(self, path: str, *, status: str | None = None, alert: str | None = None) -> Answer:
+    def go(self, path: str, *, status: str | None = None, alert: str | None = None) -> Response:
         """Redirect to a page that shows the result of the action."""
-        headers: list[Header] = [*self.headers, (b"location", self.href(path).encode("utf-8", "surrogatepass"))]
         text = status if alert is None else alert
         if text is not None:
             notice = security.pack_notice(Notice("status" if alert is None else "alert", text), self._secret)
-            headers.append(security.put_cookie(self.request, "notice", notice, NOTICE_SECONDS))
-        return Answer(303, b"", tuple(headers), pages.HTML)
+            self.headers.append(security.put_cookie(self.request, "notice", notice, NOTICE_SECONDS))
+        return self.with_headers(RedirectResponse(self.href(path), 303))
 
-    def reload(self, path: str, http_status: int = 200) -> Answer:
+    def reload(self, path: str, http_status: int = 200) -> Response:
         """Make a page that refreshes a part of itself load this URL."""
-        return Answer(http_status, b"", (*self.headers, (b"hx-redirect", self.href(path).encode())))
+        return self.with_headers(Response(status_code=http_status, headers={"hx-redirect": self.href(path)}))
+
+    def with_headers(self, response: Response) -> Response:
+        """Add the cookies and other headers of this visit."""
+        for name, value in self.headers:
+            response.headers.append(name, value)
+        return response
 
     def sign_in(self, session: BrowserSession) -> None:
         self.session, self._secret = session, session.token
@@ -223,78 +223,71 @@ class Visit:
         return times.time_element(text, self.zone, self.now, absent=absent, seconds=seconds)
 
 
-PageHandler = Callable[[Runtime, Visit], Awaitable[Answer | None]]
+PageHandler = Callable[[Runtime, Visit], Awaitable[Response]]
 
 
-class Page:
-    def __init__(self, handler: PageHandler, *, signed_in: bool, streams: bool) -> None:
-        self.handler = handler
-        self.signed_in = signed_in
-        self.streams = streams
-
-    async def __call__(self, request: Request) -> Answer | None:
-        visit = await read_visit(request)
-        if self.signed_in and visit.session is None:
-            if not request.has_body:
-                return _redirect_to_sign_in(visit)
-            # Without a session, the form is not read.
-            await problems.answer_and_close(request, _redirect_to_sign_in(visit))
-            return None
-        if self.streams and request.method == "POST":
-            security.check_origin(request)  # answered as a problem, which scripts can read
-        try:
-            if request.method != "POST":
-                await request.finish()
-            elif not self.streams:
-                visit.form = await _read_form(request)
-                visit.check_form(visit.form.text(security.CSRF_FIELD))
-            with act_as(DASHBOARD), commands.in_dashboard():
-                return await self.handler(request.state.rt, visit)
-        except SocialpubError as error:
-            if error.status >= 500:
-                raise
-            if isinstance(error, PayloadTooLarge) and not request.is_whole:
-                await problems.answer_and_close(request, visit.show_failure(error))
-                return None
-            return visit.show_failure(error)
-        except OperatorError as error:
-            return visit.show("failure.html", http_status=409, title="The action failed", detail=error.sentence)
-
-
-def page(*, signed_in: bool = True, streams: bool = False) -> Callable[[PageHandler], Page]:
-    """Make `async def name(rt, visit) -> Answer` a page or an action.
+def page(
+    *, signed_in: bool = True, streams: bool = False
+) -> Callable[[PageHandler], Callable[[Request], Awaitable[Response]]]:
+    """Make `async def name(rt, visit) -> Response` a page or an action.
 
     With `signed_in=False`, everyone can open the page, and `visit.session` may be None. With `streams`, the handler
     reads the body and calls `visit.check_form` with its token.
     """
-    return lambda handler: Page(handler, signed_in=signed_in, streams=streams)
+
+    def decorate(handler: PageHandler) -> Callable[[Request], Awaitable[Response]]:
+        @wraps(handler)
+        async def respond(request: Request) -> Response:
+            visit = await read_visit(request)
+            if signed_in and visit.session is None:
+                return _redirect_to_sign_in(visit)  # the form is not read
+            if streams and request.method == "POST":
+                security.check_origin(request)  # answered as a problem, which scripts can read
+            try:
+                if request.method != "POST":
+                    await limits.discard(request)
+                elif not streams:
+                    visit.form = await _read_form(request)
+                    visit.check_form(visit.form.text(security.CSRF_FIELD))
+                with act_as(DASHBOARD), commands.in_dashboard():
+                    return await handler(visit.rt, visit)
+            except SocialpubError as error:
+                if error.status >= 500:
+                    raise
+                return visit.show_failure(error)
+            except OperatorError as error:
+                return visit.show("failure.html", http_status=409, title="The action failed", detail=error.sentence)
+
+        return respond
+
+    return decorate
 
 
 def no_such_page() -> NotFound:
     return NotFound("This page no longer exists. Use the menu to continue.")
 
 
-async def missing(request: Request, error: NotFound) -> Answer:
+async def missing(request: Request, error: NotFound) -> Response:
     """Return the page for an unknown URL. Only the owner sees the menu."""
     return (await read_visit(request)).show_failure(error)
 
 
-def set_a_password_first(visit: Visit) -> Answer:
+def set_a_password_first(visit: Visit) -> Response:
     with commands.in_public():
         return visit.show("no_password.html")
 
 
 async def read_visit(request: Request) -> Visit:
     values = security.read_cookies(request)
-    rt = request.state.rt
+    rt: Runtime = request.app.state.rt
     token = values.get(security.cookie_name(request, "session"))
     session = sign_in.find_session(rt, rt.reader, token) if token else None
     visitor = values.get(security.cookie_name(request, "visitor"), "")
     if session is not None:
-        request.max_body_bytes = MAX_BODY_BYTES
+        request.state.body_limits.max_bytes = MAX_BODY_BYTES
         visit = Visit(request, values, session, visitor)
         if sign_in.is_use_due(rt, session):
-            await rt.write_soon(sign_in.record_use, session.id, request.client_address)
+            await rt.write_soon(sign_in.record_use, session.id, client_address.of_request(request))
             visit.renew_cookies(session)
         return visit
     if visitor:
@@ -305,36 +298,28 @@ async def read_visit(request: Request) -> Visit:
     return visit
 
 
-def _redirect_to_sign_in(visit: Visit) -> Answer:
+def _redirect_to_sign_in(visit: Visit) -> Response:
     if visit.is_fragment:
         return visit.reload("/login", 401)
     if not sign_in.is_password_set(visit.rt.reader):
         return set_a_password_first(visit)
-    query = visit.request.query_string.decode("latin-1")
+    query = visit.request.scope["query_string"].decode("latin-1")
     address = f"{visit.path}?{query}" if query else visit.path
     back = forms.local_path(address, "/") if visit.request.method in ("GET", "HEAD") else "/"
     return visit.go("/login" if back == "/" else f"/login?next={quote(back, safe='/')}")
 
 
 async def _read_form(request: Request) -> Form:
-    body = await request.read()
-    if request.content_type not in (forms.URLENCODED, b""):
+    body = await request.body()
+    if content_type(request) not in (forms.URLENCODED, ""):
         raise UnsupportedMediaType("The dashboard accepts only forms that a browser submits.")
     return Form.read(body)
-
-
-def _compress(body: bytes) -> bytes:
-    """Compress with a file name of random length, so that the length of a page reveals nothing about its secrets."""
-    packed = io.BytesIO()
-    with gzip.GzipFile("x" * (1 + secrets.randbelow(64)), "wb", 5, packed, mtime=0) as stream:
-        stream.write(body)
-    return packed.getvalue()
 
 
 def _code(text: str) -> Markup:
     """Return the text with commands in backticks as code. A stored message may add a command to its button."""
     plain, code = Markup("%s"), Markup("<code>%s</code>")
-    parts = commands.without_or_run(text).split("`")
+    parts = re.sub(", or run `[^`]*`", "", text).split("`")
     whole = len(parts) % 2 == 1
     return Markup("").join(
         (code if index % 2 else plain) % part for index, part in enumerate(parts if whole else [text])

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from socialpub.accounts import api_keys
 from socialpub.accounts.api_keys import OWNER
+from socialpub.core.clock import stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.core.validation import Path
 from socialpub.db.connection import Database
+from socialpub.db.tables import post_rows
 from socialpub.providers.base import Content
 from socialpub.providers.registry import LABELS
 from socialpub.providers.tiktok import creator as creator_tiktok
@@ -20,7 +22,6 @@ from socialpub.runtime import Runtime
 from socialpub.web.api import post_requests
 from socialpub.web.api.post_requests import PostDraft
 from socialpub.web.dashboard.browser import times
-from socialpub.web.dashboard.compose import form as compose_form
 from socialpub.web.dashboard.compose import media, option_fields
 from socialpub.web.dashboard.compose.form import AT, ComposeForm
 from socialpub.web.dashboard.compose.form_page import FormContext, FormProblem, Messages
@@ -63,11 +64,11 @@ async def check_form(
 ) -> CheckResult:
     """Return all problems and notes. `editing` is the id of the edited post."""
     files = check_files(refused_files).messages.problems
-    networks = context.chosen_networks(form.profiles)
+    networks = context.chosen_networks(form.draft.profiles)
     body = form.request_body(networks, only_photos=media.only_photos(rt, form))
     shape, mistakes = PostDraft.for_networks(api_keys.list_extensions(rt)).read(body)
-    errors = [*mistakes.errors, *_check_time(form)]
-    if form.profiles:
+    errors = [*mistakes.errors, *_check_time(rt, form, editing)]
+    if form.draft.profiles:
         errors += post_requests.check_rows(rt, OWNER, body, mistakes.errors)
     else:
         errors = [error for error in errors if error.path[:1] != ("profiles",)]
@@ -105,9 +106,12 @@ def refused(error: InvalidRequest, form: ComposeForm, context: FormContext) -> C
     return CheckResult(Messages(_locate(error.errors, form, context)), True)
 
 
-def _check_time(form: ComposeForm) -> list[FieldError]:
+def _check_time(rt: Runtime, form: ComposeForm, editing: str | None) -> list[FieldError]:
     if form.when != AT:
-        return [FieldError(("when",), NOT_NOW)] if form.time and not compose_form.is_old_time(form) else []
+        edited = post_rows.find(rt.reader, editing) if editing else None
+        named = stamp(form.named_instant) if form.named_instant else None
+        is_old = edited is not None and edited.scheduled_at == named
+        return [FieldError(("when",), NOT_NOW)] if form.time and not is_old else []
     found = []
     local = form.local_time
     if not times.is_zone(form.zone):
@@ -121,7 +125,7 @@ def _check_time(form: ComposeForm) -> list[FieldError]:
 
 def _check_guidelines(form: ComposeForm, context: FormContext, post: Content | None) -> list[FormProblem]:
     """Check TikTok's guidelines, which require explicit choices by the owner."""
-    creators = [context.creators[one] for one in form.profiles if one in context.creators]
+    creators = [context.creators[one] for one in form.draft.profiles if one in context.creators]
     if not creators:
         return []
     chosen = form.options.get("tiktok", {})
@@ -189,13 +193,13 @@ def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tupl
             return "when", "When"
         case ("zone",):
             return "field-zone", "Zone"
-        case ("profiles", int(at), *_) if at < len(form.profiles):
-            profile_id = form.profiles[at]
+        case ("profiles", int(at), *_) if at < len(form.draft.profiles):
+            profile_id = form.draft.profiles[at]
             return f"profile-{profile_id}", names.get(profile_id, "Profile")
         case ("profiles", *_):
             return "profiles", "Profiles"
-        case ("media", int(at), *rest) if at < len(form.media):
-            artifact_id = form.media[at].artifact_id
+        case ("media", int(at), *rest) if at < len(form.draft.media):
+            artifact_id = form.draft.media[at].artifact_id
             return (f"alt-{artifact_id}" if rest == ["alt"] else f"media-{artifact_id}"), f"Media {at + 1}"
         case ("media", *_):
             return MEDIA_FIELD, "Media"

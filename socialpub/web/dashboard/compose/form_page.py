@@ -13,6 +13,8 @@ from functools import cache, cached_property
 from typing import Any, TypeVar
 from zoneinfo import available_timezones
 
+from starlette.responses import Response
+
 from socialpub.accounts import avatars, choices, questions
 from socialpub.accounts.choices import NetworkChoices, OptionChoice, PostingBarred, value_label
 from socialpub.accounts.hints import Surface
@@ -31,21 +33,17 @@ from socialpub.providers.tiktok.options import (
     INTERACTIONS,
     PRIVACY_LEVELS,
     PRIVATE,
-    is_draft,
 )
 from socialpub.publishing.posts import previews
-from socialpub.publishing.posts.drafts import MAX_MEDIA, Draft, DraftMedia
+from socialpub.publishing.posts.drafts import MAX_MEDIA
 from socialpub.publishing.posts.previews import PostPreview
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import times
-from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.visit import Visit
 from socialpub.web.dashboard.compose import media, option_fields
 from socialpub.web.dashboard.compose.form import ComposeForm
 from socialpub.web.dashboard.compose.option_fields import OptionField
-from socialpub.web.dashboard.posts.submissions import PostVersion
-from socialpub.web.http.answer import Answer
 
 T = TypeVar("T")
 
@@ -78,17 +76,6 @@ class FormProblem:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedValue:
-    """A field in words: the value in the post and the value in the form."""
-
-    label: str
-    present: str
-    ours: str
-    is_ours: bool
-    """Whether the form changes the field."""
-
-
-@dataclass(frozen=True, slots=True)
 class Messages:
     problems: Sequence[FormProblem] = ()
     notes: Sequence[tuple[str, Sequence[str]]] = ()
@@ -100,10 +87,8 @@ class Messages:
     post_id: str = ""
     notice: str = ""
     """A message that is not an error."""
-    compared: Sequence[ComparedValue] = ()
-    """The fields of the two versions, if the owner must choose one."""
-    version: PostVersion | None = None
-    """The current version of the post, if the owner must choose."""
+    present: Mapping[str, Any] | None = None
+    """The post as the API shows it, if it changed after the form was opened."""
     ended: bool = False
     """Whether the post can no longer be edited."""
 
@@ -231,7 +216,7 @@ async def show(
     *,
     http_status: int = 200,
     editing: str | None = None,
-) -> Answer:
+) -> Response:
     """Render the form. `editing` is the id of the edited post."""
     rt, messages = visit.rt, messages or Messages()
     form = _with_mode(rt, form, context, editing)
@@ -260,22 +245,6 @@ async def show(
     )
 
 
-async def untouched(visit: Visit, form: ComposeForm, context: FormContext) -> ComposeForm:
-    """Return the form with the options that a browser sends from an unchanged page."""
-    shown, tiktok = await _fields(visit, form, context, {}), _tiktok(visit.rt, form, context)
-    sent = [pair for name, one in shown.items() if name != "tiktok" for pair in option_fields.untouched(one)]
-    if tiktok is not None:
-        chosen, levels = tiktok["chosen"], [level.value for level in tiktok["levels"]]
-        level = chosen.get("privacyLevel")
-        choices = {"mode": DRAFT if is_draft(chosen) else DIRECT, "privacyLevel": level if level in levels else ""}
-        for name, key in INTERACTIONS.items():
-            choices[key] = "false" if chosen.get(key) is False and not tiktok["locked"][name] else "true"
-        choices |= {key: "true" if chosen.get(key) is True else "false" for key in creator.BRANDS}
-        sent += [(f"{option_fields.PREFIX}tiktok.{key}", value) for key, value in choices.items()]
-        sent += option_fields.untouched({key: shown["tiktok"][key] for key in TIKTOK_MORE})
-    return replace(form, options={name: option_fields.read_options(Form(sent), name) for name in LABELS})
-
-
 async def _fields(
     visit: Visit, form: ComposeForm, context: FormContext, at_field: Mapping[str, str]
 ) -> dict[str, dict[str, OptionField]]:
@@ -294,7 +263,7 @@ def _options(
     network: str, form: ComposeForm, context: FormContext, at_field: Mapping[str, str], known: NetworkChoices | None
 ) -> dict[str, OptionField]:
     stored: dict[str, Any] = {}
-    rows = context.of_network(network, form.profiles)
+    rows = context.of_network(network, form.draft.profiles)
     for key in (option.name for option in OPTIONS[network]):
         values = [json.loads(row.options).get(key) for row in rows]
         if values[0] is not None and values.count(values[0]) == len(values):
@@ -310,7 +279,7 @@ def _options(
 
 
 async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) -> dict[str, NetworkChoices]:
-    rows = context.of_network("pinterest", form.profiles) if "pinterest" in context.networks else []
+    rows = context.of_network("pinterest", form.draft.profiles) if "pinterest" in context.networks else []
     shown = form.options.get("pinterest", {})
     found = await asyncio.gather(
         *(ask_choices(visit, profile, shown) for row in rows if (profile := profile_rows.find(visit.rt.reader, row.id)))
@@ -339,18 +308,18 @@ def _with_mode(rt: Runtime, form: ComposeForm, context: FormContext, editing: st
         return form
     mode = DIRECT
     if editing is None:
-        stored = {json.loads(row.options).get("mode") for row in context.of_network("tiktok", form.profiles)}
+        stored = {json.loads(row.options).get("mode") for row in context.of_network("tiktok", form.draft.profiles)}
         mode = (stored.pop() if len(stored) == 1 else None) or (
             DRAFT if rt.providers["tiktok"].app_limits() else DIRECT
         )
-    return replace(form, options={**form.options, "tiktok": {**chosen, "mode": mode}})
+    return form.with_draft(options={**form.options, "tiktok": {**chosen, "mode": mode}})
 
 
 def _tiktok(rt: Runtime, form: ComposeForm, context: FormContext) -> dict[str, Any] | None:
     """Return the additional values of the TikTok group."""
     if not context.creators:
         return None
-    creators = [context.creators.get(row.id) for row in context.of_network("tiktok", form.profiles)]
+    creators = [context.creators.get(row.id) for row in context.of_network("tiktok", form.draft.profiles)]
     answered = [one for one in creators if one and one.levels]
     levels = answered[0].levels if answered else ()
     common = [level for level in levels if all(level in one.levels for one in answered)]
@@ -379,11 +348,8 @@ def _zones() -> tuple[str, ...]:
 
 
 async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
-    draft = Draft(
-        body=form.body.strip() or None,
-        scheduled_at=None,
-        profiles=form.profiles,
-        media=tuple(DraftMedia(item.artifact_id, item.alt.strip() or None) for item in form.media),
-        options=form.sent_options(LABELS, only_photos=media.only_photos(rt, form)),
-    )
-    return await rt.read_in_thread(lambda reader: previews.draft_previews(rt, reader, draft)) if form.profiles else []
+    if not form.draft.profiles:
+        return []
+    options = form.sent_options(LABELS, only_photos=media.only_photos(rt, form))
+    draft = replace(form.draft, body=form.text or None, options=options)
+    return await rt.read_in_thread(lambda reader: previews.draft_previews(rt, reader, draft))

@@ -7,10 +7,11 @@ relative, so that they work behind a proxy. Its errors are problem responses.
 
 import json
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from starlette.responses import Response
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.choices import OptionChoice
@@ -20,18 +21,19 @@ from socialpub.core.secrets import signed_urls
 from socialpub.db.tables import artifact_rows
 from socialpub.media.types import UNDECLARED, Facts, position_note
 from socialpub.publishing.media import arrivals, thumbnails, uploads
+from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.web.api.requests import CompleteRequest, UploadRequest
 from socialpub.web.dashboard.browser import forms, security
 from socialpub.web.dashboard.browser.forms import Form
 from socialpub.web.dashboard.browser.visit import Visit, page
 from socialpub.web.dashboard.compose import option_fields
-from socialpub.web.dashboard.compose.form import ComposeForm, FormMedia
-from socialpub.web.http import files, multipart, problems, shapes
-from socialpub.web.http.answer import Answer, ok
-from socialpub.web.http.endpoint import MULTIPART
+from socialpub.web.dashboard.compose.form import ComposeForm
+from socialpub.web.http import limits, multipart, problems, shapes, static
+from socialpub.web.http.endpoint import MULTIPART, content_type
+from socialpub.web.http.limits import MAX_BODY_BYTES
 from socialpub.web.http.multipart import FormPart, MultipartForm, PartHead
-from socialpub.web.http.request import MAX_BODY_BYTES
+from socialpub.web.http.responses import ok
 from socialpub.web.http.shapes import Shape
 
 MAX_OFFERED_IMAGES = 12
@@ -102,12 +104,12 @@ class FilesForm(MultipartForm):
             raise Forbidden(security.STALE)
 
 
-async def receive_form(rt: Runtime, visit: Visit) -> FilesForm | None:
-    """Receive the form, for use in a `with`. None: the form was refused and the response is sent."""
-    if visit.request.content_type != MULTIPART:
-        await visit.request.finish()
+async def receive_form(rt: Runtime, visit: Visit) -> FilesForm:
+    """Receive the form, for use in a `with`."""
+    if content_type(visit.request) != MULTIPART:
+        await limits.discard(visit.request)
         raise UnsupportedMediaType("The dashboard accepts only forms that a browser submits.")
-    return await multipart.receive_form(rt, visit.request, FilesForm(visit.check_form), visit.show_failure)
+    return await multipart.receive_form(rt, visit.request, FilesForm(visit.check_form))
 
 
 async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
@@ -137,8 +139,8 @@ async def keep_files(rt: Runtime, received: FilesForm) -> KeptFiles:
 
 def attach(form: ComposeForm, kept: KeptFiles) -> ComposeForm:
     """Return the form with these files: media at the end, images of options in their fields."""
-    media = (*form.media, *(FormMedia(one) for one in kept.artifact_ids))
-    return replace(form, media=media, options=option_fields.with_uploads(form.options, kept.of_options))
+    media = (*form.draft.media, *(DraftMedia(one) for one in kept.artifact_ids))
+    return form.with_draft(media=media, options=option_fields.with_uploads(form.options, kept.of_options))
 
 
 async def attach_files(rt: Runtime, form: ComposeForm, received: FilesForm) -> ComposeForm:
@@ -161,14 +163,14 @@ class AttachedMedia:
 
 def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
     found = []
-    for item in form.media:
+    for item in form.draft.media:
         row = artifact_rows.find(rt.reader, item.artifact_id)
         kind, file_name, size_bytes, facts = "image", "removed file", 0, {}
         if row is not None:
             kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
             facts = json.loads(row.facts or "{}")
         seconds, note, fault = facts.get("duration_seconds"), position_note(facts), uploads.explain_unusable(row)
-        found.append(AttachedMedia(item.artifact_id, item.alt, kind, file_name, size_bytes, seconds, note, fault))
+        found.append(AttachedMedia(item.artifact_id, item.alt or "", kind, file_name, size_bytes, seconds, note, fault))
     return found
 
 
@@ -176,7 +178,7 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
     """Return images that an option can use: from the form, the chosen images, and the newest uploads."""
     named = [
         row
-        for one in (*(item.artifact_id for item in form.media), *chosen)
+        for one in (*(item.artifact_id for item in form.draft.media), *chosen)
         if (row := artifact_rows.find(rt.reader, one))
     ]
     images = [row for row in named if row.kind == "image" and uploads.explain_unusable(row) is None]
@@ -188,38 +190,39 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
 
 
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:
-    kinds = {row.kind for item in form.media if (row := artifact_rows.find(rt.reader, item.artifact_id)) is not None}
-    return kinds == {"image"}
+    rows = [artifact_rows.find(rt.reader, item.artifact_id) for item in form.draft.media]
+    return {row.kind for row in rows if row is not None} == {"image"}
 
 
 @page(streams=True)
-async def reserve(rt: Runtime, visit: Visit) -> Answer:
+async def reserve(rt: Runtime, visit: Visit) -> Response:
     """Reserve space for one file, and return the upload URL."""
     return await _answer_script(rt, visit, FileToUpload, _reserve)
 
 
 @page(streams=True)
-async def complete(rt: Runtime, visit: Visit) -> Answer:
+async def complete(rt: Runtime, visit: Visit) -> Response:
     """Examine the uploaded bytes and describe the file."""
     return await _answer_script(rt, visit, CompleteRequest, _complete)
 
 
-async def _answer_script(rt: Runtime, visit: Visit, shape: type[Shape], work: Work) -> Answer:
+async def _answer_script(rt: Runtime, visit: Visit, shape: type[Shape], work: Work) -> Response:
     try:
-        visit.request.max_body_bytes = MAX_UPLOAD_REQUEST_BYTES
-        text = await visit.request.read()
+        visit.request.state.body_limits.max_bytes = MAX_UPLOAD_REQUEST_BYTES
+        text = await visit.request.body()
         visit.check_form()
         value, mistakes = shapes.parse_json(text)
         body, more = shape.read(value)
         mistakes.merge(more.errors, more.total)
         if mistakes:
             raise mistakes.refusal()
-        answer = ok(orjson.dumps(await work(rt, visit, body)))
+        response = ok(orjson.dumps(await work(rt, visit, body)))
     except SocialpubError as error:
         if error.status >= 500:
             raise
-        answer = problems.render_problem(_for_the_owner(error), rt.settings.base_url)
-    return answer._replace(headers=(*answer.headers, *visit.headers, (b"cache-control", b"no-store")))
+        response = problems.render_problem(_for_the_owner(error), rt.settings.base_url)
+    response.headers["cache-control"] = "no-store"
+    return visit.with_headers(response)
 
 
 def _for_the_owner(error: SocialpubError) -> SocialpubError:
@@ -268,9 +271,9 @@ async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[st
 
 
 @page()
-async def thumbnail(rt: Runtime, visit: Visit) -> Answer:
+async def thumbnail(rt: Runtime, visit: Visit) -> Response:
     """Send a JPEG of an image or of the first frame of a video, at most 320 pixels wide."""
     made = await thumbnails.load(rt, visit.params["artifactId"])
     if made is None:
-        return visit.go(files.static_url("no_image.svg"))
+        return visit.go(static.static_url("no_image.svg"))
     return visit.show_image(made)

@@ -233,22 +233,6 @@ def with_uploads(options: Mapping[str, Mapping[str, Any]], uploads: Mapping[str,
     return found
 
 
-def untouched(shown: Mapping[str, OptionField]) -> list[tuple[str, str]]:
-    """Return the values that a browser sends if the fields are unchanged."""
-    sent = []
-    for one in shown.values():
-        if one.control == "boxes":
-            ticked = [choice.value for choice in one.choices if choice.value in one.ticked]
-            sent += [(one.name, value) for value in ("", *ticked)]
-        elif one.control == "select" and not one.locked:
-            chosen = [choice.value for choice in one.choices if one.is_chosen(choice)]
-            # Like a browser: the last of several selected choices, or the first choice.
-            sent.append((one.name, chosen[-1] if chosen else one.choices[0].value))
-        else:
-            sent.append((one.name, one.value))
-    return sent
-
-
 def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
     """Return the messages about options of this network by key."""
     found: dict[str, str] = {}

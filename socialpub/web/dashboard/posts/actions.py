@@ -5,18 +5,19 @@ page with the reason. `back` (in the URL, then in the form) is the page that sho
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import orjson
+from starlette.responses import Response
 
 from socialpub.accounts import grants
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Row
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
@@ -24,7 +25,7 @@ from socialpub.providers.registry import LABELS
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import idempotency, posts, retries
 from socialpub.publishing.posts.details import DeliveryDetails, PostDetails
-from socialpub.publishing.posts.drafts import Change
+from socialpub.publishing.posts.drafts import Draft
 from socialpub.publishing.posts.retries import RetryOutlook
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
@@ -32,8 +33,7 @@ from socialpub.web.dashboard.browser import forms, times
 from socialpub.web.dashboard.browser.times import LocalTime
 from socialpub.web.dashboard.browser.visit import Visit, no_such_page, page
 from socialpub.web.dashboard.posts import submissions
-from socialpub.web.dashboard.posts.submissions import KEEP, ChangedMeanwhile, PostVersion
-from socialpub.web.http.answer import Answer
+from socialpub.web.dashboard.posts.submissions import ChangedMeanwhile
 
 Post = dict[str, Any]
 """A post as the API shows it."""
@@ -41,6 +41,7 @@ Post = dict[str, Any]
 PAUSED = "Publishing is paused. The post is published after you press “Resume” under System."
 UNAPPROVED = "The post is due now. It is published when you press “Approve” on its page."
 UNTICKED = "Check the account first. If the post is not there, tick this box. Otherwise, no action is needed."
+RESCHEDULE_AGAIN = "This is the post as it is now. To set your time, press “Reschedule” again."
 NO_TIME = "Choose a date and a time, such as 2026-11-25 09:00."
 _SUBJECTS = {"profiles": "The account", "media": "The media", "providerOptions": "An option"}
 
@@ -97,13 +98,13 @@ def _return_path(visit: Visit) -> str:
     return forms.local_path(visit.form.text("back") or visit.query.text("back"), f"/posts/{visit.params['postId']}")
 
 
-def _go_back(visit: Visit, *, status: str | None = None, alert: str | None = None) -> Answer:
+def _go_back(visit: Visit, *, status: str | None = None, alert: str | None = None) -> Response:
     return visit.go(_return_path(visit), status=status, alert=alert)
 
 
 def _ask(
     visit: Visit, post: Post, check: Callable[[], None], question: str, button: str, consequences: list[str]
-) -> Answer:
+) -> Response:
     try:
         check()
     except Conflict as error:
@@ -118,7 +119,7 @@ def _ask(
     )
 
 
-async def _act(visit: Visit, action: Awaitable[object], status: str) -> Answer:
+async def _act(visit: Visit, action: Awaitable[object], status: str) -> Response:
     try:
         await action
     except Conflict as error:
@@ -127,7 +128,7 @@ async def _act(visit: Visit, action: Awaitable[object], status: str) -> Answer:
 
 
 @page()
-async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
+async def ask_cancel(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     consequences = ["The post is not published. It stays in the list as canceled.", "This cannot be undone."]
     check = partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp())
@@ -135,19 +136,18 @@ async def ask_cancel(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def cancel(rt: Runtime, visit: Visit) -> Answer:
+async def cancel(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     action = rt.write_soon(posts.cancel, post["id"], OWNER)
     return await _act(visit, action, f"Canceled. “{labels.title(post)}” will not be published.")
 
 
 @page()
-async def approve(rt: Runtime, visit: Visit) -> Answer:
+async def approve(rt: Runtime, visit: Visit) -> Response:
     """Approve the version of a post that the form shows."""
     post = load_post(rt, visit.params["postId"])
-    version = PostVersion.read(visit.form)
     try:
-        waited = await rt.write_soon(posts.approve, post["id"], version.content if version else "")
+        waited = await rt.write_soon(posts.approve, post["id"], visit.form.text("version"))
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     if not waited:
@@ -161,7 +161,7 @@ async def approve(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
+async def ask_publish(rt: Runtime, visit: Visit) -> Response:
     details = load_details(rt, visit)
     post = details.post
     consequences = [f"The post is published now to {labels.list_accounts(post['deliveries'])}."]
@@ -173,15 +173,15 @@ async def ask_publish(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def publish(rt: Runtime, visit: Visit) -> Answer:
+async def publish(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
-    now = Change(given=frozenset({"scheduled_at"}), scheduled_at=None)
+    now = Draft.change(scheduled_at=None)
     status = UNAPPROVED if load_details(rt, visit).waits_for_approval else "The post is being published."
     return await _act(visit, rt.write_soon(posts.edit, post["id"], now, OWNER), status)
 
 
 @page()
-async def ask_stop(rt: Runtime, visit: Visit) -> Answer:
+async def ask_stop(rt: Runtime, visit: Visit) -> Response:
     details = load_details(rt, visit)
     consequences = [_when_stopped(rt, one) for one in details.deliveries]
     check = partial(posts.check_stoppable, details.post["status"])
@@ -189,7 +189,7 @@ async def ask_stop(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def stop(rt: Runtime, visit: Visit) -> Answer:
+async def stop(rt: Runtime, visit: Visit) -> Response:
     details = load_details(rt, visit)
     try:
         posts.check_stoppable(details.post["status"])
@@ -215,7 +215,7 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
 
 
 @page()
-async def ask_again(rt: Runtime, visit: Visit) -> Answer:
+async def ask_again(rt: Runtime, visit: Visit) -> Response:
     """Ask before a new post replaces the failed deliveries.
 
     A delivery with an unknown outcome may be public, so the owner must tick it.
@@ -228,7 +228,7 @@ async def ask_again(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def publish_again(rt: Runtime, visit: Visit) -> Answer:
+async def publish_again(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     include_unknown = visit.form.ticked("includeUnknown")
     form_id = visit.form.text(submissions.FIELD) or submissions.new_id()
@@ -239,12 +239,8 @@ async def publish_again(rt: Runtime, visit: Visit) -> Answer:
     outlook = retries.load_outlook(rt.reader, post["id"])
     if outlook.unknown and not outlook.certain and not include_unknown:
         return _again_page(rt, visit, post, outlook, UNTICKED)
-
-    def retry(rt: Runtime, tx: Database) -> str:
-        return retries.retry(rt, tx, post["id"], OWNER, include_unknown)
-
     try:
-        new_id, is_new = await rt.write_soon(submissions.submit, key, retry)
+        new_id, is_new = await rt.write_soon(submissions.submit_retry, key, post["id"], include_unknown)
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     except InvalidRequest as error:
@@ -253,7 +249,7 @@ async def publish_again(rt: Runtime, visit: Visit) -> Answer:
     return visit.go(f"/posts/{new_id}", status=status)
 
 
-def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, error: str | None = None) -> Answer:
+def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, error: str | None = None) -> Response:
     return visit.show(
         "post_again.html",
         http_status=400 if error else 200,
@@ -287,46 +283,44 @@ class NewTime:
 
     value: str
     which: str
-    version: PostVersion
+    version: str
     local: LocalTime | None
 
 
 @page()
-async def reschedule_form(rt: Runtime, visit: Visit) -> Answer:
+async def reschedule_form(rt: Runtime, visit: Visit) -> Response:
     """Show the form with the current time or the time in the URL (`?at=`).
 
-    The URL can contain the version of the post. If the post has changed, the page asks.
+    The URL can contain the version of the post. The page says whether the post was changed since then.
     """
     post = load_post(rt, visit.params["postId"])
     try:
         check_changeable(rt, post)
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
-    present = PostVersion.of(post)
     value, which = times.read_query_time(visit.query.text("at") or post["scheduledAt"], visit.zone) or ("", "")
-    chosen_for = PostVersion.read(visit.query) or present
-    new = NewTime(value, which, chosen_for, times.read_local(value, visit.zone))
-    return _show_time(visit, post, new) if chosen_for.is_of(post) else _ask_version(visit, post, new)
+    new = NewTime(value, which, post["updatedAt"], times.read_local(value, visit.zone))
+    if visit.query.text(submissions.VERSION_FIELD) not in ("", new.version):
+        return _show_changed(visit, post, new)
+    return _show_time(visit, post, new)
 
 
 @page()
-async def reschedule(rt: Runtime, visit: Visit) -> Answer:
+async def reschedule(rt: Runtime, visit: Visit) -> Response:
     """Set the new time. The calendar's script sends the same form."""
     post = load_post(rt, visit.params["postId"])
-    if visit.form.text("do") == KEEP:
-        return _go_back(visit, status=submissions.KEPT)
     # The zone of the form, because the zone of the browser may have changed.
     visit.zone = times.find_zone(visit.form.text("zone")) if visit.form.text("zone") else visit.zone
     given, which = visit.form.text("at"), visit.form.text("which")
     local = times.read_local(given, visit.zone)
-    new = NewTime(given, which, PostVersion.read(visit.form) or PostVersion.of(post), local)
+    new = NewTime(given, which, visit.form.text(submissions.VERSION_FIELD) or post["updatedAt"], local)
     if local is None:
         return _show_time(visit, post, new, NO_TIME)
     at = local.instant(which)
     if at is None:
         return _show_time(visit, post, new, f"{local.complaint[0].upper()}{local.complaint[1:]}.")
     new_time = times.format_time(at, visit.zone)
-    change = Change(given=frozenset({"scheduled_at"}), scheduled_at=at)
+    change = Draft.change(scheduled_at=at)
     try:
         check_changeable(rt, post)
         if stamp(at) == post["scheduledAt"]:
@@ -336,15 +330,16 @@ async def reschedule(rt: Runtime, visit: Visit) -> Answer:
         # The second part of the message is for programs.
         return _show_time(visit, post, new, f"The time {error.errors[0].message.partition(';')[0]}.")
     except ChangedMeanwhile:
-        return _ask_version(visit, load_post(rt, post["id"]), new)
+        post = load_post(rt, post["id"])
+        return _show_changed(visit, post, replace(new, version=post["updatedAt"]))
     except Conflict as error:
         return _go_back(visit, alert=error.detail)
     return _go_back(visit, status=f"The post is rescheduled to {new_time}.")
 
 
-def _ask_version(visit: Visit, post: Post, new: NewTime) -> Answer:
-    problem = submissions.CHANGED_MEANWHILE
-    return _show_time(visit, post, new, problem=problem, http_status=409, present=PostVersion.of(post))
+def _show_changed(visit: Visit, post: Post, new: NewTime) -> Response:
+    """Show the changed post with the owner's time."""
+    return _show_time(visit, post, new, problem=f"{submissions.CHANGED_MEANWHILE} {RESCHEDULE_AGAIN}", http_status=409)
 
 
 def _show_time(
@@ -355,8 +350,7 @@ def _show_time(
     *,
     problem: str | None = None,
     http_status: int = 200,
-    present: PostVersion | None = None,
-) -> Answer:
+) -> Response:
     return visit.show(
         "reschedule.html",
         http_status=400 if error else http_status,
@@ -365,5 +359,4 @@ def _show_time(
         back=_return_path(visit),
         new=new,
         error=error,
-        present=present,
     )

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from starlette.responses import Response
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core import post_summary
@@ -34,9 +35,7 @@ from socialpub.web.dashboard.browser.visit import REFRESH_LATER_SECONDS, REFRESH
 from socialpub.web.dashboard.compose import option_fields
 from socialpub.web.dashboard.labels import DELIVERY_STATES, POST_STATES
 from socialpub.web.dashboard.posts import actions, submissions
-from socialpub.web.dashboard.posts.submissions import PostVersion
-from socialpub.web.http.answer import Answer
-from socialpub.web.http.files import static_url
+from socialpub.web.http.static import static_url
 
 PER_PAGE = 20
 MAX_SEARCH_LETTERS = 200
@@ -44,7 +43,7 @@ MAX_PAGE = 10**6
 
 
 @page()
-async def index(rt: Runtime, visit: Visit) -> Answer:
+async def index(rt: Runtime, visit: Visit) -> Response:
     known = {row.id: row for row in profile_rows.list_all(rt.reader)}
     wanted, query = _read_filter(visit, known)
     found = await posts.load_page(rt, OWNER, query)
@@ -94,13 +93,13 @@ def _read_number(wanted: ListFilter) -> int:
 
 
 @page()
-async def show(rt: Runtime, visit: Visit) -> Answer:
+async def show(rt: Runtime, visit: Visit) -> Response:
     details = actions.load_details(rt, visit)
     post = details.post
     refresh_seconds = REFRESH_SOON_SECONDS if details.reads_card else _refresh_seconds(details)
     was_read = visit.query.ticked("card") and not details.reads_card
     if visit.is_fragment and (refresh_seconds is None or was_read):
-        visit.headers.append((b"hx-refresh", b"true"))  # reload the whole page, because the actions have changed
+        visit.headers.append(("hx-refresh", "true"))  # reload the whole page, because the actions have changed
     # Previews need a click, because measuring the text takes time.
     previewed = None
     if visit.query.ticked("preview"):
@@ -110,7 +109,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
         details=details,
         post=post,
         actions=actions.list_actions(rt, details),
-        version=PostVersion(post["updatedAt"], details.version),
+        version=details.version,
         form_id=submissions.new_id(),
         refresh_seconds=refresh_seconds,
         previewed=previewed,
@@ -129,7 +128,7 @@ async def show(rt: Runtime, visit: Visit) -> Answer:
 
 
 @page()
-async def card_image(rt: Runtime, visit: Visit) -> Answer:
+async def card_image(rt: Runtime, visit: Visit) -> Response:
     """Send a thumbnail of the image of a link card, which the owner sees before the approval."""
     delivery = delivery_rows.find(rt.reader, visit.params["deliveryId"])
     image = delivery and delivery.memo.get(LINK_CARD, {}).get("image")

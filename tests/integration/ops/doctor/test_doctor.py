@@ -14,7 +14,6 @@ import pytest
 
 from socialpub.core import commands
 from socialpub.core.clock import stamp
-from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
@@ -440,7 +439,7 @@ def test_a_worker_that_runs_out_of_files_is_reported(rt: Runtime, monkeypatch: p
 
 def as_service(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The configuration of a systemd service."""
-    monkeypatch.setattr(commands, "_here", ServiceCommands())
+    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
     rt.settings._file = rt.settings.data_dir.parent / "config.toml"
     return rt.settings._file
 
@@ -491,7 +490,7 @@ def test_a_socket_elsewhere_than_the_configuration_says_is_reported(
     found = the(inside(rt), "listen")
     assert found.level is Level.PROBLEM
     assert "at 0.0.0.0:9000 and [::1]:9000, but `listen` is 127.0.0.1:8000" in found.message
-    assert "install-service" in (found.remedy or "")
+    assert "`sudo socialpub config --unit socket | sudo tee " in (found.remedy or "")
     socket["ActiveState"] = "inactive"
     assert "listen" not in {finding.subject for finding in inside(rt)}, "then the web server opens its own"
 
@@ -518,8 +517,12 @@ def test_a_web_server_at_another_address_than_the_configured_one_is_found(
     http.answers["http://127.0.0.1:9000/healthz"] = shows(rt.instance_id)
     with storage.serve_alone(rt.settings, ["127.0.0.1:9000"]):
         finding = the(inside(rt), "web")
-        monkeypatch.setattr(commands, "_here", ServiceCommands())
-        assert the(inside(rt), "web").remedy == "Run `sudo socialpub install-service`."
+        monkeypatch.setattr(commands, "manager", lambda: "systemctl")
+        assert the(inside(rt), "web").remedy == (
+            "Run `sudo socialpub config --unit socket | sudo tee /usr/local/lib/systemd/system/socialpub-web.socket && "
+            "sudo systemctl daemon-reload`. Run `sudo systemctl restart "
+            "socialpub-web.socket socialpub-web socialpub-worker`."
+        )
     assert "listens at 127.0.0.1:9000, but `listen` is 127.0.0.1:8000" in finding.message
     assert finding.remedy == "Stop `socialpub serve` and start it again."
 

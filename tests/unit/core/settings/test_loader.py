@@ -11,7 +11,6 @@ import pytest
 from pydantic import ValidationError
 
 from socialpub.core import commands
-from socialpub.core.command_forms import ServiceCommands
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings import loader
 from socialpub.core.settings.loader import SettingsError
@@ -48,11 +47,12 @@ def test_the_hint_gives_the_service_access_to_the_file(tmp_path, monkeypatch):
     with pytest.raises(SettingsError) as raised:
         loader.load(file, {})
     assert "as the user of socialpub" in str(raised.value.hint)
-    monkeypatch.setattr(commands, "_here", ServiceCommands(user=me))
+    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
+    monkeypatch.setattr(commands, "USER", me)
     with pytest.raises(SettingsError) as raised:
         loader.load(file, {})
     assert raised.value.hint == f"Run `sudo chgrp {me} {tmp_path} {file}` and `sudo chmod g+rX {tmp_path} {file}`."
-    monkeypatch.setattr(commands, "_here", ServiceCommands(user="nobody"))
+    monkeypatch.setattr(commands, "USER", "nobody")
     monkeypatch.setattr(sys, "argv", ["socialpub", "--config", str(file), "admin", "list-keys"])
     with pytest.raises(SettingsError) as raised:
         loader.load(file, {})

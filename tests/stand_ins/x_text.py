@@ -43,7 +43,7 @@ _MENTION = re.compile(r"(?<![\w@/.])@(?P<tag>[A-Za-z0-9_]{1,15})(?![\w@])")
 
 @cache
 def top_level_domains() -> frozenset[str]:
-    lines = (files("socialpub.sandbox.x") / "tlds.txt").read_text("utf-8").splitlines()
+    lines = (files("tests.stand_ins") / "tlds.txt").read_text("utf-8").splitlines()
     return frozenset(name for line in lines if not line.startswith("#") for name in line.split())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from socialpub.sandbox.bluesky.models import HANDLE, POST, POSTGATE, PROFILE, THREADGATE
-from socialpub.sandbox.bluesky.text import count_graphemes
+from tests.stand_ins.graphemes import count_graphemes
 
 DATE_TIME = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:[0-2]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,20})?(?:Z|[+-]\d{2}:\d{2})",

@@ -1,13 +1,11 @@
-"""Texts of posts: graphemes, and the pieces between which a text's facets change.
+"""The graphemes of a text.
 
-Graphemes follow UAX 29 by general categories and ranges, without the tables of Unicode. That is exact for all common
+They follow UAX 29 by general categories and ranges, without the tables of Unicode. That is exact for all common
 texts. Rare signs of some Indic scripts differ.
 """
 
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 ZERO_WIDTH_JOINER = "\u200d"
 FLAGS = ("\U0001f1e6", "\U0001f1ff")
@@ -104,41 +102,3 @@ def _continues(char: str, before: str, base: str, flags: int, linked: bool) -> b
     if before == ZERO_WIDTH_JOINER and _is_in(char, *PICTOGRAPHS) and _is_in(base, *PICTOGRAPHS):
         return True
     return linked and _is_in(char, *CONSONANTS) and _is_in(base, *CONSONANTS)
-
-
-# --- facets ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class TextPiece:
-    text: str
-    kind: str = ""
-    """`link`, `mention`, `tag`; empty: plain text."""
-    target: str = ""
-    """The URL, the DID or the tag."""
-
-
-def pieces(text: str, facets: list[dict[str, Any]]) -> list[TextPiece]:
-    """Return the text as an app shows it. Offsets count bytes. A facet that does not fit the text is not shown."""
-    data = text.encode("utf-8", "surrogatepass")
-    found, position = [], 0
-    for facet in sorted(facets, key=lambda one: int(one["index"]["byteStart"])):
-        begin, end = facet["index"]["byteStart"], facet["index"]["byteEnd"]
-        feature = facet["features"][0] if facet["features"] else {}
-        kind = str(feature.get("$type", "")).rpartition("#")[2]
-        target = feature.get("uri") or feature.get("did") or feature.get("tag")
-        marked = _decoded(data[begin:end])
-        if not position <= begin < end <= len(data) or marked is None or not isinstance(target, str):
-            continue
-        found += [TextPiece(_decoded(data[position:begin]) or ""), TextPiece(marked, kind, target)]
-        position = end
-    found.append(TextPiece(data[position:].decode("utf-8", "replace")))
-    return [one for one in found if one.text]
-
-
-def _decoded(data: bytes) -> str | None:
-    """Return the text, or None if an offset is inside a character."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None

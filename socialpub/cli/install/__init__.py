@@ -1,1 +1,0 @@
-"""`socialpub install-service` and `go-back`."""

@@ -1,0 +1,430 @@
+"""X's stand-in: it checks every request against X's documents, and has what varies on the real X."""
+
+import base64
+import html
+import json
+import math
+import unicodedata
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal
+
+from annotated_types import Le, Len
+from pydantic import Field, StringConstraints
+from pydantic_core import ErrorDetails
+
+from socialpub.sandbox.memory import SandboxContext, Token
+from socialpub.sandbox.messages import BodyPart, Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.x import api
+from socialpub.sandbox.x.models import MAX_BYTES, VIDEO, XAccount, XMedia, XPost
+from socialpub.sandbox.x.network import XSandbox, forbidden, invalid, invalid_fields, window_headers
+from tests.stand_ins.network import StandIn
+from tests.stand_ins.shapes import Digits, SandboxShape, check_shape, dotted_path
+from tests.stand_ins.x_text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
+
+DAY_SECONDS = 86400
+SHORT_TEXT = 276
+LIST_PARAMETERS = (
+    "max_results", "pagination_token", "start_time", "exclude", "tweet.fields", "post.fields", "expansions",
+)  # fmt: skip
+NAMED = frozenset(XSandbox.endpoints) - {"authorize", "token", "revoke"}
+"""The endpoints whose responses have the names of a dialect."""
+EXCLUSIVE = ("quote_tweet_id", "media")
+NOT_MENTIONED = (
+    "Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the author "
+    "of the post you are replying to."
+)
+USER_FIELDS = frozenset({
+    "created_at", "description", "id", "name", "profile_image_url", "protected", "public_metrics", "subscription_type",
+    "username", "verified", "verified_type",
+})  # fmt: skip
+_POST_FIELDS = frozenset({
+    "attachments", "conversation_id", "created_at", "entities", "id", "paid_partnership", "reply_settings", "text",
+})  # fmt: skip
+POST_FIELDS = {
+    "new": _POST_FIELDS | {"note_post"},
+    "old": _POST_FIELDS | {"author_id", "edit_history_tweet_ids", "note_tweet", "referenced_tweets"},
+}
+"""The fields that the sandbox knows, of X's two generations of names. A request uses one of them, never a mixture."""
+EXPANSIONS = {"new": frozenset({"referenced_posts"}), "old": frozenset({"referenced_tweets.id"})}
+PARAMETERS = {"new": "post.fields", "old": "tweet.fields"}
+
+
+NEW_NAMES = {
+    "note_tweet": "note_post",
+    "referenced_tweets": "referenced_posts",
+    "referenced_tweets.id": "referenced_posts",
+}
+OLD_NAMES = {
+    "edit_history_post_ids": "edit_history_tweet_ids",
+    "note_post": "note_tweet",
+    "post_count": "tweet_count",
+    "posts": "tweets",
+    "referenced_posts": "referenced_tweets",
+}
+
+MESSAGES = {
+    "missing": "is missing but it is required",
+    "extra_forbidden": "is not defined in the schema and the schema does not allow additional properties",
+    "string_type": "string expected",
+    "bool_type": "boolean expected",
+    "int_type": "integer expected",
+    "list_type": "array expected",
+    "model_type": "object expected",
+    "literal_error": "does not have a value in the enumeration [{expected}]",
+    "string_pattern_mismatch": "does not match the regex pattern {pattern}",
+    "string_too_long": "must be at most {max_length} characters long",
+    "too_short": "there must be at least {min_length} items in the array",
+    "too_long": "there must be at most {max_length} items in the array",
+}
+
+
+class MediaReferences(SandboxShape):
+    media_ids: Annotated[list[Digits], Len(1, 4)]
+
+
+class ReplyTarget(SandboxShape):
+    in_reply_to_tweet_id: Digits
+
+
+class NewPost(SandboxShape):
+    """The fields that the product can send. X has more."""
+
+    text: str = ""
+    community_id: Digits = ""
+    made_with_ai: bool = False
+    media: MediaReferences = Field(default_factory=MediaReferences.model_construct)
+    paid_partnership: bool = False
+    quote_tweet_id: Digits = ""
+    reply: ReplyTarget = Field(default_factory=ReplyTarget.model_construct)
+    reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] = "verified"
+    share_with_followers: bool = False
+
+
+class NewUpload(SandboxShape):
+    media_category: Literal["tweet_image", "tweet_gif", "tweet_video"]
+    media_type: Literal[
+        "video/mp4", "video/webm", "video/mp2t", "video/quicktime", "image/jpeg", "image/gif", "image/bmp", "image/png",
+        "image/webp", "image/pjpeg", "image/tiff",
+    ]  # fmt: skip
+    total_bytes: Annotated[int, Field(ge=0), Le(MAX_BYTES[VIDEO])]
+
+
+class AltText(SandboxShape):
+    text: Annotated[str, StringConstraints(max_length=1000)]
+
+
+class MediaFacts(SandboxShape, extra="ignore"):
+    alt_text: AltText = Field(default_factory=AltText.model_construct)
+
+
+class MediaMetadata(SandboxShape):
+    id: Digits
+    metadata: MediaFacts
+
+
+def _message(finding: ErrorDetails) -> str:
+    words = MESSAGES.get(finding["type"], finding["msg"]).format(**finding.get("ctx", {}))
+    return f"$.{dotted_path(finding)}: {words}"
+
+
+def _require_valid(shape: type[SandboxShape], body: dict[str, Any]) -> None:
+    if found := check_shape(shape, body):
+        raise invalid_fields([({dotted_path(one): [str(one["input"])[:200]]}, _message(one)) for one in found])
+
+
+def in_old_names(data: Any) -> Any:
+    """Return a response in the names of the older document."""
+    if isinstance(data, list):
+        return [in_old_names(item) for item in data]
+    if isinstance(data, str):
+        return data.replace("https://api.x.com/2/problems/", "https://api.twitter.com/2/problems/")
+    if not isinstance(data, dict):
+        return data
+    renamed = {OLD_NAMES.get(name, name): in_old_names(value) for name, value in data.items()}
+    if renamed.get("state") == "failed":
+        renamed["error"] = {"code": 1, "name": "InvalidMedia", "message": "Unsupported video format"}
+    return renamed
+
+
+@dataclass
+class XSwitches:
+    """How this X behaves where the real one may behave in several ways. Set them on `world.x` at any time."""
+
+    dialect: Literal["new", "old"] = "new"
+    """Of responses: `new` (2.167: posts, api.x.com) or `old` (2.166: tweets, api.twitter.com)."""
+    one_dialect: bool = False
+    """Queries in the names of the other dialect are 400. By default, both are accepted. After the new document, the
+    real X still accepted the old names and refused some queries in the new names."""
+    kill_family_on_reuse: bool = False
+    """A second use of a refresh token also ends the newest pair."""
+    append_answers: int = 200
+    """200 with `expires_at`, or 204 without a body."""
+    processing: Literal["succeeds", "fails", "never_ends", "refused_at_post"] = "succeeds"
+    """What happens to the next finalized GIFs and videos."""
+    media_reuse_allowed: bool = True
+    reply_lag_seconds: float = 0
+    """How old a post must be before X accepts replies to it. Before, X reports that the post is not visible."""
+    too_long_status: int = 400
+    escapes_html: bool = False
+    """Return `&amp;`, `&lt;`, `&gt;` in texts."""
+    strips_invisible: bool = False
+    """Return texts without zero-width, direction and control characters."""
+    leaves_out: list[str] = field(default_factory=list)
+    """Fields of posts that a list omits although the query names them, as after a failed hydration."""
+    needs_text: bool = False
+    """A body without `text` is 400, even with media, as behind X's gateway. Without it, an absent text is `""`."""
+    credits_depleted: int = 0
+    """1 or 2: every call gets a 402 in that shape."""
+    daily_limits: dict[str, int] = field(default_factory=dict)
+    """Calls of one user in 24 hours. These calls also get the 24-hour headers."""
+
+
+class XStandIn(StandIn, XSandbox, XSwitches):
+    def __init__(self, context: SandboxContext) -> None:
+        XSwitches.__init__(self)
+        StandIn.__init__(self, context)
+        self.limits = {
+            "POST /2/tweets": 100,
+            "GET /2/users/me": 75,
+            "GET /2/users/:id/tweets": 900,
+            "POST /2/media/upload": 500,
+            "GET /2/media/upload": 1000,
+            "POST /2/media/upload/initialize": 1875,
+            "POST /2/media/upload/:id/append": 1875,
+            "POST /2/media/upload/:id/finalize": 1875,
+            "POST /2/media/metadata": 500,
+        }
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    def admit(
+        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
+    ) -> ApiCaller[XAccount]:
+        """Check the request as well, before its handler."""
+        try:
+            caller = super().admit(request, label, (), headers)
+        except Refusal as refusal:
+            if refusal.reply.status == 401:
+                limit, reset = self.limits[label], self.timestamp() + self.window_seconds
+                headers.extend(window_headers("x-rate-limit", limit, limit, reset))
+            raise
+        if label in self.daily_limits:
+            key, limit = ("day", label, caller.account.id), self.daily_limits[label]
+            day = self.windows.count(key, limit, DAY_SECONDS, self.timestamp())
+            headers.extend(window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset))
+            if day.over:
+                raise Refusal(self.rate_limited_reply(0, "nothing"))
+        if self.credits_depleted:
+            raise Refusal(self.credits_reply(self.credits_depleted))
+        self.check_caller(caller, label, scopes)
+        match label:
+            case "GET /2/users/me":
+                self._checked_query(request, "user.fields")
+            case "GET /2/users/:id/tweets":
+                self._post_fields(self._checked_query(request, *LIST_PARAMETERS))
+            case "GET /2/media/upload":
+                self._checked_query(request, "media_id", "command")
+            case "POST /2/media/upload":
+                self._checked_form(request, "media_category")
+            case "POST /2/media/upload/:id/append":
+                self._checked_form(request, "segment_index")
+            case "POST /2/media/upload/initialize":
+                _require_valid(NewUpload, api.json_object(request))
+            case "POST /2/media/metadata":
+                body = api.json_object(request)
+                if "id" in body and isinstance(body.get("metadata"), dict):
+                    _require_valid(MediaMetadata, body)
+            case "POST /2/tweets":
+                self._check_post(caller.account, api.json_object(request))
+        return caller
+
+    def renew(self, old: Token, client_id: str) -> Token | None:
+        pair = super().renew(old, client_id)
+        if pair is None and old.spent and self.kill_family_on_reuse:
+            self.tokens.end_family(old.family)
+        return pair
+
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+        """The wait of a 429 can also be in the day's headers, in `retry-after` as a date, or in milliseconds."""
+        now = self.timestamp()
+        reset = now + seconds
+        headers: dict[str, Headers] = {
+            "day": [
+                *window_headers("x-rate-limit", 100, 99, now + 1),
+                *window_headers("x-user-limit-24hour", 100, 0, reset),
+            ],
+            "date": [("retry-after", format_datetime(datetime.fromtimestamp(math.ceil(reset), UTC), usegmt=True))],
+            "milliseconds": window_headers("x-rate-limit", 100, 0, reset * 1000),
+        }
+        if told_in not in headers:
+            return super().rate_limited_reply(seconds, told_in, endpoint)
+        return super().rate_limited_reply(seconds, "nothing").with_headers(headers[told_in])
+
+    # --- queries and bodies --------------------------------------------------------------------------------------
+
+    def _checked_query(self, request: SandboxRequest, *names: str) -> dict[str, str]:
+        query = request.query()
+        for name in query:
+            if name not in names:
+                message = f"The query parameter [{name}] is not one of {sorted(names)}"
+                raise invalid(message, **{name: query[name]})
+        if query.get("command", "STATUS") != "STATUS":
+            raise invalid("command must be STATUS", command=query["command"])
+        if "user.fields" in query:
+            self._field_list(query, "user.fields", USER_FIELDS)
+        if "start_time" in query:
+            self._check_time(query["start_time"])
+        if not set(query.get("exclude", "replies").split(",")) <= {"replies", "retweets"}:
+            raise invalid("exclude is `replies`, `retweets` or both", exclude=query["exclude"])
+        for name, low, high in (("max_results", 5, 100), ("pagination_token", 0, 10**9)):
+            written = query.get(name, str(low))
+            if not (written.isascii() and written.isdecimal()) or not low <= int(written[:25]) <= high:
+                raise invalid(f"The `{name}` query parameter value [{written}] is not valid", **{name: written})
+        return query
+
+    def _check_time(self, written: str) -> None:
+        try:
+            instant = datetime.fromisoformat(written)
+        except ValueError:
+            instant = None
+        if instant is None or instant.tzinfo is None or "T" not in written:
+            message = f"The `start_time` query parameter value [{written}] is not a valid RFC3339 date time"
+            raise invalid(message, start_time=written)
+
+    def _post_fields(self, query: dict[str, str]) -> set[str]:
+        asked = [generation for generation, parameter in PARAMETERS.items() if parameter in query]
+        if len(asked) > 1:
+            raise invalid("tweet.fields and post.fields belong to different documents", **query)
+        if self.one_dialect and asked not in ([], [self.dialect]):
+            parameter = PARAMETERS[asked[0]]
+            raise invalid(f"The query parameter [{parameter}] is not known", **{parameter: query[parameter]})
+        generations = asked or ([self.dialect] if self.one_dialect else ["new", "old"])
+        found = self._field_list(query, "expansions", *(EXPANSIONS[one] for one in generations))
+        for generation in asked:
+            found |= self._field_list(query, PARAMETERS[generation], POST_FIELDS[generation])
+        return {NEW_NAMES.get(name, name) for name in found}
+
+    def _field_list(self, query: dict[str, str], name: str, *known: frozenset[str]) -> set[str]:
+        """Return the members of a comma list if one of these sets contains all of them. Raise Refusal."""
+        if name not in query:
+            return set()
+        fields = query[name].split(",")
+        if len(set(fields)) != len(fields) or not any(one.issuperset(fields) for one in known):
+            message = f"The `{name}` query parameter value [{query[name]}] is not one of {sorted(known[0])}"
+            raise invalid(message, **{name: query[name]})
+        return set(fields)
+
+    def _checked_form(self, request: SandboxRequest, name: str) -> None:
+        """Check the file `media` and the one field beside it. X also takes them as JSON, with the file in base64."""
+        if request.content_type == "application/json":
+            fields = api.json_object(request)
+            try:
+                data = base64.b64decode(fields.get("media", ""), validate=True)
+            except (TypeError, ValueError):
+                raise invalid("media is not base64.", media="") from None
+            parts = [BodyPart(field, None) for field in fields]
+            for part in parts:
+                part.body.write(data if part.name == "media" else str(fields[part.name]).encode())
+            request.sink = SimpleNamespace(is_whole=True, parts=parts)
+        else:
+            try:
+                parts = request.parts()
+            except ValueError:
+                raise invalid("Requests with bodies must have content-type of application/json.") from None
+        names = [part.name for part in parts]
+        if len(set(names)) < len(names):
+            raise invalid("A field is given twice.")
+        for unknown in {*names} - {"media", name}:
+            raise invalid(f"$.{unknown}: is not defined in the schema", **{unknown: ""})
+        if "media" not in names:
+            raise invalid("media is missing but it is required", media="")
+
+    def _check_post(self, account: XAccount, body: dict[str, Any]) -> None:
+        _require_valid(NewPost, body)
+        if self.needs_text and "text" not in body:
+            raise invalid("$.text: is missing but it is required", text="")
+        if all(name in body for name in EXCLUSIVE):
+            message = (
+                "You can only provide one of poll or quote_tweet_id or direct_message_deep_link or media or card_uri."
+            )
+            raise invalid(message, **{name: body[name] for name in EXCLUSIVE})
+        text = unicodedata.normalize("NFC", body.get("text", ""))
+        if FORBIDDEN.intersection(text):
+            raise invalid("text contains characters that are not allowed.", text=text)
+        if weighted_length(text) > account.longest_post:
+            if self.too_long_status == 403:
+                raise forbidden(api.NOT_PERMITTED)
+            message = "Your Tweet text is too long. For more information see the documentation."
+            raise invalid(message, text=text)
+        if len(cashtags(text)) > 1:
+            raise forbidden("Posts are limited to a maximum of one cashtag.")
+        parent = self.find_post(body.get("reply", {}).get("in_reply_to_tweet_id", ""))
+        if parent is None:
+            return
+        if self.seconds_since(parent.created_at) < self.reply_lag_seconds:
+            raise forbidden("You attempted to reply to a Tweet that is deleted or not visible to you.")
+        if parent.account_id != account.id and account.username.lower() not in mentions(parent.text):
+            raise forbidden(NOT_MENTIONED)
+
+    # --- media ---------------------------------------------------------------------------------------------------
+
+    def usable_media(self, media_id: str, account: XAccount) -> XMedia | None:
+        media = super().usable_media(media_id, account)
+        if media is None or media.fate == "refused_at_post" or (media.posted_in and not self.media_reuse_allowed):
+            return None
+        return media
+
+    def fate(self) -> str:
+        return self.processing
+
+    # --- responses -----------------------------------------------------------------------------------------------
+
+    def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:
+        """Show posts as the query and the switches say, in the names of the dialect."""
+        if endpoint == "upload_append" and reply.status == 200 and self.append_answers == 204:
+            return Reply(204, headers=reply.headers)
+        if reply.status == 204 or endpoint not in NAMED or not reply.body.startswith(b"{"):
+            return reply
+        data = json.loads(reply.body)
+        if endpoint == "create_post" and reply.status == 201:
+            data["data"]["text"] = self._shown(self.wrapped(self._posts[data["data"]["id"]])[0])
+        if endpoint == "list_posts" and reply.status == 200:
+            fields = self._post_fields(request.query())
+            for page in (data, data.get("includes", {})):
+                for name in {"data", "posts"} & page.keys():
+                    page[name] = [self._post_json(self._posts[post["id"]], fields) for post in page[name]]
+        shown = json_reply(reply.status, in_old_names(data) if self.dialect == "old" else data)
+        shown.headers = reply.headers
+        return shown
+
+    def _post_json(self, post: XPost, fields: set[str]) -> dict[str, Any]:
+        (text, entities), is_long = self.wrapped(post), weighted_length(post.text) > 280
+        facts = api.post_json(post) | {"author_id": post.account_id}
+        shown = {name: value for name, value in facts.items() if name in fields | {"id", "edit_history_post_ids"}}
+        if "note_post" in fields and is_long:
+            shown["note_post"] = {"text": self._shown(text), **({"entities": entities} if entities else {})}
+        if is_long:
+            text = text[:SHORT_TEXT] + "…"
+        shown["text"] = self._shown(text)
+        if "entities" in fields and (urls := [url for url in entities.get("urls", ()) if url["end"] <= len(text)]):
+            shown["entities"] = {"urls": urls}
+        left_out = {NEW_NAMES.get(name, name) for name in self.leaves_out}
+        return {name: value for name, value in shown.items() if name not in left_out}
+
+    def wrapped(self, post: XPost) -> tuple[str, dict[str, Any]]:
+        """Return the text with t.co links, and for a reply with the mention that X adds. And its entities."""
+        text, parent = post.text, self.find_post(post.in_reply_to or "")
+        if self.strips_invisible:
+            text = "".join(one for one in text if one.isspace() or unicodedata.category(one) not in ("Cc", "Cf"))
+        if parent is not None and parent.username != post.username and parent.username.lower() not in mentions(text):
+            text = f"@{parent.username} {text}".rstrip()
+        kind = post.media[0].page_kind if post.media else ""
+        page = f"https://x.com/{post.username}/status/{post.id}/{kind}/1" if post.media else ""
+        return wrap(text, page, tuple(item.key for item in post.media))
+
+    def _shown(self, text: str) -> str:
+        return html.escape(text, quote=False) if self.escapes_html else text

@@ -187,7 +187,7 @@ def _create_schema(applied: list[str]) -> list[tuple[str, ...]]:
 def _read_schema(db: SqliteDatabase) -> list[tuple[str, ...]]:
     schema = Table("sqlite_schema").c
     query = Table("sqlite_schema").select(schema.type, schema.name, schema.tbl_name, schema.sql)
-    return list(query.order_by(schema.name, schema.type, schema.tbl_name, schema.sql).tuples().execute(db))
+    return [tuple(row) for row in query.order_by(schema.name, schema.type).tuples().execute(db)]
 
 
 def _find_difference(found: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str | None:

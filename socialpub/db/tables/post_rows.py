@@ -60,7 +60,7 @@ def scheduled_elsewhere(reader: Database, instant: str, restore_count: int) -> l
 def final_before(reader: Database, before: str, beyond: tuple[str, str], limit: int) -> list[Any]:
     """Return id, created_at and the number of `deliveries` of unchanged posts, after this creation and id."""
     post = PostRow
-    query = post.select(post.id, post.created_at, fn.LENGTH(post.outcomes).alias("deliveries"))
+    query = post.select(post.id, post.created_at, fn.LENGTH(post.outcomes).converter(int).alias("deliveries"))
     query = query.where(Tuple(post.created_at, post.id) > Tuple(*beyond), _is_over(before))
     return list(query.order_by(post.created_at, post.id).limit(limit).namedtuples().execute(reader))
 

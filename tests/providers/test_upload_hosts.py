@@ -39,8 +39,8 @@ def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
     drain(env.rt, env.clock, within=1800)
     assert {state_of(env.rt, post) for post in posts} == {State.QUEUED}
     (held,) = env.rt.reader.all("SELECT subject, message FROM stored_wait WHERE reason = 'app'")
-    assert held["provider"] == name
-    assert reason in held["reason"]
+    assert held["subject"] == name
+    assert reason in held["message"]
     assert network.statuses(UPLOAD_CALLS[name]) == []
     opened = env.transport.called.count("video_init") + env.transport.called.count("register_media")
     assert opened < 10, "it is tried slowly"

@@ -15,8 +15,8 @@ from socialpub.accounts.questions import NotAnswered, Question
 from socialpub.core.clock import parse
 from socialpub.core.errors import Conflict, InvalidRequest, OperatorError, Unavailable
 from socialpub.db.connection import Database
-from socialpub.db.states import QUESTIONS, ProfileStatus
-from socialpub.db.tables import delivery_rows, holds, waits
+from socialpub.db.states import ProfileStatus
+from socialpub.db.tables import delivery_rows, waits
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Provider
 from socialpub.providers.options import Option
@@ -117,7 +117,7 @@ def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarre
             if why is None:
                 raise
             return PostingBarred(why)
-        if waits.cooldown_until(rt.reader, profile_id, (CREATOR,), rt.stamp()):
+        if waits.ends_at(rt.reader, profile_id, (CREATOR,), rt.stamp()):
             rt.write(_end_wait, profile_id)
         return info
 
@@ -125,7 +125,7 @@ def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarre
 
 
 def _end_wait(rt: Runtime, tx: Database, profile_id: str) -> None:
-    until = waits.end_cooldown(tx, profile_id, CREATOR)
+    until = waits.end(tx, profile_id, CREATOR)
     if until is not None:
         delivery_rows.wake_postponed(tx, profile_id, until)
 
@@ -214,10 +214,10 @@ def _require_active(rt: Runtime, profile: Profile) -> None:
 async def _load_in_time(rt: Runtime, profile: Profile, board_id: str | None) -> NetworkChoices:
     """Return the choices, or the reason why the network refuses to list them. Raises Conflict and Unavailable."""
     provider = rt.providers[profile.provider]
-    label, hold = provider.label, holds.find(rt.reader, provider.name, QUESTIONS)
+    label, hold = provider.label, waits.find_hold(rt.reader, provider.name, waits.QUESTIONS)
     if hold is not None and type(provider) in _QUESTIONS:
-        seconds = ceil((parse(hold.probe_at) - rt.now()).total_seconds())
-        raise Unavailable(f"{label} refuses queries of this app: {hold.reason}", retry_after_seconds=max(seconds, 1))
+        seconds = ceil((parse(str(hold.until)) - rt.now()).total_seconds())
+        raise Unavailable(f"{label} refuses queries of this app: {hold.message}", retry_after_seconds=max(seconds, 1))
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             return await load(rt, profile, board_id, Surface.ANYWHERE)

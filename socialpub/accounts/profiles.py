@@ -117,7 +117,7 @@ def save(
         columns["name"] = name
     if known is not None:
         profile_rows.update(tx, known, **columns)
-        delivery_rows.wake_waiting_for_reconnect(tx, known)
+        delivery_rows.wake_reconnected(tx, known)
         return Connected(known, missing, revived=True)
     columns = {"name": columns["account_name"], **columns}
     of_account = {"id": profile_id, "provider": provider.name, "account_id": identity.account_id}

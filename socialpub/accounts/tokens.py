@@ -234,7 +234,7 @@ def _store(rt: Runtime, tx: Database, profile: Profile, answer: Tokens, asked_at
     if known.status is ProfileStatus.REAUTH_REQUIRED:
         # Another process broke our lock and used the token that this process had just spent.
         columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
-        delivery_rows.wake_waiting_for_reconnect(tx, profile.id)
+        delivery_rows.wake_reconnected(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
     counters.count_event(tx, Event.REFRESH, provider.name, RefreshOutcome.RENEWED)
     if by_hand and actor.is_owner(tx.actor):

@@ -15,10 +15,11 @@ from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
-from socialpub.db.models import NotBeforeRow, ProfileRow
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import (
@@ -38,7 +39,7 @@ SOON = timedelta(days=7)
 DAY = timedelta(days=1)
 RETRY_SECONDS = 3600.0
 REFRESH_ENDPOINT = "refresh"
-"""The name of the wait in `not_before` after a failed renewal."""
+"""The name of the wait in `stored_wait` after a failed renewal."""
 WARNING = "warning"
 
 log = logging.get_logger("socialpub.upkeep")
@@ -86,7 +87,7 @@ def renew_idle_tokens(rt: Runtime, held: Collection[str]) -> str | None:
 
 
 def _find_due(rt: Runtime, held: Collection[str]) -> str | None:
-    resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, REFRESH_ENDPOINT), rt.stamp())
+    resting = waits.subjects(rt.reader, (waits.ALL_CALLS, REFRESH_ENDPOINT), rt.stamp())
     for row in profile_rows.renewable(rt.reader):
         if row.provider in held or row.id in resting:
             continue
@@ -117,7 +118,8 @@ def _seconds_after(error: ProviderError) -> float:
 
 
 def _begin_wait(rt: Runtime, tx: Database, profile_id: str, endpoint: str, seconds: float, reason: str) -> None:
-    waits.begin_cooldown(tx, profile_id, endpoint, clock.after(tx.stamp, min(seconds, MAX_WAIT_SECONDS)), reason)
+    until = clock.after(tx.stamp, min(seconds, MAX_WAIT_SECONDS))
+    waits.begin(tx, WaitReason.NETWORK, profile_id, endpoint, until, reason)
 
 
 # --- what the owner has to do -----------------------------------------------------------------------------------------
@@ -160,7 +162,7 @@ ERASED_AFTER = timedelta(hours=1)
 FIRST_RETRY_SECONDS = 15.0
 MAX_RETRY_SECONDS = 600.0
 REVOKE_ENDPOINT = "revoke"
-"""The name of the wait in `not_before` after a failed revocation."""
+"""The name of the wait in `stored_wait` after a failed revocation."""
 
 
 def revoke_disconnected(rt: Runtime) -> int:
@@ -186,7 +188,7 @@ def _due_revocations(rt: Runtime) -> list[tuple[str, timedelta]]:
     """Return disconnected profiles with tokens that are due, and how long ago they were disconnected."""
     now = rt.now()
     paused = appliance_state.paused_at(rt.reader) is not None
-    resting = waits.profiles_waiting(rt.reader, (REVOKE_ENDPOINT,), clock.stamp(now))
+    resting = waits.subjects(rt.reader, (REVOKE_ENDPOINT,), clock.stamp(now))
     found = []
     for row in profile_rows.disconnected_with_tokens(rt.reader):
         since = now - clock.parse(row.disconnected_at or row.updated_at)
@@ -234,7 +236,7 @@ def _retry_seconds(since: timedelta, error: ProviderError) -> float:
 def _erase(rt: Runtime, tx: Database, profile_id: str) -> None:
     columns = ("access_token", "refresh_token", "access_expires_at", "refresh_expires_at")
     profile_rows.update(tx, profile_id, **dict.fromkeys(columns))
-    tx.delete(NotBeforeRow, NotBeforeRow.profile_id == profile_id)
+    waits.forget(tx, profile_id)
 
 
 # --- account data -----------------------------------------------------------------------------------------------------
@@ -244,7 +246,7 @@ def _erase(rt: Runtime, tx: Database, profile_id: str) -> None:
 
 FETCHED_EVERY = timedelta(days=7)
 ACCOUNT_ENDPOINT = "account"
-"""The name of the wait in `not_before` before the next fetch."""
+"""The name of the wait in `stored_wait` before the next fetch."""
 
 account_log = logging.get_logger("socialpub.accounts")
 
@@ -267,7 +269,7 @@ def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
     """
     if appliance_state.paused_at(rt.reader):
         return None
-    resting = waits.profiles_waiting(rt.reader, (waits.ANY_ENDPOINT, ACCOUNT_ENDPOINT), rt.stamp())
+    resting = waits.subjects(rt.reader, (waits.ALL_CALLS, ACCOUNT_ENDPOINT), rt.stamp())
     due = profile_rows.account_data_due(rt.reader, clock.stamp(rt.now() - FETCHED_EVERY))
     profile_id = next((str(row.id) for row in due if row.provider not in held and row.id not in resting), None)
     if profile_id is None:

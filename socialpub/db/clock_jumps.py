@@ -23,9 +23,7 @@ SHOWN = timedelta(days=1)
 """How long readiness and `doctor` report a jump."""
 
 WAITS = {
-    "not_before": ("until", "outlasts"),
-    "own_wait": ("since", "until"),
-    "hold": ("since", "probe_at"),
+    "stored_wait": ("since", "until"),
     "idempotency": ("created_at",),
     "key_use": ("accepted_at",),
     "profile": ("disconnected_at", "renewed_at", "warned_at"),

@@ -6,19 +6,7 @@ from typing import Any, ClassVar
 
 from socialpub.db import states
 from socialpub.db.connection import Row
-from socialpub.db.states import (
-    COMMITS,
-    READ_BACK,
-    REPEATABLE,
-    CommittingAgain,
-    Phase,
-    Preparing,
-    State,
-    Waiting,
-    WaitingForApproval,
-    WaitingForPost,
-    WaitingForReconnect,
-)
+from socialpub.db.states import COMMITS, READ_BACK, REPEATABLE, CommittingAgain, Phase, Preparing, State
 
 
 @dataclass(slots=True)
@@ -33,7 +21,7 @@ class Progress:
     stopped: bool = False
     """The owner stopped the delivery: further calls are not made, but sent calls are read back."""
     reconnected_at: str | None = None
-    """When a wait for a reconnection ended. `give_up_after` begins at this instant."""
+    """When the account was last connected again. `give_up_after` begins at this instant."""
     again: dict[str, int] = field(default_factory=dict)
     """The number of returns to an earlier step, by reason."""
 
@@ -96,23 +84,7 @@ class Delivery:
 
     @property
     def phase(self) -> Phase:
-        """The phase of the next run. For a delivery that waits, its previous phase."""
-        phase = self.progress.phase
-        return phase.resumes if isinstance(phase, Waiting) else phase
-
-    @property
-    def waits_for_reconnect(self) -> bool:
-        return isinstance(self.progress.phase, WaitingForReconnect)
-
-    @property
-    def waits_for_approval(self) -> bool:
-        return isinstance(self.progress.phase, WaitingForApproval)
-
-    @property
-    def waits_for_post(self) -> str | None:
-        """The id of the post that must be published first. None: the delivery does not wait for a post."""
-        phase = self.progress.phase
-        return phase.post_id if isinstance(phase, WaitingForPost) else None
+        return self.progress.phase
 
     @property
     def step_name(self) -> str:

@@ -191,11 +191,9 @@ class DeliveryRow(TableRow):
     turn_at = TextField(null=True, constraints=_COMPUTED)
     content_refused = IntegerField(constraints=_ZERO)
     phase = TextField(null=True, constraints=_COMPUTED)
-    """A `PhaseName`. For a delivery that waits for a reconnection, its previous phase."""
-    next_scope = TextField(null=True, constraints=_COMPUTED)
-    """The scope of holds of the next step."""
-    waits_on = TextField(null=True, constraints=_COMPUTED)
-    """The endpoint of the next step, after a `+` if that step publishes."""
+    """A `PhaseName`."""
+    line = TextField(null=True, constraints=_COMPUTED)
+    """The endpoint of the next step, after `+` for a call that publishes, `?` for a query, or `-`."""
     reply_to = TextField(null=True)
     """The first delivery of the post to which this delivery replies."""
 
@@ -205,19 +203,18 @@ class DeliveryRow(TableRow):
             "INDEX delivery_due ON delivery (run_at) WHERE state = 'queued'",
             "INDEX delivery_running ON delivery (profile_id) WHERE state = 'running'",
             "INDEX delivery_lane ON delivery (profile_id, run_at) WHERE state = 'queued'",
-            "INDEX delivery_committed ON delivery (profile_id, content_key) "
-            "WHERE committed_at IS NOT NULL AND state IN ('queued', 'running')",
+            "INDEX delivery_equal ON delivery (profile_id, content_key, committed_at) "
+            "WHERE state IN ('queued', 'running')",
             "UNIQUE INDEX delivery_provider_post ON delivery (provider, account_id, provider_post_id) "
             "WHERE provider_post_id IS NOT NULL",
             "INDEX delivery_without_id ON delivery (published_at) "
             "WHERE state = 'published' AND provider_post_id IS NULL",
             "INDEX delivery_retries ON delivery (retry_of) WHERE retry_of IS NOT NULL",
             "INDEX delivery_failed ON delivery (failed_at) WHERE failed_at IS NOT NULL",
-            "INDEX delivery_queue ON delivery (profile_id, waits_on, next_scope, turn_at, id, run_at) "
-            "WHERE state = 'queued'",
+            "INDEX delivery_queue ON delivery (profile_id, line, turn_at, id, run_at) WHERE state = 'queued'",
+            "INDEX delivery_stopped ON delivery (profile_id) "
+            "WHERE state = 'queued' AND json_extract(progress, '$.stopped') IS NOT NULL",
             "INDEX delivery_replies ON delivery (reply_to) WHERE reply_to IS NOT NULL",
-            "INDEX delivery_unapproved ON delivery (post_id) "
-            "WHERE state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_approval'",
         )
 
 
@@ -267,38 +264,26 @@ class LogEntryRow(TableRow):
         )
 
 
-class HoldRow(KeyedRow):
-    provider = TextField()
-    scope = TextField()
+class StoredWaitRow(KeyedRow):
+    """A wait that no other row states. The view `wait` has the others."""
+
+    subject = TextField()
+    """A network, a profile or a delivery."""
     reason = TextField()
+    """A `WaitReason`."""
+    calls = TextField()
+    """The calls that wait: a group of calls, an endpoint, or '' for all."""
+    since = TextField()
+    until = TextField(null=True)
+    """None: an event ends the wait."""
+    message = TextField(null=True)
+    """The words of the network, or the sentence of the wait."""
     code = TextField(null=True)
-    since = TextField()
-    probe_at = TextField()
+    key_name = TextField(null=True)
+    """The API key that created or changed a post that waits for approval."""
 
     class Meta:
-        primary_key = CompositeKey("provider", "scope")
-
-
-class NotBeforeRow(KeyedRow):
-    profile_id = TextField()
-    endpoint = TextField()
-    until = TextField()
-    reason = TextField()
-    outlasts = TextField(null=True)
-
-    class Meta:
-        primary_key = CompositeKey("profile_id", "endpoint")
-
-
-class OwnWaitRow(TableRow):
-    profile_id = TextField()
-    kind = TextField()
-    since = TextField()
-    until = TextField()
-
-    class Meta:
-        primary_key = False
-        indexes = _indexes("INDEX own_wait_of_profile ON own_wait (profile_id, until)")
+        primary_key = CompositeKey("subject", "reason", "calls", "since")
 
 
 # --- artifacts -------------------------------------------------------------------------------------------------------

@@ -17,11 +17,11 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Database, Row
-from socialpub.db.models import ApiKeyRow, HoldRow, ProfileRow
+from socialpub.db.models import ApiKeyRow, ProfileRow, StoredWaitRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries
 from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import delivery_rows, holds, post_rows, profile_rows
+from socialpub.db.tables import delivery_rows, post_rows, profile_rows, waits
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.last_backup import LastBackup
@@ -70,7 +70,7 @@ class AlertFacts:
     """The accounts to reconnect now or within a week, each with the reason and the remedy."""
     failed: FailedDeliveries
     """The failures of the last 7 days, except retried deliveries and deliveries that the owner stopped."""
-    holds: list[tuple[HoldRow, str]]
+    holds: list[tuple[StoredWaitRow, str]]
     """The networks that refuse this app, each with a description of the waiting work."""
     unapproved: list[Row]
     """The first posts that wait for the owner's approval (`delivery_rows.list_unapproved`)."""
@@ -99,8 +99,8 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
             if (warning := upkeep.describe_warning(row, now, surface)) is not None
         ],
         failed=log_list.recent_failures(reader, _failed_since(reader, now), STOPPED, MAX_FAILED),
-        holds=[(hold, holds.describe_hold(hold.scope)) for hold in holds.list_all(reader)],
-        unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED),
+        holds=[(hold, waits.describe_hold(hold.calls)) for hold in waits.list_holds(reader)],
+        unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED, rt.settings.publishing.max_lateness),
         unapproved_count=delivery_rows.count_unapproved(reader),
         worker=list(health.worker_problems(reader, now)),
         failing_tasks=health.describe_failing_tasks(reader, now),
@@ -237,15 +237,15 @@ def _paused(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]
 
 def _holds(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
     for hold, what in needs.holds:
-        label = rt.providers[hold.provider].label
+        label = rt.providers[hold.subject].label
         yield Alert(
             AlertKind.NETWORK,
-            f"network:{hold.provider}/{hold.scope}:",
-            f"{label} has refused this app since {hold.since} ({what}): {hold.reason}",
-            f"Resolve this with {label}. socialpub tries again at {hold.probe_at}. "
+            f"network:{hold.subject}/{hold.calls}:",
+            f"{label} has refused this app since {hold.since} ({what}): {hold.message}",
+            f"Resolve this with {label}. socialpub tries again at {hold.until}. "
             f"To try at once, {hints.try_held(surface)}.",
             "/system",
-            calls=hold.scope != holds.QUESTIONS,
+            calls=hold.calls != waits.QUESTIONS,
         )
 
 

@@ -21,8 +21,8 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Database
-from socialpub.db.models import HoldRow
-from socialpub.db.tables import holds
+from socialpub.db.models import StoredWaitRow
+from socialpub.db.tables import waits
 from socialpub.media.decoder import client
 from socialpub.providers import registry
 from socialpub.providers.failures import find_unusable_proxies
@@ -274,7 +274,7 @@ class Readiness:
 
     reasons: list[Finding]
     paused: bool = False
-    held: list[HoldRow] = field(default_factory=list)
+    held: list[StoredWaitRow] = field(default_factory=list)
     clock: str | None = None
     failing_tasks: str | None = None
 
@@ -319,7 +319,7 @@ def check_without_writing(rt: Runtime) -> Readiness:
         return Readiness(
             [*reasons, *worker_problems(reader, now)],
             paused=appliance_state.paused_at(reader) is not None,
-            held=holds.list_all(reader),
+            held=waits.list_holds(reader),
             clock=describe_clock_jump(reader, now),
             failing_tasks=describe_failing_tasks(reader, now),
         )

@@ -23,7 +23,7 @@ from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import OUTCOME_LETTERS, READ_BACK, REPEATABLE, State
-from socialpub.db.tables import counters, holds, notifications, post_rows, profile_rows
+from socialpub.db.tables import counters, notifications, post_rows, profile_rows, waits
 from socialpub.db.tables.counters import Event
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.ops import health, storage
@@ -121,7 +121,7 @@ def _accounts(rt: Runtime, reader: Database) -> Iterator[Metric]:
         ["provider", "outcome"],
         [(*labels, refreshed.get(labels, 0)) for labels in product(names, RefreshOutcome)],
     )
-    held = holds.held_networks(reader)
+    held = waits.held_networks(reader)
     yield gauge(
         "socialpub_held",
         "1 while a network refuses the whole app",

@@ -9,7 +9,7 @@ from huey.consumer import Consumer
 from socialpub.accounts import profiles, usage
 from socialpub.core import logging, machine
 from socialpub.core.errors import SocialpubError
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.ops.notify import messages
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
@@ -87,7 +87,7 @@ def run(rt: Runtime) -> int:
     tasks, notifier = Tasks(rt, queues), Notifier(rt)
     reconciler = Reconciler(rt, tasks)
     rt.write(messages.record_start)
-    rt.write(lambda _, tx: holds.probe_all(tx))  # the configuration may have been corrected
+    rt.write(lambda _, tx: waits.probe_all(tx))  # the configuration may have been corrected
     for error in profiles.find_not_enabled(rt):
         log.warning("a network is not enabled", reason=error.message, remedy=error.hint)
     notifier.start()

@@ -49,7 +49,7 @@ class Reconciler:
         rt = self.rt
         rt.db.follow_clock()
         paused = appliance_state.paused_at(rt.reader)
-        due = [] if paused else engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
+        due = [] if paused else engine.list_due_queues(rt)
         for network, profile_id in due:
             self._enqueue(self._queues.deliver, network, profile_id)
         now = rt.clock.monotonic()
@@ -93,7 +93,8 @@ class Reconciler:
 
     def _next_at(self) -> str | None:
         try:
-            return profile_queue.next_run_at(self.rt.reader, self.rt.stamp())
+            limit = self.rt.settings.publishing.max_lateness
+            return profile_queue.next_run_at(self.rt.reader, self.rt.stamp(), limit)
         except sqlite3.Error:
             return None
 

@@ -16,7 +16,7 @@ from socialpub.core import logging
 from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.db import appliance_state
 from socialpub.db.connection import BATCH_ROWS, Database
-from socialpub.db.tables import holds, waits
+from socialpub.db.tables import waits
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
 from socialpub.ops.backup import create, last_backup, restore, schedule
@@ -129,8 +129,7 @@ class Tasks:
             ("consents", in_steps(consents.clean)),
             ("sessions", in_steps(sign_in.clean_sessions)),
             ("sign-in links", in_steps(sign_in.clean_links)),
-            ("expired cooldowns", in_steps(lambda _, tx: waits.delete_past_cooldowns(tx))),
-            ("expired profile waits", in_steps(lambda _, tx: waits.delete_own_waits(tx))),
+            ("past waits", in_steps(lambda _, tx: waits.delete_past(tx))),
             ("decoder check", lambda _: client.try_starting()),
             ("old usage", in_steps(usage.clean)),
             ("housekeeping record", lambda rt: rt.write(health.record_housekeeping)),
@@ -140,7 +139,7 @@ class Tasks:
             for task in (
                 BackgroundTask("revocation", upkeep.revoke_disconnected, 10.0),
                 BackgroundTask(
-                    "account data", lambda rt: upkeep.refresh_account_data(rt, holds.held_networks(rt.reader)), 10.0
+                    "account data", lambda rt: upkeep.refresh_account_data(rt, waits.held_networks(rt.reader)), 10.0
                 ),
                 BackgroundTask("backfill", backfill.fill_in_missing, 20.0),
                 BackgroundTask("link cards", approvals.read_cards, 1.0),
@@ -148,9 +147,9 @@ class Tasks:
                 BackgroundTask("webhooks", self.webhooks.check, 1.0),
                 BackgroundTask("retention", retention.remove_expired, 5.0),
                 BackgroundTask(
-                    "token renewal", lambda rt: upkeep.renew_idle_tokens(rt, holds.held_networks(rt.reader))
+                    "token renewal", lambda rt: upkeep.renew_idle_tokens(rt, waits.held_networks(rt.reader))
                 ),
-                BackgroundTask("holds", lambda rt: rt.write(lambda _, tx: holds.drop_unasked(tx))),
+                BackgroundTask("holds", lambda rt: rt.write(lambda _, tx: waits.delete_unasked_holds(tx))),
                 BackgroundTask("scheduled backups", self.backups.check),
                 BackgroundTask("free pages", storage.release_free_pages),
                 BackgroundTask("usage", usage.write_calls),

@@ -183,7 +183,7 @@ def measure_queues(appliance: MeasuredAppliance, turns: Turns, count: int) -> li
     rt.write(schedule, appliance.profiles[:3], count, rt.now() + timedelta(seconds=0.5))
     time.sleep(1)
     queries: dict[str, Callable[[], object]] = {
-        "what is due, of all profiles": lambda: engine.list_due_queues(rt.reader, rt.stamp(), rt.process),
+        "what is due, of all profiles": lambda: engine.list_due_queues(rt),
         "what is next, of one profile": lambda: engine.find_next_due(
             rt.reader, appliance.profiles[0], rt.stamp(), rt.process
         ),

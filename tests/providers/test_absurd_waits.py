@@ -28,7 +28,7 @@ def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[st
     env.world.networks[network].next(call).fails_with(429, body, headers=headers)
     post = begin(env, played, chosen, profile)
     drain(env.rt)
-    until = [row[0] for row in env.rt.reader.all("SELECT until FROM not_before")]
+    until = [row[0] for row in env.rt.reader.all("SELECT until FROM stored_wait")]
     until += [row[0] for row in env.rt.reader.all("SELECT run_at FROM delivery WHERE state = 'queued'")]
     assert all((parse(at) - env.clock.now()).total_seconds() <= DAY for at in until), until
     return post, profile

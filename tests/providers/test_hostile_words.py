@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from socialpub.accounts.hints import Surface
 from socialpub.db import appliance_state
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.ops import alerts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -72,7 +72,7 @@ def test_a_hold_shows_the_networks_message_only_to_the_owner(
     transport.status = status
     post = published_to(rt, provider, tmp_path)
     drain(rt, clock, within=60.0)
-    (hold,) = holds.list_all(rt.reader)
+    (hold,) = waits.list_holds(rt.reader)
     assert "quoth" in hold.reason
 
     (shown,) = asked_by_a_stranger(rt, "/readyz").json()["held"]

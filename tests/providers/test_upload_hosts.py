@@ -38,9 +38,9 @@ def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
     posts = [begin(env, played, chosen, profile, body=f"Number {number}") for number in range(3)]
     drain(env.rt, env.clock, within=1800)
     assert {state_of(env.rt, post) for post in posts} == {State.QUEUED}
-    (held,) = env.rt.reader.all("SELECT provider, reason FROM hold")
-    assert held["provider"] == name
-    assert reason in held["reason"]
+    (held,) = env.rt.reader.all("SELECT subject, message FROM stored_wait WHERE reason = 'app'")
+    assert held["subject"] == name
+    assert reason in held["message"]
     assert network.statuses(UPLOAD_CALLS[name]) == []
     opened = env.transport.called.count("video_init") + env.transport.called.count("register_media")
     assert opened < 10, "it is tried slowly"
@@ -73,4 +73,4 @@ def test_after_a_probe_with_its_own_refusal_another_post_probes(env: Environment
     network.next({"tiktok": "video_init", "pinterest": "register_media"}[name]).fails_with(400)
     drain(env.rt, env.clock, within=1800)
     assert (state_of(env.rt, first), state_of(env.rt, second)) == (State.FAILED, State.PUBLISHED)
-    assert env.rt.reader.all("SELECT * FROM hold") == []
+    assert env.rt.reader.all("SELECT * FROM stored_wait WHERE reason = 'app'") == []

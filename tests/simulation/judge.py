@@ -13,12 +13,14 @@ from datetime import timedelta
 
 from socialpub.core.clock import parse
 from socialpub.db import appliance_state
-from socialpub.db.queries import api_json
+from socialpub.db.connection import Row
+from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, holds
-from socialpub.db.tables import waits as waits_tables
+from socialpub.db.tables import delivery_rows, waits
+from socialpub.db.tables.waits import REASONS, EndedBy, WaitReason
 from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
 from socialpub.publishing.delivery.replies import find_parent
+from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
@@ -30,9 +32,6 @@ from tests.support.oracle import Stated, find_misplaced_replies, find_row_contra
 
 FARTHEST = timedelta(days=1, seconds=35)
 """Nothing that we wait for lies further ahead; a clock that is set by less than half a minute moves nothing."""
-OWN_WAITS = timedelta(hours=12)
-"""The deadline of an account does not count how long a post waited for others of its profile: never longer than this
-here. A clock that was set since has moved those waits."""
 SOON_SECONDS = 10.0
 """A wait as short as that needs no words."""
 OF_A_RESTORE = re.compile("restored|original|backup", re.IGNORECASE)
@@ -345,11 +344,12 @@ class Watch:
         if not appliance_state.paused_at(rt.reader):
             for row in rt.reader.all("SELECT id FROM delivery WHERE state IN ('queued', 'running')"):
                 self._look_at(rt, row["id"])
-        farthest = rt.reader.value("SELECT max(until) FROM not_before")
+        farthest = rt.reader.value("SELECT max(until) FROM stored_wait")
         _must(
-            farthest is None or parse(farthest) <= now + FARTHEST + self.off, f"a lane rests until {farthest}, at {now}"
+            farthest is None or parse(farthest) <= now + FARTHEST + self.off,
+            f"a wait ends only at {farthest}, at {now}",
         )
-        probe_at = rt.reader.value("SELECT max(probe_at) FROM hold")
+        probe_at = rt.reader.value("SELECT max(until) FROM stored_wait WHERE reason = 'app'")
         _must(
             probe_at is None or parse(probe_at) <= now + timedelta(minutes=16) + self.off, f"a probe only at {probe_at}"
         )
@@ -362,23 +362,16 @@ class Watch:
         about = f"{delivery} at {rt.stamp()}"
         _must(delivery.state is State.QUEUED, f"it is running without a process: {about}")
         if run_at <= now:
-            held = {row.scope for row in holds.list_all(rt.reader) if row.provider == delivery.provider}
-            if not held & set(holds.next_scopes(delivery)):
-                endpoints = (delivery.first_endpoint or "", holds.step_endpoint(delivery.step_name), "commit")
-                waits = waits_tables.cooldown_until(rt.reader, delivery.profile_id, endpoints, rt.stamp())
-                _must(waits is not None, f"due, and neither taken up nor kept back: {about}")
-                shown = json.loads(api_json.attempts(rt.reader, delivery.post_id, rt.stamp()))
-                last = next(one for one in reversed(shown) if one["deliveryId"] == delivery.id)
-                _must("endedAt" not in last and "nextAt" in last, f"it waits for {waits}, and shows {last}: {about}")
-        elif delivery.waits_for_post is not None:
-            parent = find_parent(rt.reader, delivery.reply_to)
-            is_open = parent is not None and not parent.state.final
-            soon = (run_at - now).total_seconds() <= SOON_SECONDS
-            _must(is_open or soon, f"it waits, and its post has ended: {about}")
+            present = waits.list_current(rt.reader, delivery_id, rt.stamp())
+            _must(bool(present), f"due, and neither taken up nor kept back: {about}")
+            _judge_wait(rt, delivery, present[0], about)
+            shown = json.loads(details.load_attempts(rt, rt.reader, delivery.post_id))
+            last = next(one for one in reversed(shown) if one["deliveryId"] == delivery.id)
+            dated = "nextAt" in last or REASONS[present[0].reason].ended_by is EndedBy.POST
+            _must("endedAt" not in last and dated, f"it waits for {present[0].reason}, and shows {last}: {about}")
         elif not scheduled:
             # It may have begun before its time, on a clock that was set back later.
-            waits = OWN_WAITS if delivery.waits_for_reconnect else timedelta(0)
-            farthest = max(now, parse(delivery.due_at)) + waits + FARTHEST + self.off
+            farthest = max(now, parse(delivery.due_at)) + FARTHEST + self.off
             _must(run_at <= farthest, f"too far ahead: {about}")
             if (run_at - now).total_seconds() > SOON_SECONDS and self._moved.get(delivery_id) != delivery.run_at:
                 last = rt.reader.one(
@@ -387,9 +380,24 @@ class Watch:
                 named = None if last is None else last["next_at"]
                 near = named is not None and abs((parse(named) - run_at).total_seconds()) < 1
                 _must(near, f"no attempt shows its wait, the last attempt shows {named}: {about}")
-                if last is not None and last["outcome"] == "held" and delivery.waits_for_reconnect:
-                    status = rt.reader.value("SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
-                    _must(status == "reauthRequired", f"it waits for its owner, and the account is {status}: {about}")
+
+
+def _judge_wait(rt: Runtime, delivery: Delivery, wait: Row, about: str) -> None:
+    """A wait is true, and its event can still come."""
+    match wait.reason:
+        case WaitReason.PARENT:
+            parent = find_parent(rt.reader, delivery.reply_to)
+            _must(parent is not None and not parent.state.final, f"it waits, and its post has ended: {about}")
+        case WaitReason.RECONNECT:
+            status = rt.reader.value("SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
+            _must(status == "reauthRequired", f"it waits for its owner, and the account is {status}: {about}")
+        case WaitReason.EQUAL:
+            others = rt.reader.value(
+                """SELECT count(*) FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
+                    AND committed_at IS NOT NULL AND state IN ('queued', 'running')""",
+                (delivery.profile_id, delivery.content_key, delivery.id),
+            )
+            _must(others > 0, f"it waits for an equal post, and there is none: {about}")
 
 
 def _must(fact: bool, otherwise: str) -> None:

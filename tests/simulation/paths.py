@@ -37,5 +37,5 @@ def met(rt: Runtime) -> Counter[str]:
 
 def waiting_for_an_equal_one(rt: Runtime) -> set[str]:
     """Deliveries that wait for one of equal content: the next thing that they do writes over that."""
-    rows = rt.reader.all("SELECT delivery_id FROM attempt WHERE message LIKE 'Another post with the same content%'")
+    rows = rt.reader.all("SELECT delivery_id FROM wait WHERE reason = 'equal'")
     return {row["delivery_id"] for row in rows}

@@ -146,7 +146,7 @@ class Stage:
         for _ in range(MOST_ROUNDS):
             rt = self.here.rt
             rt.db.follow_clock()  # as the reconciler does every second
-            due = engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
+            due = engine.list_due_queues(rt)
             before = snapshot(rt)
             self.at_work, self._disk_failed = True, False
             try:
@@ -248,10 +248,9 @@ class Stage:
         """Until what comes next; while all is not calm, sometimes less, sometimes more."""
         rt = self.here.rt
         now = self.clock.now()
-        probe_at = rt.reader.value("SELECT min(probe_at) FROM hold WHERE probe_at > ?", (rt.stamp(),))
-        nexts = [at for at in (profile_queue.next_run_at(rt.reader, rt.stamp()), probe_at) if at]
+        next_at = profile_queue.next_run_at(rt.reader, rt.stamp(), rt.settings.publishing.max_lateness)
         idle = 300.0 if most is None else HOUR
-        ahead = min(((parse(at) - now).total_seconds() + 0.001 for at in nexts), default=idle)
+        ahead = (parse(next_at) - now).total_seconds() + 0.001 if next_at else idle
         if appliance_state.paused_at(rt.reader):
             ahead = max(ahead, self.dice.choice([60, 600, 6 * HOUR]))
         if not self.calm:

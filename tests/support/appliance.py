@@ -1,6 +1,7 @@
 """A whole appliance in a temporary folder: settings, key, database, networks of the test's choice."""
 
 import base64
+import json
 import sqlite3
 import tempfile
 from collections.abc import Mapping
@@ -22,12 +23,14 @@ from socialpub.db.delivery import Delivery
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import Committing, State
 from socialpub.db.tables import delivery_rows, post_rows
+from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
+from socialpub.publishing.delivery import waiting
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.details import load_details
+from socialpub.publishing.posts.details import load_attempts, load_details
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.support.hand_clock import HandClock
@@ -132,7 +135,7 @@ def approve(rt: Runtime, post_id: str) -> bool:
 
 def version_of(rt: Runtime, post_id: str) -> str:
     """The version of a post that its page shows."""
-    details = load_details(rt.reader, post_id, rt.stamp())
+    details = load_details(rt, rt.reader, post_id)
     assert details is not None
     return details.version
 
@@ -149,13 +152,15 @@ def status_of(rt: Runtime, post_id: str) -> str:
     return str(rt.reader.value("SELECT status FROM post WHERE id = ?", (post_id,)))
 
 
+def waits_of(rt: Runtime, post_id: str) -> WaitReason | None:
+    """Return why the first delivery of a post waits now."""
+    shown = waiting.list_shown(rt, rt.reader, post_id)
+    return next(iter(shown.values())).reason if shown else None
+
+
 def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:
-    rows = rt.reader.all(
-        """SELECT t.step, t.outcome FROM attempt t JOIN delivery d ON d.id = t.delivery_id
-            WHERE d.post_id = ? ORDER BY n""",
-        (post_id,),
-    )
-    return [(row[0], row[1]) for row in rows]
+    shown = json.loads(load_attempts(rt, rt.reader, post_id))
+    return [(one["step"], one["outcome"]) for one in shown]
 
 
 def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:

@@ -14,13 +14,13 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
     rt.db.follow_clock()  # as the reconciler does every second
     until = rt.now().timestamp() + within
     for _ in range(steps):
-        due = engine.list_due_queues(rt.reader, rt.stamp(), rt.process)
+        due = engine.list_due_queues(rt)
         before = snapshot(rt)
         for _, profile_id in due:
             engine.work(rt, profile_id)
         if due and snapshot(rt) != before:
             continue
-        at = _next_moment(rt)
+        at = profile_queue.next_run_at(rt.reader, rt.stamp(), rt.settings.publishing.max_lateness)
         if clock is None or at is None or parse(at).timestamp() > until:
             return
         clock.forward((parse(at) - clock.now()).total_seconds() + 0.001)
@@ -30,9 +30,3 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
 def snapshot(rt: Runtime) -> list[tuple[object, ...]]:
     rows = rt.reader.all("SELECT id, state, step, run_at, progress, memo FROM delivery ORDER BY id")
     return [tuple(row) for row in rows]
-
-
-def _next_moment(rt: Runtime) -> str | None:
-    """When the next delivery becomes due, or a held network is probed."""
-    probe_at = rt.reader.value("SELECT min(probe_at) FROM hold WHERE probe_at > ?", (rt.stamp(),))
-    return min((at for at in (profile_queue.next_run_at(rt.reader, rt.stamp()), probe_at) if at), default=None)

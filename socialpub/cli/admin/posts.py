@@ -143,7 +143,7 @@ def stop_post(context: CommandContext, post_id: str) -> None:
 
 
 def _load(rt: Runtime, post_id: str) -> PostDetails:
-    details = post_details.load_details(rt.reader, post_id, rt.stamp())
+    details = post_details.load_details(rt, rt.reader, post_id)
     if details is None:
         raise _no_post()
     return details
@@ -214,7 +214,7 @@ def _show_delivery(details: DeliveryDetails) -> None:
             print_line(f"  link card: {text}")
     if not details.steps:
         starts = f"starts at {format_time(details.delivery.run_at)}"
-        waits = "waits for your approval" if details.delivery.waits_for_approval else starts
+        waits = "waits for your approval" if details.is_unapproved else starts
         print_line(f"  no plan yet, {waits}" if shown["status"] == "pending" else "")
     for step in details.steps:
         mark = "✓" if step.done else "▸" if step.is_next else "·"

@@ -7,12 +7,23 @@ UUIDv7 as text. JSON columns contain objects. `db/models.py` describes the colum
 APPLICATION_ID = 0x736F6370
 """`socp` in ASCII: the header of the file names the program."""
 
-READS_BACK = "phase IN ('reading_back', 'confirming', 'closing', 'confirming_inherited', 'reading_back_inherited')"
+READS_BACK = "phase IN ('reading_back', 'confirming', 'closing')"
 STEP = "json_extract(plan, '$[' || step || '][0]')"
 STEP_KIND = "ifnull(json_extract(plan, '$[' || step || '][1]'), '')"
 ENDPOINT = f"substr({STEP}, 1, instr({STEP} || ':', ':') - 1)"
 FIRST_CALL = f"{STEP_KIND} = 'commit' OR ({STEP_KIND} = 'repeatable' AND phase <> 'committing_again')"
 """The gap between two posts of a profile applies before this call, and not before its repetition."""
+
+EVERY_WAIT = """d.id AS delivery_id, d.post_id, d.profile_id, d.provider, d.state, d.run_at, d.due_at"""
+CONNECTED = "JOIN profile p ON p.id = d.profile_id AND p.status <> 'disconnected'"
+"""A delivery to a disconnected profile waits for nothing: its claim ends it."""
+
+NONE = "CAST(NULL AS TEXT)"
+
+
+def _text(expression: str) -> str:
+    return f"CAST({expression} AS TEXT)"
+
 
 TABLES = f"""
 CREATE TABLE appliance (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -115,26 +126,22 @@ CREATE TABLE delivery (
     progress TEXT NOT NULL DEFAULT '{{}}', committed_at TEXT, content_key TEXT NOT NULL,
     retry_of TEXT, first_endpoint TEXT, content_refused INTEGER NOT NULL DEFAULT 0, reply_to TEXT,
     turn_at TEXT GENERATED ALWAYS AS (min(due_at, run_at)) VIRTUAL,
-    phase TEXT GENERATED ALWAYS AS (
-        coalesce(json_extract(progress, '$.resumes.phase'), json_extract(progress, '$.phase'), 'preparing')) VIRTUAL,
-    next_scope TEXT GENERATED ALWAYS AS (
-        CASE WHEN {READS_BACK} OR {STEP_KIND} = 'poll' THEN 'questions' WHEN plan IS NULL THEN 'start'
-            ELSE {ENDPOINT} END) VIRTUAL,
-    waits_on TEXT GENERATED ALWAYS AS (
-        CASE WHEN json_extract(progress, '$.stopped') AND NOT {READS_BACK} AND {STEP_KIND} <> 'poll' THEN ''
-            ELSE iif(started_at IS NULL OR (NOT {READS_BACK} AND ({FIRST_CALL})), '+', '')
-                || CASE WHEN {READS_BACK} THEN 'read_back' WHEN plan IS NULL THEN ifnull(first_endpoint, 'start')
-                    ELSE {ENDPOINT} END END) VIRTUAL
+    phase TEXT GENERATED ALWAYS AS (ifnull(json_extract(progress, '$.phase'), 'preparing')) VIRTUAL,
+    line TEXT GENERATED ALWAYS AS (
+        CASE WHEN {READS_BACK} THEN '?read_back' WHEN plan IS NULL THEN '+' || ifnull(first_endpoint, 'start')
+            WHEN {STEP_KIND} = 'poll' THEN '?' || {ENDPOINT}
+            ELSE iif(started_at IS NULL OR {FIRST_CALL}, '+', '-') || {ENDPOINT} END) VIRTUAL
 );
 CREATE INDEX delivery_of_post ON delivery (post_id, position);
 CREATE INDEX delivery_due ON delivery (run_at) WHERE state = 'queued';
 CREATE INDEX delivery_running ON delivery (profile_id) WHERE state = 'running';
 CREATE INDEX delivery_lane ON delivery (profile_id, run_at) WHERE state = 'queued';
-CREATE INDEX delivery_queue ON delivery (profile_id, waits_on, next_scope, turn_at, id, run_at)
-    WHERE state = 'queued';
+CREATE INDEX delivery_queue ON delivery (profile_id, line, turn_at, id, run_at) WHERE state = 'queued';
+CREATE INDEX delivery_stopped ON delivery (profile_id)
+    WHERE state = 'queued' AND json_extract(progress, '$.stopped') IS NOT NULL;
 -- While the outcome of a call is unknown, no equal content is sent.
-CREATE INDEX delivery_committed ON delivery (profile_id, content_key)
-    WHERE committed_at IS NOT NULL AND state IN ('queued', 'running');
+CREATE INDEX delivery_equal ON delivery (profile_id, content_key, committed_at)
+    WHERE state IN ('queued', 'running');
 -- A post on a network is the outcome of at most one delivery.
 CREATE UNIQUE INDEX delivery_provider_post ON delivery (provider, account_id, provider_post_id)
     WHERE provider_post_id IS NOT NULL;
@@ -142,8 +149,6 @@ CREATE INDEX delivery_without_id ON delivery (published_at) WHERE state = 'publi
 CREATE INDEX delivery_retries ON delivery (retry_of) WHERE retry_of IS NOT NULL;
 CREATE INDEX delivery_replies ON delivery (reply_to) WHERE reply_to IS NOT NULL;
 CREATE INDEX delivery_failed ON delivery (failed_at) WHERE failed_at IS NOT NULL;
-CREATE INDEX delivery_unapproved ON delivery (post_id)
-    WHERE state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_approval';
 
 CREATE TABLE attempt (
     n INTEGER PRIMARY KEY, delivery_id TEXT NOT NULL, profile_id TEXT NOT NULL, provider TEXT NOT NULL,
@@ -163,18 +168,44 @@ CREATE INDEX log_entry_by_id ON log_entry (id);
 CREATE INDEX log_entry_rare ON log_entry (type, n) WHERE type IN ('failed', 'canceled');
 CREATE INDEX log_entry_message ON log_entry (n, error_message) WHERE error_message IS NOT NULL;
 
--- A network refuses the app. One delivery at a time asks again, slowly.
-CREATE TABLE hold (
-    provider TEXT NOT NULL, scope TEXT NOT NULL, reason TEXT NOT NULL, code TEXT, since TEXT NOT NULL,
-    probe_at TEXT NOT NULL, PRIMARY KEY (provider, scope)
+-- A wait that no other row states. `subject` is a network, a profile or a delivery, `calls` a group of its calls ('' is
+-- all of them). Without `until`, an event ends the wait. A past wait stays while it explains why a delivery is late.
+CREATE TABLE stored_wait (
+    subject TEXT NOT NULL, reason TEXT NOT NULL, calls TEXT NOT NULL, since TEXT NOT NULL, until TEXT,
+    message TEXT, code TEXT, key_name TEXT, PRIMARY KEY (subject, reason, calls, since)
 ) WITHOUT ROWID;
--- A network named a time, for one profile and one endpoint ('' is all of them).
-CREATE TABLE not_before (
-    profile_id TEXT NOT NULL, endpoint TEXT NOT NULL, until TEXT NOT NULL, reason TEXT NOT NULL, outlasts TEXT,
-    PRIMARY KEY (profile_id, endpoint)
-) WITHOUT ROWID;
-CREATE TABLE own_wait (profile_id TEXT NOT NULL, kind TEXT NOT NULL, since TEXT NOT NULL, until TEXT NOT NULL);
-CREATE INDEX own_wait_of_profile ON own_wait (profile_id, until);
+
+-- Every wait of every delivery, also past ones. `db/tables/waits.py` has the reasons. SQLite uses the indexes of the
+-- tables only if a column has the same affinity in all branches.
+CREATE VIEW wait AS
+    SELECT {EVERY_WAIT}, {_text("'appliance'")} AS scope, {_text("'pause'")} AS reason, value AS since,
+        {NONE} AS until, value AS message, {NONE} AS code, {NONE} AS key_name
+    FROM delivery d JOIN appliance ON name = 'paused_at'
+    UNION ALL
+    SELECT {EVERY_WAIT}, {_text("'profile'")}, {_text("'reconnect'")}, p.updated_at, {NONE}, p.reason, {NONE}, {NONE}
+    FROM delivery d {CONNECTED} WHERE p.status = 'reauthRequired'
+    UNION ALL
+    SELECT {EVERY_WAIT}, {_text("'content'")}, {_text("'equal'")}, other.committed_at, {NONE}, {NONE}, {NONE}, {NONE}
+    FROM delivery d {CONNECTED} JOIN delivery other ON other.profile_id = d.profile_id
+        AND other.content_key = d.content_key AND other.committed_at IS NOT NULL
+        AND other.state IN ('queued', 'running') AND other.id <> d.id
+    WHERE CASE WHEN d.{READS_BACK} OR json_extract(d.progress, '$.commits') > 0
+        THEN (other.committed_at, other.id) < (ifnull(d.committed_at, ''), d.id)
+        ELSE ifnull(json_extract(d.plan, '$[' || d.step || '][1]'), '') IN ('commit', 'repeatable') END
+    UNION ALL
+    SELECT {EVERY_WAIT}, {_text("'delivery'")}, {_text("'parent'")}, d.due_at, {NONE}, parent.post_id, {NONE}, {NONE}
+    FROM delivery d {CONNECTED} JOIN delivery parent ON parent.id = (
+        SELECT id FROM delivery WHERE id = d.reply_to OR retry_of = d.reply_to
+            ORDER BY state = 'published' DESC, id DESC LIMIT 1)
+    WHERE d.reply_to IS NOT NULL AND parent.state IN ('queued', 'running')
+        AND (d.phase IN ('preparing', 'committing') OR json_extract(d.progress, '$.then') = 'preparing')
+    UNION ALL
+    SELECT {EVERY_WAIT}, {
+    _text("CASE w.subject WHEN d.provider THEN 'network' WHEN d.profile_id THEN 'profile' ELSE 'delivery' END")
+}, w.reason, w.since, w.until, w.message, w.code, w.key_name
+    FROM delivery d {CONNECTED} JOIN stored_wait w ON w.subject IN (d.provider, d.profile_id, d.id)
+        AND (w.calls IN ('', iif(d.line LIKE '?%', 'questions', 'publishing'))
+            OR w.calls IN (substr(d.line, 2), iif(d.line LIKE '+%', 'commit', '')));
 
 CREATE TABLE trail (
     id INTEGER PRIMARY KEY, at TEXT NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL,

@@ -5,16 +5,16 @@ specification (section 2). A field without a value is absent. Times are stored i
 contains camelCase.
 """
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
 from peewee import SQL, ColumnBase
 
-from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.queries.log_list import entry, numbers_of_profiles
-from socialpub.db.queries.profile_queue import WAIT_APPLIES
 from socialpub.db.states import READ_BACK, READING_BACK, State
 from socialpub.db.tables.audience_rows import Scope
 from socialpub.db.tables.log_entries import ENTRIES, TEXT
@@ -128,41 +128,30 @@ _ATTEMPT = _object(
     _maybe("nextAt", "next_at", plain=True),
 )
 
-_STARTED = "ifnull((SELECT max(started_at) FROM attempt WHERE delivery_id = waiting.id), '')"
-
-_KEPT_BACK = f"""
-    SELECT 9223372036854775807 AS n, waiting.id AS delivery_id, waiting.profile_id, waiting.provider,
+_WAITS = f"""
+    SELECT 9223372036854775807 AS n, d.id AS delivery_id, d.profile_id, d.provider,
         CASE WHEN phase IN ({READING_BACK}) THEN '{READ_BACK}'
             ELSE ifnull(json_extract(plan, '$[' || step || '][0]'), 'start') END AS step,
-        max(run_at, {_STARTED}) AS started_at, NULL AS ended_at,
-        iif(:paused IS NOT NULL OR h.provider IS NOT NULL, 'held', 'waiting') AS outcome,
-        CASE WHEN :paused IS NOT NULL THEN 'Publishing is paused since ' || :paused || '.'
-            ELSE ifnull(h.reason, n.reason) END AS message, h.code AS provider_code, NULL AS request_id,
-        CASE WHEN :paused IS NULL THEN ifnull(h.probe_at, n.until) END AS next_at
-    FROM delivery waiting LEFT JOIN hold h ON h.provider = waiting.provider
-        AND h.scope = (SELECT max(scope) FROM hold WHERE provider = waiting.provider
-            AND (scope = next_scope OR (scope = '' AND next_scope <> 'questions')))
-    LEFT JOIN not_before n ON n.profile_id = waiting.profile_id
-        AND n.endpoint = (SELECT endpoint FROM not_before w JOIN profile p ON p.id = w.profile_id
-            WHERE w.profile_id = waiting.profile_id AND p.status = 'active' AND until > :now AND {WAIT_APPLIES}
-            ORDER BY until DESC LIMIT 1)
-    WHERE waiting.post_id = :post AND state = 'queued' AND run_at <= :now
-        AND (:paused IS NOT NULL OR h.provider IS NOT NULL OR n.endpoint IS NOT NULL)"""
+        max(min(run_at, :now), w.value ->> 'since',
+            ifnull((SELECT max(started_at) FROM attempt WHERE delivery_id = d.id), '')) AS started_at, NULL AS ended_at,
+        w.value ->> 'outcome' AS outcome, w.value ->> 'message' AS message, w.value ->> 'code' AS provider_code,
+        NULL AS request_id, w.value ->> 'until' AS next_at
+    FROM json_each(:waits) w JOIN delivery d ON d.id = w.key"""
 
 
-def attempts(reader: Database, post_id: str, now: str) -> bytes:
+def attempts(reader: Database, post_id: str, now: str, waits: Mapping[str, Mapping[str, str | None]]) -> bytes:
     """Return the attempts of the post's deliveries in the order of their start.
 
-    The last attempt of a due delivery shows why it waits: a pause, a hold, or a wait of its profile's queue.
+    `waits` are the present waits by delivery, each with since, outcome, message, code and until. A wait is the last
+    attempt of its delivery.
     """
-    paused = appliance_state.paused_at(reader)
     row = reader.execute_sql(
         f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
             SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
                 t.outcome, t.message, t.provider_code, t.request_id, t.next_at
                 FROM delivery d JOIN attempt t ON t.delivery_id = d.id WHERE d.post_id = :post
-            UNION ALL {_KEPT_BACK}) ORDER BY started_at, n, delivery_id)""",
-        {"post": post_id, "now": now, "paused": paused},
+            UNION ALL {_WAITS}) ORDER BY started_at, n, delivery_id)""",
+        {"post": post_id, "now": now, "waits": json.dumps(waits)},
     ).fetchone()
     return b"[" + str(row[0]).encode() + b"]"
 

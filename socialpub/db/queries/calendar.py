@@ -15,7 +15,7 @@ from peewee import JOIN, SQL, Case, ModelSelect, fn
 from socialpub.db.connection import Database
 from socialpub.db.models import ArtifactRow, DeliveryRow, MediaRow, PostRow
 from socialpub.db.states import PostStatus, State
-from socialpub.db.tables.delivery_rows import IS_UNAPPROVED
+from socialpub.db.tables.waits import IS_UNAPPROVED
 
 UNAPPROVED = "unapproved"
 """The outcome of an open delivery that waits for the owner's approval."""
@@ -119,7 +119,7 @@ def load_posts(db: Database, post_ids: Collection[str]) -> dict[str, CalendarPos
     delivery, media, artifact, first = DeliveryRow, MediaRow, ArtifactRow, MediaRow.alias("first")
     deliveries: dict[str, list[CalendarDelivery]] = {post_id: [] for post_id in post_ids}
     columns = (delivery.provider, delivery.profile_name, delivery.state, fn.json_extract(delivery.options, "$.mode"))
-    of_posts = delivery.select(delivery.post_id, SQL(IS_UNAPPROVED), delivery.provider_post_id, *columns)
+    of_posts = delivery.select(delivery.post_id, IS_UNAPPROVED, delivery.provider_post_id, *columns)
     of_posts = of_posts.where(delivery.post_id.in_(post_ids)).order_by(delivery.post_id, delivery.position)
     for post_id, is_unapproved, provider_post_id, provider, name, state, mode in db.tuples(of_posts):
         outcome = UNAPPROVED if is_unapproved else State(state).outcome

@@ -1,109 +1,165 @@
 """Reads the queue of each profile: due and waiting deliveries.
 
-A queue has a line for each `waits_on` and `next_scope`: deliveries whose next step calls the same endpoint. A wait of
-that endpoint (`not_before`) or a hold delays the whole line. Statements therefore read only the head of each line, even
-if a line is long. Only `find_overdue` counts deliveries.
+A queue has lines: deliveries whose next step calls the same endpoint. Most waits delay the whole line. Statements
+therefore read only the head of each line, even if a line is long. Only `find_overdue` counts deliveries.
 """
 
 import json
+from datetime import timedelta
 
-from socialpub.db.connection import Database, Row
+from socialpub.core.clock import parse, stamp
+from socialpub.db.connection import Database, Row, Value, shift_by
 from socialpub.db.delivery import Delivery
-
-_HELD = """EXISTS (SELECT 1 FROM hold WHERE hold.provider = line.provider AND hold.probe_at > {}
-    AND (scope = line.next_scope OR (scope = '' AND line.next_scope <> 'questions')))"""
-"""Whether a hold delays a line until its probe."""
-
-WAIT_APPLIES = """waiting.waits_on <> '' AND (endpoint IN ('', ltrim(waiting.waits_on, '+'))
-    OR (endpoint = 'commit' AND waiting.waits_on LIKE '+%'))"""
-"""Whether a row of `not_before` delays the next step of `waiting` (a delivery or a line of its profile)."""
+from socialpub.db.tables.waits import PROBED, RANK, SPARED_AT_END, SPARED_AT_START
 
 _ALL, _ONE = "true", "p.id = :profile"  # conditions for profiles
+_PRESENT = "ifnull(w.until, '~') > :now"
+_OF_LINE = "w.scope NOT IN ('content', 'delivery')"  # SQLite makes a table for a longer list, which takes 0.2 ms
+"""Whether a wait delays every delivery of a line."""
+_OF_HEAD = f"FROM wait w WHERE w.delivery_id = head.id AND {_OF_LINE}"
+_OWN_WAIT = f"""EXISTS (SELECT 1 FROM wait w WHERE w.delivery_id = d.id AND NOT {_OF_LINE} AND {_PRESENT})"""
+"""Whether a delivery has a wait of its own."""
+
+
+def _moved(instant: str, seconds: str) -> str:
+    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {instant}, {seconds})"
+
+
+def _spared(reasons: str, since: str) -> str:
+    """Return the seconds of waits that a deadline does not count. Overlapping waits count twice, so no end is early."""
+    return f"""(SELECT ifnull(sum((julianday(w.until) - julianday(max(w.since, {since}))) * 86400.0), 0)
+        FROM stored_wait w WHERE w.subject = d.profile_id AND w.reason IN ({reasons}) AND w.until > {since})"""
+
+
+def _later(instant: str, reasons: str) -> str:
+    return _moved(instant, f"{_spared(reasons, instant)} || ' seconds'")
+
+
+_BEGUN = "max(ifnull(d.started_at, d.due_at), ifnull(json_extract(d.progress, '$.reconnected_at'), ''))"
+_HAS = "EXISTS (SELECT 1 FROM wait w WHERE w.delivery_id = d.id AND w.reason = '{}' AND " + _PRESENT + ")"
+_STOPPED = "json_extract(d.progress, '$.stopped') IS NOT NULL"
+_COUNTS = f"w.until > :now AND w.reason NOT IN ({SPARED_AT_END}, {PROBED})"
+"""Whether a wait with a known end counts against `give_up_after`."""
+_ENDS = f"""CASE WHEN {_HAS.format("pause")} THEN 0
+    WHEN {_STOPPED} AND (d.line NOT LIKE '?%' OR json_extract(d.progress, '$.then') = 'preparing'
+        OR {_HAS.format("reconnect")}) THEN 1
+    WHEN {_HAS.format("approval")} THEN d.due_at < :late
+    WHEN {_HAS.format("parent")} THEN 0
+    WHEN {_HAS.format("reconnect")} THEN {_later("d.due_at", SPARED_AT_START)} < :late
+    ELSE {_later(_BEGUN, SPARED_AT_START)} < iif(d.started_at IS NULL, :both, :over)
+        OR EXISTS (SELECT 1 FROM wait w WHERE w.delivery_id = d.id AND {_COUNTS}
+            AND {_later(_BEGUN, SPARED_AT_END)} < {_moved("w.until", ":give_up")}) END"""
+"""Whether a waiting delivery ends now: it is stopped, its deadline is over, or its wait outlasts the deadline."""
 
 
 def _lines(profiles: str) -> str:
-    """Return the lines of these profiles' queues.
+    """Return the lines of these profiles' queues, each with its first delivery.
 
-    `until` is the end of the last wait of a line. During the wait, deliveries older than `outlasts` end at once.
+    `waits` is whether the line waits now, `probes` whether its network refuses the app, and `outlasts` the end of the
+    profile's longest wait. SQLite uses the indexes of the view only in subqueries without an aggregate.
     """
-    return f"""WITH RECURSIVE waiting (profile_id, provider, active, waits_on, next_scope) AS (
-        SELECT p.id, p.provider, p.status = 'active', d.waits_on, d.next_scope
+    return f"""WITH RECURSIVE head (id, profile_id, provider, line) AS (
+        SELECT d.id, p.id, p.provider, d.line
             FROM profile p JOIN delivery d ON d.id = (SELECT id FROM delivery INDEXED BY delivery_queue
-                WHERE state = 'queued' AND profile_id = p.id ORDER BY waits_on, next_scope LIMIT 1)
+                WHERE state = 'queued' AND profile_id = p.id ORDER BY line LIMIT 1)
             WHERE {profiles}
         UNION ALL
-        SELECT w.profile_id, w.provider, w.active, d.waits_on, d.next_scope
-            FROM waiting w JOIN delivery d ON d.id = ifnull(
-                (SELECT id FROM delivery INDEXED BY delivery_queue WHERE state = 'queued' AND profile_id = w.profile_id
-                    AND waits_on = w.waits_on AND next_scope > w.next_scope ORDER BY next_scope LIMIT 1),
-                (SELECT id FROM delivery INDEXED BY delivery_queue WHERE state = 'queued' AND profile_id = w.profile_id
-                    AND waits_on > w.waits_on ORDER BY waits_on, next_scope LIMIT 1))),
+        SELECT d.id, h.profile_id, h.provider, d.line
+            FROM head h JOIN delivery d ON d.id = (SELECT id FROM delivery INDEXED BY delivery_queue
+                WHERE state = 'queued' AND profile_id = h.profile_id AND line > h.line ORDER BY line LIMIT 1)),
     line AS MATERIALIZED (
-        SELECT waiting.*, (SELECT max(until) FROM not_before n WHERE n.profile_id = waiting.profile_id AND active
-                AND {WAIT_APPLIES}) AS until,
-            (SELECT max(outlasts) FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > :now
-                AND {WAIT_APPLIES}) AS outlasts
-            FROM waiting)"""
+        SELECT head.*, EXISTS (SELECT 1 {_OF_HEAD} AND {_PRESENT}) AS waits,
+            EXISTS (SELECT 1 {_OF_HEAD} AND w.reason IN ({PROBED})) AS probes,
+            (SELECT max(w.until) FROM stored_wait w WHERE w.subject = head.profile_id AND {_COUNTS}) AS outlasts
+        FROM head)"""
+
+
+_IN_LINE = """FROM delivery d INDEXED BY delivery_queue WHERE d.state = 'queued'
+    AND d.profile_id = line.profile_id AND d.line = line.line"""
 
 
 def _due(profiles: str) -> str:
-    """Return the oldest due delivery of each line, or, of a waiting line, a delivery that would wait too long.
+    """Return what each queue can claim: the deliveries that may run, and waiting deliveries that must end now.
 
-    A line with a due probe has the order of `run_at`, so a delivery whose probe was rejected comes last. `refused_at`
-    is the last run of such a line.
+    The first branch has the oldest due delivery of each line without a wait. A line with a due probe has the order of
+    `run_at`, so a delivery whose probe was rejected comes last. `refused_at` is the last run of such a line.
     """
-    of_line = """FROM delivery d INDEXED BY delivery_queue WHERE d.state = 'queued'
-            AND d.profile_id = line.profile_id AND d.waits_on = line.waits_on AND d.next_scope = line.next_scope"""
-    due = f"""SELECT d.id {of_line} AND d.run_at <= :now
-                AND d.turn_at <= iif(until > :now, min(outlasts, :now), :now)
-                AND (NOT ifnull(until > :now, 0) OR ifnull(d.started_at, d.due_at) < outlasts)"""
-    return f"""{_lines(profiles)}, open_line AS (
-        SELECT line.*, {_HELD.format("''")} AS probes FROM line WHERE NOT {_HELD.format(":now")}),
-    head AS (
-        SELECT line.profile_id, until > :now AS waits, probes,
-            iif(probes, ({due} ORDER BY d.run_at, d.started_at IS NOT NULL, d.turn_at, d.id LIMIT 1),
-                ({due} ORDER BY d.turn_at, d.id LIMIT 1)) AS id,
-            iif(probes, (SELECT max(d.run_at) {of_line} AND d.started_at IS NOT NULL), '') AS refused_at
-        FROM open_line line),
+    runs = f"SELECT d.id {_IN_LINE} AND d.turn_at <= :now AND d.run_at <= :now AND NOT {_OWN_WAIT}"
+    outlasts = f"ifnull({_moved('outlasts', ':give_up')}, '')"
+    ends = f"""SELECT d.id {_IN_LINE} AND d.turn_at <= min(:now, max(:over, :late, {outlasts}))
+        AND d.run_at <= :now AND (line.waits OR {_OWN_WAIT}) AND {_ENDS} ORDER BY d.turn_at, d.id LIMIT 1"""
+    stopped = f"""SELECT d.id FROM delivery d INDEXED BY delivery_stopped WHERE d.state = 'queued' AND {_STOPPED}
+        AND d.profile_id = line.profile_id AND d.line = line.line AND d.run_at <= :now
+        AND (line.waits OR {_OWN_WAIT}) AND {_ENDS} LIMIT 1"""
+    return f"""{_lines(profiles)}, found AS (
+        SELECT line.profile_id, 0 AS waits, probes,
+            iif(probes, ({runs} ORDER BY d.run_at, d.started_at IS NOT NULL, d.turn_at, d.id LIMIT 1),
+                ({runs} ORDER BY d.turn_at, d.id LIMIT 1)) AS id,
+            iif(probes, (SELECT max(d.run_at) {_IN_LINE} AND d.started_at IS NOT NULL), '') AS refused_at
+        FROM line WHERE NOT waits
+        UNION ALL
+        SELECT line.profile_id, 1, 0, ifnull(({ends}), ({stopped})), '' FROM line),
     due AS (
-        SELECT d.id, d.profile_id, iif(probes, d.run_at, d.turn_at) AS turn_at, ifnull(head.waits, 0) AS waits,
+        SELECT d.id, d.profile_id, iif(probes, d.run_at, d.turn_at) AS turn_at, found.waits,
             ifnull(refused_at, '') AS refused_at
-            FROM head JOIN delivery d ON d.id = head.id)"""
+            FROM found JOIN delivery d ON d.id = found.id)"""
 
 
-def oldest_due(reader: Database, profile_id: str, now: str) -> Delivery | None:
-    """Return the next delivery of this profile's queue without a wait or a hold.
+def _params(now: str, max_lateness: timedelta, give_up_after: timedelta) -> dict[str, str]:
+    at = parse(now)
+    return {
+        "now": now,
+        "late": stamp(at - max_lateness),
+        "over": stamp(at - give_up_after),
+        "both": stamp(at - max(give_up_after, max_lateness)),
+        "give_up": shift_by(-give_up_after.total_seconds()),
+    }
 
-    Otherwise, return a delivery that would wait too long, so that its claim ends it.
+
+def oldest_due(
+    reader: Database, profile_id: str, now: str, max_lateness: timedelta, give_up_after: timedelta
+) -> Delivery | None:
+    """Return the next delivery of this profile's queue without a wait.
+
+    Otherwise, return a waiting delivery that must end now, so that its claim ends it.
     """
     row = reader.one(
         f"""{_due(_ONE)} SELECT {Delivery.COLUMNS} FROM delivery
             WHERE id = (SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1)""",
-        {"profile": profile_id, "now": now},
+        {**_params(now, max_lateness, give_up_after), "profile": profile_id},
     )
     return None if row is None else Delivery.from_row(row)
 
 
-def due_per_profile(reader: Database, now: str) -> list[tuple[str, str]]:
-    """Return the network and the id of each profile with a due delivery without a wait or a hold, oldest first.
+def due_per_profile(
+    reader: Database, now: str, max_lateness: timedelta, give_up_after: timedelta
+) -> list[tuple[str, str]]:
+    """Return the network and the id of each profile with a delivery that its queue can claim, oldest first.
 
     The profile with the last rejected probe comes last.
     """
     rows = reader.all(
         f"""{_due(_ALL)} SELECT p.provider, p.id FROM due JOIN profile p ON p.id = due.profile_id
             GROUP BY p.id ORDER BY max(refused_at), min(turn_at)""",
-        {"now": now},
+        _params(now, max_lateness, give_up_after),
     )
     return [(row[0], row[1]) for row in rows]
 
 
-def next_run_at(reader: Database, now: str) -> str | None:
-    """Return when the next delivery becomes due, or the next wait of a profile with due deliveries ends."""
+def next_run_at(reader: Database, now: str, max_lateness: timedelta) -> str | None:
+    """Return when the next delivery becomes due, or a wait of due deliveries or its deadline ends."""
+    due = "d.state = 'queued' AND d.run_at <= :now"
+    deadline = _moved("d.due_at", ":lateness")
     at: str | None = reader.value(
-        """SELECT min(at) FROM (SELECT min(run_at) AS at FROM delivery WHERE state = 'queued' AND run_at > :now
-            UNION ALL SELECT min(until) FROM not_before n WHERE until > :now AND EXISTS (SELECT 1 FROM delivery d
-                WHERE d.profile_id = n.profile_id AND d.state = 'queued' AND d.run_at <= :now))""",
-        {"now": now},
+        f"""SELECT min(at) FROM (SELECT min(run_at) AS at FROM delivery WHERE state = 'queued' AND run_at > :now
+            UNION ALL SELECT min(until) FROM stored_wait w WHERE until > :now AND (
+                EXISTS (SELECT 1 FROM delivery d WHERE d.profile_id = w.subject AND {due})
+                OR EXISTS (SELECT 1 FROM delivery d WHERE w.reason IN ({PROBED}) AND d.provider = w.subject AND {due}))
+            UNION ALL SELECT min({deadline}) FROM stored_wait w CROSS JOIN delivery d ON d.id = w.subject
+                WHERE w.reason = 'approval' AND {due} AND {deadline} > :now
+            UNION ALL SELECT min({deadline}) FROM profile p CROSS JOIN delivery d ON d.profile_id = p.id
+                WHERE p.status = 'reauthRequired' AND {due} AND {deadline} > :now)""",
+        {"now": now, "lateness": shift_by(max_lateness.total_seconds() + 0.001)},
     )
     return at
 
@@ -111,23 +167,18 @@ def next_run_at(reader: Database, now: str) -> str | None:
 def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
     """Return the number of overdue deliveries, and the instant and network of the oldest one, or None.
 
-    Overdue deliveries are queued and due before `due_before`, or running since before `taken_up_before`.
+    Overdue deliveries are queued and due before `due_before`, or running since before `taken_up_before`. A line whose
+    wait ended after `due_before` is not overdue.
     """
-    params = {"now": due_before, "running": taken_up_before}
-    held = _HELD.format("''")
-    if reader.one(f"{_lines(_ALL)} SELECT 1 FROM line WHERE until IS NOT NULL OR {held}", params) is None:
-        queued = """SELECT provider, NULL AS until, json_array(count(*), min(run_at)) AS late FROM delivery
-            WHERE state = 'queued' AND run_at < :now"""
-    else:
-        queued = f"""{_lines(_ALL)} SELECT provider, until, (SELECT json_array(count(*), min(d.run_at))
-                FROM delivery d INDEXED BY delivery_queue WHERE d.state = 'queued' AND d.profile_id = line.profile_id
-                    AND d.waits_on = line.waits_on AND d.next_scope = line.next_scope
-                    AND d.turn_at < :now AND d.run_at < :now) AS late
-            FROM line WHERE ifnull(until, '') < :now AND NOT {held}"""
     rows = reader.all(
-        f"""{queued} UNION ALL SELECT provider, NULL, json_array(count(*), min(run_at)) FROM delivery
+        f"""{_lines(_ALL)} SELECT provider, (SELECT w.until FROM wait w WHERE w.delivery_id = line.id AND {_OF_LINE}
+                AND w.until IS NOT NULL ORDER BY w.until DESC LIMIT 1) AS until,
+                (SELECT json_array(count(*), min(d.run_at)) {_IN_LINE}
+                AND d.turn_at < :now AND d.run_at < :now AND NOT {_OWN_WAIT}) AS late
+            FROM line WHERE NOT waits AND NOT probes
+            UNION ALL SELECT provider, NULL, json_array(count(*), min(run_at)) FROM delivery
             WHERE state = 'running' AND run_at < :running""",
-        params,
+        {"now": due_before, "running": taken_up_before},
     )
     counted = [(*json.loads(row.late), row.until or "", row.provider) for row in rows]
     found = [(count, max(since, until), provider) for count, since, until, provider in counted if count]
@@ -137,21 +188,23 @@ def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tup
     return sum(one[0] for one in found), since, provider
 
 
-def list_open(reader: Database, profile_id: str, limit: int) -> list[Row]:
+def list_open(reader: Database, profile_id: str, now: str, limit: int) -> list[Row]:
     """Return the open deliveries to this profile: first the running deliveries, then the others by `run_at`.
 
-    The rows have id, post_id, body, due_at, run_at, started_at and the stored phase, which is the wait if one exists.
+    The rows have id, post_id, body, due_at, run_at, started_at and waits_for, the reason of the wait to show or None.
     """
-    columns = """d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at,
-        json_extract(d.progress, '$.phase') AS stored_phase"""
+    columns = f"""d.id, d.post_id, p.body, d.due_at, d.run_at, d.started_at, (SELECT reason FROM wait w
+        WHERE w.delivery_id = d.id AND ifnull(w.until, '~') > :now AND (d.run_at <= :now OR scope = 'delivery')
+        ORDER BY {RANK} LIMIT 1) AS waits_for"""
     # Each state has its own index: most deliveries have ended.
     running, queued = (
         f"""SELECT {columns} FROM delivery d JOIN post p ON p.id = d.post_id
-            WHERE d.profile_id = ? AND d.state = '{state}' ORDER BY {order} LIMIT ?"""
+            WHERE d.profile_id = :profile AND d.state = '{state}' ORDER BY {order} LIMIT :limit"""
         for state, order in (("running", "d.id"), ("queued", "d.run_at"))
     )
-    found = reader.all(running, (profile_id, limit))
-    return [*found, *reader.all(queued, (profile_id, limit - len(found)))]
+    params: dict[str, Value] = {"profile": profile_id, "now": now, "limit": limit}
+    found = reader.all(running, params)
+    return [*found, *reader.all(queued, {**params, "limit": limit - len(found)})]
 
 
 def load_totals(reader: Database, profile_id: str, now: str, soon: str) -> Row:
@@ -165,7 +218,8 @@ def load_totals(reader: Database, profile_id: str, now: str, soon: str) -> Row:
                 (SELECT count(*) FROM delivery WHERE profile_id = :profile AND committed_at IS NOT NULL
                     AND state IN ('queued', 'running')) AS committed
             FROM (SELECT count(*) AS waiting, ifnull(sum(held), 0) AS held, ifnull(sum(ahead AND NOT held), 0) AS ahead
-                    FROM (SELECT ifnull(json_extract(progress, '$.phase') = 'waiting_for_reconnect', 0) AS held,
+                    FROM (SELECT run_at <= :now AND EXISTS (SELECT 1 FROM wait w
+                                WHERE w.delivery_id = delivery.id AND reason = 'reconnect') AS held,
                             started_at IS NULL AND due_at > :now AS ahead
                         FROM delivery WHERE profile_id = :profile AND state = 'queued' AND run_at <= :soon
                         UNION ALL SELECT 0, 0 FROM delivery WHERE profile_id = :profile AND state = 'running')) near,
@@ -202,19 +256,15 @@ def count_posts_due_before(store: Database, instant: str) -> int:
     """Count the posts with a delivery that was due before this instant and has not started.
 
     Deliveries that a network delayed, or that waited for the profile's own queue all the time, do not count. Deliveries
-    that wait for a reconnection or an approval count.
+    that wait for the owner count.
     """
+    has = "EXISTS (SELECT 1 FROM wait w WHERE w.delivery_id = d.id AND w.reason = '{}'{})"
     found = store.value(
-        f"""SELECT count(DISTINCT post_id) FROM delivery waiting WHERE state = 'queued' AND due_at < :instant
-            AND (json_extract(progress, '$.phase') = 'waiting_for_reconnect'
-            AND json_extract(progress, '$.reconnected_at') IS NULL
-            OR json_extract(progress, '$.phase') = 'waiting_for_approval'
-            OR started_at IS NULL AND run_at <= due_at
-            AND NOT EXISTS (SELECT 1 FROM not_before n WHERE n.profile_id = waiting.profile_id AND until > due_at
-                AND endpoint <> 'commit' AND {WAIT_APPLIES})
-            AND (julianday(:instant) - julianday(due_at)) > (
-                SELECT ifnull(sum(julianday(until) - julianday(max(since, due_at))), 0) FROM own_wait
-                WHERE own_wait.profile_id = waiting.profile_id AND until > due_at))""",
+        f"""SELECT count(DISTINCT post_id) FROM delivery d WHERE state = 'queued' AND due_at < :instant
+            AND ({has.format("reconnect", "")} OR {has.format("approval", "")}
+            OR started_at IS NULL AND (run_at <= due_at OR run_at = json_extract(progress, '$.reconnected_at'))
+            AND NOT {has.format("network", " AND w.until > d.due_at")}
+            AND {_later("d.due_at", SPARED_AT_START)} < :instant)""",
         {"instant": instant},
     )
     return int(found)
@@ -233,8 +283,7 @@ def uncommitted_due_by(reader: Database, profile_id: str, instant: str, except_p
 def oldest_open_call(reader: Database) -> str | None:
     """Return the earliest call with an unknown outcome of an open delivery, or None."""
     at: str | None = reader.value(
-        """SELECT min(min(ifnull(committed_at, '~'), coalesce(json_extract(progress, '$.since'),
-                json_extract(progress, '$.resumes.since'), '~'))) FROM delivery
+        """SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
             WHERE state IN ('queued', 'running') AND (committed_at IS NOT NULL OR progress <> '{}')"""
     )
     return None if at == "~" else at

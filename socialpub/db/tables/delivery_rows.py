@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import timedelta
 
 from socialpub.db.connection import Database, Row, Value, placeholders, shift_by
 from socialpub.db.delivery import Delivery
@@ -11,11 +12,6 @@ from socialpub.db.states import State
 PREPARED = "each claim, step and settle"
 
 _OPEN = "state IN ('queued', 'running')"
-_WAITS_FOR_RECONNECT = "json_extract(progress, '$.phase') = 'waiting_for_reconnect'"
-_WAITS_FOR_POST = "json_extract(progress, '$.phase') = 'waiting_for_post'"
-IS_UNAPPROVED = "state = 'queued' AND json_extract(progress, '$.phase') = 'waiting_for_approval'"
-"""Whether a delivery waits for the owner's approval. An index has exactly this condition."""
-
 
 # --- one -------------------------------------------------------------------------------------------------------------
 
@@ -116,22 +112,18 @@ def move_waits(tx: Database, seconds: float, of_former_runs: float, booted_at: s
     # The parent of a reply was published after the reply's own time.
     time_of_post = f"max(ifnull(scheduled_at, ''), {_moved_by('due_at', shift)})"
     reconnected_at = "json_extract(progress, '$.reconnected_at')"
-    path = "iif(json_type(progress, '$.resumes') IS NULL, '$.since', '$.resumes.since')"
-    since = f"json_extract(progress, {path})"
+    since = "json_extract(progress, '$.since')"
     params = {"by": shift_by(seconds), "of_former_runs": shift_by(of_former_runs), "booted_at": booted_at}
     # One statement for each index: most deliveries have ended.
     for open_ones in ("state = 'queued' AND run_at > ''", "state = 'running'"):
         tx.execute_sql(
             f"""UPDATE delivery SET due_at = {time_of_post},
-                run_at = CASE WHEN {_WAITS_FOR_POST} THEN {_moved_by("run_at", ":by")}
-                    WHEN {reconnected_at} IS NULL AND {_WAITS_FOR_RECONNECT} OR {IS_UNAPPROVED}
-                        THEN {_moved_by("run_at", shift)}
-                    WHEN started_at IS NULL AND run_at <= due_at THEN {time_of_post}
-                    WHEN started_at IS NULL THEN max({_moved_by("run_at", ":by")}, {time_of_post})
+                run_at = CASE WHEN started_at IS NULL AND run_at = due_at THEN {time_of_post}
+                    WHEN started_at IS NULL AND run_at > due_at THEN max({_moved_by("run_at", ":by")}, {time_of_post})
                     ELSE {_moved_by("run_at", ":by")} END,
                 started_at = {_moved_by("started_at", ":by")}, committed_at = {_moved_by("committed_at", ":by")},
-                progress = CASE WHEN {since} IS NULL OR phase LIKE '%inherited' THEN progress
-                    ELSE json_set(progress, {path}, {_moved_by(since, ":by")}) END
+                progress = CASE WHEN {since} IS NULL OR json_extract(progress, '$.restored') THEN progress
+                    ELSE json_set(progress, '$.since', {_moved_by(since, ":by")}) END
             WHERE {open_ones}""",
             params,
         )
@@ -227,15 +219,29 @@ def replies_to_itself(store: Database, reply_to: str, first: str) -> bool:
     return row is not None
 
 
-def wake_replies(tx: Database, delivery_id: str) -> bool:
-    """Make the deliveries due that wait for this delivery or for another try of it. Return whether there are any."""
-    waiting = f"""FROM delivery WHERE state = 'queued' AND {_WAITS_FOR_POST}
+def wake_replies(tx: Database, delivery_id: str, *, published: bool) -> bool:
+    """Make the replies to this delivery due: each at its time if the parent is `published`, else now, so that it ends.
+
+    Return whether there are any.
+    """
+    replies = """FROM delivery WHERE state = 'queued'
+        AND (phase IN ('preparing', 'committing') OR json_extract(progress, '$.then') = 'preparing')
         AND reply_to = (SELECT ifnull(retry_of, id) FROM delivery WHERE id = :id)"""
     params = {"id": delivery_id, "now": tx.stamp}
-    if tx.one(f"SELECT 1 {waiting} LIMIT 1", params) is None:
+    if tx.one(f"SELECT 1 {replies} LIMIT 1", params) is None:
         return False
-    tx.execute_sql(f"UPDATE delivery SET run_at = min(run_at, :now) WHERE id IN (SELECT id {waiting})", params)
+    run_at = "max(run_at, :now)" if published else ":now"
+    tx.execute_sql(f"UPDATE delivery SET run_at = {run_at} WHERE id IN (SELECT id {replies})", params)
     return True
+
+
+def wake_equal(tx: Database, delivery: Delivery) -> None:
+    """Let the deliveries with equal content, which waited for this delivery, be due from now on."""
+    tx.execute_sql(
+        """UPDATE delivery SET run_at = :now WHERE profile_id = :profile AND content_key = :key AND state = 'queued'
+            AND run_at < :now""",
+        {"now": tx.stamp, "profile": delivery.profile_id, "key": delivery.content_key},
+    )
 
 
 def delete_of_post(tx: Database, post_id: str) -> None:
@@ -257,16 +263,6 @@ def rename_open(tx: Database, profile_id: str, name: str) -> None:
     for is_open in ("state = 'queued'", "state = 'running'"):  # one statement for each index
         sql = f"UPDATE delivery SET profile_name = ? WHERE profile_id = ? AND {is_open} AND profile_name <> ?"
         tx.execute_sql(sql, (name, profile_id, name))
-
-
-def equal_past_commit(tx: Database, delivery: Delivery) -> list[tuple[str, str]]:
-    """Return the commit announcements and ids of other open deliveries with equal content."""
-    rows = tx.all(
-        f"""SELECT committed_at, id FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
-            AND committed_at IS NOT NULL AND {_OPEN}""",
-        (delivery.profile_id, delivery.content_key, delivery.id),
-    )
-    return [(row[0], row[1]) for row in rows]
 
 
 def is_outcome_of_another(reader: Database, delivery: Delivery, provider_post_id: str | None) -> bool:
@@ -304,15 +300,13 @@ def running_after_death(tx: Database) -> list[Row]:
     )
 
 
-def any_waiting_for(tx: Database, provider: str, scope: str) -> bool:
-    """Return whether the next step of an open delivery to this network is in this scope."""
-    sql = f"SELECT 1 FROM delivery WHERE provider = ? AND {_OPEN} AND next_scope = ? LIMIT 1"
-    return tx.one(sql, (provider, scope)) is not None
-
-
-def wake_waiting_for_reconnect(tx: Database, profile_id: str) -> None:
-    """Make the deliveries due that wait for a reconnection, after the account was connected again or disconnected."""
-    _wake(tx, profile_id, _WAITS_FOR_RECONNECT, progress="json_set(progress, '$.reconnected_at', :now)")
+def wake_reconnected(tx: Database, profile_id: str) -> None:
+    """Let the due deliveries of a profile run again: the account was connected again."""
+    tx.execute_sql(
+        """UPDATE delivery SET run_at = :now, progress = json_set(progress, '$.reconnected_at', :now)
+            WHERE profile_id = :profile AND state = 'queued' AND run_at <= :now""",
+        {"now": tx.stamp, "profile": profile_id},
+    )
 
 
 def wake_postponed(tx: Database, profile_id: str, until: str) -> None:
@@ -325,45 +319,45 @@ def wake_begun(tx: Database, profile_id: str) -> None:
     _wake(tx, profile_id, "(started_at IS NOT NULL OR run_at > due_at)")
 
 
-_AT_ITS_TIME = "CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END"
-
-
-def _wake(tx: Database, profile_id: str, which: str, *, progress: str = "progress", until: str = "") -> None:
+def _wake(tx: Database, profile_id: str, which: str, *, until: str = "") -> None:
     tx.execute_sql(
-        f"""UPDATE delivery SET run_at = {_AT_ITS_TIME}, progress = {progress}
+        f"""UPDATE delivery SET run_at = CASE WHEN started_at IS NULL THEN max(:now, due_at) ELSE :now END
             WHERE profile_id = :profile AND state = 'queued' AND run_at > :now AND {which}""",
         {"now": tx.stamp, "profile": profile_id, "until": until},
     )
 
 
-def list_unapproved(reader: Database, limit: int) -> list[Row]:
+_UNAPPROVED = """FROM stored_wait w JOIN delivery ON delivery.id = w.subject JOIN post p ON p.id = post_id
+    WHERE w.reason = 'approval'"""
+
+
+def list_unapproved(reader: Database, limit: int, max_lateness: timedelta) -> list[Row]:
     """Return the first posts that wait for the owner's approval, the oldest first.
 
     The rows have post_id, text (the beginning), key_name, required_at, and until, the deadline.
     """
     return reader.all(
-        f"""SELECT post_id, substr(p.body, 1, 100) AS text, json_extract(progress, '$.key_name') AS key_name,
-                min(json_extract(progress, '$.required_at')) AS required_at, min(run_at) AS until
-            FROM delivery INDEXED BY delivery_unapproved JOIN post p ON p.id = post_id
-            WHERE {IS_UNAPPROVED} GROUP BY post_id LIMIT ?""",
-        (limit,),
+        f"""SELECT post_id, substr(p.body, 1, 100) AS text, key_name,
+                min(since) AS required_at, {_moved_by("min(due_at)", ":lateness")} AS until
+            {_UNAPPROVED} GROUP BY post_id LIMIT :limit""",
+        {"limit": limit, "lateness": shift_by(max_lateness.total_seconds())},
     )
 
 
 def list_unread_cards(reader: Database) -> list[str]:
     """Return the deliveries that wait for the owner's approval and for the page of their link card, oldest first."""
-    sql = f"SELECT id FROM delivery WHERE {IS_UNAPPROVED} AND json_extract(memo, '$.link_card.unread') ORDER BY id"
+    sql = f"SELECT delivery.id {_UNAPPROVED} AND json_extract(memo, '$.link_card.unread') ORDER BY delivery.id"
     return [row[0] for row in reader.all(sql)]
 
 
 def count_unapproved(reader: Database) -> int:
     """Count the posts that wait for the owner's approval."""
-    return int(reader.value(f"SELECT count(DISTINCT post_id) FROM delivery WHERE {IS_UNAPPROVED}"))
+    return int(reader.value(f"SELECT count(DISTINCT post_id) {_UNAPPROVED}"))
 
 
 def unapproved_among(reader: Database, post_ids: Collection[str]) -> set[str]:
     """Return the posts among these that wait for the owner's approval."""
-    sql = f"SELECT post_id FROM delivery WHERE {IS_UNAPPROVED} AND post_id IN ({placeholders(post_ids)})"
+    sql = f"SELECT post_id {_UNAPPROVED} AND post_id IN ({placeholders(post_ids)})"
     return {row[0] for row in reader.all(sql, tuple(post_ids))}
 
 

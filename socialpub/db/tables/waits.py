@@ -1,111 +1,237 @@
-"""Statements about the tables `not_before` and `own_wait`: waits because of a network or a profile's own queue."""
+"""The reasons why a delivery waits: one table of reasons, and statements about stored waits and the view `wait`.
 
-from collections.abc import Collection
+The view (`db/migrations`) has a row for each wait of each delivery. A row of `stored_wait` exists only where no other
+row states the wait. Nothing else decides whether a delivery waits.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from peewee import SQL, fn
+from peewee import SQL, Expression, fn
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Database, placeholders, prepared
-from socialpub.db.models import DeliveryRow, NotBeforeRow, OwnWaitRow
-
-ANY_ENDPOINT = ""
-"""The endpoint of a wait that blocks all calls of a profile."""
+from socialpub.db.connection import Database, Row, placeholders, prepared
+from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow, StoredWaitRow
 
 
-@prepared("each publication")
-def begin_cooldown(
-    tx: Database, profile_id: str, endpoint: str, until: str, reason: str, give_up_after: timedelta | None = None
-) -> None:
-    """Block this endpoint (`ANY_ENDPOINT`: all) for this profile until `until`, or until a later stored instant.
-
-    With `give_up_after`, deliveries that would wait longer are due at once, so that their claim ends them.
-    """
-    outlasts = None if give_up_after is None else stamp(parse(until) - give_up_after)
-    tx.execute_sql(
-        """INSERT INTO not_before (profile_id, endpoint, until, reason, outlasts) VALUES (?, ?, ?, ?, ?)
-            ON CONFLICT (profile_id, endpoint) DO UPDATE SET until = max(until, excluded.until),
-                reason = excluded.reason, outlasts = max(ifnull(outlasts, excluded.outlasts),
-                    ifnull(excluded.outlasts, outlasts))""",
-        (profile_id, endpoint, until, reason, outlasts),
-    )
+class EndedBy(StrEnum):
+    OWNER = "the owner"
+    POST = "the outcome of another post"
+    PROBE = "the answer to a probe"
+    TIME = "its time"
 
 
-@prepared("each claim")
-def cooldown_until(store: Database, profile_id: str, endpoints: Collection[str], now: str) -> tuple[str, str] | None:
-    """Return the end and the reason of the longest wait of these endpoints for this profile, or None."""
-    names = (ANY_ENDPOINT, *endpoints)
-    row = store.one(
-        f"""SELECT until, reason FROM not_before WHERE profile_id = ? AND endpoint IN ({placeholders(names)})
-            AND until > ? ORDER BY until DESC LIMIT 1""",
-        (profile_id, *names, now),
-    )
-    return None if row is None else (row.until, row.reason)
+class WaitReason(StrEnum):
+    APPROVAL = "approval"
+    """The owner must approve the post."""
 
+    RECONNECT = "reconnect"
+    """The account must be connected again."""
 
-def profiles_waiting(reader: Database, endpoints: Collection[str], now: str) -> frozenset[str]:
-    """Return the profiles with a wait of one of these endpoints."""
-    wait = NotBeforeRow
-    query = wait.select(wait.profile_id).where(wait.endpoint.in_(list(endpoints)) & (wait.until > now))
-    return frozenset(row.profile_id for row in reader.rows(query))
+    PAUSE = "pause"
+    """Publishing is paused."""
 
+    PARENT = "parent"
+    """The post to which this post replies is not published yet."""
 
-def end_cooldown(tx: Database, profile_id: str, endpoint: str) -> str | None:
-    """End the wait of this endpoint, and the waits with the same end. Return that end."""
-    wait = NotBeforeRow
-    of_endpoint = (wait.profile_id == profile_id) & (wait.endpoint == endpoint)
-    until: str | None = tx.scalar(wait.select(wait.until).where(of_endpoint))
-    if until is not None:
-        # The row stays for now, because it explains why posts are late.
-        ended = wait.update(until=fn.MIN(wait.until, tx.stamp))
-        tx.run(ended.where((wait.profile_id == profile_id) & (wait.until == until)))
-    return until
+    EQUAL = "equal"
+    """The outcome of a post with equal content is unknown."""
 
+    APP = "app"
+    """The network refuses this app."""
 
-def delete_past_cooldowns(tx: Database) -> int:
-    """Delete past waits, unless they explain why a queued delivery is late. Return their number."""
-    wait, delivery = NotBeforeRow, DeliveryRow
-    # SQLite uses the index of queued deliveries only if the state is in the SQL text.
-    late = (delivery.state == SQL("'queued'")) & (delivery.due_at < wait.until)
-    explained = delivery.select(delivery.id).where((delivery.profile_id == wait.profile_id) & late)
-    return tx.delete(wait, wait.until <= tx.stamp, ~fn.EXISTS(explained))
-
-
-_JOINED_SECONDS = 60.0
-"""A wait that begins within this time after the last wait extends the last wait."""
-_KEPT_SECONDS = 86400.0
-
-
-class OwnWait(StrEnum):
-    """The reason of a wait in a profile's own queue."""
+    NETWORK = "network"
+    """The network named a time, or limits its calls."""
 
     GAP = "gap"
     """The minimum time between two posts of the profile."""
 
     STEP = "step"
-    """A long step of another post of the profile."""
+    """A long step of another post of the profile. Only the past has such a row."""
 
 
-@prepared("each publication")
-def record_own_wait(tx: Database, profile_id: str, kind: OwnWait, since: str, until: str) -> None:
-    """Record that other posts of the profile wait between these stamps."""
-    extended = tx.execute_sql(
-        """UPDATE own_wait SET until = max(until, :until) WHERE profile_id = :profile AND until >= :before
-            AND kind = :kind AND since <= :since""",
-        {"profile": profile_id, "kind": kind, "since": since, "until": until, "before": after(since, -_JOINED_SECONDS)},
+@dataclass(frozen=True, slots=True)
+class WaitRule:
+    """What a reason means. `rank`: the lowest rank of several waits is shown, and of equal ranks the longest wait."""
+
+    rank: int
+    ended_by: EndedBy
+    sentence: str = "{message}"
+    """What attempts and pages show. `message` and `since` are those of the wait."""
+    delays_start: bool = True
+    """Whether the wait counts against `max_lateness`."""
+    delays_end: bool = True
+    """Whether the wait counts against `give_up_after`. A longer wait than this deadline ends a delivery at once."""
+    is_probed: bool = False
+    """Whether `until` is the next probe: one delivery then asks the network for all."""
+
+    @property
+    def needs_act(self) -> bool:
+        """Whether the wait has no known end."""
+        return self.ended_by is not EndedBy.TIME
+
+
+REASONS = {
+    WaitReason.APPROVAL: WaitRule(1, EndedBy.OWNER),
+    WaitReason.RECONNECT: WaitRule(2, EndedBy.OWNER),
+    WaitReason.PAUSE: WaitRule(3, EndedBy.OWNER, "Publishing is paused since {since}."),
+    WaitReason.PARENT: WaitRule(4, EndedBy.POST, "Waits for the post {message}, to which this post replies."),
+    WaitReason.EQUAL: WaitRule(5, EndedBy.POST, "Another post with the same content is read back first."),
+    WaitReason.APP: WaitRule(6, EndedBy.PROBE, is_probed=True),
+    WaitReason.NETWORK: WaitRule(6, EndedBy.TIME),
+    WaitReason.GAP: WaitRule(6, EndedBy.TIME, delays_start=False, delays_end=False),
+    WaitReason.STEP: WaitRule(6, EndedBy.TIME, delays_start=False),
+}
+
+RANK = "CASE reason " + " ".join(f"WHEN '{reason}' THEN {one.rank}" for reason, one in REASONS.items()) + " END"
+"""SQL: the rank of a row of the view."""
+
+
+def _reasons(found: Collection[WaitReason]) -> str:
+    return ", ".join(f"'{reason}'" for reason in found)
+
+
+PROBED = _reasons([reason for reason, one in REASONS.items() if one.is_probed])
+SPARED_AT_START = _reasons([reason for reason, one in REASONS.items() if not one.delays_start])
+SPARED_AT_END = _reasons([reason for reason, one in REASONS.items() if not one.delays_end])
+
+# Groups of calls (`stored_wait.calls`). Other values are endpoints: `upload:3` and `upload:4` share one endpoint.
+ALL_CALLS = ""
+PUBLISHING = "publishing"
+"""All calls that are no queries."""
+QUESTIONS = "questions"
+"""Read-backs and polls."""
+COMMITS = "commit"
+"""Every call that makes a post of the profile public."""
+
+PAST = "past"
+"""No calls: the row only explains why posts were late."""
+
+PROBE_SECONDS = 15 * 60
+"""The interval in which one delivery tests whether the network accepts the app again."""
+_JOINED_SECONDS = 60.0
+"""A wait for the profile's own posts that begins within this time after the last one extends the last one."""
+_KEPT_SECONDS = 86400.0
+
+
+def step_endpoint(step_name: str) -> str:
+    """Return the endpoint of a step."""
+    return step_name.partition(":")[0]
+
+
+def next_calls(delivery: Delivery) -> tuple[str, ...]:
+    """Return the groups of calls that a refusal of the app can hold at this delivery's next step."""
+    return (QUESTIONS,) if delivery.asks else (PUBLISHING, step_endpoint(delivery.step_name))
+
+
+# --- the view --------------------------------------------------------------------------------------------------------
+
+
+@prepared("each claim and step")
+def list_current(store: Database, delivery_id: str, now: str) -> list[Row]:
+    """Return the present waits of this delivery, the one to show first. Columns as in the view `wait`."""
+    return store.all(
+        f"""SELECT * FROM wait WHERE delivery_id = ? AND ifnull(until, '~') > ?
+            ORDER BY {RANK}, ifnull(until, '~') DESC""",
+        (delivery_id, now),
     )
-    if not extended.rowcount:
-        tx.insert(OwnWaitRow, {"profile_id": profile_id, "kind": kind, "since": since, "until": until})
+
+
+@prepared("SQLite cannot push a peewee condition into the branches of the view")
+def list_of_post(reader: Database, post_id: str, now: str) -> list[Row]:
+    """Return for each queued delivery of the post the wait to show.
+
+    A wait that only this delivery has is shown before the delivery is due.
+    """
+    return reader.all(
+        f"""SELECT * FROM (SELECT *, row_number() OVER (
+                    PARTITION BY delivery_id ORDER BY {RANK}, ifnull(until, '~') DESC) AS place
+                FROM wait WHERE post_id = :post AND state = 'queued' AND ifnull(until, '~') > :now
+                    AND (run_at <= :now OR scope = 'delivery'))
+            WHERE place = 1""",
+        {"post": post_id, "now": now},
+    )
 
 
 @prepared("each late delivery")
-def total_own_waits(store: Database, profile_id: str, since: datetime, kinds: Collection[OwnWait]) -> timedelta:
-    """Return the duration of the profile's waits since this instant, including known future waits."""
+def was_limited(tx: Database, delivery_id: str, since: str) -> bool:
+    """Return whether the network delayed the next call of this delivery since this instant."""
+    sql = "SELECT 1 FROM wait WHERE delivery_id = ? AND reason = ? AND until > ? LIMIT 1"
+    return tx.one(sql, (delivery_id, WaitReason.NETWORK, since)) is not None
+
+
+# --- stored waits ----------------------------------------------------------------------------------------------------
+
+
+@prepared("each publication")
+def begin(tx: Database, reason: WaitReason, subject: str, calls: str, until: str, message: str) -> None:
+    """Make these calls wait until `until`, or until a later stored instant."""
+    extended = tx.execute_sql(
+        "UPDATE stored_wait SET until = max(until, ?), message = ? WHERE subject = ? AND reason = ? AND calls = ?",
+        (until, message, subject, reason, calls),
+    )
+    if not extended.rowcount:
+        _insert(tx, reason, subject, calls, tx.stamp, until, message)
+
+
+@prepared("each publication")
+def record_span(
+    tx: Database, reason: WaitReason, profile_id: str, calls: str, since: str, until: str, message: str | None = None
+) -> None:
+    """Record that other posts of the profile wait between these stamps."""
+    extended = tx.execute_sql(
+        """UPDATE stored_wait SET until = max(until, :until), message = :message WHERE subject = :profile
+            AND reason = :reason AND calls = :calls AND until >= :before AND since <= :since""",
+        {"profile": profile_id, "reason": reason, "calls": calls, "since": since, "until": until, "message": message,
+         "before": after(since, -_JOINED_SECONDS)},
+    )  # fmt: skip
+    if not extended.rowcount:
+        _insert(tx, reason, profile_id, calls, since, until, message)
+
+
+def _insert(
+    tx: Database, reason: WaitReason, subject: str, calls: str, since: str, until: str | None, message: str | None
+) -> None:
+    row = {"subject": subject, "reason": reason, "calls": calls, "since": since, "until": until, "message": message}
+    tx.insert(StoredWaitRow, row)
+
+
+def ends_at(reader: Database, profile_id: str, calls: Collection[str], now: str) -> str | None:
+    """Return the end of the longest wait of these calls of the profile, or None."""
+    wait = StoredWaitRow
+    present = (wait.subject == profile_id) & wait.calls.in_([ALL_CALLS, *calls]) & (wait.until > now)
+    until: str | None = reader.scalar(wait.select(fn.MAX(wait.until)).where(present))
+    return until
+
+
+def subjects(reader: Database, calls: Collection[str], now: str) -> frozenset[str]:
+    """Return the profiles whose calls of these groups wait now."""
+    wait = StoredWaitRow
+    query = wait.select(wait.subject).where(wait.calls.in_(list(calls)) & (wait.until > now))
+    return frozenset(row.subject for row in reader.rows(query))
+
+
+def end(tx: Database, profile_id: str, calls: str) -> str | None:
+    """End the wait of these calls, and the waits with the same end. Return that end."""
+    wait = StoredWaitRow
+    until: str | None = tx.scalar(wait.select(wait.until).where(wait.subject == profile_id, wait.calls == calls))
+    if until is not None:
+        # The row stays for now, because it explains why posts are late.
+        ended = wait.update(until=fn.MIN(wait.until, tx.stamp))
+        tx.run(ended.where((wait.subject == profile_id) & (wait.until == until)))
+    return until
+
+
+@prepared("each late delivery")
+def total_spans(store: Database, profile_id: str, since: datetime, reasons: Sequence[WaitReason]) -> timedelta:
+    """Return the duration of the profile's waits of these reasons since this instant, including known future waits."""
     rows = store.all(
-        f"""SELECT since, until FROM own_wait WHERE profile_id = ? AND kind IN ({placeholders(kinds)})
+        f"""SELECT since, until FROM stored_wait WHERE subject = ? AND reason IN ({placeholders(reasons)})
             AND until > ? ORDER BY since""",
-        (profile_id, *kinds, stamp(since)),
+        (profile_id, *reasons, stamp(since)),
     )
     waited, counted_until = timedelta(), since
     for row in rows:
@@ -115,9 +241,135 @@ def total_own_waits(store: Database, profile_id: str, since: datetime, kinds: Co
     return waited
 
 
-def delete_own_waits(tx: Database) -> int:
-    """Delete the waits that ended a day ago, unless an open delivery was due during the wait. Return their number."""
-    wait, delivery = OwnWaitRow, DeliveryRow
+def delete_past(tx: Database) -> int:
+    """Delete past waits, unless they explain why an open delivery is late. Return their number.
+
+    A wait for the profile's own posts stays for a day.
+    """
+    wait, delivery = StoredWaitRow, DeliveryRow
+    own = [reason for reason, one in REASONS.items() if not one.delays_start]
+    # SQLite uses the index of open deliveries only if the state is in the SQL text.
     is_open = delivery.state.in_((SQL("'queued'"), SQL("'running'"))) & (delivery.due_at <= wait.until)
-    in_it = delivery.select(delivery.id).where((delivery.profile_id == wait.profile_id) & is_open)
-    return tx.delete(wait, wait.until < after(tx.stamp, -_KEPT_SECONDS), ~fn.EXISTS(in_it))
+    explained = delivery.select(delivery.id).where((delivery.profile_id == wait.subject) & is_open)
+    past = (wait.until < after(tx.stamp, -_KEPT_SECONDS)) | (wait.reason.not_in(own) & (wait.until <= tx.stamp))
+    probed = [reason for reason, one in REASONS.items() if one.is_probed]
+    return tx.delete(wait, past, wait.reason.not_in(probed), ~fn.EXISTS(explained))
+
+
+# --- the app is refused ----------------------------------------------------------------------------------------------
+
+
+def describe_hold(calls: str) -> str:
+    """Return what waits while the network refuses these calls of the app."""
+    match calls:
+        case "publishing":
+            return "its deliveries are held"
+        case "questions":
+            return "read-backs and polls are held, and posting continues"
+        case _:
+            return f"its deliveries are held at the step {calls}"
+
+
+def describe_release(calls: str) -> str:
+    """Return what continues when the network accepts these calls of the app again."""
+    return "read-backs and polls continue" if calls == QUESTIONS else "held deliveries are sent"
+
+
+def hold(tx: Database, provider: str, calls: str, message: str, code: str | None) -> str:
+    """Hold these calls of a network. Return when the next probe is due."""
+    probe_at = after(tx.stamp, PROBE_SECONDS)
+    if find_hold(tx, provider, calls) is None:
+        _insert(tx, WaitReason.APP, provider, calls, tx.stamp, probe_at, message)
+    tx.run(StoredWaitRow.update(until=probe_at, message=message, code=code).where(_holds(provider, (calls,))))
+    return probe_at
+
+
+def release(tx: Database, provider: str, calls: str) -> bool:
+    """Delete the hold. Return whether there was a hold."""
+    return tx.delete(StoredWaitRow, _holds(provider, (calls,))) == 1
+
+
+def claim_probe(tx: Database, delivery: Delivery) -> None:
+    """Make this delivery the probe of the holds on its next step, and let the next probe wait."""
+    held = _holds(delivery.provider, next_calls(delivery))
+    tx.run(StoredWaitRow.update(until=after(tx.stamp, PROBE_SECONDS)).where(held))
+
+
+def release_probe(tx: Database, provider: str, calls: Sequence[str], at: str) -> None:
+    """Let the next probe begin at `at` or earlier: the last probe had no result."""
+    tx.run(StoredWaitRow.update(until=fn.MIN(StoredWaitRow.until, at)).where(_holds(provider, calls)))
+
+
+def _holds(provider: str, calls: Sequence[str]) -> Expression:
+    wait = StoredWaitRow
+    return (wait.subject == provider) & (wait.reason == WaitReason.APP) & wait.calls.in_(list(calls))
+
+
+def probe_all(tx: Database) -> None:
+    """Let all holds be probed at once: the operator has fixed the cause."""
+    wait = StoredWaitRow
+    tx.run(wait.update(until=fn.MIN(wait.until, tx.stamp)).where(wait.reason == WaitReason.APP))
+
+
+def find_hold(reader: Database, provider: str, calls: str = PUBLISHING) -> StoredWaitRow | None:
+    return reader.first(StoredWaitRow.select().where(_holds(provider, (calls,))))
+
+
+@prepared("each claim")
+def any_hold(store: Database) -> bool:
+    return store.one(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})") is not None
+
+
+def list_holds(reader: Database) -> list[StoredWaitRow]:
+    """Return the holds: `subject` is the network."""
+    wait = StoredWaitRow
+    return reader.rows(wait.select().where(wait.reason == WaitReason.APP).order_by(wait.subject, wait.calls))
+
+
+def held_networks(reader: Database) -> frozenset[str]:
+    """Return the networks that refuse this app."""
+    return frozenset(row.subject for row in list_holds(reader) if row.calls == PUBLISHING)
+
+
+@prepared("a generated column has no peewee operators for its parts")
+def delete_unasked_holds(tx: Database) -> None:
+    """Delete holds for which no delivery waits, because a probe would never end them. Holds of the whole app stay."""
+    tx.execute_sql(
+        f"""DELETE FROM stored_wait WHERE reason IN ({PROBED}) AND calls <> '{PUBLISHING}' AND NOT EXISTS (
+            SELECT 1 FROM delivery d WHERE d.state IN ('queued', 'running') AND d.provider = subject
+                AND calls IN (iif(d.line LIKE '?%', 'questions', ''), iif(d.line LIKE '?%', '', substr(d.line, 2))))"""
+    )
+
+
+# --- approvals -------------------------------------------------------------------------------------------------------
+
+
+@prepared("each post that needs approval")
+def require_approval(tx: Database, delivery_id: str, message: str, key_name: str) -> None:
+    """Make a delivery wait for the owner's approval."""
+    row = {"subject": delivery_id, "reason": WaitReason.APPROVAL, "calls": ALL_CALLS, "since": tx.stamp}
+    tx.insert(StoredWaitRow, {**row, "message": message, "key_name": key_name})
+
+
+def forget(tx: Database, subject: str) -> None:
+    """Delete the waits of an ended delivery or an erased profile."""
+    tx.delete(StoredWaitRow, StoredWaitRow.subject == subject)
+
+
+def forget_holds(tx: Database) -> None:
+    """Delete all holds: another installation has met them."""
+    tx.delete(StoredWaitRow, StoredWaitRow.reason == WaitReason.APP)
+
+
+def is_unapproved(store: Database, delivery_id: str) -> bool:
+    wait = StoredWaitRow
+    query = wait.select(SQL("1")).where((wait.subject == delivery_id) & (wait.reason == WaitReason.APPROVAL))
+    return store.scalar(query) is not None
+
+
+IS_UNAPPROVED = fn.EXISTS(
+    StoredWaitRow.select(SQL("1")).where(
+        (StoredWaitRow.subject == DeliveryRow.id) & (StoredWaitRow.reason == WaitReason.APPROVAL)
+    )
+)
+"""Whether a row of a query over `DeliveryRow` waits for the owner's approval."""

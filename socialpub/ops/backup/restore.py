@@ -25,8 +25,8 @@ from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database, open_file
-from socialpub.db.models import ApiKeyRow, HoldRow
-from socialpub.db.tables import artifact_rows, audit_log, post_rows, profile_rows
+from socialpub.db.models import ApiKeyRow
+from socialpub.db.tables import artifact_rows, audit_log, post_rows, profile_rows, waits
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.media import files
 from socialpub.ops import storage
@@ -259,7 +259,7 @@ def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup:
             appliance_state.HOUSEKEPT_AT,
         ):
             appliance_state.remove(tx, name)
-        tx.delete(HoldRow)
+        waits.forget_holds(tx)
 
 
 def mark_keys(database: Path, clock: Clock) -> tuple[ApiKeyRow, ...]:

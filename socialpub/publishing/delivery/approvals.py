@@ -8,17 +8,15 @@ from datetime import datetime
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import logging
-from socialpub.core.clock import later, parse, stamp
+from socialpub.core.clock import later, parse
 from socialpub.core.errors import Conflict
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
-from socialpub.db.states import ProfileStatus
-from socialpub.db.tables import delivery_rows, log_entries, profile_rows
+from socialpub.db.tables import delivery_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.providers.base import LINK_CARD, Content, Memo, Refused
-from socialpub.publishing.delivery import reply_waits, transitions, waiting
+from socialpub.publishing.delivery import waiting
 from socialpub.publishing.delivery.settle import Settlement
-from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.publishing.media.link_pages import LinkFetcher
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
@@ -38,14 +36,14 @@ def update(rt: Runtime, tx: Database, post_id: str, caller: Caller) -> None:
     """
     content: Content | None = None
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
-        is_new = not delivery.waits_for_approval
-        if is_new and not caller.approval:
-            continue
-        if is_new:
-            transitions.move(delivery, PhaseEvent.NEEDS_APPROVAL, required_at=tx.stamp, key_name=caller.name)
+        if not waits.is_unapproved(tx, delivery.id):
+            if not caller.approval:
+                continue
+            message = f"{WAITS}{rt.settings.base_url}/posts/{post_id}"
+            waits.require_approval(tx, delivery.id, message, caller.name)
         content = content or post_content.load_content(rt, tx, post_id)
         _expect_card(rt, delivery, content)
-        _wait(rt, tx, delivery, is_new=is_new)
+        delivery_rows.store(tx, delivery)
 
 
 def approve(rt: Runtime, tx: Database, post_id: str) -> None:
@@ -53,47 +51,23 @@ def approve(rt: Runtime, tx: Database, post_id: str) -> None:
 
     The lateness of a post that is approved after its time counts from the approval.
     """
-    waits = [one for one in delivery_rows.list_open_of_post(tx, post_id) if one.waits_for_approval]
-    if any(_deadline(rt, delivery) < tx.now for delivery in waits):
+    unapproved = [one for one in delivery_rows.list_open_of_post(tx, post_id) if waits.is_unapproved(tx, one.id)]
+    if any(_deadline(rt, delivery) < tx.now for delivery in unapproved):
         raise Conflict(f"Too late: {_not_approved(rt)}")
-    for delivery in waits:
-        transitions.move(delivery, PhaseEvent.APPROVED)
+    for delivery in unapproved:
+        waits.forget(tx, delivery.id)
         due_at = max(delivery.due_at, tx.stamp)
-        delivery.run_at = due_at
         Settlement(rt, tx, delivery).record_attempt(AttemptOutcome.DONE, APPROVED)
-        delivery_rows.store(tx, delivery)
-        delivery_rows.update(tx, delivery.id, due_at=due_at)
-        if delivery.reply_to is not None and reply_waits.update(rt, tx, delivery.id):
-            continue
+        delivery_rows.update(tx, delivery.id, due_at=due_at, run_at=due_at)
         if due_at <= tx.stamp:
             tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
 
-def check_approved(settlement: Settlement) -> Refused | bool:
-    """Return whether a due delivery waits for approval, or why it ends without an approval.
-
-    A stopped delivery and a delivery to a disconnected profile do not wait: their claim ends them.
-    """
-    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
-    if not delivery.waits_for_approval or delivery.progress.stopped:
-        return False
-    profile = profile_rows.find(tx, delivery.profile_id)
-    if profile is None or profile.status is ProfileStatus.DISCONNECTED:
-        return False
-    if _deadline(rt, delivery) < tx.now:
-        return Refused(f"Not sent: {_not_approved(rt)}")
-    _wait(rt, tx, delivery, is_new=False)
-    return True
-
-
-def _wait(rt: Runtime, tx: Database, delivery: Delivery, *, is_new: bool) -> None:
-    delivery.run_at = stamp(_deadline(rt, delivery))
-    if is_new:
-        message = f"{WAITS}{rt.settings.base_url}/posts/{delivery.post_id}"
-        Settlement(rt, tx, delivery).record_attempt(AttemptOutcome.HELD, message, next_at=delivery.run_at)
-    else:
-        log_entries.move_last_attempt(tx, delivery.id, delivery.run_at)
-    delivery_rows.store(tx, delivery)
+def find_too_late(settlement: Settlement) -> Refused | None:
+    """Return why a due delivery ends without an approval. None: the owner can still approve it."""
+    if _deadline(settlement.rt, settlement.delivery) < settlement.tx.now:
+        return Refused(f"Not sent: {_not_approved(settlement.rt)}")
+    return None
 
 
 def _deadline(rt: Runtime, delivery: Delivery) -> datetime:

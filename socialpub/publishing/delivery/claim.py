@@ -1,7 +1,7 @@
 """Claim a delivery: decide who may start what, in the transaction that starts it."""
 
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,21 +10,21 @@ from typing import Any
 
 from socialpub.accounts import hints, profiles
 from socialpub.core import logging, units
-from socialpub.core.clock import after, later, parse, parse_id
+from socialpub.core.clock import after, parse, parse_id
 from socialpub.core.errors import Unavailable
-from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Database
+from socialpub.db import clock_jumps
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import CommittingAgain, PreparingAgain, ProfileStatus, State
-from socialpub.db.tables import delivery_rows, holds, log_entries, post_rows, profile_rows
+from socialpub.db.tables import delivery_rows, log_entries, post_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.db.tables.waits import REASONS, WaitReason
 from socialpub.providers.base import Content, Refused
-from socialpub.publishing.delivery import approvals, read_back, reply_waits, transitions, waiting
+from socialpub.publishing.delivery import approvals, read_back, replies, transitions, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.results import NeedsReauth, Undecidable
 from socialpub.publishing.delivery.settle import Settlement
-from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
@@ -76,53 +76,53 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
 
 # --- the claim -------------------------------------------------------------------------------------------------------
 
-EQUAL_CONTENT_SECONDS = 15.0
 EXAMINED_AGAIN_SECONDS = 5.0
 
 
 def claim(rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
     """Claim a delivery that is due, or whose process died.
 
-    None: the delivery is not due, not allowed, or claimed already. The caller holds the row
+    None: the delivery is not due, waits, has ended, or is claimed already. The caller holds the row
     (`ProcessLock.claim_in_process`). A row that runs under the name of this process was therefore left by a thread. If
     the next step is the commit, the claim announces the commit.
     """
     delivery = delivery_rows.find(tx, delivery_id)
-    if delivery is None or delivery.state.final or appliance_state.paused_at(tx):
+    if delivery is None or delivery.state.final:
         return None
     # An orphaned delivery of the profile comes first: it may be past its commit.
     if any(row.id != delivery_id for row in delivery_rows.running_in(tx, delivery.profile_id)):
         return None
+    if delivery.state is State.RUNNING and delivery.held_by != rt.process.name:
+        if rt.process.is_alive(delivery.held_by or ""):
+            return None
+    elif delivery.state is State.QUEUED and delivery.run_at > tx.stamp:
+        return None
+    present = waits.list_current(tx, delivery_id, tx.stamp)
+    if any(wait.reason == WaitReason.PAUSE for wait in present):
+        return None
     settlement = Settlement(rt, tx, delivery)
     if delivery.state is State.RUNNING:
-        if delivery.held_by != rt.process.name and rt.process.is_alive(delivery.held_by or ""):
-            return None
         if not _take_over(settlement):
             return None
-    elif delivery.run_at > tx.stamp:
+        present = waits.list_current(tx, delivery_id, tx.stamp)
+    if _ends(settlement, present) or present:
         return None
-    for check in (approvals.check_approved, reply_waits.check_parent):
-        match check(settlement):
-            case Refused() as refused:
-                _end_unsent(settlement, refused)
-                return None
-            case True:
-                return None
-    if _ended_by_deadline(settlement) or settlement.ended_by_stop() or _is_unusable(settlement):
+    if delivery.reply_to is not None and delivery.started_at is None and delivery.due_at > tx.stamp:
+        delivery_rows.update(tx, delivery.id, run_at=delivery.due_at)  # a retry has replaced the failed parent
         return None
     if delivery.plan is None and not delivery.phase.reads_back and not _has_plan(settlement, preflight):
         return None
-    if delivery.progress.stopped and delivery.phase.may_be_public and not delivery.asks:
-        settlement.close(STOPPED)
+    if _another_suspect_runs(rt, tx, delivery):
+        delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
         return None
-    any_hold = holds.any_hold(tx)
-    if _must_wait(settlement, planned=preflight is None, any_hold=any_hold):
-        return None
-    if not read_back.confirm_first(rt, delivery):
-        if any_hold:
-            holds.claim_probe(tx, delivery)
-    elif _must_wait_to_check(tx, delivery):
-        return None
+    if preflight is not None or read_back.confirm_first(rt, delivery):
+        # The next call is another one than before, and may wait.
+        delivery_rows.store(tx, delivery)
+        if present := waits.list_current(tx, delivery_id, tx.stamp):
+            _ended_by_wait(settlement, present)
+            return None
+    if waits.any_hold(tx):
+        waits.claim_probe(tx, delivery)
     if delivery.started_at is None:
         delivery.started_at = tx.stamp
         post_rows.begin(tx, delivery.post_id)
@@ -130,6 +130,38 @@ def claim(rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | No
     read_back.announce(rt, tx, delivery)
     delivery_rows.store(tx, delivery)
     return delivery
+
+
+def _ends(settlement: Settlement, present: Sequence[Row]) -> bool:
+    """End a delivery that must no longer be sent or read back. Return whether it ended or closes."""
+    delivery, reasons = settlement.delivery, {wait.reason for wait in present}
+    if not delivery.progress.stopped:
+        if WaitReason.APPROVAL in reasons:
+            refused = approvals.find_too_late(settlement)
+        else:
+            refused = None if WaitReason.PARENT in reasons else replies.check_parent(settlement.tx, delivery)
+        if refused is not None:
+            _end_unsent(settlement, refused)
+            return True
+        if reasons & {WaitReason.APPROVAL, WaitReason.PARENT}:
+            return False
+    if _ended_by_deadline(settlement, reasons) or settlement.ended_by_stop() or _is_unusable(settlement, reasons):
+        return True
+    if delivery.progress.stopped and (delivery.phase.is_uncalled or not delivery.asks) and delivery.phase.may_be_public:
+        settlement.close(STOPPED)
+        return True
+    return _ended_by_wait(settlement, present)
+
+
+def _ended_by_wait(settlement: Settlement, present: Sequence[Row]) -> bool:
+    """End a delivery whose wait outlasts its deadline."""
+    give_up_at = waiting.give_up_at(settlement.rt, settlement.tx, settlement.delivery)
+    for wait in present:
+        reason = REASONS[wait.reason]
+        if wait.until and reason.delays_end and not reason.is_probed and parse(wait.until) > give_up_at:
+            settlement.give_up(waiting.too_long(wait.until, wait.message))
+            return True
+    return False
 
 
 def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
@@ -170,36 +202,37 @@ def not_readable(message: str) -> Undecidable:
     return Undecidable(f"The account could not be read back: {message} Look at the account.")
 
 
-def _is_unusable(settlement: Settlement) -> bool:
-    """Return whether the account is disconnected or must be connected again. Store the consequence."""
+def _is_unusable(settlement: Settlement, reasons: Collection[str]) -> bool:
+    """Return whether the delivery ends because of its account."""
     delivery = settlement.delivery
-    match interpret_unusable(delivery, profiles.get(settlement.tx, delivery.profile_id)):
-        case NeedsReauth(message):
-            settlement.wait_for_reconnect(message)
+    profile = profiles.get(settlement.tx, delivery.profile_id)
+    if WaitReason.RECONNECT in reasons:
+        return settlement.ended_unconnected(waiting.reconnect_reason(profile))
+    match interpret_unusable(delivery, profile):
         case Refused(message):
             settlement.fail(message)
         case Undecidable(hint):
             settlement.fail_unconfirmed(hint)
-        case None:
-            if delivery.waits_for_reconnect:
-                transitions.move(delivery, PhaseEvent.RECONNECTED)
+        case _:
             return False
     return True
 
 
-def _ended_by_deadline(settlement: Settlement) -> bool:
+def _ended_by_deadline(settlement: Settlement, reasons: Collection[str]) -> bool:
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
-    if delivery.waits_for_reconnect and delivery.progress.reconnected_at is None:
-        profile, until = profile_rows.find(tx, delivery.profile_id), waiting.start_deadline(rt, tx, delivery)
-        if until >= tx.now or profile is None or profile.status is not ProfileStatus.ACTIVE:
-            return False
+    if WaitReason.RECONNECT in reasons:
+        return False  # that wait has a deadline of its own
+    reconnected_at = delivery.progress.reconnected_at
+    if reconnected_at is not None and parse(reconnected_at) > waiting.start_deadline(rt, tx, delivery):
         settlement.end_unconnected("The account had to be connected again.")
         return True
+    limited = WaitReason.NETWORK in reasons or WaitReason.EQUAL in reasons
+    postponed = limited or waiting.was_postponed(tx, delivery)
     if delivery.started_at is None:
-        if message := _too_late(settlement):
+        if message := _too_late(settlement, postponed=postponed):
             _end_unsent(settlement, Refused(f"Not sent: {message}"))
             return True
-        if not waiting.was_postponed(tx, delivery):
+        if not postponed:
             return False
     if waiting.give_up_at(rt, tx, delivery) >= tx.now:
         return False
@@ -218,17 +251,16 @@ def _end_unsent(settlement: Settlement, refused: Refused) -> None:
         settlement.fail(refused.message, content=refused.content)
 
 
-def _too_late(settlement: Settlement) -> str | None:
+def _too_late(settlement: Settlement, *, postponed: bool) -> str | None:
     """Return the reason why a delivery is too late to start. None: the delivery may start."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
     limit = rt.settings.publishing.max_lateness
-    if tx.now <= later(parse(delivery.due_at), limit) or tx.now <= (latest := waiting.start_deadline(rt, tx, delivery)):
+    if tx.now <= (latest := waiting.start_deadline(rt, tx, delivery)):
         return None
     jumps = clock_jumps.forward_jumps(tx, delivery.due_at)
     jumped = timedelta(seconds=sum(seconds for _, seconds in jumps))
     # A postponed delivery has the deadline of one that started, unless only a set clock made it late.
-    put_off = waiting.was_postponed(tx, delivery)
-    if put_off and (delivery.scheduled_at is None or jumped <= limit):
+    if postponed and (delivery.scheduled_at is None or jumped <= limit):
         return None
     if tx.now - jumped > latest or not jumps:
         return (
@@ -241,40 +273,6 @@ def _too_late(settlement: Settlement) -> str | None:
         f"was set forward by {units.in_words(seconds)} at {at}. If the clock is correct now, "
         "create the post again. Otherwise, set the clock first."
     )
-
-
-def _must_wait(settlement: Settlement, *, planned: bool, any_hold: bool) -> bool:
-    """Postpone a delivery that waits for its network or an equal post. `planned`: its row had a plan before."""
-    rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
-    if cooldown := waiting.find_cooldown(tx, delivery):
-        until, reason = cooldown
-        if parse(until) > waiting.give_up_at(rt, tx, delivery):
-            settlement.give_up(waiting.too_long(until, reason))
-        elif delivery.progress.stopped or planned:
-            # A stopped delivery must not block its queue. A planned one was offered because of `not_before.outlasts`.
-            _postpone(tx, delivery, until, reason)
-        else:
-            # The queue skips a row whose plan refers to the cooldown, so `run_at` stays.
-            delivery_rows.store(tx, delivery)
-    elif waiting.must_wait_for_equal(tx, delivery):
-        until = after(tx.stamp, EQUAL_CONTENT_SECONDS)
-        _postpone(tx, delivery, until, "Another post with the same content is read back first.")
-    elif _another_suspect_runs(rt, tx, delivery):
-        delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
-    elif any_hold and holds.held_until(tx, delivery):
-        # The queue skips a row whose plan refers to the hold. `run_at` stays, so the release finds the row due.
-        delivery_rows.store(tx, delivery)
-    else:
-        return False
-    return True
-
-
-def _must_wait_to_check(tx: Database, delivery: Delivery) -> bool:
-    """Postpone a delivery whose read-back must wait, although the call after it could run."""
-    wait = waiting.find_cooldown(tx, delivery) or holds.held_until(tx, delivery)
-    if wait:
-        _postpone(tx, delivery, *wait)
-    return wait is not None
 
 
 def _postpone(tx: Database, delivery: Delivery, until: str, reason: str) -> None:

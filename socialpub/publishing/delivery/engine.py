@@ -14,12 +14,10 @@ from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.core.secrets import redaction, signed_urls
 from socialpub.core.settings.loader import Settings
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery, Progress
-from socialpub.db.locks import ProcessLock
 from socialpub.db.queries import profile_queue
-from socialpub.db.states import ConfirmingInherited, ProfileStatus, State
-from socialpub.db.tables import delivery_rows, holds
+from socialpub.db.states import ProfileStatus, State
+from socialpub.db.tables import delivery_rows, waits
 from socialpub.providers.base import (
     Again,
     CallTrace,
@@ -67,7 +65,7 @@ def work(rt: Runtime, profile_id: str, others_wait: Callable[[], bool] = lambda:
     """
     last = None
     while not rt.stopping.is_set():
-        candidate = find_next_due(rt.reader, profile_id, rt.stamp(), rt.process)
+        candidate = find_next_due(rt, profile_id)
         if candidate is None or candidate.id == last or not rt.process.claim_in_process(candidate.id):
             return False
         try:
@@ -81,21 +79,23 @@ def work(rt: Runtime, profile_id: str, others_wait: Callable[[], bool] = lambda:
     return False
 
 
-def find_next_due(reader: Database, profile_id: str, now: str, process: ProcessLock) -> Delivery | None:
+def find_next_due(rt: Runtime, profile_id: str) -> Delivery | None:
     """Return the profile's orphaned delivery, else its oldest due one. None while a delivery runs."""
-    running = delivery_rows.running_in(reader, profile_id)
+    running = delivery_rows.running_in(rt.reader, profile_id)
     if not running:
-        return profile_queue.oldest_due(reader, profile_id, now)
-    if process.works_on(running[0].held_by, running[0].id):
+        limits = rt.settings.publishing
+        return profile_queue.oldest_due(rt.reader, profile_id, rt.stamp(), limits.max_lateness, limits.give_up_after)
+    if rt.process.works_on(running[0].held_by, running[0].id):
         return None
-    return delivery_rows.find(reader, running[0].id)
+    return delivery_rows.find(rt.reader, running[0].id)
 
 
-def list_due_queues(reader: Database, now: str, process: ProcessLock) -> list[tuple[str, str]]:
+def list_due_queues(rt: Runtime) -> list[tuple[str, str]]:
     """Return the network and the id of each profile with a due or orphaned delivery, the longest waiting first."""
-    orphans = [row for row in delivery_rows.running(reader) if not process.works_on(row.held_by, row.id)]
-    due = [(row.provider, row.profile_id) for row in orphans] + profile_queue.due_per_profile(reader, now)
-    return list(dict.fromkeys(due))
+    limits = rt.settings.publishing
+    orphans = [row for row in delivery_rows.running(rt.reader) if not rt.process.works_on(row.held_by, row.id)]
+    due = profile_queue.due_per_profile(rt.reader, rt.stamp(), limits.max_lateness, limits.give_up_after)
+    return list(dict.fromkeys([(row.provider, row.profile_id) for row in orphans] + due))
 
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
@@ -264,7 +264,7 @@ def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace)
             return Refused(f"{trace.message} {waiting.REFUSED_FOR_HOURS}", trace.code)
         return outcome.after(job.times(outcome.reason))
     match provider.recover(job):
-        case CannotTell() if isinstance(phase, ConfirmingInherited):
+        case CannotTell() if phase.is_uncalled:
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
         case CannotTell(hint):
             return Undecidable(hint)
@@ -289,7 +289,7 @@ def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published
         elif not of_another:
             return post
     # After a restore, the owner wants the post beside posts with other words. A post without words may be this post.
-    similar = () if isinstance(delivery.phase, ConfirmingInherited) else readback.similar
+    similar = () if delivery.phase.is_uncalled else readback.similar
     others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
     return NotFoundOnAccount(seen_at, readback.whole, doubt or not all(others))
 
@@ -409,9 +409,9 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             return Retry(error.message, error.code)
         case Throttled():
             # Under the steps' names, which every delivery of the profile shares.
-            endpoints = {holds.step_endpoint(delivery.step_name), *error.steps}
+            endpoints = {waits.step_endpoint(delivery.step_name), *error.steps}
             return Limited(plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
-        case AppRefused() | Rejected(reauth=False) if isinstance(delivery.phase, ConfirmingInherited) and asked:
+        case AppRefused() | Rejected(reauth=False) if delivery.phase.is_uncalled and asked:
             # An account that cannot be read does not block the post.
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
         case AppRefused():

@@ -7,7 +7,7 @@ from enum import StrEnum
 from socialpub.core.clock import after, parse, stamp
 from socialpub.db.connection import Database, Row
 from socialpub.db.queries import profile_queue
-from socialpub.db.states import PhaseName
+from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.responses import MAX_WAIT_SECONDS
 from socialpub.runtime import Runtime
 
@@ -50,8 +50,8 @@ MAX_SHOWN = 5
 MAX_WAIT = timedelta(seconds=MAX_WAIT_SECONDS)
 
 
-class WaitReason(StrEnum):
-    """The reason why a delivery waits."""
+class QueuePlace(StrEnum):
+    """What a waiting delivery waits for, in the queue of a profile's page."""
 
     HELD = "held"
     """The account must be connected again."""
@@ -71,7 +71,7 @@ class WaitingDelivery:
     post_id: str
     body: str | None
     due_at: str
-    reason: WaitReason
+    reason: QueuePlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     # A delivery without a scheduled time runs again by then.
     soon = stamp(rt.now() + max(MAX_WAIT, rt.settings.publishing.max_lateness))
     totals = profile_queue.load_totals(rt.reader, profile_id, now, soon)
-    found = profile_queue.list_open(rt.reader, profile_id, MAX_SHOWN)
+    found = profile_queue.list_open(rt.reader, profile_id, now, MAX_SHOWN)
     return ProfileQueue(
         waiting=totals.waiting,
         held=totals.held,
@@ -110,10 +110,10 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     )
 
 
-def _reason(row: Row, now: str) -> WaitReason:
-    match row.stored_phase:
-        case PhaseName.WAITING_FOR_RECONNECT:
-            return WaitReason.HELD
-        case PhaseName.WAITING_FOR_APPROVAL:
-            return WaitReason.APPROVAL
-    return WaitReason.SCHEDULED if row.started_at is None and row.due_at > now else WaitReason.PENDING
+def _reason(row: Row, now: str) -> QueuePlace:
+    match row.waits_for:
+        case WaitReason.RECONNECT:
+            return QueuePlace.HELD
+        case WaitReason.APPROVAL:
+            return QueuePlace.APPROVAL
+    return QueuePlace.SCHEDULED if row.started_at is None and row.due_at > now else QueuePlace.PENDING

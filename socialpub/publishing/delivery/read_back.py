@@ -13,7 +13,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.db import clock_jumps, states
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
-from socialpub.db.tables import delivery_rows
+from socialpub.db.tables import delivery_rows, waits
 from socialpub.providers.responses import HttpResponse, http_date
 from socialpub.publishing.delivery.transitions import PhaseEvent, move
 from socialpub.runtime import Runtime
@@ -79,33 +79,29 @@ def repeat(delivery: Delivery, why: str) -> None:
 
 def begin_closing(rt: Runtime, tx: Database, delivery: Delivery, message: str) -> None:
     """Stop calling the network. If one more round does not find the post, the delivery fails with this message."""
-    if isinstance(delivery.phase, states.Inherited):
-        begin_inherited(rt, tx, delivery, delivery.phase.since, PhaseEvent.CLOSED, message)
-        return
-    delivery.started_at = tx.stamp  # this round has a deadline of its own
-    move(delivery, PhaseEvent.CLOSED, message=message)
-    _begin_round(rt, tx, delivery)
+    _close(rt, tx, delivery, PhaseEvent.CLOSED, message=message)
 
 
-def begin_inherited(
-    rt: Runtime,
-    tx: Database,
-    delivery: Delivery,
-    since: str,
-    event: PhaseEvent = PhaseEvent.RESTORED_DUE,
-    message: str | None = None,
-) -> None:
+def begin_restored(rt: Runtime, tx: Database, delivery: Delivery, since: str) -> None:
     """Read back and never send: another installation may have published the post since `since`."""
-    delivery.started_at = tx.stamp  # this round has a deadline of its own
-    phase, announced_at = delivery.phase, delivery.committed_at or since
-    if isinstance(phase, states.Processing | states.ProcessingInherited):
-        move(delivery, event)  # the plan continues with a query, which does not publish
+    phase = delivery.phase
+    since = min(since, phase.since or since, delivery.committed_at or since)
+    if isinstance(phase, states.Processing):  # the plan continues with a query, which does not publish
+        delivery.started_at = tx.stamp
+        move(delivery, PhaseEvent.RESTORED_DUE, restored=True, why=phase.why)
         return
-    values = {"message": message} if message else {}
-    since = min(since, phase.since or since, announced_at)
-    move(delivery, event, since=since, why=phase.why or MAYBE_SENT, **values)
-    delivery.committed_at = announced_at
-    delivery.step = max(delivery.step, delivery.commit_step)
+    _close(rt, tx, delivery, PhaseEvent.RESTORED_DUE, since=since, dated_since=None, restored=True)
+
+
+def _close(rt: Runtime, tx: Database, delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
+    delivery.started_at = tx.stamp  # this round has a deadline of its own
+    move(delivery, event, **values)
+    waits.forget(tx, delivery.id)  # what is never sent needs no approval
+    phase = delivery.phase
+    if phase.restored:
+        delivery.progress.phase = replace(phase, why=phase.why or MAYBE_SENT)
+        delivery.committed_at = delivery.committed_at or phase.since
+        delivery.step = max(delivery.step, delivery.commit_step)
     _begin_round(rt, tx, delivery)
 
 
@@ -116,10 +112,13 @@ def require_first(tx: Database, delivery: Delivery, since: str, earlier: Sequenc
     """
     phase = delivery.phase
     if isinstance(phase, states.Processing):
-        move(delivery, PhaseEvent.RESTORED_AHEAD)
+        move(delivery, PhaseEvent.RESTORED_AHEAD, restored=True, why=phase.why)
     else:
-        contents = (*phase.earlier, *(dict(content) for content in earlier))
-        move(delivery, PhaseEvent.RESTORED_AHEAD, since=min(since, phase.since or since), earlier=contents)
+        contents = (*phase.contents, *(dict(content) for content in earlier))
+        move(
+            delivery, PhaseEvent.RESTORED_AHEAD, since=min(since, phase.since or since), dated_since=None,
+            contents=contents, restored=True, then=states.PhaseName.PREPARING,
+        )  # fmt: skip
     delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
@@ -129,13 +128,8 @@ def _begin_round(rt: Runtime, tx: Database, delivery: Delivery) -> None:
 
 
 def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
-    """Return whether a read-back must precede the next call. If so, the read-back runs next.
-
-    The read-back before a second call is at most one minute old. A delivery from a backup is read back once before its
-    first step.
-    """
-    due = isinstance(delivery.phase, states.Inherited) and not delivery.phase.reads_back
-    if not (due or is_due(rt, delivery)):
+    """Return whether a read-back must precede the second call. If so, the read-back runs next."""
+    if not is_due(rt, delivery):
         return False
     move(delivery, PhaseEvent.CHECK_DUE)
     return True
@@ -160,7 +154,7 @@ def count_readback(rt: Runtime, tx: Database, delivery: Delivery, at: float) -> 
     last = rt.engine.read_back_at.get(delivery.id)
     tx.call_after_commit(rt.engine.read_back_at.__setitem__, delivery.id, at)
     phase = delivery.phase
-    if isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
+    if isinstance(phase, states.ReadingBack | states.Closing):
         # The time before a process died is unknown and does not count.
         seconds = 0.0 if last is None else max(at - last, 0.0)
         delivery.progress.phase = replace(
@@ -172,10 +166,10 @@ def count_readback(rt: Runtime, tx: Database, delivery: Delivery, at: float) -> 
 def seconds_until_next(rt: Runtime, delivery: Delivery) -> float | None:
     """Return the pause before the next read-back of this round. None: the round is over, or no round has started."""
     phase, resend_after = delivery.phase, rt.settings.publishing.resend_after
-    if not isinstance(phase, states.ReadingBack | states.Closing | states.ReadingBackInherited):
+    if not isinstance(phase, states.ReadingBack | states.Closing):
         return None
     whole_round = WITHOUT_RESENDING_SECONDS if resend_after is None else resend_after.total_seconds()
-    if delivery.is_repeatable and isinstance(phase, states.Closing):
+    if delivery.is_repeatable and isinstance(phase, states.Closing) and not phase.restored:
         whole_round = LATE_EFFECT_SECONDS
     left = whole_round - phase.read_back_seconds
     if left <= 0:
@@ -189,18 +183,16 @@ def conclude(rt: Runtime, delivery: Delivery, found: NotFoundOnAccount) -> tuple
     if found.similar:
         return PhaseEvent.UNCONFIRMED, SOMETHING_SIMILAR
     match delivery.phase:
+        case states.Confirming(is_uncalled=True):
+            return PhaseEvent.UNCALLED, NOT_SENT_ELSEWHERE if found.asked else NOT_KNOWN_ELSEWHERE
         case states.Confirming():
             return PhaseEvent.ABSENT, "The account still does not show the post. The post is sent again."
-        case states.ConfirmingInherited():
-            return PhaseEvent.ABSENT, NOT_SENT_ELSEWHERE if found.asked else NOT_KNOWN_ELSEWHERE
-        case states.ReadingBackInherited() if not found.whole:
+        case states.Closing(restored=True) if not found.whole:
             hint = "The upload in the backup never ended. The original installation may have started another upload."
-        case states.ReadingBackInherited(message=message):
-            return PhaseEvent.FAILED, message or NOT_SENT_AFTER_RESTORE
         case states.Closing(message=message) if not found.whole:
             hint = f"{message} The unfinished upload may still become a post."
         case states.Closing(message=message):
-            return PhaseEvent.FAILED, message
+            return PhaseEvent.FAILED, message or NOT_SENT_AFTER_RESTORE
         case _ if delivery.progress.stopped:
             return PhaseEvent.CLOSED, STOPPED
         case states.ReadingBack(commits=commits) if commits >= MAX_COMMITS:
@@ -246,7 +238,7 @@ def announce(rt: Runtime, tx: Database, delivery: Delivery) -> None:
         delivery.committed_at = tx.stamp
     if delivery.commits_next and isinstance(delivery.phase, states.Committing):
         at = network_now(rt, delivery.provider)
-        delivery.progress.phase = states.Committing(None if at is None else stamp(at))
+        delivery.progress.phase = states.Committing(dated_since=None if at is None else stamp(at))
         tx.call_after_commit(rt.engine.announced_at.__setitem__, delivery.id, rt.clock.monotonic())
 
 
@@ -261,7 +253,7 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
         return now - timedelta(seconds=rt.clock.monotonic() - announced) - SLACK
     ours = delivery.unknown_since
     assert ours is not None
-    if phase.inherited:
+    if phase.restored:
         # A time of the original installation's clock, which may have been set back after the backup.
         shifts = clock_jumps.shifts_since(rt.reader, ours)
         at = parse(ours).timestamp() - (max(shifts) - shifts[0])

@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from socialpub.core.clock import after
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
-from socialpub.db.states import State
+from socialpub.db.states import Committing, Preparing, State
 from socialpub.db.tables import delivery_rows
 from socialpub.providers import options as option_tables
 from socialpub.providers.base import Outcome, Refused, Wait
@@ -74,10 +75,39 @@ def find_parent(store: Database, reply_to: str | None) -> Parent | None:
     return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
 
 
-def wake(rt: Runtime, tx: Database, delivery: Delivery | Row) -> None:
+def first_run_at(tx: Database, reply_to: str | None, due_at: str) -> str:
+    """Return when a new or changed delivery runs: now if it ends with its parent, else at its time."""
+    parent = find_parent(tx, reply_to)
+    return tx.stamp if parent is not None and parent.state.final and not parent.is_published else due_at
+
+
+def wake(rt: Runtime, tx: Database, delivery: Delivery | Row, *, published: bool = False) -> None:
     """Make the replies due that wait for this delivery. Call it in the transaction that ends the delivery."""
-    if delivery_rows.wake_replies(tx, delivery.id):  # a reply has the profile of its parent
+    if delivery_rows.wake_replies(tx, delivery.id, published=published):  # a reply has the profile of its parent
         tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
+
+
+def check_parent(tx: Database, delivery: Delivery) -> Refused | None:
+    """Return why a reply ends with its parent. None: it can be sent, or is no reply.
+
+    The lateness of a reply counts from the publication of its parent. A delivery that is read back for another
+    installation does not need the parent.
+    """
+    phase = delivery.phase
+    if delivery.reply_to is None or not (isinstance(phase, Preparing | Committing) or phase.is_uncalled):
+        return None
+    parent = find_parent(tx, delivery.reply_to)
+    if parent is None:
+        return Refused(REMOVED)
+    if not parent.is_published:
+        return Refused(parent.end) if parent.state.final else None
+    # The clock may have been set since.
+    age_seconds = clock_jumps.age_seconds(tx, tx.now, parent.published_at or tx.stamp)
+    published_at = after(tx.stamp, -max(age_seconds, 0.0))
+    if published_at > delivery.due_at:
+        delivery.due_at = published_at
+        delivery_rows.update(tx, delivery.id, due_at=published_at)
+    return None
 
 
 def fill_in_parent(store: Database, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,7 +117,7 @@ def fill_in_parent(store: Database, delivery: Delivery, options: Mapping[str, An
     read-back for that installation therefore searches for a reply to any post.
     """
     option = option_tables.find_post_option(OPTIONS.get(delivery.provider, ()))
-    if option is None or option.name not in options or delivery.phase.inherited:
+    if option is None or option.name not in options or delivery.phase.restored:
         return dict(options)
     parent = find_parent(store, delivery.reply_to)
     return {**options, option.sent_as: parent.provider_post_id} if parent and parent.is_published else dict(options)

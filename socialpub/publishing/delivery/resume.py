@@ -13,8 +13,8 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.queries import profile_queue
-from socialpub.db.states import Committing, State
-from socialpub.db.tables import audit_log, delivery_rows, holds, log_entries, post_rows, webhooks
+from socialpub.db.states import Committing, Preparing, Processing, State
+from socialpub.db.tables import audit_log, delivery_rows, log_entries, post_rows, waits, webhooks
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.providers.base import LINK_CARD
@@ -72,8 +72,8 @@ def load_outlook(rt: Runtime, reader: Database, max_posts: int = 50) -> Outlook:
 
 def probe_held_networks(rt: Runtime, tx: Database) -> int:
     """Probe all networks that refuse this app now. Return the number of these networks."""
-    holds.probe_all(tx)
-    networks = sorted({hold.provider for hold in holds.list_all(tx)})
+    waits.probe_all(tx)
+    networks = sorted({hold.subject for hold in waits.list_holds(tx)})
     if networks:
         audit_log.record(tx, AuditAction.PUBLISHING_TRIED, networks=networks)
     return len(networks)
@@ -112,7 +112,7 @@ def resume(rt: Runtime, tx: Database, *, nothing_was_sent: bool = False) -> Resu
 def _read_back_later(rt: Runtime, tx: Database, delivery: Delivery, since: str) -> None:
     delivery.state, delivery.held_by = State.QUEUED, None  # a process of the original installation held it
     delivery.run_at = tx.stamp
-    read_back.begin_inherited(rt, tx, delivery, since)
+    read_back.begin_restored(rt, tx, delivery, since)
     if delivery.phase.reads_back:
         delivery.run_at = after(tx.stamp, read_back.READ_BACK_AFTER_SECONDS[0])
         why = f"{read_back.MAYBE_SENT[0].upper()}{read_back.MAYBE_SENT[1:]}: the account is read back."
@@ -124,8 +124,10 @@ def _read_back_later(rt: Runtime, tx: Database, delivery: Delivery, since: str) 
 
 def _is_called_already(delivery: Delivery) -> bool:
     """Return whether the delivery is read back anyway."""
-    announced = isinstance(delivery.phase, Committing) and delivery.past_commit
-    return announced or (delivery.phase.name, PhaseEvent.RESTORED_AHEAD) not in transitions.TABLE
+    phase = delivery.phase
+    if isinstance(phase, Committing):
+        return delivery.past_commit
+    return not (isinstance(phase, Preparing | Processing) or phase.is_uncalled)
 
 
 def _start_over(tx: Database, delivery: Delivery) -> None:
@@ -151,7 +153,7 @@ def pause(rt: Runtime, tx: Database) -> None:
 def end_pause(rt: Runtime, tx: Database) -> int:
     """End the pause. Return the number of posts that are too late."""
     appliance_state.remove(tx, appliance_state.PAUSED_AT)
-    holds.probe_all(tx)
+    waits.probe_all(tx)
     return profile_queue.count_posts_due_before(tx, too_late_before(rt))
 
 

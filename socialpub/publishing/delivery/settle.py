@@ -11,14 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from socialpub.core import logging
-from socialpub.core.clock import after, parse, stamp
+from socialpub.core.clock import after, parse
 from socialpub.core.post_summary import OUTCOME_UNKNOWN
-from socialpub.db import appliance_state, states
+from socialpub.db import states
 from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.states import ProfileStatus, State
-from socialpub.db.tables import counters, delivery_rows, holds, log_entries, post_rows, profile_rows, waits
+from socialpub.db.tables import counters, delivery_rows, log_entries, post_rows, profile_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
+from socialpub.db.tables.waits import REASONS, WaitReason
 from socialpub.providers.base import (
     Again,
     CallTrace,
@@ -105,7 +106,7 @@ class Settlement:
             case Limited(named, endpoints, message, code):
                 seconds = named if named is not None else 60 * self._backoff()
                 for endpoint in endpoints:
-                    self._begin_cooldown(endpoint, seconds, message)
+                    self._limit(endpoint, seconds, message)
                 self.ask_later(seconds, AttemptOutcome.WAITING, message, code)
             case Held(reason, code):
                 probe_at = self._hold(result)
@@ -140,18 +141,17 @@ class Settlement:
         rt, tx, delivery = self.rt, self.tx, self.delivery
         if self.ended_by_stop():
             return None
-        if (
-            appliance_state.paused_at(tx)
-            or waiting.find_cooldown(tx, delivery)
-            or waiting.must_wait_for_equal(tx, delivery)
-            or rt.stopping.is_set()
-        ):
+        read_back.confirm_first(rt, delivery)
+        delivery.run_at = tx.stamp
+        delivery_rows.store(tx, delivery)
+        # A probe that the network answered goes on.
+        present = waits.list_current(tx, delivery.id, tx.stamp)
+        if rt.stopping.is_set() or any(not REASONS[wait.reason].is_probed for wait in present):
             self.requeue()
             return None
-        delivery.run_at = tx.stamp
-        read_back.confirm_first(rt, delivery)
-        read_back.announce(rt, tx, delivery)
-        delivery_rows.store(tx, delivery)
+        if delivery.commits_next:
+            read_back.announce(rt, tx, delivery)
+            delivery_rows.store(tx, delivery)
         return delivery
 
     def requeue(self, seconds: float = 0, *, notify: bool = True) -> None:
@@ -209,15 +209,15 @@ class Settlement:
         delivery.step, delivery.progress.tries = done + 1, 0
         if not accepted:
             transitions.enter_step(delivery)
-        elif isinstance(delivery.phase, states.ConfirmingInherited):
-            transitions.move(delivery, PhaseEvent.ACCEPTED, why=read_back.MAYBE_SENT)
+        elif delivery.phase.restored:
+            transitions.move(delivery, PhaseEvent.ACCEPTED, why=delivery.phase.why or read_back.MAYBE_SENT)
         else:
             transitions.move(delivery, PhaseEvent.ACCEPTED)
         return (delivery.plan or [("start", "")])[done][0]
 
     def _go_back(self, again: Again) -> None:
         delivery, phase = self.delivery, self.delivery.phase
-        if isinstance(phase, states.ProcessingInherited):
+        if phase.restored:
             self.fail_unconfirmed(
                 f"{again.reason.rstrip('.')}. The original installation may have repeated the step. {CHECK_ACCOUNT}"
             )
@@ -258,7 +258,7 @@ class Settlement:
             return
         event, message = read_back.conclude(rt, delivery, found)
         match event:
-            case PhaseEvent.ABSENT:
+            case PhaseEvent.ABSENT | PhaseEvent.UNCALLED:
                 self.record_attempt(AttemptOutcome.DONE, message)
                 transitions.move(delivery, event)
                 transitions.enter_step(delivery)
@@ -294,12 +294,12 @@ class Settlement:
         counters.count_sending_delay(tx, delivery)
         log_entries.record(tx, "published", delivery.id)
         post_rows.settle_if_resolved(tx, delivery.post_id)
-        replies.wake(self.rt, tx, delivery)
+        self._end(published=True)
 
     def _refuse(self, refused: Refused) -> None:
         tx, delivery, phase, message = self.tx, self.delivery, self.delivery.phase, refused.message
         if refused.rest_seconds:
-            self._begin_cooldown(waits.ANY_ENDPOINT, refused.rest_seconds, message)
+            self._limit(waits.ALL_CALLS, refused.rest_seconds, message)
         if refused.too_long:
             profile_rows.update(tx, delivery.profile_id, account_read_at=None)
         if refused.reauth and not refused.verdict:
@@ -309,7 +309,7 @@ class Settlement:
         if refused.reauth:
             profile_rows.require_reauth(tx, delivery.profile_id, message)
         # The original installation may have started another task since the backup.
-        of_another = isinstance(phase, states.ProcessingInherited | states.ReadingBackInherited) and bool(phase.why)
+        of_another = phase.restored and not phase.is_uncalled and bool(phase.why)
         if (refused.verdict and not of_another) or not phase.may_be_public:
             self.fail(message, code=refused.code, content=refused.content)
         elif delivery.asks:
@@ -322,7 +322,7 @@ class Settlement:
     def ended_by_stop(self) -> bool:
         """End a stopped delivery if the post was definitely not published. Return whether the delivery ended."""
         delivery = self.delivery
-        if not delivery.progress.stopped or delivery.past_commit or delivery.phase.inherited:
+        if not delivery.progress.stopped or delivery.past_commit or delivery.phase.restored:
             return False
         Settlement(self.rt, self.tx, delivery).fail(STOPPED)
         return True
@@ -330,7 +330,7 @@ class Settlement:
     def give_up(self, why: str, code: str | None = None) -> None:
         """End a delivery whose deadline is over."""
         delivery, may_be_public = self.delivery, self.delivery.phase.may_be_public
-        if may_be_public and not delivery.asks:
+        if may_be_public and (delivery.phase.is_uncalled or not delivery.asks):
             not_sent = "Not sent again" if delivery.unknown_calls else "Not sent"
             self.close(f"{not_sent}: socialpub {why}. The account does not show the post.", code)
         elif may_be_public or delivery.past_commit:
@@ -342,7 +342,7 @@ class Settlement:
         """Stop calling the network, and end the delivery after one more round of read-backs."""
         delivery = self.delivery
         self.record_attempt(outcome, f"{message} The account is read back before the delivery fails.", code)
-        if isinstance(delivery.phase, states.Inherited):
+        if delivery.phase.is_uncalled:
             post_rows.begin(self.tx, delivery.post_id)
         read_back.begin_closing(self.rt, self.tx, delivery, message)
         self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
@@ -374,14 +374,22 @@ class Settlement:
         log_entries.record(tx, "failed", delivery.id)
         post_rows.begin(tx, delivery.post_id)
         post_rows.settle_if_resolved(tx, delivery.post_id)
-        replies.wake(self.rt, tx, delivery)
+        self._end()
+
+    def _end(self, *, published: bool = False) -> None:
+        """Let the deliveries go on that waited for the end of this delivery."""
+        tx, delivery = self.tx, self.delivery
+        waits.forget(tx, delivery.id)
+        if delivery.past_commit:
+            delivery_rows.wake_equal(tx, delivery)
+        replies.wake(self.rt, tx, delivery, published=published)
 
     def fail_unconfirmed(
         self, hint: str, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN, code: str | None = None
     ) -> None:
         """End a delivery whose post may be public. `hint` is the action for the owner."""
         phase = self.delivery.phase
-        default = read_back.MAYBE_SENT if isinstance(phase, states.Inherited) else "the result of the call is unknown"
+        default = read_back.MAYBE_SENT if phase.is_uncalled else "the result of the call is unknown"
         why = (phase.why or default).rstrip(".")
         self.fail(f"{OUTCOME_UNKNOWN}{why}. {hint}", outcome, code, state=State.UNCONFIRMED)
 
@@ -401,25 +409,21 @@ class Settlement:
         elif profile is not None and profile.status is ProfileStatus.ACTIVE:
             self.ask_later(1.0, AttemptOutcome.RETRYING, "The account was connected again during the call.")
             return
-        self.wait_for_reconnect(message, code)
+        if not self.ended_unconnected(message, code):
+            self.record_attempt(AttemptOutcome.HELD, message, code)
+            self.requeue(notify=False)
 
-    def wait_for_reconnect(self, message: str, code: str | None = None) -> None:
-        """Wait until the account is connected again, at most `max_lateness` (contract 4)."""
+    def ended_unconnected(self, message: str, code: str | None = None) -> bool:
+        """End a delivery that cannot wait for a reconnection any longer (contract 4). Return whether it ended."""
         tx, delivery = self.tx, self.delivery
-        until = waiting.start_deadline(self.rt, tx, delivery)
         if delivery.progress.stopped:
             hint = f"The owner stopped the post while the account could not be read. {message} Look at the account."
             self.fail_unconfirmed(hint, code=code)
-        elif until <= tx.now:
+        elif waiting.start_deadline(self.rt, tx, delivery) <= tx.now:
             self.end_unconnected(message, code)
         else:
-            if not delivery.waits_for_reconnect:
-                transitions.move(delivery, PhaseEvent.NEEDS_RECONNECT)
-            delivery.progress.reconnected_at = None
-            delivery.state, delivery.held_by = State.QUEUED, None
-            delivery.run_at = stamp(until)
-            self.record_attempt(AttemptOutcome.HELD, message, code, delivery.run_at)
-            delivery_rows.store(tx, delivery)
+            return False
+        return True
 
     def end_unconnected(self, message: str, code: str | None = None) -> None:
         """End a delivery whose account was connected too late."""
@@ -431,46 +435,45 @@ class Settlement:
             text = f"Not sent: {message[0].lower()}{message[1:]} {late} Connect it, then create the post again."
             self.fail(text, code=code)
 
-    # --- holds and cooldowns ---
+    # --- waits of the network ---
 
-    def _begin_cooldown(self, endpoint: str, seconds: float, message: str) -> None:
+    def _limit(self, calls: str, seconds: float, message: str) -> None:
         until = after(self.tx.stamp, min(seconds, MAX_WAIT_SECONDS))
-        give_up_after = self.rt.settings.publishing.give_up_after
-        waits.begin_cooldown(self.tx, self.delivery.profile_id, endpoint, until, message, give_up_after)
+        waits.begin(self.tx, WaitReason.NETWORK, self.delivery.profile_id, calls, until, message)
 
     def _hold(self, held: Held) -> str:
         """Hold the network, or one step there. Return the time of the next probe."""
         provider = self.delivery.provider
-        publishing, *step = holds.next_scopes(self.delivery)
-        scope = step[0] if held.this_step and step else publishing
-        if not holds.is_held(self.tx, provider, scope):
+        publishing, *step = waits.next_calls(self.delivery)
+        calls = step[0] if held.this_step and step else publishing
+        if waits.find_hold(self.tx, provider, calls) is None:
             # Each probe gets the same response, so only the first is logged.
-            message = f"the network refuses this app; {holds.describe_hold(scope)}"
+            message = f"the network refuses this app; {waits.describe_hold(calls)}"
             about = {"provider": provider, "reason": held.reason, "code": held.code}
             self.tx.call_after_commit(partial(log.warning, message, **about))
-        return holds.begin(self.tx, provider, scope, held.reason, held.code)
+        return waits.hold(self.tx, provider, calls, held.reason, held.code)
 
     def update_holds(self, ran: Delivery, result: Result) -> None:
         """Release the holds that this run disproves: publishing by an answered commit, questions by any answer, a step
         by its success. Otherwise return the probe."""
-        tx, asked, scopes, answered = self.tx, ran.asks, holds.next_scopes(ran), self.trace.answered
-        if not holds.any_hold(tx):
+        tx, asked, calls, answered = self.tx, ran.asks, waits.next_calls(ran), self.trace.answered
+        if not waits.any_hold(tx):
             return
         refused = isinstance(result, Refused) and not result.reauth
         if ran.commits_next and (isinstance(result, Done | Published) or (refused and answered)):
-            self._release(holds.PUBLISHING)
+            self._release(waits.PUBLISHING)
         informed = isinstance(result, Done | More | Again | Wait | NotFoundOnAccount | Published)
         if asked and (informed or (answered and isinstance(result, Refused | Undecidable))):
-            self._release(holds.QUESTIONS)
+            self._release(waits.QUESTIONS)
         if isinstance(result, Done | More) and not asked:
-            self._release(scopes[-1])
+            self._release(calls[-1])
         match result:
             case Published() | Refused() | NeedsReauth() | Undecidable():
-                holds.release_probe(tx, ran.provider, scopes, tx.stamp)
+                waits.release_probe(tx, ran.provider, calls, tx.stamp)
             case More() | Again() | Wait() | NotFoundOnAccount():
-                holds.release_probe(tx, ran.provider, scopes, max(tx.stamp, self.delivery.run_at))
+                waits.release_probe(tx, ran.provider, calls, max(tx.stamp, self.delivery.run_at))
 
-    def _release(self, scope: str) -> None:
-        if holds.release(self.tx, self.delivery.provider, scope):
-            message = f"the network accepts this app again; {holds.describe_release(scope)}"
+    def _release(self, calls: str) -> None:
+        if waits.release(self.tx, self.delivery.provider, calls):
+            message = f"the network accepts this app again; {waits.describe_release(calls)}"
             self.tx.call_after_commit(partial(log.info, message, provider=self.delivery.provider))

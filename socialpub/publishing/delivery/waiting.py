@@ -4,18 +4,20 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.accounts import hints
 from socialpub.core import units
-from socialpub.core.clock import after, parse
+from socialpub.core.clock import after, later, parse, stamp
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
-from socialpub.db.tables import delivery_rows, holds, log_entries, waits
+from socialpub.db.tables import log_entries, profile_rows, waits
+from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.db.tables.waits import OwnWait
+from socialpub.db.tables.waits import REASONS, WaitReason
 from socialpub.providers.base import Content
 from socialpub.runtime import Runtime
 
@@ -24,28 +26,10 @@ from socialpub.runtime import Runtime
 LONG_STEP_SECONDS = 5.0
 """A longer step delays the other posts of its profile noticeably."""
 
-COMMITS = "commit"
-"""The endpoint of cooldowns for every call that makes a post of this profile public."""
-
-
-def find_cooldown(tx: Database, delivery: Delivery) -> tuple[str, str] | None:
-    """Return the end of the time that the next step must wait for the network, and the reason."""
-    # A delivery that has not started also waits, so that its upload does not expire before the commit.
-    first_call = delivery.commits_next and not delivery.repeats
-    commits = COMMITS if first_call or delivery.started_at is None else waits.ANY_ENDPOINT
-    return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery), commits), tx.stamp)
-
 
 def was_postponed(tx: Database, delivery: Delivery) -> bool:
     """Return whether its network or an equal post has delayed this delivery. Gaps do not count here."""
-    if delivery.run_at > delivery.due_at:
-        return True
-    return waits.cooldown_until(tx, delivery.profile_id, (_endpoint(delivery),), delivery.due_at) is not None
-
-
-def _endpoint(delivery: Delivery) -> str:
-    planned = delivery.plan or delivery.phase.reads_back
-    return (None if planned else delivery.first_endpoint) or holds.step_endpoint(delivery.step_name)
+    return delivery.run_at > delivery.due_at or waits.was_limited(tx, delivery.id, delivery.due_at)
 
 
 def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
@@ -55,7 +39,7 @@ def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mappin
         steps = network.plan(content, network.read_options(options)[0])
     except Exception:
         return None  # the claim checks the content and reports its problems
-    return holds.step_endpoint(steps[0].name)
+    return waits.step_endpoint(steps[0].name)
 
 
 # --- how long --------------------------------------------------------------------------------------------------------
@@ -63,7 +47,7 @@ def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mappin
 
 def start_deadline(rt: Runtime, tx: Database, delivery: Delivery) -> datetime:
     """Return the end of `max_lateness`. Waits for other posts of the same profile do not count."""
-    own = waits.total_own_waits(tx, delivery.profile_id, parse(delivery.due_at), tuple(OwnWait))
+    own = waits.total_spans(tx, delivery.profile_id, parse(delivery.due_at), (WaitReason.GAP, WaitReason.STEP))
     return parse(delivery.due_at) + rt.settings.publishing.max_lateness + own
 
 
@@ -73,7 +57,7 @@ def give_up_at(rt: Runtime, tx: Database, delivery: Delivery) -> datetime:
     Gaps between two posts of the same profile do not count.
     """
     began = parse(max(delivery.started_at or delivery.due_at, delivery.progress.reconnected_at or ""))
-    gaps = waits.total_own_waits(tx, delivery.profile_id, began, (OwnWait.GAP,))
+    gaps = waits.total_spans(tx, delivery.profile_id, began, (WaitReason.GAP,))
     return began + rt.settings.publishing.give_up_after + gaps
 
 
@@ -114,14 +98,13 @@ def begin_gap(rt: Runtime, tx: Database, delivery: Delivery, *, is_unknown: bool
     if gap and not (is_unknown and delivery.repeats):
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
         until = after(tx.stamp, gap.total_seconds())
-        waits.begin_cooldown(tx, delivery.profile_id, COMMITS, until, reason)
-        waits.record_own_wait(tx, delivery.profile_id, OwnWait.GAP, tx.stamp, until)
+        waits.record_span(tx, WaitReason.GAP, delivery.profile_id, waits.COMMITS, tx.stamp, until, reason)
 
 
 def record_long_step(tx: Database, delivery: Delivery, began_at: str) -> None:
     """Record a long step, because it delays the other posts of its profile."""
     if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
-        waits.record_own_wait(tx, delivery.profile_id, OwnWait.STEP, began_at, tx.stamp)
+        waits.record_span(tx, WaitReason.STEP, delivery.profile_id, waits.PAST, began_at, tx.stamp)
 
 
 # --- equal content ---------------------------------------------------------------------------------------------------
@@ -141,18 +124,49 @@ def content_key(body: str | None, media_count: int) -> str:
     return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
 
 
-def must_wait_for_equal(tx: Database, delivery: Delivery) -> bool:
-    """Return whether a delivery of equal content to the same profile must be resolved first.
-
-    No equal content is sent while one is past its commit. Of several unknown outcomes, the oldest is read back first.
-    """
-    others = delivery_rows.equal_past_commit(tx, delivery)
-    if delivery.phase.reads_back or delivery.unknown_calls:
-        return any(other < (delivery.committed_at or "", delivery.id) for other in others)
-    return delivery.commits_next and bool(others)
+# --- what is shown ---------------------------------------------------------------------------------------------------
 
 
-# --- waiting for a reconnection --------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ShownWait:
+    """The wait of a delivery as attempts and pages show it."""
+
+    delivery_id: str
+    reason: WaitReason
+    sentence: str
+    since: str
+    until: str | None
+    code: str | None
+    post_id: str | None
+    """The parent for which a reply waits."""
+
+    @property
+    def outcome(self) -> AttemptOutcome:
+        act = self.reason is not WaitReason.EQUAL and REASONS[self.reason].needs_act
+        return AttemptOutcome.HELD if act else AttemptOutcome.WAITING
+
+
+def list_shown(rt: Runtime, reader: Database, post_id: str) -> dict[str, ShownWait]:
+    """Return the waits of a post's deliveries, by delivery."""
+    return {row.delivery_id: _shown(rt, reader, row) for row in waits.list_of_post(reader, post_id, rt.stamp())}
+
+
+def _shown(rt: Runtime, reader: Database, row: Row) -> ShownWait:
+    reason, until = WaitReason(row.reason), row.until
+    sentence = REASONS[reason].sentence.format(message=row.message, since=row.since)
+    due_at, parent = parse(row.due_at), None
+    match reason:
+        case WaitReason.RECONNECT:
+            profile = profile_rows.find(reader, row.profile_id)
+            assert profile is not None
+            sentence = reconnect_reason(profile)
+            own = waits.total_spans(reader, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
+            until = stamp(later(due_at, rt.settings.publishing.max_lateness) + own)
+        case WaitReason.APPROVAL:
+            until = stamp(later(due_at, rt.settings.publishing.max_lateness))
+        case WaitReason.PARENT:
+            parent = row.message
+    return ShownWait(row.delivery_id, reason, sentence, row.since, until, row.code, parent)
 
 
 def reconnect_reason(profile: Profile) -> str:

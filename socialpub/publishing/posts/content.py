@@ -32,7 +32,7 @@ def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content
     present = {"body": post and post.body, "media": media, "options": delivery.options}
     return [
         (Content(kept["body"] or "", _files(rt, rt.reader, kept["media"]), {}), kept["options"])
-        for kept in delivery.phase.earlier
+        for kept in delivery.phase.contents
         if kept != present
     ]
 

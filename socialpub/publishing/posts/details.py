@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +13,12 @@ from socialpub.db.states import COMMITS, State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
 from socialpub.db.tables.audit_log import AuditEntry
 from socialpub.db.tables.log_entries import AttemptOutcome
+from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.base import LINK_CARD
 from socialpub.providers.registry import DRAFT_MODES
+from socialpub.publishing.delivery import waiting
+from socialpub.publishing.delivery.waiting import ShownWait
+from socialpub.runtime import Runtime
 
 IN_APP = "inApp"
 """The outcome of a draft that the owner finishes in the network's app."""
@@ -38,10 +43,14 @@ class PlanStep:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryWait:
-    """The reason why a delivery waits, and the end of the wait if it is known."""
+    """The sentence of a delivery's wait, and the end of the wait if it is known."""
 
-    reason: str
+    sentence: str
     until: str | None = None
+    reason: WaitReason | None = None
+    """None: no other post and no network delays the delivery."""
+    post_id: str | None = None
+    """The post to which this post replies, if the delivery waits for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,14 @@ class DeliveryDetails:
         """The link card that waits for the owner's approval or was approved, as `read_card` returns it."""
         return self.delivery.memo.get(LINK_CARD)
 
+    def waits_by(self, reason: WaitReason) -> bool:
+        """Return whether this is the wait to show."""
+        return self.waits_for is not None and self.waits_for.reason is reason
+
+    @property
+    def is_unapproved(self) -> bool:
+        return self.waits_by(WaitReason.APPROVAL)
+
     @property
     def outcome(self) -> str:
         """`pending`, `published`, `failed`, `unknown` or `canceled`."""
@@ -82,12 +99,12 @@ class PostDetails:
 
     @property
     def waits_for_approval(self) -> bool:
-        return any(one.delivery.waits_for_approval for one in self._open)
+        return any(one.is_unapproved for one in self.deliveries)
 
     @property
     def reads_card(self) -> bool:
         """Whether the worker still reads the page of a link card, so that the post cannot be approved yet."""
-        return any("unread" in (one.link_card or ()) for one in self._open)
+        return any("unread" in (one.link_card or ()) for one in self.deliveries if not one.delivery.state.final)
 
     @property
     def version(self) -> str:
@@ -101,26 +118,40 @@ class PostDetails:
 
     @property
     def waits_for_post(self) -> bool:
-        return any(one.delivery.waits_for_post for one in self._open)
-
-    @property
-    def _open(self) -> list[DeliveryDetails]:
-        # A delivery that was stopped or canceled during a wait keeps the phase of the wait.
-        return [one for one in self.deliveries if not one.delivery.state.final]
+        return any(one.waits_by(WaitReason.PARENT) for one in self.deliveries)
 
 
-def load_details(reader: Database, post_id: str, now: str) -> PostDetails | None:
+def load_attempts(rt: Runtime, reader: Database, post_id: str) -> bytes:
+    """Return the JSON of the attempts of a post. A present wait is the last attempt of its delivery."""
+    return _attempts(rt, reader, post_id, waiting.list_shown(rt, reader, post_id))
+
+
+def _attempts(rt: Runtime, reader: Database, post_id: str, shown: Mapping[str, ShownWait]) -> bytes:
+    rows = {
+        one.delivery_id: {
+            "since": one.since, "outcome": one.outcome, "message": one.sentence, "code": one.code, "until": one.until
+        }
+        for one in shown.values()
+    }  # fmt: skip
+    return api_json.attempts(reader, post_id, rt.stamp(), rows)
+
+
+def load_details(rt: Runtime, reader: Database, post_id: str) -> PostDetails | None:
     """Return the details of a post. None: no post has this id."""
     shown = api_json.post(reader, post_id)
     if shown is None:
         return None
     post = json.loads(shown)
-    attempts = json.loads(api_json.attempts(reader, post_id, now))
+    waits = waiting.list_shown(rt, reader, post_id)
+    attempts = json.loads(_attempts(rt, reader, post_id, waits))
     rows = delivery_rows.list_of_post(reader, post_id)
     artifacts = [artifact_rows.find(reader, item["artifactId"]) for item in post["media"]]
     return PostDetails(
         post,
-        [_details(reader, row, one, attempts, now) for row, one in zip(rows, post["deliveries"], strict=True)],
+        [
+            _details(reader, row, one, attempts, _wait(row, waits.get(row.id), attempts, rt.stamp()))
+            for row, one in zip(rows, post["deliveries"], strict=True)
+        ],
         attempts,
         {row.id: row.file_name for row in artifacts if row is not None},
         audit_log.list_of_subject(reader, post_id),
@@ -137,13 +168,13 @@ def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_i
 
 
 def _details(
-    reader: Database, row: Row, shown: dict[str, Any], attempts: list[dict[str, Any]], now: str
+    reader: Database, row: Row, shown: dict[str, Any], attempts: list[dict[str, Any]], wait: DeliveryWait | None
 ) -> DeliveryDetails:
     delivery = Delivery.from_row(row)
     own = [one for one in attempts if one["deliveryId"] == delivery.id]
     tries = [one.post_id for one in delivery_rows.list_retries(reader, row) if one.id != delivery.id]
     replies = delivery_rows.list_replies(reader, delivery.id, MAX_REPLIES)
-    return DeliveryDetails(delivery, shown, _steps(delivery), own, _wait(delivery, own, now), tries, replies)
+    return DeliveryDetails(delivery, shown, _steps(delivery), own, wait, tries, replies)
 
 
 def _steps(delivery: Delivery) -> list[PlanStep]:
@@ -154,17 +185,16 @@ def _steps(delivery: Delivery) -> list[PlanStep]:
     ]
 
 
-def _wait(delivery: Delivery, attempts: list[dict[str, Any]], now: str) -> DeliveryWait | None:
-    if delivery.state.final:
+def _wait(row: Row, shown: ShownWait | None, attempts: list[dict[str, Any]], now: str) -> DeliveryWait | None:
+    if State(row.state).final:
         return None
-    if delivery.state is State.RUNNING:
+    if row.state == State.RUNNING:
         return DeliveryWait(AT_WORK)
-    last = attempts[-1] if attempts else {}
-    if last and "endedAt" not in last:
-        return DeliveryWait(last.get("message", ITS_TURN), last.get("nextAt"))
-    if delivery.run_at > now:
-        until = delivery.run_at if delivery.waits_for_post is None else None
-        # The message of an ended attempt, such as an approval, is not the reason of this wait.
-        reason = ITS_TIME if last.get("outcome") == AttemptOutcome.DONE else last.get("message", ITS_TIME)
-        return DeliveryWait(reason, until)
-    return DeliveryWait(ITS_TURN)
+    if shown is not None:
+        return DeliveryWait(shown.sentence, shown.until, shown.reason, shown.post_id)
+    if row.run_at <= now:
+        return DeliveryWait(ITS_TURN)
+    last: dict[str, Any] = next((one for one in reversed(attempts) if one["deliveryId"] == row.id), {})
+    # The message of an ended attempt, such as an approval, is not the reason of this wait.
+    sentence = ITS_TIME if last.get("outcome") == AttemptOutcome.DONE else last.get("message", ITS_TIME)
+    return DeliveryWait(sentence, row.run_at)

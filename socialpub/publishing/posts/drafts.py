@@ -301,8 +301,8 @@ def _gap_notes(rt: Runtime, reader: Database, draft: Draft, profile_id: str, edi
     gap, time = rt.settings.publishing.min_gap, draft.scheduled_at or rt.now()
     if not gap:
         return []
-    cooldown = waits.cooldown_until(reader, profile_id, (waiting.COMMITS,), rt.stamp())
-    at = parse(cooldown[0]) if cooldown else rt.now()
+    waits_until = waits.ends_at(reader, profile_id, (waits.COMMITS,), rt.stamp())
+    at = parse(waits_until) if waits_until else rt.now()
     queued = profile_queue.uncommitted_due_by(reader, profile_id, stamp(time), editing)
     for due_at in queued:
         at = max(at, parse(due_at)) + gap

@@ -25,11 +25,12 @@ from socialpub.db.tables import (
     delivery_rows,
     log_entries,
     post_rows,
+    waits,
 )
 from socialpub.db.tables.audience_rows import Scope
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
-from socialpub.publishing.delivery import approvals, read_back, replies, reply_waits, waiting
+from socialpub.publishing.delivery import approvals, read_back, replies, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media import uploads
@@ -100,7 +101,7 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
                 "options": delivery_rows.as_json(target.options),
                 "scheduled_at": at,
                 "due_at": at or tx.stamp,
-                "run_at": at or tx.stamp,
+                "run_at": replies.first_run_at(tx, target.reply_to, at or tx.stamp),
                 "content_key": content_key,
                 "first_endpoint": waiting.first_endpoint(rt, profile.provider, content, target.options),
                 "retry_of": target.retry_of,
@@ -109,9 +110,8 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
         )
     delivery_rows.insert_many(tx, rows)
     log_entries.record(tx, "pending", *delivery_ids)
-    for delivery_id, target in zip(delivery_ids, targets, strict=True):
-        waits = target.reply_to is not None and reply_waits.update(rt, tx, delivery_id)
-        if not (at or waits or caller.approval):
+    for target in targets:
+        if not (at or caller.approval):
             tx.call_after_commit(rt.wakeup.notify, target.profile.provider, target.profile.id)
     if caller.approval:
         approvals.update(rt, tx, post_id, caller)
@@ -181,15 +181,14 @@ def edit(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller: Caller) 
             options=delivery_rows.as_json(options),
             scheduled_at=scheduled_at,
             due_at=due_at,
-            run_at=due_at,
+            run_at=replies.first_run_at(tx, reply_to, due_at),
             plan=None,
             step=0,
             content_key=content_key,
             first_endpoint=waiting.first_endpoint(rt, delivery.provider, content, options),
             reply_to=reply_to,
         )
-        waits = reply_waits.update(rt, tx, delivery.id)
-        if scheduled_at is None and not waits:
+        if scheduled_at is None:
             tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
     artifact_rows.drop(tx, used_before - _named_artifacts(tx, post_id), tx.stamp)
     status = PostStatus.SCHEDULED if scheduled_at else PostStatus.PENDING
@@ -248,7 +247,7 @@ def approve(rt: Runtime, tx: Database, post_id: str, version: str) -> bool:
     post = _find(tx, post_id)
     if post.status in post_rows.FINAL:
         raise Conflict(f"The post is already {post.status}. There is nothing to approve.")
-    found = details.load_details(tx, post_id, tx.stamp)
+    found = details.load_details(rt, tx, post_id)
     if found is None or not found.waits_for_approval:
         return False
     if found.reads_card:
@@ -309,7 +308,7 @@ def _stop_deliveries(rt: Runtime, tx: Database, post_id: str) -> None:
             continue
         delivery.progress.stopped = True
         delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
-        reads_back = delivery.phase.reads_back and not delivery.waits_for_reconnect
+        reads_back = delivery.phase.reads_back and not delivery.phase.is_uncalled
         if delivery.state is State.QUEUED and not reads_back and not unclear:
             # The next run is a read-back, which does not wait for hours.
             delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
@@ -318,7 +317,7 @@ def _stop_deliveries(rt: Runtime, tx: Database, post_id: str) -> None:
 def may_be_sent(store: Database, delivery: Delivery, now: str) -> bool:
     """Return whether this or another installation may have published an open delivery."""
     unclear = delivery.due_at <= now and _may_be_of_original(store, delivery.post_id)
-    return delivery.past_commit or delivery.phase.inherited or unclear
+    return delivery.past_commit or delivery.phase.restored or unclear
 
 
 def check_stoppable(status: str) -> None:
@@ -392,6 +391,7 @@ def _store_earlier_content(tx: Database, post: PostRow) -> None:
 def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
     for row in delivery_rows.list_of_post(tx, post_id):
         delivery_rows.update(tx, row.id, state=State.CANCELED)
+        waits.forget(tx, row.id)
         log_entries.record(tx, "canceled", row.id)
         replies.wake(rt, tx, row)
     tx.update(PostRow, post_id, canceled_at=tx.stamp)

@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from socialpub.core import commands
 from socialpub.db.connection import Database
-from socialpub.db.models import HoldRow
-from socialpub.db.tables import holds
+from socialpub.db.models import StoredWaitRow
+from socialpub.db.tables import waits
 from socialpub.ops import health
 from socialpub.ops.health import Readiness
 from socialpub.providers import registry
@@ -85,14 +85,14 @@ _HELD = {
 }
 
 
-def _shown_hold(hold: HoldRow) -> dict[str, str]:
-    scope = hold.scope
-    codes = {holds.PUBLISHING: HoldCode.PUBLISHING, holds.QUESTIONS: HoldCode.QUERIES}
-    code = codes.get(scope, HoldCode.STEP)
+def _shown_hold(hold: StoredWaitRow) -> dict[str, str]:
+    calls = hold.calls
+    codes = {waits.PUBLISHING: HoldCode.PUBLISHING, waits.QUESTIONS: HoldCode.QUERIES}
+    code = codes.get(calls, HoldCode.STEP)
     where = f"The dashboard and `{commands.line('doctor')}` show the reason."
-    reason = f"{_HELD[code].format(network=registry.LABELS[hold.provider])} {where}"
-    shown = {"provider": hold.provider, "since": hold.since, "code": code, "reason": reason}
-    return shown if code is HoldCode.PUBLISHING else {**shown, "only": scope}
+    reason = f"{_HELD[code].format(network=registry.LABELS[hold.subject])} {where}"
+    shown = {"provider": hold.subject, "since": hold.since, "code": code, "reason": reason}
+    return shown if code is HoldCode.PUBLISHING else {**shown, "only": calls}
 
 
 # --- metrics ----------------------------------------------------------------------------------------------------------

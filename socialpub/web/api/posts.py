@@ -20,7 +20,7 @@ from socialpub.db.queries import api_json
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.tables import audience_rows
 from socialpub.publishing.media.imports import REQUEST_SECONDS
-from socialpub.publishing.posts import posts, retries
+from socialpub.publishing.posts import details, posts, retries
 from socialpub.publishing.posts.drafts import (
     CheckedDelivery,
     Draft,
@@ -204,7 +204,7 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Response:
 
 @endpoint(scope="read", resource=is_visible)
 async def attempts(rt: Runtime, caller: Caller, request: Request) -> Response:
-    return ok(api_json.attempts(rt.reader, request.path_params["postId"], rt.stamp()))
+    return ok(details.load_attempts(rt, rt.reader, request.path_params["postId"]))
 
 
 @endpoint(scope="read", query=PostsQuery)

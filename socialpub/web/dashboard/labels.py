@@ -9,7 +9,6 @@ from socialpub.db.queries.calendar import UNAPPROVED
 from socialpub.db.queries.log_list import LogEntry
 from socialpub.db.states import ProfileStatus
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.delivery import approvals
 from socialpub.publishing.posts import details
 
 MAX_EXCERPT_LETTERS = 200
@@ -105,11 +104,6 @@ def delivery_outcome(shown: Mapping[str, Any], unapproved: bool = False) -> str:
 def attempt_badge(outcome: str, delivery: Mapping[str, Any]) -> Badge:
     is_in_app = outcome == "published" and delivery_outcome(delivery) == details.IN_APP
     return _IN_APP if is_in_app else _ATTEMPTS[outcome]
-
-
-def attempt_message(attempt: Mapping[str, Any]) -> str:
-    message = str(attempt.get("message", ""))
-    return "Waits for your approval." if message.startswith(approvals.WAITS) else message
 
 
 def entry_badge(entry: LogEntry) -> Badge:

@@ -9,7 +9,7 @@ from socialpub.accounts import avatars, connect, grants, profiles, upkeep
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
-from socialpub.db.tables import holds, profile_rows
+from socialpub.db.tables import profile_rows, waits
 from socialpub.providers.auth import Account
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft
@@ -46,7 +46,7 @@ def problems(rt: Runtime, profile: str) -> list[str]:
 
 
 def look(rt: Runtime) -> str | None:
-    return upkeep.refresh_account_data(rt, holds.held_networks(rt.reader))
+    return upkeep.refresh_account_data(rt, waits.held_networks(rt.reader))
 
 
 # --- after a refusal -------------------------------------------------------------------------------------------------

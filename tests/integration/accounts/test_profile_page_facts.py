@@ -12,7 +12,7 @@ from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.publishing.delivery import profile_queue
-from socialpub.publishing.delivery.profile_queue import ProfileQueue, WaitReason
+from socialpub.publishing.delivery.profile_queue import ProfileQueue, QueuePlace
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import connect_tiktok, connect_x
@@ -25,7 +25,7 @@ def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
     return sandbox_options
 
 
-def waits(queue: ProfileQueue) -> list[tuple[str | None, WaitReason]]:
+def waits(queue: ProfileQueue) -> list[tuple[str | None, QueuePlace]]:
     return [(one.body, one.reason) for one in queue.next]
 
 
@@ -38,11 +38,11 @@ def test_a_profile_shows_its_waiting_posts_and_the_next_ones(rt, world, clock):
     accept(rt, other, body="Elsewhere")
     queue = profile_queue.summarize(rt, profile)
     assert (queue.waiting, queue.scheduled, queue.held, queue.lost_by_disconnecting) == (8, 7, 0, 8)
-    assert waits(queue)[:2] == [("Now", WaitReason.PENDING), ("In 1 days", WaitReason.SCHEDULED)]
+    assert waits(queue)[:2] == [("Now", QueuePlace.PENDING), ("In 1 days", QueuePlace.SCHEDULED)]
     assert len(queue.next) == profile_queue.MAX_SHOWN
     assert dict(count_queued_by_profile(rt.reader)) == {profile: 8, other: 1}
     drain(rt)
-    assert waits(profile_queue.summarize(rt, profile))[0] == ("In 1 days", WaitReason.SCHEDULED)
+    assert waits(profile_queue.summarize(rt, profile))[0] == ("In 1 days", QueuePlace.SCHEDULED)
 
 
 def test_posts_of_a_refused_account_wait_for_a_reconnection(rt, world, clock):
@@ -53,7 +53,7 @@ def test_posts_of_a_refused_account_wait_for_a_reconnection(rt, world, clock):
     drain(rt)
     queue = profile_queue.summarize(rt, profile)
     assert (queue.waiting, queue.held, queue.scheduled) == (2, 1, 1)
-    assert sorted(waits(queue)) == [("Later", WaitReason.SCHEDULED), ("Now", WaitReason.HELD)]
+    assert sorted(waits(queue)) == [("Later", QueuePlace.SCHEDULED), ("Now", QueuePlace.HELD)]
 
 
 def test_a_disconnection_does_not_fail_posts_that_may_be_public(rt, world):

@@ -319,7 +319,7 @@ def test_a_revocation_is_retried_for_an_hour(rt, desk, clock):
     assert access_of(rt, profile) == "access-0"
     assert upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
-    assert rt.reader.value("SELECT count(*) FROM not_before") == 0
+    assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
 
 
 def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(

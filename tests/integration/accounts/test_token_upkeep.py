@@ -15,7 +15,7 @@ from socialpub.core import clock as clocks
 from socialpub.core.errors import OperatorError
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
-from socialpub.db.tables import holds, profile_rows
+from socialpub.db.tables import profile_rows, waits
 from socialpub.providers.auth import Tokens
 from socialpub.providers.responses import NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
@@ -158,7 +158,7 @@ def test_a_refused_refresh_token_asks_for_the_owner_once(rt, network, profile, c
 
 def test_a_network_that_refuses_the_app_is_not_asked(rt, network, profile, clock):
     clock.forward(MONTH)
-    rt.write(lambda rt, tx: holds.begin(tx, "x", holds.PUBLISHING, "X has suspended the app.", None))
+    rt.write(lambda rt, tx: waits.hold(tx, "x", waits.PUBLISHING, "X has suspended the app.", None))
     with background_tasks(rt) as tasks:
         assert tasks.all["token renewal"].act(rt) is None
 

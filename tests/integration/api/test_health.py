@@ -13,7 +13,7 @@ import pytest
 from socialpub.core import commands
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.media.decoder import client as decoder_client
 from socialpub.ops import health
 from socialpub.ops.health import Finding
@@ -98,7 +98,7 @@ def test_a_network_that_refuses_the_app_is_reported_and_the_appliance_stays_read
 ) -> None:
     beat(rt)
     assert "held" not in client.send("GET", "/readyz", key=None).json()
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "The app has no credits left.", "402"))
     accept(rt, profile)
     clock.forward(3600)
     beat(rt)
@@ -133,7 +133,7 @@ def test_readyz_names_the_command_of_this_host_but_no_paths(
 
 def test_a_network_that_refuses_queries_is_reported_with_its_scope(client: Client, rt: Runtime) -> None:
     beat(rt)
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.QUESTIONS, "The plan is used up.", "429"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.QUESTIONS, "The plan is used up.", "429"))
     (held,) = client.send("GET", "/readyz", key=None).json()["held"]
     assert (held["provider"], held["only"], held["code"]) == ("x", "questions", "queriesHeld")
 

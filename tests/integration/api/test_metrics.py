@@ -14,7 +14,7 @@ from socialpub.accounts.tokens import NotRenewed
 from socialpub.core import version
 from socialpub.core.clock import stamp
 from socialpub.core.settings.schema import MetricsSection
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.format import BackupSummary
@@ -68,7 +68,7 @@ def test_metrics_are_in_the_prometheus_text_format(client: Client, rt: Runtime, 
     assert found["socialpub_worker_heartbeat_age_seconds",] == 0
     assert found["socialpub_paused",] == 0
     assert [found["socialpub_held", ("provider", name)] for name in ("x", "tiktok", "pinterest")] == [0, 0, 0]
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "The app has no credits left.", "402"))
     told = client.send("GET", "/metrics", key=None).body.decode()
     assert 'socialpub_held{provider="x"} 1.0' in told
     assert 'socialpub_held{provider="tiktok"} 0.0' in told

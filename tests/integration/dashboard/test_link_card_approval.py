@@ -201,7 +201,7 @@ def test_a_page_that_arrives_after_an_edit_is_not_the_card_of_the_new_link(
     with pytest.raises(Conflict, match="being read"):
         approve(rt, post)
     approvals.read_cards(rt)
-    [one] = (details.load_details(rt.reader, post, rt.stamp()) or pytest.fail()).deliveries
+    [one] = (details.load_details(rt, rt.reader, post) or pytest.fail()).deliveries
     assert one.link_card and one.link_card["title"] == "Other"
 
 

@@ -9,7 +9,7 @@ import pytest
 from socialpub.accounts.hints import Surface
 from socialpub.core.settings.schema import NotifySection
 from socialpub.db.models import NotifyAddressRow
-from socialpub.db.tables import audit_log, holds, notifications
+from socialpub.db.tables import audit_log, notifications, waits
 from socialpub.ops import audit_text
 from socialpub.ops.health import Level
 from socialpub.ops.notify import schedule, send
@@ -104,7 +104,7 @@ def test_a_running_worker_uses_a_new_address(owner: Tab, rt: Runtime, postbox: P
     notifier = Notifier(rt)
     notifier.run_once()
     owner.press("Add address", {"New address": NTFY}, on="/system")
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "No credits are left.", "402"))
     notifier.run_once()
     rt.clock.forward(120)  # type: ignore[attr-defined]
     notifier.run_once()

@@ -11,7 +11,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, holds
+from socialpub.db.tables import delivery_rows, waits
 from socialpub.media.files import Files
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
@@ -88,7 +88,7 @@ def test_alerts_are_listed_by_urgency(owner: Tab, rt: Runtime, clock: HandClock)
     end(rt, unknown, State.UNCONFIRMED, "Outcome unknown: the connection broke. Look at the account.")
     clock.forward(60)
     end(rt, failed, State.FAILED, f"No {MARKUP}")
-    rt.db.write(lambda tx: holds.begin(tx, "tiktok", holds.PUBLISHING, f"The app is not approved {MARKUP}", None))
+    rt.db.write(lambda tx: waits.hold(tx, "tiktok", waits.PUBLISHING, f"The app is not approved {MARKUP}", None))
     rt.write(resume.pause)
     page = owner.open("/")
     assert needs(page) == [

@@ -14,7 +14,7 @@ from socialpub.core.locks import FileLock
 from socialpub.core.settings.schema import ProxiesSection
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
-from socialpub.db.tables import audit_log, counters, holds, webhooks
+from socialpub.db.tables import audit_log, counters, waits, webhooks
 from socialpub.media.files import Files
 from socialpub.ops.backup import create, format, schedule, verify
 from socialpub.ops.doctor import machine
@@ -138,14 +138,14 @@ def test_resume_without_a_pause_is_refused(owner: Tab) -> None:
 
 
 def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(owner: Tab, rt: Runtime) -> None:
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, f"No credits left {MARKUP}", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, f"No credits left {MARKUP}", "402"))
     page = owner.open("/system")
     assert f"No credits left {MARKUP}" in page.text
     assert page.root.all("img") == []
-    assert holds.list_all(rt.reader)[0].probe_at > rt.stamp()
+    assert waits.list_holds(rt.reader)[0].until > rt.stamp()
     assert "now" in owner.press("Try now").role("status")
-    assert holds.list_all(rt.reader)[0].probe_at == rt.stamp()
-    rt.db.write(lambda tx: holds.release(tx, "x", holds.PUBLISHING))
+    assert waits.list_holds(rt.reader)[0].until == rt.stamp()
+    rt.db.write(lambda tx: waits.release(tx, "x", waits.PUBLISHING))
     assert not owner.open("/system").has_button("Try now")
 
 

@@ -14,7 +14,7 @@ from peewee import SqliteDatabase
 from socialpub.core.errors import OperatorError
 from socialpub.db import models, states, upgrade
 from socialpub.db.delivery import Progress
-from socialpub.db.states import Phase, WaitingForReconnect
+from socialpub.db.states import Phase
 from socialpub.db.tables import delivery_rows
 from socialpub.ops.backup import verify
 from socialpub.runtime import Runtime, build
@@ -124,11 +124,9 @@ PHASES: list[tuple[int | None, Phase, bool]] = [
     (COMMITS, states.CommittingAgain(**DOUBT), False),
     (ASKS, states.PreparingAgain(**DOUBT), False),
     (COMMITS, states.Closing(**DOUBT, message="Late."), False),
-    (NO_PLAN, states.Inherited(AT), False),
-    (NO_PLAN, states.ConfirmingInherited(AT), False),
-    (COMMITS, states.ReadingBackInherited(AT), False),
-    (SETTLES, states.ProcessingInherited(AT), False),
-    (COMMITS, WaitingForReconnect(states.Committing()), False),
+    (NO_PLAN, states.Confirming(since=AT, restored=True, then=states.PhaseName.PREPARING), False),
+    (COMMITS, states.Closing(since=AT, restored=True), False),
+    (SETTLES, states.Processing(since=AT, restored=True), False),
 ]
 """The next step, the phase, and whether the owner stopped the post."""
 
@@ -148,10 +146,9 @@ def test_the_queue_knows_what_each_phase_waits_on(step: int | None, phase: Phase
     )
     delivery, row = (
         delivery_rows.find(rt.reader, "d"),
-        rt.reader.one("SELECT phase, next_scope, waits_on FROM delivery"),
+        rt.reader.one("SELECT phase, line FROM delivery"),
     )
     assert delivery is not None and row is not None
     assert row.phase == delivery.phase.name
-    assert row.next_scope == ("questions" if delivery.asks else delivery.step_name)
-    ends_without_a_call = delivery.progress.stopped and not delivery.asks
-    assert row.waits_on.lstrip("+") == ("" if ends_without_a_call else delivery.step_name)
+    assert row.line.startswith("?") == delivery.asks
+    assert row.line[1:] == delivery.step_name

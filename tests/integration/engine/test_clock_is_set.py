@@ -468,6 +468,6 @@ def test_an_absurd_wait_of_a_revocation_is_stored_for_a_day_at_most(rt, network,
     network.auth.revoke = limited
     rt.write(profiles.disconnect, profile)
     upkeep.revoke_disconnected(rt)
-    until = rt.reader.value("SELECT until FROM not_before")
+    until = rt.reader.value("SELECT until FROM stored_wait")
     assert until is not None
     assert until <= "2026-10-13T09:00:00.000Z"

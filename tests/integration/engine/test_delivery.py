@@ -97,7 +97,7 @@ def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(rt, networ
     clock.forward(16 * 60)
     drain(rt, clock)
     assert {state_of(rt, post) for post in held} == {State.PUBLISHED}
-    assert rt.reader.value("SELECT count(*) FROM hold") == 0
+    assert rt.reader.value("SELECT count(*) FROM stored_wait WHERE reason = 'app'") == 0
 
 
 def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(rt, network, profile, clock):

@@ -8,13 +8,12 @@ from itertools import pairwise
 import pytest
 
 from socialpub.core.settings.schema import PublishingSection
-from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.providers.base import Done, Kind, Published, Readback, Refused, Wait
 from socialpub.providers.responses import NoAnswer, NotSent, Throttled
 from socialpub.publishing.delivery import engine, resume
-from socialpub.publishing.posts import drafts
+from socialpub.publishing.posts import details, drafts
 from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import (
     OWNER,
@@ -86,7 +85,7 @@ def test_a_post_that_waits_for_the_gap_says_so_and_has_not_started(rt, network, 
     clock.forward(60)
     drain(rt)
     assert network.asked == ["upload", "send_last", "await_outcome"], "what is uploaded early might lapse"
-    (waits,) = json.loads(api_json.attempts(rt.reader, second, rt.stamp()))
+    (waits,) = json.loads(details.load_attempts(rt, rt.reader, second))
     assert waits["outcome"] == "waiting"
     assert waits["message"] == "Two posts of one profile are at least 15m apart (publishing.min_gap)."
     assert waits["nextAt"] == "2026-10-12T09:16:00.000Z"
@@ -288,4 +287,4 @@ def test_without_a_gap_nothing_waits(tmp_path, clock, network):
             accept(rt, profile, body=str(number))
         drain(rt)
         assert len(network.effects) == 3
-        assert rt.reader.value("SELECT count(*) FROM not_before") == 0
+        assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0

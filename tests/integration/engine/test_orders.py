@@ -123,7 +123,7 @@ def test_a_plan_of_outdated_content_is_not_used(rt, network, profile, clock):
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
     delivery = rt.reader.value("SELECT id FROM delivery")
     clock.forward(11)
-    candidate = engine.find_next_due(rt.reader, profile, rt.stamp(), rt.process)
+    candidate = engine.find_next_due(rt, profile)
     assert candidate is not None
     preflight = claim.prepare(rt, candidate)
     clock.jump(-2)
@@ -151,7 +151,7 @@ def test_a_post_that_cannot_be_examined_fails_without_blocking_the_queue(rt, net
 
 
 def drain_once(rt):
-    for _, profile_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
+    for _, profile_id in engine.list_due_queues(rt):
         engine.work(rt, profile_id)
 
 

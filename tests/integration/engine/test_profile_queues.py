@@ -9,10 +9,10 @@ import pytest
 
 from socialpub.core.clock import after
 from socialpub.db.models import ProfileRow
-from socialpub.db.queries import api_json
 from socialpub.db.queries import profile_queue as queue_rows
 from socialpub.db.states import State
-from socialpub.db.tables import holds, waits
+from socialpub.db.tables import waits
+from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.base import Done, Kind, Published, Refused, Wait
 from socialpub.providers.responses import Throttled
 from socialpub.publishing.delivery import engine, profile_queue, resume
@@ -42,13 +42,12 @@ def accept_many(rt, count, *profiles):
 
 def attempts(rt, post):
     """As the API shows them."""
-    return json.loads(api_json.attempts(rt.reader, post, rt.stamp()))
+    return json.loads(post_details.load_attempts(rt, rt.reader, post))
 
 
 def rest(rt, profile, endpoint, seconds, reason="slow down"):
     """The network named a wait for this endpoint."""
-    give_up_after = rt.settings.publishing.give_up_after
-    rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, endpoint, after(tx.stamp, seconds), reason, give_up_after))
+    rt.db.write(lambda tx: waits.begin(tx, WaitReason.NETWORK, profile, endpoint, after(tx.stamp, seconds), reason))
 
 
 def begun_with(network, *steps):
@@ -157,11 +156,11 @@ def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(rt, networ
     for post in (first, second):
         (last,) = attempts(rt, post)
         assert (last["outcome"], last["message"], last["nextAt"]) == ("waiting", "slow down", until)
-        details = post_details.load_details(rt.reader, post, rt.stamp())
+        details = post_details.load_details(rt, rt.reader, post)
         assert details is not None
         waits = details.deliveries[0].waits_for
         assert waits is not None
-        assert (waits.reason, waits.until) == ("slow down", until)
+        assert (waits.sentence, waits.until) == ("slow down", until)
     assert rt.reader.value("SELECT count(*) FROM attempt") == 1, "only the call that was made is stored"
     clock.forward(901)
     assert attempts(rt, second) == [], "it no longer waits"
@@ -205,7 +204,7 @@ def test_the_queue_knows_that_the_gap_applies_before_each_kind_of_commit(rt, net
     post = accept(rt, profile)
     network.results["publish"] = [Throttled("slow down", retry_after_seconds=HOUR)]
     drain(rt)
-    assert rt.reader.value("SELECT waits_on FROM delivery WHERE post_id = ?", (post,)) == "+publish"
+    assert rt.reader.value("SELECT line FROM delivery WHERE post_id = ?", (post,)) == "+publish"
 
 
 def test_an_upload_goes_on_while_posts_wait(rt, network, profile):
@@ -271,16 +270,16 @@ def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_w
     rest(rt, profile, "create_post", 24 * HOUR)
     drain(rt)
     clock.forward(24 * HOUR + 1)
-    rt.db.write(waits.delete_past_cooldowns)
+    rt.db.write(waits.delete_past)
     the_day_is_full = Throttled("the day is full", retry_after_seconds=10 * HOUR)
     network.results["create_post"] = [lambda job: network.publish(job.content.text), the_day_is_full]
     drain(rt)
     clock.forward(10 * HOUR + 1)
-    rt.db.write(waits.delete_past_cooldowns)
+    rt.db.write(waits.delete_past)
     drain(rt)
     assert {state_of(rt, post) for post in posts_made} == {State.PUBLISHED}
-    rt.db.write(waits.delete_past_cooldowns)
-    assert rt.reader.value("SELECT count(*) FROM not_before") == 0
+    rt.db.write(waits.delete_past)
+    assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
 
 
 def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(rt, profile, clock):
@@ -322,16 +321,16 @@ def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a
     if state == "waiting":
         rest(rt, profile, "create_post", HOUR)
     if state == "held":
-        rt.db.write(lambda tx: holds.begin(tx, "x", "", "no credits", None))
+        rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "no credits", None))
     now = after(rt.stamp(), 1)
     found = []
     for more in (100, 3900):
         accept_many(rt, more, profile)
         found.append(
             (
-                steps_of(rt, lambda: engine.find_next_due(rt.reader, profile, now, rt.process)),
-                steps_of(rt, lambda: engine.list_due_queues(rt.reader, now, rt.process)),
-                steps_of(rt, lambda: queue_rows.next_run_at(rt.reader, now)),
+                steps_of(rt, lambda: engine.find_next_due(rt, profile)),
+                steps_of(rt, lambda: engine.list_due_queues(rt)),
+                steps_of(rt, lambda: queue_rows.next_run_at(rt.reader, now, rt.settings.publishing.max_lateness)),
             )
         )
     few, many = found

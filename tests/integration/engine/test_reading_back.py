@@ -9,7 +9,8 @@ from socialpub.accounts import profiles, tokens, upkeep
 from socialpub.core.clock import after
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
-from socialpub.db.tables import holds, profile_rows, waits
+from socialpub.db.tables import profile_rows, waits
+from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.auth import Tokens
 from socialpub.providers.base import CannotTell, Published, Readback
 from socialpub.providers.responses import NoAnswer, Rejected, Throttled
@@ -106,7 +107,11 @@ def test_a_rate_limit_of_read_backs_also_delays_the_read_back_before_a_second_ca
     drain(rt, clock, within=700)
     assert network.asked.count("create_post") == 2
     looked = network.asked.count("recover")
-    rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, "read_back", after(tx.stamp, 3600), "429 of another post"))
+    rt.db.write(
+        lambda tx: waits.begin(
+            tx, WaitReason.NETWORK, profile, "read_back", after(tx.stamp, 3600), "429 of another post"
+        )
+    )
     drain(rt, clock, within=3000)
     assert network.asked.count("recover") == looked, "asked within the hour that the network named"
 
@@ -116,7 +121,7 @@ def test_a_hold_of_questions_also_delays_the_read_back_before_a_second_call(rt, 
     accept(rt, profile)
     drain(rt, clock, within=700)
     looked = network.asked.count("recover")
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.QUESTIONS, "capped", None))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.QUESTIONS, "capped", None))
     clock.forward(301)
     drain(rt)
     assert network.asked.count("recover") == looked, "asked though nothing is asked"

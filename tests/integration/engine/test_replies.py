@@ -15,6 +15,7 @@ from socialpub.db.models import ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
+from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.base import Published, Readback, Refused, Unknown, Wait
 from socialpub.providers.responses import MAX_WAIT_SECONDS
 from socialpub.publishing import retention
@@ -31,6 +32,7 @@ from tests.support.appliance import (
     message_of,
     state_of,
     status_of,
+    waits_of,
 )
 from tests.support.drain import DAY, drain
 
@@ -106,8 +108,7 @@ def test_a_reply_is_sent_at_its_own_time_if_that_is_later(rt, clock, network, pr
     comment = accept(rt, profile, body="2", at=its_time, options=reply_to(first))
     drain(rt)
     assert states(rt, [first, comment]) == [State.PUBLISHED, State.QUEUED]
-    assert status_of(rt, comment) == "scheduled"
-    assert attempts_of(rt, comment)[-1] == ("start", "waiting")
+    assert (status_of(rt, comment), waits_of(rt, comment)) == ("scheduled", None)
     drain(rt, clock)
     assert parents(network) == [("1", None), ("2", "1")]
     assert clock.now() >= its_time
@@ -220,7 +221,7 @@ def test_after_its_post_a_reply_waits_for_the_owner_to_connect_the_account(rt, c
     ]
     drain(rt)
     assert states(rt, [first, reply]) == [State.PUBLISHED, State.QUEUED]
-    assert delivery_rows.find(rt.reader, delivery_rows.list_of_post(rt.reader, reply)[0].id).waits_for_reconnect
+    assert waits_of(rt, reply) is WaitReason.RECONNECT
     connect_again(rt)
     drain(rt)
     assert parents(network) == [("1", None), ("2", "1")]
@@ -290,7 +291,7 @@ def test_an_edit_makes_a_scheduled_post_a_reply_to_another_post_or_to_none(rt, c
     assert state_of(rt, reply) is State.QUEUED, "the reply no longer belongs to the canceled post"
     free = accept(rt, profile, body="4", at=later, options=reply_to(two))
     rt.write(posts.edit, free, change(None), OWNER)
-    assert attempts_of(rt, free)[-1] == ("start", "waiting")
+    assert waits_of(rt, free) is None
     drain(rt, clock)
     assert parents(network) == [("2", None), ("3", "1"), ("4", None)]
 
@@ -370,15 +371,16 @@ def test_a_clock_that_is_set_after_the_publication_neither_delays_nor_ends_a_rep
 
     def publish(job: Any) -> Published:
         if moment == "in a gap":
-            rt.write(lambda _, tx: waits.begin_cooldown(tx, profile, "commit", after(tx.stamp, 60.0), "a gap"))
+            rt.write(
+                lambda _, tx: waits.begin(tx, WaitReason.NETWORK, profile, "commit", after(tx.stamp, 60.0), "a gap")
+            )
         elif moment == "after its first call":
             network.results["create_post"] = [Wait(60.0, "X is busy")]
         return network.publish(job.content.text)
 
     network.results["create_post"] = [publish]
     if moment == "before its claim":
-        for _ in range(2):  # the daily claim of the reply, and the parent
-            engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
+        engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
     else:
         drain(rt)
         engine.work(rt, delivery_rows.list_of_post(rt.reader, reply)[0].profile_id)

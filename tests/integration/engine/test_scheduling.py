@@ -9,9 +9,8 @@ import pytest
 from socialpub.accounts import upkeep
 from socialpub.core.errors import Unavailable
 from socialpub.db.locks import ProcessLock
-from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.providers.base import Held, Kind, More, Wait
 from socialpub.providers.responses import AppRefused
 from socialpub.publishing.delivery import backfill, claim, engine, profile_queue, resume, settle
@@ -41,12 +40,12 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(rt, network, c
 
     def side_by_side(step, job):
         if step == "create_post":
-            held_at.append(rt.reader.value("SELECT count(*) FROM hold"))
+            held_at.append(rt.reader.value("SELECT count(*) FROM stored_wait WHERE reason = 'app'"))
         return run(step, job)
 
     network.run = side_by_side
     for probes in (2, 3):
-        clock.forward(holds.PROBE_SECONDS + 1)
+        clock.forward(waits.PROBE_SECONDS + 1)
         drain(rt)
         assert network.asked.count("create_post") == probes, "one probe, however many uploads go well"
     assert held_at == [1, 1], "its upload went well, and still the other queues do not ask"
@@ -62,11 +61,11 @@ def test_posts_that_wait_locally_neither_end_a_hold_nor_use_its_probes(rt, netwo
     dead = [accept(rt, lost, body=str(number)) for number in range(5)]
     long_ago = "2026-10-12T08:00:00.000Z"
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET due_at = ? WHERE profile_id = ?", (long_ago, lost)))
-    rt.db.write(lambda tx: tx.update(ProfileRow, lost, status="disconnected"))
-    clock.forward(holds.PROBE_SECONDS + 1)
+    rt.db.write(lambda tx: tx.update("profile", lost, status="disconnected"))
+    clock.forward(waits.PROBE_SECONDS + 1)
     engine.work(rt, lost)
     assert {state_of(rt, post) for post in dead} == {State.FAILED}
-    assert rt.reader.value("SELECT count(*) FROM hold") == 1
+    assert rt.reader.value("SELECT count(*) FROM stored_wait WHERE reason = 'app'") == 1
     drain(rt)
     assert network.asked == ["create_post", "create_post"]
     drain(rt, clock)
@@ -112,7 +111,7 @@ def test_a_hold_is_logged_when_it_begins_and_when_it_ends(rt, network, profile, 
 
 
 def drain_once(rt):
-    for _, profile_id in engine.list_due_queues(rt.reader, rt.stamp(), rt.process):
+    for _, profile_id in engine.list_due_queues(rt):
         engine.work(rt, profile_id)
 
 

@@ -1,5 +1,6 @@
 """Accounts that need their owner hold their posts until they are connected again (contract section 4)."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -13,7 +14,7 @@ from socialpub.ops import health
 from socialpub.providers.base import Refused
 from socialpub.providers.responses import AuthExpired, NoAnswer, Rejected
 from socialpub.publishing.delivery import resume
-from socialpub.publishing.posts import drafts, posts
+from socialpub.publishing.posts import details, drafts, posts
 from socialpub.publishing.posts.drafts import Draft
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import OWNER, accept, attempts_of, connect_again, message_of, state_of
@@ -47,11 +48,10 @@ def test_due_posts_are_held_name_the_remedy_and_are_published_after_the_reconnec
     now, later = accept(rt, profile), accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
     drain(rt)
     assert (state_of(rt, now), attempts_of(rt, now)) == (State.QUEUED, [("start", "held")])
-    told = rt.reader.one("SELECT message, next_at FROM attempt")
-    assert told is not None
+    (told,) = json.loads(details.load_attempts(rt, rt.reader, now))
     assert "X has ended the grant. Press “Reconnect” under Profiles" in told["message"]
     assert "or run `socialpub admin connect-profile x`." in told["message"]
-    assert told["next_at"] == "2026-10-13T09:00:00.000Z", "until then"
+    assert told["nextAt"] == "2026-10-13T09:00:00.000Z", "until then"
     clock.forward(3 * HOUR)
     drain(rt)
     assert network.asked == []
@@ -133,7 +133,7 @@ def test_a_refresh_token_that_is_refused_holds_the_post_that_wanted_it(rt, netwo
     network.auth.answers = [Rejected("the refresh token is spent", status=400, reauth=True)]
     post = accept(rt, profile)
     drain(rt)
-    assert (state_of(rt, post), attempts_of(rt, post)) == (State.QUEUED, [(Place.PREPARE, "held")])
+    assert (state_of(rt, post), attempts_of(rt, post)) == (State.QUEUED, [(Place.PREPARE, "held")] * 2)
     connect_again(rt)
     drain(rt)
     assert state_of(rt, post) is State.PUBLISHED

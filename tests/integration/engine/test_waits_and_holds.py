@@ -4,7 +4,7 @@ import pytest
 
 from socialpub.core.errors import Unavailable
 from socialpub.db.states import State
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.ops import health
 from socialpub.providers.base import Held, Kind, Published, Readback, Refused
 from socialpub.providers.responses import AppRefused, NoAnswer, Throttled
@@ -74,12 +74,12 @@ def test_a_check_that_cannot_run_now_fails_no_post(rt, network, profile, clock):
 def test_a_second_call_that_is_refused_says_nothing_about_a_hold(rt, network, profile, clock):
     """A file that is gone is found out before any call: it does not show that the network takes the app again."""
     network.results["create_post"] = [Refused("A media file is missing.")]
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "no credits", None))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "no credits", None))
     post = accept(rt, profile)
     clock.forward(901)
     drain(rt)
     assert state_of(rt, post) is State.FAILED
-    assert holds.is_held(rt.reader, "x")
+    assert waits.find_hold(rt.reader, "x")
 
 
 def test_a_stop_in_the_last_read_back_reads_back_again(rt, network, profile, clock):
@@ -103,17 +103,17 @@ def test_a_hold_is_probed_although_each_probe_must_read_back_first(rt, network, 
     post = accept(rt, profile)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
-    assert holds.list_all(rt.reader) == []
+    assert waits.list_holds(rt.reader) == []
 
 
 # --- holds of questions ----------------------------------------------------------------------------------------------
 
 
-PROBE = holds.PROBE_SECONDS + 1
+PROBE = waits.PROBE_SECONDS + 1
 
 
 def scopes(rt):
-    return [row.scope for row in holds.list_all(rt.reader)]
+    return [row.calls for row in waits.list_holds(rt.reader)]
 
 
 def test_a_read_back_that_is_refused_to_the_app_stops_no_other_post(rt, network, profile, clock):
@@ -123,7 +123,7 @@ def test_a_read_back_that_is_refused_to_the_app_stops_no_other_post(rt, network,
     drain(rt)
     clock.forward(6)
     drain(rt)
-    assert scopes(rt) == [holds.QUESTIONS]
+    assert scopes(rt) == [waits.QUESTIONS]
     others = [accept(rt, add_profile(rt, account_id="other"), body="Other"), accept(rt, profile, body="Same queue")]
     drain(rt)
     assert [state_of(rt, post) for post in others] == [State.PUBLISHED] * 2
@@ -154,7 +154,7 @@ def test_a_poll_that_is_refused_to_the_app_holds_no_post_that_needs_none(rt, net
     network.results["await_processing"] = [AppRefused("capped")]
     video = accept(rt, add_profile(rt, account_id="one"))
     drain(rt)
-    assert (state_of(rt, video), scopes(rt)) == (State.QUEUED, [holds.QUESTIONS])
+    assert (state_of(rt, video), scopes(rt)) == (State.QUEUED, [waits.QUESTIONS])
     network.plan = lambda content, options: texts
     text = accept(rt, add_profile(rt, account_id="two"))
     drain(rt)
@@ -169,12 +169,12 @@ def test_a_refused_commit_holds_what_publishes_and_lets_questions_through(rt, ne
     unknown = accept(rt, add_profile(rt, account_id="one"), body="One")
     held = accept(rt, add_profile(rt, account_id="two"), body="Two")
     drain(rt)
-    assert scopes(rt) == [holds.PUBLISHING]
+    assert scopes(rt) == [waits.PUBLISHING]
     network.results["recover"] = [Readback((Published("71"),))]
     clock.forward(6)
     drain(rt)
     assert (state_of(rt, unknown), state_of(rt, held)) == (State.PUBLISHED, State.QUEUED)
-    assert scopes(rt) == [holds.PUBLISHING], "an answered question says nothing about posting"
+    assert scopes(rt) == [waits.PUBLISHING], "an answered question says nothing about posting"
 
 
 @pytest.mark.parametrize("after_seconds", [PROBE, 1])
@@ -191,7 +191,7 @@ def test_a_step_that_the_network_refuses_to_the_app_holds_only_that_step(rt, net
     drain(rt)
     assert state_of(rt, photo) is State.PUBLISHED
     if after_seconds < PROBE:
-        rt.write(lambda _, tx: holds.probe_all(tx))  # the owner has fixed the configuration and restarted
+        rt.write(lambda _, tx: waits.probe_all(tx))  # the owner has fixed the configuration and restarted
     clock.forward(after_seconds)
     drain(rt)
     assert [state_of(rt, post) for post in films] == [State.PUBLISHED] * 3
@@ -248,7 +248,7 @@ def test_a_refused_probe_gives_the_next_one_to_another_profile(rt, network, prof
     network.run = refuses_all_but_the_third
     drain(rt)
     for _ in range(2):
-        clock.forward(holds.PROBE_SECONDS + 1)
+        clock.forward(waits.PROBE_SECONDS + 1)
         drain(rt)
     assert probes[:3] == ["acct", "second", "third"]
     assert state_of(rt, posts[6]) is State.PUBLISHED
@@ -263,6 +263,6 @@ def test_a_refused_probe_gives_the_next_one_to_another_post_of_the_only_profile(
 
     network.run = refuses_one
     drain(rt)
-    clock.forward(holds.PROBE_SECONDS + 1)
+    clock.forward(waits.PROBE_SECONDS + 1)
     drain(rt)
     assert [state_of(rt, post) for post in posts] == [State.QUEUED, State.PUBLISHED]

@@ -12,7 +12,7 @@ from socialpub.accounts import api_keys
 from socialpub.core.errors import FieldError
 from socialpub.db.queries import api_json
 from socialpub.providers.responses import Rejected
-from socialpub.publishing.posts import posts
+from socialpub.publishing.posts import details, posts
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from tests.integration.mcp.agent import Agent
@@ -190,7 +190,7 @@ def test_a_failed_post_is_retried(
     drain(rt)
     shown = agent.call("get_post", postId=failed)
     assert shown["data"] == read_post(rt, failed)
-    assert shown["attempts"] == json.loads(api_json.attempts(rt.reader, failed, rt.stamp()))
+    assert shown["attempts"] == json.loads(details.load_attempts(rt, rt.reader, failed))
     assert shown["attempts"][0]["outcome"] == "refused"
     assert shown["summary"][0].startswith("x: failed: ") and "It is a duplicate" in shown["summary"][0]
     retried = agent.call("retry_post", postId=failed, includeUnknown=True)

@@ -13,7 +13,7 @@ from socialpub.core.clock import stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
-from socialpub.db.tables import holds, notifications
+from socialpub.db.tables import notifications, waits
 from socialpub.ops.health import Level
 from socialpub.ops.notify import messages, send
 from socialpub.ops.notify.schedule import Notifier
@@ -33,11 +33,11 @@ Minutes = Callable[..., None]
 
 
 def hold(rt: Runtime, provider: str = "x") -> None:
-    rt.db.write(lambda tx: holds.begin(tx, provider, holds.PUBLISHING, "No credits are left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, provider, waits.PUBLISHING, "No credits are left.", "402"))
 
 
 def release(rt: Runtime, provider: str = "x") -> None:
-    rt.db.write(lambda tx: holds.release(tx, provider, holds.PUBLISHING))
+    rt.db.write(lambda tx: waits.release(tx, provider, waits.PUBLISHING))
 
 
 def test_nothing_is_sent_without_alerts(minutes: Minutes, postbox: Postbox) -> None:

@@ -6,7 +6,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.hints import Surface
 from socialpub.db.connection import Database
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows, holds
+from socialpub.db.tables import delivery_rows, waits
 from socialpub.ops import alerts
 from socialpub.ops.alerts import DiskSpace
 from socialpub.publishing.delivery import resume
@@ -42,15 +42,15 @@ def test_everything_that_needs_its_owner_is_there_with_what_to_do(
     dead = add_profile(rt, name="Dead", status="reauthRequired", reason="The grant was withdrawn.")
     lapsing = add_profile(rt, account_id="b", name="Lapsing", tokens=("a", None), expires_at="2026-10-15T00:00:00.000Z")
     add_profile(rt, account_id="c", name="Fine", expires_at="2026-12-15T00:00:00.000Z")
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "No credits are left.", "402"))
     rt.write(resume.pause)
     clock.forward(8 * DAY)
     needs = alerts.load_alert_facts(rt)
     assert [(one.id, one.status) for one, _ in needs.profiles] == [(dead, "reauthRequired"), (lapsing, "active")]
     assert "Reconnect" in needs.profiles[0][1]
     ((held, _),) = needs.holds
-    assert (held.provider, held.reason, held.code) == ("x", "No credits are left.", "402")
-    assert held.probe_at == "2026-10-12T09:15:00.000Z"
+    assert (held.subject, held.message, held.code) == ("x", "No credits are left.", "402")
+    assert held.until == "2026-10-12T09:15:00.000Z"
     assert needs.paused_at == "2026-10-12T09:00:00.000Z"
     assert "has not reported" in needs.worker[0].message
     assert str(needs.backup_reminder).startswith("The last backup was made 8 days ago")

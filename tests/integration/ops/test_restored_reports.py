@@ -12,7 +12,7 @@ from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import NotifySection
 from socialpub.db import appliance_state
-from socialpub.db.tables import holds, notifications
+from socialpub.db.tables import notifications, waits
 from socialpub.ops import alerts
 from socialpub.ops.backup import last_backup, restore
 from socialpub.ops.notify import messages, send
@@ -96,7 +96,7 @@ def test_the_originals_alerts_and_unsent_messages_are_dropped(
     rt: Runtime, clock: HandClock, network: ScriptedNetwork, postbox: Postbox, tmp_path: Path
 ) -> None:
     minutes(rt, clock, 1)
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "No credits are left.", "402"))
     minutes(rt, clock, 3)
     assert len(postbox.received) == 1
     postbox.failing["json"] = "the host is not found"
@@ -114,7 +114,7 @@ def test_the_originals_alerts_and_unsent_messages_are_dropped(
 def test_the_network_that_refused_the_original_is_asked_again(
     rt: Runtime, network: ScriptedNetwork, tmp_path: Path
 ) -> None:
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "No credits are left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "No credits are left.", "402"))
     with restored(rt, tmp_path, network) as other:
         assert alerts.load_alert_facts(other).holds == []
     assert alerts.load_alert_facts(rt).holds, "the original is still refused"

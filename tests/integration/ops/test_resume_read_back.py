@@ -6,7 +6,7 @@ from socialpub.core.clock import stamp
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.providers.base import CannotTell, Job, Published, Readback
 from socialpub.providers.responses import AppRefused, HttpResponse, NoAnswer, Rejected
 from socialpub.publishing.delivery import read_back, resume
@@ -55,10 +55,10 @@ def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
     drain(rt)
     clock.forward(6)
     drain(rt)
-    assert [row.scope for row in holds.list_all(rt.reader)] == [holds.QUESTIONS]
+    assert [row.calls for row in waits.list_holds(rt.reader)] == [waits.QUESTIONS]
     clock.forward(30)
     drain(rt)
-    assert [row.scope for row in holds.list_all(rt.reader)] == [holds.QUESTIONS], "nothing was answered"
+    assert [row.calls for row in waits.list_holds(rt.reader)] == [waits.QUESTIONS], "nothing was answered"
 
 
 def test_a_backup_of_a_backup_calls_no_unread_post_absent(
@@ -140,5 +140,5 @@ def test_a_hold_of_questions_ends_with_the_last_question(
     later = accept(rt, profile, body="Another")
     drain(rt, clock)
     assert state_of(rt, later) is State.PUBLISHED
-    rt.write(lambda _, tx: holds.drop_unasked(tx))  # as housekeeping does every minute
-    assert holds.list_all(rt.reader) == [], "readiness and the doctor speak of it for ever"
+    rt.write(lambda _, tx: waits.delete_unasked_holds(tx))  # as housekeeping does every minute
+    assert waits.list_holds(rt.reader) == [], "readiness and the doctor speak of it for ever"

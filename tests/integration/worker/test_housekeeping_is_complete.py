@@ -11,6 +11,7 @@ from socialpub.accounts import api_keys, sign_in, tokens
 from socialpub.accounts.sign_in import Purpose
 from socialpub.core.clock import after, new_id
 from socialpub.db.tables import waits
+from socialpub.db.tables.waits import WaitReason
 from socialpub.ops import storage
 from socialpub.ops.backup import create, schedule
 from socialpub.publishing.media import thumbnails
@@ -39,16 +40,14 @@ TABLES = {
     "delivery_count": STAYS + "one row for each network and outcome",
     "event_count": STAYS + "one row for each network, event and outcome",
     "former_text": "retention: with its post",
-    "hold": "holds: when nothing waits for the hold",
     "idempotency": "idempotency keys: after a day",
     "key_use": "posts of limited keys: after a day",
     "log_entry": "retention: retention.log, and with its post",
     "media": "retention: with its post",
-    "not_before": "expired cooldowns: within an hour of their end",
+    "stored_wait": "past waits: unless an open delivery was due during them; of the profile's own posts after a day",
     "notification": "old notifications: after a week",
     "notification_service": STAYS + "one row for each address",
     "notify_address": STAYS + "the owner creates them; the limit is 20",
-    "own_wait": "expired profile waits: a day after their end, if no open delivery was due during them",
     "post": "retention: retention.posts",
     "profile": STAYS + "posts name also disconnected profiles; their tokens are removed at once",
     "schema_migration": STAYS + "one row for each migration",
@@ -163,11 +162,11 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
     rt.write(sign_in.begin_session, "203.0.113.1", "a browser")
     rt.write(sign_in.create_link, Purpose.SIGN_IN)
     profile = add_profile(rt)
-    rt.db.write(lambda tx: waits.begin_cooldown(tx, profile, "create", after(tx.stamp, 3600.0), "too many"))
+    rt.db.write(lambda tx: waits.begin(tx, WaitReason.NETWORK, profile, "create", after(tx.stamp, 3600.0), "too many"))
     for key in range(1200):
         ticket = RequestKey("k", str(key), "f")
         rt.db.write(lambda tx, ticket=ticket: idempotency.store(tx, ticket, StoredResponse(201, None, b"")))
-    some = ("session", "sign_in_link", "not_before", "idempotency")
+    some = ("session", "sign_in_link", "stored_wait", "idempotency")
 
     def counts():
         return [int(rt.reader.value(f"SELECT count(*) FROM {table}")) for table in some]

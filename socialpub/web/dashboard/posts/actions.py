@@ -55,7 +55,7 @@ def load_post(rt: Runtime, post_id: str) -> Post:
 
 
 def load_details(rt: Runtime, visit: Visit) -> PostDetails:
-    details = post_details.load_details(rt.reader, visit.params["postId"], rt.stamp())
+    details = post_details.load_details(rt, rt.reader, visit.params["postId"])
     if details is None:
         raise no_such_page()
     return details

@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 import orjson
 from starlette.responses import Response
 
+from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core import post_summary
 from socialpub.db.queries import api_json
 from socialpub.db.queries.post_list import PostFilter
 from socialpub.db.tables import artifact_rows, delivery_rows, profile_rows
+from socialpub.db.tables.waits import WaitReason
 from socialpub.ops import audit_text
 from socialpub.providers.base import LABELS as LABELS_OF_CHOICES
 from socialpub.providers.base import LINK_CARD
@@ -167,14 +169,15 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
     """Return the reason for the wait of a delivery, with the button name instead of a command."""
     if details.waits_for is None:
         return None
-    if details.delivery.waits_for_approval:
-        return "Your approval."
-    if post_id := details.delivery.waits_for_post:
-        return f"The post “{_title_of(rt, post_id)}”, to which this post replies."
-    profile = profile_rows.find(rt.reader, details.delivery.profile_id)
-    if profile is None or not details.delivery.waits_for_reconnect:
-        return details.waits_for.reason
-    return waiting.reconnect_reason(profile)
+    match details.waits_for.reason:
+        case WaitReason.APPROVAL:
+            return "Your approval."
+        case WaitReason.PARENT:
+            return f"The post “{_title_of(rt, details.waits_for.post_id or '')}”, to which this post replies."
+        case WaitReason.RECONNECT:
+            return waiting.reconnect_reason(profiles.get(rt.reader, details.delivery.profile_id))
+        case _:
+            return details.waits_for.sentence
 
 
 def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str, str | None]]:

@@ -20,7 +20,7 @@ from socialpub.core.settings.networks import PinterestSection, TikTokSection, XS
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
 from socialpub.db.locks import ProcessLock
-from socialpub.db.tables import holds
+from socialpub.db.tables import waits
 from socialpub.media.decoder import client
 from socialpub.ops import health, storage
 from socialpub.ops.doctor import machine
@@ -343,7 +343,7 @@ def test_a_backup_that_was_not_resumed_is_noted(rt: Runtime) -> None:
 
 
 def test_a_network_that_refuses_the_app_is_reported(rt: Runtime) -> None:
-    rt.db.write(lambda tx: holds.begin(tx, "x", holds.PUBLISHING, "The app has no credits left.", "402"))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "The app has no credits left.", "402"))
     finding = the(inside(rt), "network")
     assert "no credits left" in finding.message
     assert "2026-10-12T09:15" in str(finding.remedy)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from socialpub.accounts import api_keys, choices, profiles, upkeep
-from socialpub.db.states import QUESTIONS
 from socialpub.db.tables import profile_rows, waits
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board
@@ -205,8 +204,8 @@ def test_a_network_that_does_not_answer_is_asked_again_after_a_minute(
 def test_held_queries_are_not_asked(
     client: Client, rt: Runtime, world: World, transport: FaultTransport, pins: str
 ) -> None:
-    rt.db.write(lambda tx: waits.hold(tx, "pinterest", QUESTIONS, "The app may not read.", None))
-    rt.db.write(lambda tx: waits.hold(tx, "x", QUESTIONS, "The app may not read.", None))
+    rt.db.write(lambda tx: waits.hold(tx, "pinterest", waits.QUESTIONS, "The app may not read.", None))
+    rt.db.write(lambda tx: waits.hold(tx, "x", waits.QUESTIONS, "The app may not read.", None))
     refused = ask(client, pins)
     assert (refused.status, refused.headers["retry-after"]) == (503, str(waits.PROBE_SECONDS))
     assert transport.called == []

@@ -249,22 +249,22 @@ SQL_TEXT = {
     "queries.post_content": "load",
     "queries.post_list": "_show load_page",
     "queries.profile_queue": (
-        "count_by_provider count_due_by_provider count_posts_due_before count_queued_by_profile "
-        "due_per_profile find_overdue list_open load_totals next_run_at oldest_due oldest_open_call "
-        "uncommitted_due_by"
+        "count_by_provider count_due_by_provider count_posts_due_before count_queued_by_profile due_per_profile "
+        "find_overdue list_open load_totals next_run_at oldest_due oldest_open_call uncommitted_due_by"
     ),
     "tables.counters": "_add",
     "tables.delivery_rows": (
-        "_wake any_waiting_for count_unapproved delete_of_post drafts_in_inbox due_later equal_past_commit "
-        "fill_in find find_first find_first_of_account is_open is_outcome_of_another list_of_post "
-        "list_open_of_post list_replies list_retries list_states list_unapproved list_unread_cards move_waits "
-        "named_in_options newest_try open_elsewhere others_past_commit published_without_id queued_until "
-        "reload_state rename_open replies_to_itself reseal running running_after_death running_in "
-        "unapproved_among wake_replies"
+        "_wake count_unapproved delete_of_post drafts_in_inbox due_later fill_in find find_first "
+        "find_first_of_account is_open is_outcome_of_another list_of_post list_open_of_post list_replies "
+        "list_retries list_states list_unapproved list_unread_cards move_waits named_in_options newest_try "
+        "open_elsewhere others_past_commit published_without_id queued_until reload_state rename_open "
+        "replies_to_itself reseal running running_after_death running_in unapproved_among wake_equal "
+        "wake_reconnected wake_replies"
     ),
-    "tables.holds": "any_hold held_until",
     "tables.log_entries": "record",
-    "tables.waits": "begin_cooldown cooldown_until record_own_wait total_own_waits",
+    "tables.waits": (
+        "any_hold begin delete_unasked_holds list_current list_of_post record_span total_spans was_limited"
+    ),
 }
 """The functions with SQL text, each with its reason beside it. Everything else is a peewee query or a helper of
 `Database`. Remove a name when its function becomes a query. The target is twenty names."""

@@ -128,10 +128,11 @@ def record(appliance: MeasuredAppliance, at: datetime | None, batch: int) -> Rec
         recorder.begin_write(rt.now())
         posts.create(rt, recorder, draft, CALLER)
         recorder.execute_sql("RELEASE one")
+        recorded = list(recorder.statements)
         known = {row[0] for row in recorder.connection().execute("SELECT id FROM profile")}
         transaction.rollback()
-    new = {value for _, params in recorder.statements for value in params if isinstance(value, str)}
+    new = {value for _, params in recorded for value in params if isinstance(value, str)}
     ids = sorted({one for value in new for one in _ID.findall(value)} - known)
     place = {one: [number] for number, one in enumerate(ids)}
-    statements = [(sql, [place.get(value, value) for value in params]) for sql, params in recorder.statements]
+    statements = [(sql, [place.get(value, value) for value in params]) for sql, params in recorded]
     return {"statements": statements, "ids": len(ids), "batch": batch}

@@ -184,9 +184,7 @@ def measure_queues(appliance: MeasuredAppliance, turns: Turns, count: int) -> li
     time.sleep(1)
     queries: dict[str, Callable[[], object]] = {
         "what is due, of all profiles": lambda: engine.list_due_queues(rt),
-        "what is next, of one profile": lambda: engine.find_next_due(
-            rt.reader, appliance.profiles[0], rt.stamp(), rt.process
-        ),
+        "what is next, of one profile": lambda: engine.find_next_due(rt, appliance.profiles[0]),
         "what is overdue": lambda: profile_queue.find_overdue(rt.reader, rt.stamp(), 0.0),
     }
     found = []

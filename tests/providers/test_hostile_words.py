@@ -73,7 +73,7 @@ def test_a_hold_shows_the_networks_message_only_to_the_owner(
     post = published_to(rt, provider, tmp_path)
     drain(rt, clock, within=60.0)
     (hold,) = waits.list_holds(rt.reader)
-    assert "quoth" in hold.reason
+    assert "quoth" in hold.message
 
     (shown,) = asked_by_a_stranger(rt, "/readyz").json()["held"]
     assert shown["code"] == "publishingHeld"

@@ -12,7 +12,7 @@ from tests.simulation.simulation import Simulation, memory_folder
 
 pytestmark = pytest.mark.grid  # as slow as that: `make test-fast` leaves it out
 SEED = 48
-EPISODES = 30
+EPISODES = 60
 """At most. This seed has met everything after half of them."""
 MUST_MEET = {
     "read back",

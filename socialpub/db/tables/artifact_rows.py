@@ -174,8 +174,7 @@ def _named_in_options(store: Database) -> set[str]:
 
 def _named_in_earlier(store: Database) -> set[str]:
     """Return the artifacts with which another installation may have published open deliveries."""
-    versions = [fn.JSON_EXTRACT(DeliveryRow.progress, path) for path in ("$.earlier", "$.resumes.earlier")]
-    earlier: Any = fn.JSON_EACH(fn.COALESCE(*versions)).alias("earlier")
+    earlier: Any = fn.JSON_EACH(DeliveryRow.progress, "$.contents").alias("earlier")
     media: Any = fn.JSON_EACH(earlier.c.value, "$.media").alias("media")  # pairs of an id and an alt text
     query = DeliveryRow.select(fn.JSON_EXTRACT(media.c.value, "$[0]")).from_(DeliveryRow, earlier, media)
     return {value for is_open in _IS_OPEN for (value,) in query.where(is_open).tuples().execute(store)}

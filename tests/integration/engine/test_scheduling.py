@@ -9,6 +9,7 @@ import pytest
 from socialpub.accounts import upkeep
 from socialpub.core.errors import Unavailable
 from socialpub.db.locks import ProcessLock
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import waits
 from socialpub.providers.base import Held, Kind, More, Wait
@@ -61,7 +62,7 @@ def test_posts_that_wait_locally_neither_end_a_hold_nor_use_its_probes(rt, netwo
     dead = [accept(rt, lost, body=str(number)) for number in range(5)]
     long_ago = "2026-10-12T08:00:00.000Z"
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET due_at = ? WHERE profile_id = ?", (long_ago, lost)))
-    rt.db.write(lambda tx: tx.update("profile", lost, status="disconnected"))
+    rt.db.write(lambda tx: tx.update(ProfileRow, lost, status="disconnected"))
     clock.forward(waits.PROBE_SECONDS + 1)
     engine.work(rt, lost)
     assert {state_of(rt, post) for post in dead} == {State.FAILED}

@@ -11,7 +11,7 @@ from tests.simulation.figures import Figures
 from tests.simulation.simulation import Simulation, memory_folder
 
 pytestmark = pytest.mark.grid  # as slow as that: `make test-fast` leaves it out
-SEED = 48
+SEED = 1
 EPISODES = 60
 """At most. This seed has met everything after half of them."""
 MUST_MEET = {

@@ -269,7 +269,8 @@ class StateMachine(RuleBasedStateMachine):
         except Conflict:
             assert post.status in ("settled", "canceled") or post.needs_approval, "nothing hinders this approval"
         else:
-            assert waited == (post.needs_approval and post.status in ("scheduled", "pending")), post
+            connected = any(not profile.disconnected for profile in post.profiles)  # otherwise, the post fails
+            assert waited == (post.needs_approval and post.status in ("scheduled", "pending") and connected), post
             post.needs_approval = False
 
     def _check_approval(self, account_id: str, text: str) -> None:

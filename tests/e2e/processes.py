@@ -16,7 +16,10 @@ from pathlib import Path
 GLANCE_SECONDS = 0.02
 
 PROGRAM = (sys.executable, "-m", "socialpub")
-STAND_INS = (sys.executable, "-m", "tests.stand_ins")
+_ROOT = str(Path(__file__).parents[2])
+_RUN = f"import runpy, sys; sys.path.insert(0, {_ROOT!r}); runpy.run_module('tests.stand_ins', run_name='__main__')"
+STAND_INS = (sys.executable, "-c", _RUN)
+"""This works in every folder, also in another namespace."""
 """`socialpub` whose sandbox has the strict and changeable networks of the tests."""
 
 DEFAULT_SIGNALS = ("/usr/bin/env", "--default-signal=HUP,INT,QUIT,TERM")

@@ -116,36 +116,12 @@ def create(
     `new_id`, a repeated call raises Conflict and creates no second key. Raises KeyRefused.
     """
     name = name.strip()
-    if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
-        raise KeyRefused(
-            "name",
-            "A key needs a name of 1 to 100 printable characters.",
-            "Use the name of the script that will use the key.",
-        )
-    if scope not in SCOPES:
-        raise KeyRefused("scope", f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
-    extensions = list_extensions(rt)
-    known = (*SPECIFIED, *extensions)
-    foreign = [name for name in providers or () if name not in rt.providers and name not in (*known, ALL)]
-    if foreign:
-        raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(known)}.")
-    if posts_per_day is not None and not 1 <= posts_per_day <= MAX_POSTS_PER_DAY:
-        raise KeyRefused(
-            "posts_per_day",
-            f"A key may publish 1 to {MAX_POSTS_PER_DAY:,} posts a day, not {posts_per_day:,}.",
-            "To create a key that publishes nothing, use a key that may only read.",
-        )
-    if scope == "read" and (approval or posts_per_day is not None):
-        raise KeyRefused(
-            "approval" if approval else "posts_per_day",
-            "A key that may only read publishes nothing.",
-            "Remove the limit of its posts, or let the key write.",
-        )
+    _check_limits(rt, name, scope, providers, posts_per_day, approval)
     if expires_at is not None and expires_at <= tx.now:
         raise KeyRefused("expires_at", "The key would already be expired.", "Give a time in the future.")
     limited_to = [_known_profile(tx, profile) for profile in profiles or ()]
     if not providers:
-        _refuse_unseen(rt, limited_to, extensions)
+        _refuse_unseen(rt, limited_to, list_extensions(rt))
     key_id, secret = key_id or new_id(), crypto.new_api_secret()
     if tx.get(ApiKeyRow, key_id) is not None:
         raise Conflict(
@@ -178,6 +154,41 @@ def create(
         approval=approval or None,
     )
     return f"spk_{key_id}_{secret}"
+
+
+def _check_limits(
+    rt: Runtime,
+    name: str,
+    scope: str,
+    providers: Sequence[str] | None,
+    posts_per_day: int | None,
+    approval: bool,
+) -> None:
+    """Raise KeyRefused for a name or a limit that no key can have."""
+    if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+        raise KeyRefused(
+            "name",
+            "A key needs a name of 1 to 100 printable characters.",
+            "Use the name of the script that will use the key.",
+        )
+    if scope not in SCOPES:
+        raise KeyRefused("scope", f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
+    known = (*SPECIFIED, *list_extensions(rt))
+    foreign = [name for name in providers or () if name not in rt.providers and name not in (*known, ALL)]
+    if foreign:
+        raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(known)}.")
+    if posts_per_day is not None and not 1 <= posts_per_day <= MAX_POSTS_PER_DAY:
+        raise KeyRefused(
+            "posts_per_day",
+            f"A key may publish 1 to {MAX_POSTS_PER_DAY:,} posts a day, not {posts_per_day:,}.",
+            "To create a key that publishes nothing, use a key that may only read.",
+        )
+    if scope == "read" and (approval or posts_per_day is not None):
+        raise KeyRefused(
+            "approval" if approval else "posts_per_day",
+            "A key that may only read publishes nothing.",
+            "Remove the limit of its posts, or let the key write.",
+        )
 
 
 def list_all(reader: Database) -> list[ApiKeyRow]:

@@ -170,6 +170,10 @@ def _deliveries(rt: Runtime, reader: Database) -> Iterator[Metric]:
         oldest.seconds,
     )
     yield number("socialpub_paused", "1 while publishing is paused", int(paused))
+    yield from _outcomes(reader, names)
+
+
+def _outcomes(reader: Database, names: list[str]) -> Iterator[Metric]:
     outcomes = counters.outcomes(reader)
     final = [outcome for outcome in OUTCOME_LETTERS if outcome != "pending"]
     yield counter(

@@ -330,6 +330,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
     moved = clock_jumps.total_shift(rt.reader, rt.clock)
     place = ("delivery", delivery.id, "memo")
     committed_at = delivery.unknown_since
+    options = rt.providers[delivery.provider].read_options(delivery.options)[0]
 
     def check_still_allowed() -> None:
         """Raise Withdrawn if the profile was disconnected or the post was stopped."""
@@ -362,9 +363,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
     links = LinkFetcher(rt, delivery.id)
     return Job(
         content=post_content.load_content(rt, rt.reader, delivery.post_id),
-        options=replies.fill_in_parent(
-            rt.reader, delivery, rt.providers[delivery.provider].read_options(delivery.options)[0]
-        ),
+        options=replies.fill_in_parent(rt.reader, delivery, options),
         account=grants.to_account(profile),
         memo=dict(delivery.memo),
         token=token,

@@ -84,13 +84,12 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
         content = load_content(rt, tx, post_id)
     content_key = waiting.content_key(body, len(draft.media))
     rows: list[dict[str, Value]] = []
-    delivery_ids = []
+    delivery_ids = [new_id(tx.now) for _ in targets]
     for position, target in enumerate(targets):
         profile = target.profile
-        delivery_ids.append(new_id(tx.now))
         rows.append(
             {
-                "id": delivery_ids[-1],
+                "id": delivery_ids[position],
                 "post_id": post_id,
                 "position": position,
                 "profile_id": profile.id,

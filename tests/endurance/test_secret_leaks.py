@@ -22,7 +22,7 @@ from socialpub.cli.demo.walkthrough import ConsentForm
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
-from tests.e2e.processes import DEFAULT_SIGNALS, PROGRAM, Process, until
+from tests.e2e.processes import DEFAULT_SIGNALS, PROGRAM, STAND_INS, Process, until
 from tests.e2e.videos import video_bytes
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
@@ -41,8 +41,8 @@ IN_ENVIRONMENT = "SOCIALPUB_PROVIDERS__PINTEREST__CLIENT_SECRET"
 TOKENS_OF_THE_SANDBOX = {"access", "refresh", "upload_token", "code"}
 AFTER = """after = ["/bin/sh", "-c", "sleep 0.3; env", "{copy}"]"""
 VIDEO_BYTES = 1_000_000
-OUR_OWN = "\0".join((*PROGRAM, "")).encode()
-BECOMES_OUR_OWN = "\0".join((*DEFAULT_SIGNALS, "")).encode() + OUR_OWN
+OUR_OWN = tuple("\0".join((*program, "")).encode() for program in (PROGRAM, STAND_INS))
+BECOMES_OUR_OWN = tuple("\0".join((*DEFAULT_SIGNALS, "")).encode() + program for program in OUR_OWN)
 """What `Process` starts; a moment later it is our own."""
 
 
@@ -349,7 +349,7 @@ def test_no_secret_of_a_full_run_is_left_anywhere(story: LeakStory, phone: HttpS
     shown = {leak for one in watch.seen for leak in story.search.found_in(one.command_line, "a command line")}
     assert shown == set()
     # Our processes read it there. Other child processes do not receive it.
-    children = watch.of(lambda line: not line.startswith((OUR_OWN, BECOMES_OUR_OWN)))
+    children = watch.of(lambda line: not line.startswith((*OUR_OWN, *BECOMES_OUR_OWN)))
     for kind in (b"decoder.process", b"apprise_process", b"sleep 0.3; env"):
         assert any(kind in child.command_line for child in children), kind
     told = {leak for one in children for leak in story.search.found_in(one.environment, one.command_line.decode())}

@@ -1,5 +1,6 @@
 """Bluesky's API of sessions, the server, handles, and the directory of DIDs."""
 
+import json
 from typing import Any
 
 from socialpub.sandbox.bluesky.models import APP_PASSWORD_SCOPE, HANDLE, MAIN_SCOPE, BlueskyAccount
@@ -27,6 +28,10 @@ def json_body(request: SandboxRequest, *required: str) -> dict[str, Any]:
         raise invalid(f"Wrong request encoding (Content-Type): {request.content_type or 'none'}")
     body = request.json_object()
     if body is None:
+        try:
+            json.loads(request.body)
+        except ValueError:
+            raise Refusal(json_reply(400, {"error": "SyntaxError", "message": "The body is not JSON"})) from None
         raise invalid("Input is not a JSON object")
     for name in required:
         if name not in body:

@@ -140,7 +140,7 @@ class Database(SqliteDatabase):
     def insert(self, model: type[Model], *rows: Mapping[str, Any]) -> None:
         """Insert rows with the same columns."""
         sql, to_database = _insert_sql(model, tuple(rows[0]))
-        self.connection().executemany(sql, [to_database(row.values()) for row in rows])
+        self.many(sql, [to_database(row.values()) for row in rows])
 
     def update(self, model: type[Model], key: Value, /, **columns: Any) -> None:
         """Set columns of the row with this primary key."""
@@ -175,13 +175,6 @@ class Database(SqliteDatabase):
         self.connection().executemany(sql, rows)
 
     # --- cold statements: peewee queries over `db/models.py`
-
-    def rows(self, query: "ModelSelect[M]") -> list[M]:
-        return list(query.execute(self))
-
-    def first(self, query: "ModelSelect[M]") -> M | None:
-        row: M | None = query.first(self)
-        return row
 
     def tuples(self, query: BaseQuery) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in query.tuples().execute(self)]

@@ -211,7 +211,7 @@ def subjects(reader: Database, calls: Collection[str], now: str) -> frozenset[st
     """Return the profiles whose calls of these groups wait now."""
     wait = StoredWaitRow
     query = wait.select(wait.subject).where(wait.calls.in_(list(calls)) & (wait.until > now))
-    return frozenset(row.subject for row in reader.rows(query))
+    return frozenset(row.subject for row in query.execute(reader))
 
 
 def end(tx: Database, profile_id: str, calls: str) -> str | None:
@@ -312,7 +312,8 @@ def probe_all(tx: Database) -> None:
 
 
 def find_hold(reader: Database, provider: str, calls: str = PUBLISHING) -> StoredWaitRow | None:
-    return reader.first(StoredWaitRow.select().where(_holds(provider, (calls,))))
+    hold: StoredWaitRow | None = StoredWaitRow.select().where(_holds(provider, (calls,))).first(reader)
+    return hold
 
 
 @prepared("each claim")
@@ -323,7 +324,7 @@ def any_hold(store: Database) -> bool:
 def list_holds(reader: Database) -> list[StoredWaitRow]:
     """Return the holds: `subject` is the network."""
     wait = StoredWaitRow
-    return reader.rows(wait.select().where(wait.reason == WaitReason.APP).order_by(wait.subject, wait.calls))
+    return list(wait.select().where(wait.reason == WaitReason.APP).order_by(wait.subject, wait.calls).execute(reader))
 
 
 def held_networks(reader: Database) -> frozenset[str]:
@@ -344,7 +345,6 @@ def delete_unasked_holds(tx: Database) -> None:
 # --- approvals -------------------------------------------------------------------------------------------------------
 
 
-@prepared("each post that needs approval")
 def require_approval(tx: Database, delivery_id: str, message: str, key_name: str) -> None:
     """Make a delivery wait for the owner's approval."""
     row = {"subject": delivery_id, "reason": WaitReason.APPROVAL, "calls": ALL_CALLS, "since": tx.stamp}

@@ -6,13 +6,13 @@ How tokens look, how long they live and how errors are worded is each network's 
 import functools
 import re
 import secrets
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from socialpub.sandbox.faults import ErrorReplies, Fault, FaultScript, take_fault
+from socialpub.sandbox.faults import Fault, FaultScript, take_fault
 from socialpub.sandbox.memory import (
     AuthorizationCode,
     ByteCache,
@@ -78,7 +78,10 @@ class SandboxAccount(Protocol):
 AccountT = TypeVar("AccountT", bound=SandboxAccount)
 
 
-class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
+class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
+    name: ClassVar[str]
+    errors: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """The named refusals: status, further facts, message."""
     label: ClassVar[str]
     """The display name of the network."""
     endpoints: ClassVar[tuple[str, ...]]
@@ -100,7 +103,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     fault_script: ClassVar[type[FaultScript]] = FaultScript
 
     window_seconds: ClassVar[int] = 60
-    limits: dict[str, int]
+    default_limits: ClassVar[Mapping[str, int]]
     """Calls of one account in a window."""
 
     code_seconds: int
@@ -125,6 +128,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         self.windows = FixedWindows()
         self.cache = ByteCache()
         """Images and videos by id, for the pages. And the pieces of uploads that are not whole."""
+        self.limits = dict(self.default_limits)
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
 
     def table(self, name: str, kind: type[T], **how: Any) -> Table[T]:
@@ -167,6 +171,25 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
 
     def fault_for(self, endpoint: str) -> Fault | None:
         return take_fault(self._faults[endpoint])
+
+    @abstractmethod
+    def http_error(self, status: int, endpoint: str = "") -> Reply: ...
+
+    @abstractmethod
+    def unauthorized_reply(self, endpoint: str = "") -> Reply: ...
+
+    @abstractmethod
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply: ...
+
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:
+        """Return the refusal with this name. Raise ValueError for another name."""
+        if code not in self.errors:
+            raise ValueError(f"{self.name} has no refusal named {code!r} (known: {', '.join(self.errors)})")
+        return self.named_reply(endpoint, code)
+
+    @abstractmethod
+    def named_reply(self, endpoint: str, code: str) -> Reply:
+        """Return one of `errors` in the words of the network."""
 
     # --- what each network shows ---------------------------------------------------------------------------------
 

@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox.endpoint import OWN_FORM
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.world import current_world
 
@@ -72,15 +71,12 @@ def routes() -> list[Route]:
         Route("/sandbox.css", show_styles),
         Route("/favicon.ico", show_icon),
         Route("/accounts", show_accounts),
-        Route("/accounts", change_account, methods=["POST"], middleware=[OWN_FORM]),
+        Route("/accounts", change_account, methods=["POST"]),
     ]
 
 
 async def show_front(request: Request) -> Response:
-    world = current_world(request)
-    posts = {"x_posts": len(world.x.posts), "tiktok_posts": len(world.tiktok.posts)}
-    bluesky_posts = len(world.bluesky.posts) if world.shows_bluesky else None
-    return page("front.html", **posts, pinterest_pins=len(world.pinterest.pins), bluesky_posts=bluesky_posts)
+    return page("front.html", networks=current_world(request).shown_networks)
 
 
 def show_icon(request: Request) -> Response:

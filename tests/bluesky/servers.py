@@ -308,6 +308,6 @@ class StandIn(BlueskyServer):
 
     def close(self) -> None:
         super().close()
-        self._server.stop()
+        self._server.should_exit = True
         self._thread.join()
         self._socket.close()

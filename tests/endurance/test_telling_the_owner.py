@@ -44,7 +44,7 @@ def test_a_held_network_and_its_end_are_notified_despite_hangs_and_kills(
     installation.sandbox()
     web, worker = installation.start("web"), installation.start("worker")
     caller = installation.caller()
-    installation.x.script("create_post", "credits_depleted")
+    installation.x.script("create_post", "refuses", code="credits_depleted")
     post = caller.publish("Not for nothing", installation.profiles[0])
     until(lambda: len(phone.taken) == 1, "the owner is notified")
     assert "X has refused this app" in titles(phone)[0]

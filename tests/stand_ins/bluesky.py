@@ -8,7 +8,7 @@ from typing import Any
 
 from socialpub.sandbox.bluesky.models import POST, TID_DIGITS, BlueskyAccount, BlueskyBlob
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, rate_headers, refused
-from socialpub.sandbox.memory import FixedWindow, SandboxContext
+from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
 from tests.stand_ins.bluesky_lexicon import InvalidRecord, check_record, find_float
@@ -38,6 +38,8 @@ class BlueskySwitches:
     """Older servers do not say how large a blob may be."""
     image_limit: int = 2_000_000
     """Of an image in a post. Older servers accept 1,000,000."""
+    refresh_grace_seconds: int = 7200
+    """How long a used refresh token still returns the same successor."""
     blob_seconds: float = 6 * 3600
     """How long a blob lives that no record names."""
 
@@ -83,6 +85,17 @@ class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
             self.count_points("hour", account.did, self.limits["hour"], HOUR_SECONDS, headers, points)
             self.count_points("day", account.did, self.limits["day"], DAY_SECONDS, headers, points)
         return ApiCaller(token, account)
+
+    def renew(self, old: Token, client_id: str) -> Token | None:
+        """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
+        ago."""
+        successor = self.tokens.by_refresh(old.successor)
+        if successor is not None:
+            return successor if self.timestamp() - old.spent_at < self.refresh_grace_seconds else None
+        new = self.issue(old.account_id, old.scopes, old.client_id, family=old.family)
+        old.successor = new.refresh or ""
+        self.tokens.spend(old, access_survives=True)
+        return new
 
     # --- rates ---------------------------------------------------------------------------------------------------
 

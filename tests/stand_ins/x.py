@@ -20,7 +20,7 @@ from socialpub.sandbox.messages import BodyPart, Headers, Refusal, Reply, Sandbo
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.x import api
 from socialpub.sandbox.x.models import MAX_BYTES, VIDEO, XAccount, XMedia, XPost
-from socialpub.sandbox.x.network import XSandbox, forbidden, invalid, invalid_fields, window_headers
+from socialpub.sandbox.x.network import PROBLEMS, XSandbox, forbidden, invalid, invalid_fields, window_headers
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.shapes import Digits, SandboxShape, check_shape, dotted_path
 from tests.stand_ins.x_text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
@@ -263,6 +263,13 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         if told_in not in headers:
             return super().rate_limited_reply(seconds, told_in, endpoint)
         return super().rate_limited_reply(seconds, "nothing").with_headers(headers[told_in])
+
+    def credits_reply(self, shape: int) -> Reply:
+        """Return a 402 in one of X's two shapes."""
+        if shape == 1:
+            return self.refusal_reply("", "credits_depleted")
+        kind, detail = f"{PROBLEMS}/credits-depleted", "credits depleted"
+        return json_reply(402, {"detail": detail, "status": 402, "title": "Payment Required", "type": kind})
 
     # --- queries and bodies --------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Bluesky's accounts, records and blobs."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
@@ -17,21 +17,6 @@ Status = Literal["active", "deactivated", "takendown", "deleted"]
 TID_DIGITS = "234567abcdefghijklmnopqrstuvwxyz"
 TID = re.compile(rf"[234567abcdefghij][{TID_DIGITS}]{{12}}")
 HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
-
-
-@dataclass
-class BlueskySettings:
-    """Set them on `world.bluesky` or through the control API at any time."""
-
-    code_seconds: int = 0
-    """There is no consent page."""
-    access_seconds: int = 7200
-    refresh_seconds: int = 90 * 86400
-    refresh_grace_seconds: int = 7200
-    """How long a used refresh token still returns the same successor."""
-    blob_limit: int = 104_857_600
-    limits: dict[str, int] = field(default_factory=lambda: {"put_record": 1000, "apply_writes": 1000})
-    """Calls of one account in 5 minutes."""
 
 
 @dataclass

@@ -16,12 +16,11 @@ from socialpub.sandbox.bluesky.models import (
     BlueskyAccount,
     BlueskyBlob,
     BlueskyRecord,
-    BlueskySettings,
     Status,
     blobs_in,
 )
 from socialpub.sandbox.media import sniff
-from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
+from socialpub.sandbox.memory import FixedWindow, SandboxContext
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import COMMON_FIELDS, ApiCaller, SandboxNetwork
 
@@ -58,7 +57,7 @@ HTTP_ERRORS = {
 }  # fmt: skip
 
 
-class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
+class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
     name = "bluesky"
     label = "Bluesky"
     endpoints = (
@@ -76,9 +75,16 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
     account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
     errors = ERRORS
 
+    code_seconds = 0
+    """There is no consent page."""
+    access_seconds = 7200
+    refresh_seconds = 90 * 86400
+    blob_limit = 104_857_600
+    default_limits: ClassVar = {"put_record": 1000, "apply_writes": 1000}
+    """Calls of one account in 5 minutes."""
+
     def __init__(self, context: SandboxContext) -> None:
-        SandboxNetwork.__init__(self, context)
-        BlueskySettings.__init__(self)
+        super().__init__(context)
         self.created: list[str] = []
         """The URIs of all posts that were ever created. A post that came back after its deletion is here twice."""
         self.records = self.table("records", BlueskyRecord, key=attrgetter("uri"), on_keep=self._keep_record)
@@ -143,17 +149,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
             return ".".join((_base64url({"typ": "at+jwt", "alg": "ES256K"}), _base64url(facts), secrets.token_hex(32)))
 
         return jwt(scopes[0], expires_at[0]), jwt(REFRESH_SCOPE, expires_at[1])
-
-    def rotate(self, old: Token) -> Token | None:
-        """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
-        ago."""
-        successor = self.tokens.by_refresh(old.successor)
-        if successor is not None:
-            return successor if self.timestamp() - old.spent_at < self.refresh_grace_seconds else None
-        new = self.issue(old.account_id, old.scopes, old.client_id, family=old.family)
-        old.successor = new.refresh or ""
-        self.tokens.spend(old, access_survives=True)
-        return new
 
     def window_headers(self, window: FixedWindow) -> Headers:
         return rate_headers(window.limit, window.remaining, window.reset, self.window_seconds)

@@ -92,7 +92,7 @@ def refresh_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
         raise _no_user(account)
     if account.status == "takendown":
         raise refused("AccountTakedown")
-    successor = None if token.dead else bluesky.rotate(token)
+    successor = None if token.dead else bluesky.renew(token, token.client_id or "")
     if successor is None:
         raise refused("ExpiredToken", REVOKED)
     return json_reply(200, _session(request, account, successor))

@@ -4,24 +4,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
-
-@dataclass
-class PinterestSettings:
-    """Set them on `world.pinterest` or through the control API at any time."""
-
-    code_seconds: int = 600
-    access_seconds: int = 2592000
-    refresh_seconds: int = 5184000
-    limits: dict[str, int] = field(default_factory=lambda: {"org_read": 1000, "org_write": 100})
-    """Calls of one user and app in a minute."""
-    list_lag_seconds: float = 0
-    """How old a pin must be to appear in lists."""
-    processing_ticks: int = 2
-    """Calls for the status of a video that return `processing`. 0: ready at once."""
-    policy_seconds: int = 3600
-    """How long an upload form is valid."""
-
-
 ACCOUNT_TYPES = ("BUSINESS", "PINNER")
 PUBLIC, PROTECTED, SECRET = "PUBLIC", "PROTECTED", "SECRET"
 MAX_BYTES = 2 * 1024**3
@@ -111,7 +93,7 @@ class Pin:
     dominant_color: str | None
     pictures: tuple[PinImage, ...]
     """The image, the images of a carousel, or a video's cover (none for a key frame)."""
-    film_id: str | None
+    video_id: str | None
     key_frame_seconds: int | None
     created_at: datetime
     """By the world's clock."""

@@ -19,7 +19,6 @@ from socialpub.sandbox.pinterest.models import (
     PinterestAccount,
     PinterestBoard,
     PinterestMedia,
-    PinterestSettings,
 )
 
 ERRORS: dict[str, tuple[int, int, str]] = {
@@ -62,7 +61,7 @@ ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", 
 VIDEOS = ("video/mp4", "video/quicktime")
 
 
-class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
+class PinterestSandbox(SandboxNetwork[PinterestAccount]):
     name = "pinterest"
     label = "Pinterest"
     endpoints = (
@@ -76,9 +75,20 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
     name_field = "business_name"
     account_choices: ClassVar = {"account_type": ACCOUNT_TYPES}
 
+    code_seconds = 600
+    access_seconds = 2592000
+    refresh_seconds = 5184000
+    default_limits: ClassVar = {"org_read": 1000, "org_write": 100}
+    """Calls of one user and app in a minute."""
+    list_lag_seconds: float = 0
+    """How old a pin must be to appear in lists."""
+    processing_ticks = 2
+    """Calls for the status of a video that return `processing`. 0: ready at once."""
+    policy_seconds = 3600
+    """How long an upload form is valid."""
+
     def __init__(self, context: SandboxContext) -> None:
-        SandboxNetwork.__init__(self, context)
-        PinterestSettings.__init__(self)
+        super().__init__(context)
         self.boards = self.table("boards", PinterestBoard)
         self.media_by_key: dict[str, PinterestMedia] = {}
         """By the field `key` of their upload form."""
@@ -179,8 +189,8 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
     def _keep_pin(self, pin: Pin) -> None:
         self._pins_on.setdefault(pin.board_id, []).append(pin)
         self.boards[pin.board_id].modified_at = pin.created_at
-        if pin.film_id in self.media:
-            self.media[pin.film_id].pinned_in.append(pin.id)
+        if pin.video_id in self.media:
+            self.media[pin.video_id].pinned_in.append(pin.id)
 
     def pins_on(self, board: PinterestBoard) -> list[Pin]:
         return list(self._pins_on.get(board.id, ()))
@@ -196,7 +206,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
         for media in shown["media"]:
             del media["form"]
         videos = {media["id"]: media for media in shown["media"]}
-        return shown | {"pins": [pin | {"film": videos.get(pin["film_id"])} for pin in shown["pins"]]}
+        return shown | {"pins": [pin | {"video": videos.get(pin["video_id"])} for pin in shown["pins"]]}
 
     # --- what stand-ins change -----------------------------------------------------------------------------------
 

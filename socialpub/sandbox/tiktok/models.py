@@ -17,41 +17,6 @@ IN_INBOX, COMPLETE, FAILED = "SEND_TO_USER_INBOX", "PUBLISH_COMPLETE", "FAILED"
 OPEN = (UPLOADING, DOWNLOADING)
 
 
-@dataclass
-class TikTokSettings:
-    """Set them on `world.tiktok` or through the control API at any time."""
-
-    code_seconds: int = 300
-    access_seconds: int = 86400
-    refresh_seconds: int = 365 * 86400
-    refresh_restarts: bool = False
-    posts_per_day: int = 15
-    """Direct posts of one user."""
-    limits: dict[str, int] = field(
-        default_factory=lambda: {
-            "user_info": 600,
-            "creator_info": 20,
-            "video_init": 6,
-            "inbox_init": 6,
-            "content_init": 6,
-            "status_fetch": 30,
-            "video_query": 600,
-        }
-    )
-    """Calls of one user and app in a minute."""
-    upload_seconds: int = 3600
-    all_urls_verified: bool = False
-    """Addresses of photos need no verification."""
-    verified_prefixes: list[str] = field(default_factory=list)
-    """URL prefixes verified by a file."""
-    processing_ticks: int = 2
-    """Calls for the status until a whole share has ended. 0: at once."""
-    processing_seconds: float = 30
-    """A fully received share also ends after this time, even if its status is never requested."""
-    moderation_seconds: float = 60
-    """How long a public post has no id yet."""
-
-
 @dataclass(slots=True)
 class TikTokAccount:
     open_id: str

@@ -2,13 +2,13 @@
 
 import secrets
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from socialpub.sandbox.media import Fetch, dimensions, fetch, sniff
 from socialpub.sandbox.memory import SandboxContext
 from socialpub.sandbox.messages import Refusal, Reply, StreamedBody, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
-from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSettings
+from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost
 from socialpub.sandbox.tiktok.tasks import TaskStore, is_direct_post
 
 SOMETHING_WRONG = "Something is wrong. Please try again later."
@@ -45,7 +45,7 @@ VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
 PHOTOS = ("image/jpeg", "image/webp")
 
 
-class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
+class TikTokSandbox(SandboxNetwork[TikTokAccount]):
     name = "tiktok"
     label = "TikTok"
     endpoints = (
@@ -60,9 +60,31 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
     account_fields = tuple(TikTokAccount.__slots__)
     name_field = "display_name"
 
+    code_seconds = 300
+    access_seconds = 86400
+    refresh_seconds = 365 * 86400
+    refresh_restarts = False
+    posts_per_day = 15
+    """Direct posts of one user."""
+    default_limits: ClassVar = {
+        "user_info": 600, "creator_info": 20, "video_init": 6, "inbox_init": 6, "content_init": 6,
+        "status_fetch": 30, "video_query": 600,
+    }  # fmt: skip
+    """Calls of one user and app in a minute."""
+    upload_seconds = 3600
+    all_urls_verified = False
+    """Addresses of photos need no verification."""
+    processing_ticks = 2
+    """Calls for the status until a whole share has ended. 0: at once."""
+    processing_seconds: float = 30
+    """A fully received share also ends after this time, even if its status is never requested."""
+    moderation_seconds: float = 60
+    """How long a public post has no id yet."""
+
     def __init__(self, context: SandboxContext) -> None:
-        SandboxNetwork.__init__(self, context)
-        TikTokSettings.__init__(self)
+        super().__init__(context)
+        self.verified_prefixes: list[str] = []
+        """URL prefixes verified by a file."""
         self.fetch: Fetch | None = None
         """Returns the bytes of a pulled URL, or raises. None: over HTTP."""
         self.tasks = TaskStore(self)

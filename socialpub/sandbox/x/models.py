@@ -1,7 +1,6 @@
 """X's accounts, uploads and posts."""
 
 import hashlib
-import math
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
@@ -9,7 +8,6 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from socialpub.sandbox.media import dimensions, sniff
-from socialpub.sandbox.network import SandboxNetwork
 
 SUBSCRIPTIONS = ("None", "Basic", "Premium", "PremiumPlus")
 LONG_POST_TIERS = ("Premium", "PremiumPlus")
@@ -18,27 +16,6 @@ KINDS = {IMAGE: "image", GIF: "image", VIDEO: "video"}
 """What bytes the media of a category contain."""
 KEY_PREFIX = {IMAGE: "3", GIF: "16", VIDEO: "7"}
 MAX_BYTES = {IMAGE: 5 * 1024 * 1024, GIF: 15 * 1024 * 1024, VIDEO: 16 * 1024**3}
-
-
-@dataclass
-class XSettings:
-    """Set them on `world.x` or through the control API at any time."""
-
-    code_seconds: int = 30
-    access_seconds: int = 7200
-    refresh_seconds: int = 180 * 86400
-    old_access_token_survives: bool = False
-    media_seconds: int = 86400
-    """How long an upload and its media id are usable."""
-    processing_ticks: int = 2
-    """Calls for the status until a GIF or video has succeeded. 0: ready at once."""
-    check_after_seconds: int = 1
-    duplicate_window_seconds: int = 86400
-    """How long the same text of the same account is refused. 0: never."""
-    list_lag_seconds: float = 0
-    """How old a post must be to appear in lists."""
-    limits: dict[str, int] = field(default_factory=lambda: {"POST /2/tweets": 100, "GET /2/users/me": 75})
-    """Calls of one user in 15 minutes. The others: 900."""
 
 
 @dataclass(slots=True)
@@ -139,14 +116,13 @@ class XPost:
 class XMediaStore:
     """All uploads. Their bytes are kept only while there is room, their sizes always."""
 
-    def __init__(self, settings: XSettings, network: SandboxNetwork[XAccount]) -> None:
-        self._settings = settings
+    def __init__(self, network: Any) -> None:  # XSandbox, which imports this file
         self._network = network
         self.all: dict[str, XMedia] = {}
 
     def begin(self, category: str, mime_type: str, total_bytes: int, owner_id: str) -> XMedia:
         media_id = self._network.new_id()
-        key, expires_at = f"{KEY_PREFIX[category]}_{media_id}", self._network.timestamp() + self._settings.media_seconds
+        key, expires_at = f"{KEY_PREFIX[category]}_{media_id}", self._network.timestamp() + self._network.media_seconds
         media = XMedia(media_id, key, category, mime_type, owner_id, expires_at, total_bytes)
         self.all[media_id] = media
         return media
@@ -168,7 +144,7 @@ class XMediaStore:
         media.width, media.height = dimensions(begin)
         media.finalized, media.fate = True, fate
         found = sniff(begin)
-        ends_at_once = self._settings.processing_ticks == 0 and fate != "never_ends"
+        ends_at_once = self._network.processing_ticks == 0 and fate != "never_ends"
         if found and not found.startswith(f"{KINDS[media.category]}/"):
             media.state = "failed"
         elif media.category != IMAGE:
@@ -179,7 +155,7 @@ class XMediaStore:
         if media.state not in ("pending", "in_progress"):
             return
         media.polls += 1
-        if media.polls < self._settings.processing_ticks or media.fate == "never_ends":
+        if media.polls < self._network.processing_ticks or media.fate == "never_ends":
             media.state = "in_progress"
         else:
             media.state = "failed" if media.fate == "fails" else "succeeded"
@@ -189,4 +165,4 @@ class XMediaStore:
         return media if media is not None and self._network.timestamp() < media.expires_at else None
 
     def seconds_left(self, media: XMedia) -> int:
-        return max(0, math.floor(media.expires_at - self._network.timestamp()))
+        return max(0, int(media.expires_at - self._network.timestamp()))

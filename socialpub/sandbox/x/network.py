@@ -9,12 +9,26 @@ from typing import Any, ClassVar
 from socialpub.sandbox.memory import FixedWindow, SandboxContext
 from socialpub.sandbox.messages import Headers, Refusal, Reply, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
-from socialpub.sandbox.x.models import SUBSCRIPTIONS, XAccount, XMedia, XMediaStore, XPost, XSettings
+from socialpub.sandbox.x.models import SUBSCRIPTIONS, XAccount, XMedia, XMediaStore, XPost
 
 PROBLEMS = "https://api.x.com/2/problems"
 
+_ENROLLED = 1500000000000000001
+ERRORS: dict[str, tuple[int, dict[str, Any]]] = {
+    "credits_depleted": (
+        402,
+        {
+            "account_id": _ENROLLED,
+            "title": "CreditsDepleted",
+            "detail": f"Your enrolled account [{_ENROLLED}] does not have any credits to fulfill this request.",
+            "type": "https://api.twitter.com/2/problems/credits",
+        },
+    )
+}
 
-class XSandbox(SandboxNetwork[XAccount], XSettings):
+
+class XSandbox(SandboxNetwork[XAccount]):
+    errors = ERRORS
     name = "x"
     label = "X"
     endpoints = (
@@ -28,10 +42,25 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
     account_fields = ("subscription_type", "protected", "suspended", "max_length")
     account_choices: ClassVar = {"subscription_type": SUBSCRIPTIONS}
 
+    code_seconds = 30
+    access_seconds = 7200
+    refresh_seconds = 180 * 86400
+    old_access_token_survives = False
+    media_seconds = 86400
+    """How long an upload and its media id are usable."""
+    processing_ticks = 2
+    """Calls for the status until a GIF or video has succeeded. 0: ready at once."""
+    check_after_seconds = 1
+    duplicate_window_seconds = 86400
+    """How long the same text of the same account is refused. 0: never."""
+    list_lag_seconds: float = 0
+    """How old a post must be to appear in lists."""
+    default_limits: ClassVar = {"POST /2/tweets": 100, "GET /2/users/me": 75}
+    """Calls of one user in 15 minutes. The others: 900."""
+
     def __init__(self, context: SandboxContext) -> None:
-        SandboxNetwork.__init__(self, context)
-        XSettings.__init__(self)
-        self.media = XMediaStore(self, self)
+        super().__init__(context)
+        self.media = XMediaStore(self)
         self._posts = self.table("posts", XPost, on_keep=self._keep_post)
         self._posts_of: dict[str, list[XPost]] = {}
         self._last_posted_at: dict[tuple[str, str, str], datetime] = {}
@@ -121,19 +150,9 @@ class XSandbox(SandboxNetwork[XAccount], XSettings):
             raise ValueError(f"told_in is one of {', '.join(headers)}, not {told_in!r}")
         return problem(429).with_headers([*headers[told_in], transaction_header()])
 
-    def credits_reply(self, shape: int) -> Reply:
-        """Return a 402 in one of X's two shapes."""
-        if shape == 2:
-            kind, detail = f"{PROBLEMS}/credits-depleted", "credits depleted"
-            return json_reply(402, {"detail": detail, "status": 402, "title": "Payment Required", "type": kind})
-        enrolled = 1500000000000000001
-        facts = {
-            "account_id": enrolled,
-            "title": "CreditsDepleted",
-            "detail": f"Your enrolled account [{enrolled}] does not have any credits to fulfill this request.",
-            "type": "https://api.twitter.com/2/problems/credits",
-        }
-        return json_reply(402, facts)
+    def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        status, facts = ERRORS[code]
+        return json_reply(status, facts)
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.bluesky.cid import cid_of_record
 from tests.sandbox.clients import BLUESKY_CREATED_AT, POST, BlueskyClient, xrpc_error
 from tests.sandbox.files import MP4, PNG
+from tests.stand_ins.bluesky_cid import cid_of_record
 from tests.support.hand_clock import HandClock
 
 GATE = "app.bsky.feed.threadgate"

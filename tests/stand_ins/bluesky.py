@@ -11,6 +11,7 @@ from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, rate_head
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
+from tests.stand_ins.bluesky_cid import cid_of_record
 from tests.stand_ins.bluesky_lexicon import InvalidRecord, check_record, find_float
 from tests.stand_ins.network import StandIn
 
@@ -133,6 +134,12 @@ class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
         if uri not in self.records:
             raise ValueError(f"no such record: {uri}")
         self.records[uri].taken_down = not lifted
+
+    def cid_of_record(self, record: Any) -> str:
+        try:
+            return cid_of_record(record)
+        except ValueError as error:
+            raise invalid(f"Invalid {record['$type']} record: {error}") from None
 
     def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:
         if path := find_float(record):

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 from operator import attrgetter
 from typing import Any, ClassVar
 
-from socialpub.sandbox.bluesky.cid import cid_of_blob
 from socialpub.sandbox.bluesky.models import (
     APP_PASSWORD_SCOPE,
     POST,
@@ -211,6 +210,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         if record.collection == POST and record.uri not in self.records:
             self.created.append(record.uri)
 
+    def cid_of_record(self, record: Any) -> str:
+        """Return the content id. The stand-in encodes the record as a server does."""
+        return cid_of(json.dumps(record, sort_keys=True).encode(), DAG_CBOR)
+
     def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:  # noqa: ARG002
         """Return how a record was validated: `valid` or `unknown`. Stand-ins raise Refusal."""
         return "valid"
@@ -219,7 +222,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
 
     def add_blob(self, did: str, body: StreamedBody, declared_type: str) -> BlueskyBlob:
         """Keep a file. The type of known files comes from their first bytes."""
-        cid = cid_of_blob(body.sha256)
+        cid = _cid(bytes.fromhex(body.sha256), RAW)
         blob = BlueskyBlob(cid, did, sniff(body.head) or declared_type, body.size, self.now())
         if (data := body.data) is not None:
             self.cache.put(cid, data)
@@ -268,6 +271,18 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         if told_in in ("window", "retry-after"):
             reply.headers.append(("retry-after", str(math.ceil(seconds))))
         return reply
+
+
+RAW, DAG_CBOR = 0x55, 0x71
+
+
+def cid_of(data: bytes, codec: int = RAW) -> str:
+    """Return the content id of a file or an encoded record: CIDv1 of its SHA-256 in base32."""
+    return _cid(hashlib.sha256(data).digest(), codec)
+
+
+def _cid(digest: bytes, codec: int) -> str:
+    return "b" + base64.b32encode(bytes((1, codec, 0x12, len(digest))) + digest).decode().rstrip("=").lower()
 
 
 def _handle(username: str) -> str:

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from socialpub.sandbox.bluesky.cid import cid_of_record
 from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
 from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
@@ -52,10 +51,7 @@ def validated(
     if record["$type"] != collection:
         raise invalid(f"Invalid $type: expected {collection}, got {record['$type']}")
     validation = bluesky.check_record(collection, record, validate)
-    try:
-        return record, cid_of_record(record), validation
-    except ValueError as error:
-        raise invalid(f"Invalid {collection} record: {error}") from None
+    return record, bluesky.cid_of_record(record), validation
 
 
 def require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> None:
@@ -74,7 +70,7 @@ def require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> 
 
 def commit_json(bluesky: BlueskySandbox) -> dict[str, str]:
     rev = new_tid(bluesky)
-    return {"cid": cid_of_record({"rev": rev}), "rev": rev}
+    return {"cid": bluesky.cid_of_record({"rev": rev}), "rev": rev}
 
 
 def new_tid(bluesky: BlueskySandbox) -> str:
@@ -175,7 +171,7 @@ def _profile(bluesky: BlueskySandbox, account: BlueskyAccount) -> BlueskyRecord:
     body.write(bytes(avatar(account.picture or account.name, 128).body))
     blob = bluesky.add_blob(account.did, body, "image/png")
     value = {"$type": PROFILE, "displayName": account.name, "avatar": blob.shown}
-    return BlueskyRecord(account.did, PROFILE, "self", value, cid_of_record(value), bluesky.now())
+    return BlueskyRecord(account.did, PROFILE, "self", value, bluesky.cid_of_record(value), bluesky.now())
 
 
 def list_records(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:

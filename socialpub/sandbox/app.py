@@ -23,18 +23,16 @@ from socialpub.sandbox.pinterest import pins
 from socialpub.sandbox.pinterest.oauth import PinterestAuthorization
 from socialpub.sandbox.pinterest.pages import PinterestPages
 from socialpub.sandbox.tiktok import api as tiktok_api
-from socialpub.sandbox.tiktok import media as tiktok_media
 from socialpub.sandbox.tiktok.oauth import TikTokAuthorization
 from socialpub.sandbox.tiktok.pages import TikTokPages
 from socialpub.sandbox.world import World, current_world
 from socialpub.sandbox.x import api as x_api
-from socialpub.sandbox.x import media as x_media
 from socialpub.sandbox.x.oauth import XAuthorization
 from socialpub.sandbox.x.pages import XPages
 
 CALLS: dict[str, tuple[SandboxCall, ...]] = {
-    "x": (*XAuthorization().calls(), *x_api.CALLS, *x_media.CALLS),
-    "tiktok": (*TikTokAuthorization().calls(), *tiktok_api.CALLS, *tiktok_media.CALLS),
+    "x": (*XAuthorization().calls(), *x_api.CALLS),
+    "tiktok": (*TikTokAuthorization().calls(), *tiktok_api.CALLS),
     "pinterest": (*PinterestAuthorization().calls(), *pinterest_api.CALLS, *pins.CALLS),
     "bluesky": (*repo.CALLS, *sessions.CALLS),
 }

@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES
 from socialpub.db.states import State
-from socialpub.sandbox.pinterest.models import SECRET
+from socialpub.sandbox.pinterest.network import SECRET
 from tests.providers.grid import BODY, HOURS, Environment
 from tests.providers.stories_pinterest import image, video
 from tests.support.appliance import accept, message_of, state_of

@@ -6,8 +6,16 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.sandbox.bluesky.models import POST, TID_DIGITS, BlueskyAccount, BlueskyBlob
-from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, rate_headers, refused
+from socialpub.sandbox.bluesky.network import (
+    POST,
+    TID_DIGITS,
+    BlueskyAccount,
+    BlueskyBlob,
+    BlueskySandbox,
+    invalid,
+    rate_headers,
+    refused,
+)
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller

@@ -15,8 +15,14 @@ from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.pinterest.api import json_body
-from socialpub.sandbox.pinterest.models import PinterestAccount, PinterestBoard, PinterestMedia
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, refused
+from socialpub.sandbox.pinterest.network import (
+    PinterestAccount,
+    PinterestBoard,
+    PinterestMedia,
+    PinterestSandbox,
+    invalid,
+    refused,
+)
 from socialpub.sandbox.pinterest.pins import TEXTS
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn

@@ -19,8 +19,19 @@ from socialpub.sandbox.memory import SandboxContext, Token
 from socialpub.sandbox.messages import BodyPart, Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.x import api
-from socialpub.sandbox.x.models import MAX_BYTES, VIDEO, XAccount, XMedia, XPost
-from socialpub.sandbox.x.network import PROBLEMS, XSandbox, forbidden, invalid, invalid_fields, window_headers
+from socialpub.sandbox.x.network import (
+    MAX_BYTES,
+    PROBLEMS,
+    VIDEO,
+    XAccount,
+    XMedia,
+    XPost,
+    XSandbox,
+    forbidden,
+    invalid,
+    invalid_fields,
+    window_headers,
+)
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.shapes import Digits, SandboxShape, check_shape, dotted_path
 from tests.stand_ins.x_text import FORBIDDEN, cashtags, mentions, weighted_length, wrap

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
-from socialpub.sandbox.bluesky.models import POST, THREADGATE, BlueskyRecord
-from socialpub.sandbox.bluesky.network import BlueskySandbox
+from socialpub.sandbox.bluesky.network import POST, THREADGATE, BlueskyRecord, BlueskySandbox
 from socialpub.sandbox.feeds import LinkView, MediaView, NetworkPages, PostView
 
 RULES = {"mentionRule": "mentioned accounts", "followerRule": "followers", "followingRule": "followed accounts"}

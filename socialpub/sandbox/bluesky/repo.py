@@ -2,8 +2,17 @@
 
 from typing import Any
 
-from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
-from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
+from socialpub.sandbox.bluesky.network import (
+    PROFILE,
+    TID,
+    TID_DIGITS,
+    BlueskyAccount,
+    BlueskyRecord,
+    BlueskySandbox,
+    blobs_in,
+    invalid,
+    refused,
+)
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
 from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, json_reply

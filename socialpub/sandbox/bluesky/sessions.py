@@ -3,9 +3,12 @@
 import json
 from typing import Any
 
-from socialpub.sandbox.bluesky.models import APP_PASSWORD_SCOPE, HANDLE, MAIN_SCOPE, BlueskyAccount
 from socialpub.sandbox.bluesky.network import (
+    APP_PASSWORD_SCOPE,
+    HANDLE,
+    MAIN_SCOPE,
     REVOKED,
+    BlueskyAccount,
     BlueskySandbox,
     invalid,
     refused,

@@ -10,7 +10,7 @@ from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.media import sniff
 from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, StreamedForm
 from socialpub.sandbox.network import ApiCaller, api_call
-from socialpub.sandbox.pinterest.models import (
+from socialpub.sandbox.pinterest.network import (
     FAILED,
     MAX_BYTES,
     PROCESSING,
@@ -21,8 +21,13 @@ from socialpub.sandbox.pinterest.models import (
     PinterestAccount,
     PinterestBoard,
     PinterestMedia,
+    PinterestSandbox,
+    invalid,
+    ok,
+    paged,
+    refused,
+    zoneless,
 )
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
 
 PinterestCaller = ApiCaller[PinterestAccount]
 

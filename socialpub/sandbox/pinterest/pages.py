@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from socialpub.sandbox.feeds import LinkView, MediaView, NetworkPages, PostView
-from socialpub.sandbox.pinterest.models import PUBLIC, Pin
-from socialpub.sandbox.pinterest.network import PinterestSandbox
+from socialpub.sandbox.pinterest.network import PUBLIC, Pin, PinterestSandbox
 
 
 class PinterestPages(NetworkPages[PinterestSandbox]):

@@ -13,8 +13,20 @@ from socialpub.sandbox.media import dimensions, sniff
 from socialpub.sandbox.messages import Reply, SandboxRequest
 from socialpub.sandbox.network import api_call
 from socialpub.sandbox.pinterest.api import PinterestCaller, json_body, readable_board
-from socialpub.sandbox.pinterest.models import SECRET, Pin, PinImage, PinKind, PinterestBoard, PinterestMedia
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
+from socialpub.sandbox.pinterest.network import (
+    SECRET,
+    Pin,
+    PinImage,
+    PinKind,
+    PinterestBoard,
+    PinterestMedia,
+    PinterestSandbox,
+    invalid,
+    ok,
+    paged,
+    refused,
+    zoneless,
+)
 
 SMALLEST_SIDE = 100
 """Pixels."""

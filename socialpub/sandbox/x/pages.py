@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from socialpub.sandbox.feeds import MediaView, NetworkPages, PostView
-from socialpub.sandbox.x.models import GIF, VIDEO, XMedia, XPost
-from socialpub.sandbox.x.network import XSandbox
+from socialpub.sandbox.x.network import GIF, VIDEO, XMedia, XPost, XSandbox
 
 LINK = re.compile(r"(https?://[^\s\"'<>]+)")
 ANY_USERNAME = "i"

@@ -4,22 +4,26 @@ A handler runs without an await. So a call has its whole effect or none, even if
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from starlette.datastructures import Headers, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from socialpub.sandbox.faults import ConnectionCut, Fault, Hang
 from socialpub.sandbox.memory import CallLog
-from socialpub.sandbox.messages import BodySink, Refusal, Reply, SandboxRequest
+from socialpub.sandbox.messages import BodyPart, Refusal, Reply, SandboxRequest, StreamedBody
 from socialpub.sandbox.network import NetworkHandler, SandboxNetwork
 from socialpub.sandbox.world import World
 
 TRICKLE_SECONDS = 0.2
 MAX_BODY_BYTES = 40 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
 
-OpenSink = Callable[[Any, SandboxRequest], BodySink]
+OpenSink = Callable[[Any, SandboxRequest], StreamedBody]
 """A function that creates the sink of a body from the headers alone."""
 Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
 """Fetches what the handler needs. It changes nothing that a reader sees."""
@@ -64,12 +68,14 @@ class SandboxEndpoint:
         """Return the response, or None if the caller does not get a complete response."""
         request.sink = self.call.sink(network, request) if self.call.sink is not None else None
         try:
-            body = await _read(receive, request.sink)
+            if request.content_type == "multipart/form-data":
+                request.form_parts = await _read_form(request, receive)
+            else:
+                request.body = await _read(receive, request.sink)
         except Refusal as refusal:
             return refusal.reply
-        if body is None:
+        except ClientDisconnect:
             return None
-        request.body = body
         self.world.received(self.network, request)
         fault = network.fault_for(self.call.name)
         if fault is None:
@@ -90,26 +96,50 @@ class SandboxEndpoint:
         return network.responded(self.call.name, request, reply)
 
 
-async def _read(receive: Receive, sink: BodySink | None) -> bytes | None:
-    """Return the body, which is empty with a sink, or None if the caller disconnected. Raise Refusal for a body that is
-    too large, after its end."""
-    chunks: list[bytes] = []
-    size, more = 0, True
+async def _read(receive: Receive, sink: StreamedBody | None) -> bytes:
+    """Return the body, which is empty with a sink. Raise Refusal for a body that is too large, after its end."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in _pieces(receive):
+        if sink is not None:
+            sink.write(piece)
+        elif (size := size + len(piece)) <= MAX_BODY_BYTES:
+            pieces.append(piece)
+    if size > MAX_BODY_BYTES:
+        raise Refusal(Reply(413))
+    return b"".join(pieces)
+
+
+async def _pieces(receive: Receive) -> AsyncGenerator[bytes, None]:
+    more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return None
-        chunk = message.get("body", b"")
+            raise ClientDisconnect
         more = message.get("more_body", False)
-        if sink is not None:
-            sink.write(chunk)
-            continue
-        size += len(chunk)
-        if size <= MAX_BODY_BYTES:
-            chunks.append(chunk)
-    if size > MAX_BODY_BYTES:
-        raise Refusal(Reply(413))
-    return b"".join(chunks)
+        yield message.get("body", b"")
+
+
+async def _read_form(request: SandboxRequest, receive: Receive) -> list[BodyPart] | None:
+    """Return the parts of a multipart body, or None if it is not well-formed."""
+    pieces = _pieces(receive)
+    try:
+        form = await MultiPartParser(Headers(request.headers), pieces).parse()
+    except MultiPartException:
+        async for _ in pieces:
+            pass
+        return None
+    parts = []
+    for name, value in form.multi_items():
+        part = BodyPart(name, value.content_type if isinstance(value, UploadFile) else None)
+        if isinstance(value, UploadFile):
+            while piece := await value.read(PIECE_BYTES):
+                part.body.write(piece)
+        else:
+            part.body.write(value.encode())
+        parts.append(part)
+    await form.close()
+    return parts
 
 
 async def _send(reply: Reply, send: Send) -> None:

@@ -16,6 +16,7 @@ from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, json_repl
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.pinterest.api import json_body
 from socialpub.sandbox.pinterest.network import (
+    MAX_BYTES,
     PinterestAccount,
     PinterestBoard,
     PinterestMedia,
@@ -237,8 +238,22 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
         unfit = self.probes_video and data is not None and not _fits(data)
         return "fails" if unfit or super().fate(media, data) == "fails" else fate
 
-    def may_upload(self, media: PinterestMedia) -> bool:
-        return not (media.uploads and self.forms_good_once)
+    def upload_refusal(
+        self, request: SandboxRequest, media: PinterestMedia | None, fields: dict[str, str]
+    ) -> tuple[int, str, str] | None:
+        parts = request.form_parts or []
+        if "content-length" not in request.headers:
+            return 411, "MissingContentLength", "You must provide the Content-Length HTTP header."
+        if "authorization" in request.headers:
+            return 400, "InvalidArgument", "Only one auth mechanism allowed: the form is signed."
+        if refusal := super().upload_refusal(request, media, fields):
+            return refusal
+        if len(parts) != len(fields) + 1 or (media is not None and media.uploads and self.forms_good_once):
+            return 403, "AccessDenied", "A field is too many, or the form has been used."
+        size = parts[-1].body.size
+        if not 1 <= size <= MAX_BYTES:
+            return 400, "EntityTooLarge" if size else "EntityTooSmall", "Your upload is outside of the allowed size."
+        return None
 
     def may_use(self, media: PinterestMedia) -> bool:
         return super().may_use(media) and (self.media_reuse_allowed or not media.pinned_in)

@@ -8,7 +8,7 @@ from typing import Any
 
 from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.media import sniff
-from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, StreamedForm
+from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody
 from socialpub.sandbox.network import ApiCaller, api_call
 from socialpub.sandbox.pinterest.network import (
     FAILED,
@@ -178,34 +178,15 @@ def media_status(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
 # --- the upload host -------------------------------------------------------------------------------------------------
 
 
-def open_upload_sink(pinterest: PinterestSandbox, request: SandboxRequest) -> StreamedForm:  # noqa: ARG001
-    return StreamedForm(request.headers.get("content-type", ""))
-
-
 def upload_media(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
-    """Accept the form of a registration. It is the credential: all its fields must be unchanged, and the file last."""
-    form: StreamedForm = request.sink
-    parts = form.parts
-    file = parts[-1].body if form.is_whole and parts and parts[-1].name == "file" else None
+    """Accept the form of a registration. It is the credential."""
+    parts = request.form_parts or []
     fields = {part.name: part.text for part in parts if part.name != "file"}
-    if "content-length" not in request.headers:
-        return _xml(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
-    if "authorization" in request.headers:
-        return _xml(400, "InvalidArgument", "Only one auth mechanism allowed: the form is signed.")
-    if not form.is_whole or "file" not in {part.name for part in parts}:
-        return _xml(400, "MalformedPOSTRequest", "The body is no well-formed multipart form with a file.")
-    if file is None:
-        return _xml(400, "InvalidArgument", "The file must be the last field of the form.")
     media = pinterest.media_by_key.get(fields.get("key", ""))
-    if media is None or fields != media.form or len(parts) != len(fields) + 1:
-        return _xml(403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many.")
-    if pinterest.timestamp() >= media.form_expires_at:
-        return _xml(403, "AccessDenied", "Invalid according to Policy: Policy expired.")
-    if not pinterest.may_upload(media):
-        return _xml(403, "AccessDenied", "The form has been used.")
-    if not 1 <= file.size <= MAX_BYTES:
-        code = "EntityTooLarge" if file.size else "EntityTooSmall"
-        return _xml(400, code, "Your proposed upload is outside of the allowed size.")
+    if refusal := pinterest.upload_refusal(request, media, fields):
+        return _xml(*refusal)
+    assert media is not None
+    file = parts[-1].body
     _accept(pinterest, media, file)
     return Reply(204)
 
@@ -238,5 +219,5 @@ CALLS = (
     SandboxCall("POST", "/v5/boards/{board_id}/sections", "create_section", create_section),
     SandboxCall("POST", "/v5/media", "register_media", register_media),
     SandboxCall("GET", "/v5/media/{media_id}", "media_status", media_status),
-    SandboxCall("POST", "/upload/", "upload_media", upload_media, open_upload_sink),
+    SandboxCall("POST", "/upload/", "upload_media", upload_media),
 )

@@ -298,9 +298,18 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
 
     # --- what stand-ins change -----------------------------------------------------------------------------------
 
-    def may_upload(self, media: PinterestMedia) -> bool:  # noqa: ARG002  # for stand-ins
-        """Return whether the upload form of a video is still good."""
-        return True
+    def upload_refusal(
+        self, request: SandboxRequest, media: PinterestMedia | None, fields: dict[str, str]
+    ) -> tuple[int, str, str] | None:
+        """Return what the upload host refuses: status, code, message. The stand-in checks more."""
+        parts = request.form_parts
+        if not parts or parts[-1].name != "file":
+            return 400, "InvalidArgument", "The file must be the last field of the form."
+        if media is None or fields != media.form:
+            return 403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many."
+        if self.timestamp() >= media.form_expires_at:
+            return 403, "AccessDenied", "Invalid according to Policy: Policy expired."
+        return None
 
     def may_use(self, media: PinterestMedia) -> bool:
         return media.status == SUCCEEDED

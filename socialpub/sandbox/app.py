@@ -19,7 +19,6 @@ from socialpub.sandbox.bluesky.pages import BlueskyPages
 from socialpub.sandbox.endpoint import SandboxCall, SandboxEndpoint
 from socialpub.sandbox.feeds import NetworkPages
 from socialpub.sandbox.pinterest import api as pinterest_api
-from socialpub.sandbox.pinterest import pins
 from socialpub.sandbox.pinterest.oauth import PinterestAuthorization
 from socialpub.sandbox.pinterest.pages import PinterestPages
 from socialpub.sandbox.tiktok import api as tiktok_api
@@ -33,7 +32,7 @@ from socialpub.sandbox.x.pages import XPages
 CALLS: dict[str, tuple[SandboxCall, ...]] = {
     "x": (*XAuthorization().calls(), *x_api.CALLS),
     "tiktok": (*TikTokAuthorization().calls(), *tiktok_api.CALLS),
-    "pinterest": (*PinterestAuthorization().calls(), *pinterest_api.CALLS, *pins.CALLS),
+    "pinterest": (*PinterestAuthorization().calls(), *pinterest_api.CALLS),
     "bluesky": (*repo.CALLS, *sessions.CALLS),
 }
 PAGES: dict[str, NetworkPages[Any]] = {

@@ -99,6 +99,8 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     name_field: ClassVar[str] = "name"
     account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The only values of some of these fields."""
+    account_flags: ClassVar[tuple[str, ...]] = ()
+    """The ones that are on or off, for the page of accounts."""
 
     fault_script: ClassVar[type[FaultScript]] = FaultScript
 

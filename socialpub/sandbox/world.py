@@ -39,7 +39,7 @@ class World:
         """Raise `Hang` and `ConnectionCut` through the ASGI application instead of waiting and cutting."""
         self._context = SandboxContext(self.clock, IdSequence(self.clock), Journal(journal))
         self._begin()
-        for entry in self._context.journal.read(self._context.ids):
+        for entry in self._context.journal.read():
             network = self.networks.get(entry.get("network", ""))
             table = network.tables.get(entry.get("table", "")) if network is not None else None
             if table is not None:

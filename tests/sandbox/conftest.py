@@ -64,6 +64,7 @@ def restart(tmp_path: Path, clock: HandClock) -> Iterator[Callable[[], World]]:
     with ExitStack() as stack:
 
         def begin() -> World:
+            clock.forward(1)
             world = stack.enter_context(closing(World(clock, journal=tmp_path / "journal.jsonl")))
             world.tiktok.probes_video = False
             world.pinterest.probes_video = False

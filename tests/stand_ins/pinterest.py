@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
-from socialpub.sandbox.pinterest.api import json_body
+from socialpub.sandbox.pinterest.api import TEXTS, json_body
 from socialpub.sandbox.pinterest.network import (
     MAX_BYTES,
     PinterestAccount,
@@ -24,7 +24,6 @@ from socialpub.sandbox.pinterest.network import (
     invalid,
     refused,
 )
-from socialpub.sandbox.pinterest.pins import TEXTS
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.shapes import SandboxShape, check_shape, dotted_path

@@ -11,7 +11,8 @@ from typing import Any
 from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import KEPT_BYTES, Reply, SandboxRequest, StreamedBody
 from socialpub.sandbox.network import ApiCaller, api_call
-from socialpub.sandbox.tiktok.models import (
+from socialpub.sandbox.tiktok.network import VIDEOS, TikTokSandbox
+from socialpub.sandbox.tiktok.tasks import (
     COMPLETE,
     DOWNLOADING,
     FILE_UPLOAD,
@@ -23,7 +24,6 @@ from socialpub.sandbox.tiktok.models import (
     PublishTask,
     TikTokAccount,
 )
-from socialpub.sandbox.tiktok.network import VIDEOS, TikTokSandbox
 
 USER_FIELDS = {
     **dict.fromkeys(("open_id", "union_id", "display_name", "avatar_url"), "user.info.basic"),

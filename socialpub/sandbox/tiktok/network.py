@@ -8,8 +8,7 @@ from socialpub.sandbox.media import Fetch, dimensions, fetch, sniff
 from socialpub.sandbox.memory import SandboxContext
 from socialpub.sandbox.messages import Refusal, Reply, StreamedBody, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
-from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost
-from socialpub.sandbox.tiktok.tasks import TaskStore, is_direct_post
+from socialpub.sandbox.tiktok.tasks import PublishTask, TaskStore, TikTokAccount, TikTokPost, is_direct_post
 
 SOMETHING_WRONG = "Something is wrong. Please try again later."
 ERRORS: dict[str, tuple[int, str]] = {
@@ -58,6 +57,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
     account_kind = TikTokAccount
     accounts_name = "users"
     account_fields = tuple(TikTokAccount.__slots__)
+    account_flags = ("private",)
     name_field = "display_name"
 
     code_seconds = 300

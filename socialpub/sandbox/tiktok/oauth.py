@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from socialpub.sandbox.memory import Token
 from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.oauth import NetworkAuthorization
-from socialpub.sandbox.tiktok.models import TikTokAccount
 from socialpub.sandbox.tiktok.network import TikTokSandbox
+from socialpub.sandbox.tiktok.tasks import TikTokAccount
 
 SCOPES = {
     "user.info.basic": "See your avatar and display name",

@@ -9,8 +9,8 @@ from starlette.routing import Route
 
 from socialpub.sandbox.feeds import SHOWN_POSTS, MediaView, NetworkPages, PostView
 from socialpub.sandbox.pages import read_form
-from socialpub.sandbox.tiktok.models import FOLLOWERS, FRIENDS, IN_INBOX, ONLY_ME, PHOTO, TikTokPost
 from socialpub.sandbox.tiktok.network import TikTokSandbox
+from socialpub.sandbox.tiktok.tasks import FOLLOWERS, FRIENDS, IN_INBOX, ONLY_ME, PHOTO, TikTokPost
 
 AUDIENCES = {ONLY_ME: "Only me", FRIENDS: "Friends", FOLLOWERS: "Followers"}
 LABELS = {

@@ -156,9 +156,9 @@ class NetworkPages(ABC, Generic[NetworkT]):
         post = self.find(network, request.path_params)
         if post is None:
             return self._page(request, [], 404)
-        shown = self.view(network, post)
-        replies = [view for view in self._newest(network)[::-1] if view.parent == shown.path]
-        return self._page(request, [shown, *replies])
+        shown_post = self.view(network, post)
+        replies = [view for view in self._newest(network)[::-1] if view.parent == shown_post.path]
+        return self._page(request, [shown_post, *replies])
 
     def _newest(self, network: NetworkT) -> list[PostView]:
         return [self.view(network, post) for post in reversed(self.posts(network))]

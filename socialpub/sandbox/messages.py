@@ -34,7 +34,7 @@ class Reply:
     def with_headers(self, headers: Headers) -> "Reply":
         """Set these headers, instead of others with their names."""
         names = {name for name, _ in headers}
-        self.headers = [*(one for one in self.headers if one[0] not in names), *headers]
+        self.headers = [*(header for header in self.headers if header[0] not in names), *headers]
         return self
 
 

@@ -251,7 +251,7 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     def account_named(self, username: str) -> AccountT | None:
         """Return the account. The username is not case-sensitive."""
         wanted = username.lower()
-        return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
+        return next((account for account in list(self.accounts.values()) if account.username.lower() == wanted), None)
 
     def existing_account(self, username: str) -> AccountT:
         """Return the account. Raise ValueError for an unknown username."""
@@ -268,10 +268,10 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
         """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's
         `private` or Pinterest's `account_type`."""
         account = self.existing_account(username)
-        known = (*self.common_fields, *self.account_fields)
-        unknown = [name for name in changes if name not in known]
+        fields = (*self.common_fields, *self.account_fields)
+        unknown = [name for name in changes if name not in fields]
         if unknown:
-            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(known)})")
+            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(fields)})")
         for name, value in changes.items():
             choices = self.account_choices.get(name)
             if choices is not None and value not in choices:

@@ -53,7 +53,7 @@ class World:
     @property
     def shown_networks(self) -> list[SandboxNetwork[Any]]:
         """The networks that pages and overviews name. The others work at their addresses."""
-        return [one for one in self.networks.values() if one is not self.bluesky or self.shows_bluesky]
+        return [network for network in self.networks.values() if network is not self.bluesky or self.shows_bluesky]
 
     def serve(self) -> None:
         """Record that the world listens on a port."""

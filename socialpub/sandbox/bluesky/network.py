@@ -280,8 +280,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
 
     def records_of(self, did: str, collection: str) -> list[BlueskyRecord]:
         """Return what readers see, the highest key first."""
-        found = [one for one in self.records.values() if one.did == did and one.collection == collection]
-        return sorted((one for one in found if not one.taken_down), key=lambda one: one.rkey, reverse=True)
+        records = [record for record in self.records.values() if record.did == did and record.collection == collection]
+        return sorted(
+            (record for record in records if not record.taken_down), key=lambda record: record.rkey, reverse=True
+        )
 
     def commit(self, stored: Iterable[BlueskyRecord], deleted: Iterable[str] = ()) -> None:
         """Store and delete records in one piece. A blob goes with the last record that contains it."""
@@ -322,7 +324,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
     def is_blob_used(self, did: str, cid: str) -> bool:
         """Return whether a record of the account names the blob."""
         records = (record for record in self.records.values() if record.did == did)
-        return any(_link(one) == cid for record in records for one in blobs_in(record.value))
+        return any(_link(blob) == cid for record in records for blob in blobs_in(record.value))
 
     # --- what tests see ------------------------------------------------------------------------------------------
 
@@ -333,9 +335,9 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         records = [facts | {"uri": uri} for uri, facts in zip(self.records, self.records.facts(), strict=True)]
         return {
             "accounts": self.accounts.facts(),
-            "posts": [one for one in records if one["collection"] == POST],
+            "posts": [record for record in records if record["collection"] == POST],
             "created": list(self.created),
-            "records": [one for one in records if one["collection"] != POST],
+            "records": [record for record in records if record["collection"] != POST],
         }
 
     # --- scripted errors -----------------------------------------------------------------------------------------

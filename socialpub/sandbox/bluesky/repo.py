@@ -36,8 +36,8 @@ def require_own_repo(bluesky: BlueskySandbox, repo: Any, caller: BlueskyCaller) 
 
 def account_of(bluesky: BlueskySandbox, repo: Any) -> BlueskyAccount | None:
     """Return the account of a DID or a whole handle."""
-    found = bluesky.account_named(repo) if isinstance(repo, str) and ("." in repo or ":" in repo) else None
-    return None if found is None or found.status == "deleted" else found
+    account = bluesky.account_named(repo) if isinstance(repo, str) and ("." in repo or ":" in repo) else None
+    return None if account is None or account.status == "deleted" else account
 
 
 def uri_of(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
@@ -191,16 +191,16 @@ def list_records(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
         raise invalid(f"Could not find repo: {query['repo']}")
     if not written.isdecimal() or not 1 <= int(written) <= 100:
         raise invalid("Error: limit must be between 1 and 100")
-    found = bluesky.records_of(account.did, collection)
+    records = bluesky.records_of(account.did, collection)
     backwards = query.get("reverse") == "true"
     if backwards:
-        found.reverse()
+        records.reverse()
     if cursor := query.get("cursor"):
-        found = [one for one in found if (one.rkey > cursor if backwards else one.rkey < cursor)]
-    shown = found[: int(written)]
-    answer: dict[str, Any] = {"records": [_record_json(record) for record in shown]}
-    if shown:
-        answer["cursor"] = shown[-1].rkey
+        records = [record for record in records if (record.rkey > cursor if backwards else record.rkey < cursor)]
+    page = records[: int(written)]
+    answer: dict[str, Any] = {"records": [_record_json(record) for record in page]}
+    if page:
+        answer["cursor"] = page[-1].rkey
     return json_reply(200, answer)
 
 

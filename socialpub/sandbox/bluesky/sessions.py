@@ -66,7 +66,7 @@ def _sign_in(bluesky: BlueskySandbox, request: SandboxRequest, identifier: str, 
     account = bluesky.account_named(identifier) if HANDLE.fullmatch(identifier) or ":" in identifier else None
     if account is None or account.status == "deleted":
         raise refused("AuthenticationRequired")
-    name = next((name for name, known in account.app_passwords.items() if known == password), None)
+    name = next((name for name, known_password in account.app_passwords.items() if known_password == password), None)
     if password != account.password and (name is None or account.status == "takendown"):
         raise refused("AuthenticationRequired")
     if account.status == "takendown":
@@ -119,7 +119,7 @@ def _no_user(account: BlueskyAccount) -> Refusal:
 
 
 def _session(request: SandboxRequest, account: BlueskyAccount, token: Token | None = None) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    session: dict[str, Any] = {
         "did": account.did,
         "handle": account.username,
         "email": f"{account.username.replace('.', '-')}@example.com",
@@ -127,10 +127,10 @@ def _session(request: SandboxRequest, account: BlueskyAccount, token: Token | No
         "active": account.status == "active",
     }
     if account.status != "active":
-        shown["status"] = account.status
+        session["status"] = account.status
     if token is not None:
-        shown |= {"accessJwt": token.access, "refreshJwt": token.refresh}
-    return shown | {"didDoc": _did_document(request, account)}
+        session |= {"accessJwt": token.access, "refreshJwt": token.refresh}
+    return session | {"didDoc": _did_document(request, account)}
 
 
 # --- the server, handles and DIDs ------------------------------------------------------------------------------------

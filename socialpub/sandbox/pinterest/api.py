@@ -73,12 +73,12 @@ def user_account(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
 
 @api_call("org_read", "boards:read")
 def list_boards(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    found = [
+    boards = [
         board
         for board in pinterest.boards.values()
         if board.takes_pins_of(caller.account) and (board.privacy != SECRET or caller.may("boards:read_secret"))
     ]
-    return paged(request, found, lambda board: _board_json(pinterest, board))
+    return paged(request, boards, lambda board: _board_json(pinterest, board))
 
 
 @api_call("org_read", "boards:read")
@@ -92,7 +92,7 @@ def create_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
     privacy = body.get("privacy", PUBLIC)
     if privacy == SECRET and not caller.may("boards:write_secret"):
         raise refused("missing_scope")
-    if any(one.name.lower() == body["name"].lower() for one in pinterest.boards_of(caller.account.username)):
+    if any(board.name.lower() == body["name"].lower() for board in pinterest.boards_of(caller.account.username)):
         raise invalid(400, 400, "Invalid board parameters: you already have a board with this name.")
     board = pinterest.add_board(caller.account, body["name"], privacy=privacy, description=body.get("description"))
     return ok(201, _board_json(pinterest, board))
@@ -101,7 +101,7 @@ def create_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
 @api_call("org_read", "boards:read")
 def list_sections(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     board = readable_board(pinterest, request, caller)
-    return paged(request, list(board.sections.items()), lambda one: {"id": one[0], "name": one[1]})
+    return paged(request, list(board.sections.items()), lambda section: {"id": section[0], "name": section[1]})
 
 
 @api_call("org_write", "boards:read", "boards:write")
@@ -307,8 +307,8 @@ def list_pins(pinterest: PinterestSandbox, request: SandboxRequest, caller: Pint
     """Return the pins of a board and its sections, newest first."""
     pins = pinterest.pins_on(readable_board(pinterest, request, caller))
     lag = pinterest.list_lag_seconds
-    shown = [pin for pin in reversed(pins) if pinterest.seconds_since(pin.created_at) >= lag]
-    return paged(request, shown, lambda pin: pin_json(pinterest, request, pin, caller))
+    listed = [pin for pin in reversed(pins) if pinterest.seconds_since(pin.created_at) >= lag]
+    return paged(request, listed, lambda pin: pin_json(pinterest, request, pin, caller))
 
 
 def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, caller: PinterestCaller) -> dict[str, Any]:
@@ -336,19 +336,19 @@ def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, cal
 def _media(request: SandboxRequest, pin: Pin) -> dict[str, Any]:
     if pin.kind == "carousel":
         items = [
-            {"item_type": "image", "title": one.title, "description": one.description, "link": one.link,
-             "images": _images(request, one)}
-            for one in pin.pictures
+            {"item_type": "image", "title": image.title, "description": image.description, "link": image.link,
+             "images": _images(request, image)}
+            for image in pin.pictures
         ]  # fmt: skip
         return {"media_type": "multiple_images", "items": items}
     if pin.kind == "image":
         return {"media_type": "image", "images": _images(request, pin.pictures[0])}
-    shown: dict[str, Any] = {
+    media: dict[str, Any] = {
         "media_type": "video", "duration": None, "width": None, "height": None, "video_url": None,
     }  # fmt: skip
     if pin.pictures:
-        shown |= {"cover_image_url": _image_url(request, pin.pictures[0]), "images": _images(request, pin.pictures[0])}
-    return shown
+        media |= {"cover_image_url": _image_url(request, pin.pictures[0]), "images": _images(request, pin.pictures[0])}
+    return media
 
 
 def _images(request: SandboxRequest, image: PinImage) -> dict[str, Any]:

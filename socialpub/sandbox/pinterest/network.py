@@ -257,7 +257,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
 
     def boards_of(self, username: str) -> list[PinterestBoard]:
         account = self.account_named(username)
-        return [one for one in self.boards.values() if account and one.owner_id == account.id]
+        return [board for board in self.boards.values() if account and board.owner_id == account.id]
 
     # --- videos and pins -----------------------------------------------------------------------------------------
 
@@ -290,11 +290,11 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
         return {"pin_count": len(self._pins), "media_count": len(self.media)}
 
     def view(self) -> dict[str, Any]:
-        shown = super().view()
-        for media in shown["media"]:
+        facts = super().view()
+        for media in facts["media"]:
             del media["form"]
-        videos = {media["id"]: media for media in shown["media"]}
-        return shown | {"pins": [pin | {"video": videos.get(pin["video_id"])} for pin in shown["pins"]]}
+        videos = {media["id"]: media for media in facts["media"]}
+        return facts | {"pins": [pin | {"video": videos.get(pin["video_id"])} for pin in facts["pins"]]}
 
     # --- what stand-ins change -----------------------------------------------------------------------------------
 
@@ -362,15 +362,15 @@ def refusal(name: str) -> Reply:
     return ok(status, {"code": number, "message": message, **detail})
 
 
-def paged(request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
+def paged(request: SandboxRequest, entries: Sequence[T], show: Callable[[T], Any]) -> Reply:
     query = request.query()
     written = query.get("page_size", "25")
     if not written.isdecimal() or not 1 <= int(written) <= 250:
         raise invalid(400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
     size, begin = int(written), _begin(query.get("bookmark", ""))
-    more = begin + size < len(found)
+    more = begin + size < len(entries)
     bookmark = base64.urlsafe_b64encode(f"from:{begin + size}".encode()).decode() if more else None
-    items = [show(one) for one in found[begin : begin + size]]
+    items = [show(entry) for entry in entries[begin : begin + size]]
     return ok(200, {"items": items, "bookmark": bookmark})
 
 

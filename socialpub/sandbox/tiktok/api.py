@@ -128,10 +128,10 @@ def query_videos(tiktok: TikTokSandbox, request: SandboxRequest, caller: TikTokC
     return tiktok.ok({"videos": videos})
 
 
-def _fields(tiktok: TikTokSandbox, request: SandboxRequest, known: Iterable[str]) -> list[str]:
+def _fields(tiktok: TikTokSandbox, request: SandboxRequest, allowed: Iterable[str]) -> list[str]:
     """Return the members of the parameter `fields`. Raise Refusal."""
     fields = [name for name in request.query().get("fields", "").split(",") if name]
-    if not fields or not set(fields) <= set(known):
+    if not fields or not set(fields) <= set(allowed):
         raise tiktok.invalid("fields is missing or names an unknown field.")
     return fields
 

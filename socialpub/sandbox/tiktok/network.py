@@ -137,10 +137,10 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
 
     def view(self) -> dict[str, Any]:
         self.tasks.advance_all()
-        shown = super().view()
-        for task in shown["tasks"]:
+        facts = super().view()
+        for task in facts["tasks"]:
             del task["upload_token"]
-        return shown
+        return facts
 
     async def before_view(self) -> None:
         for task in self.tasks.open_tasks():
@@ -150,8 +150,8 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
         """Fetch the file of a URL prefix and compare it, as the button in the portal does. Never on the event loop."""
         if not prefix.endswith("/"):
             raise ValueError("a URL prefix ends in /")
-        found = fetch(prefix + file_name, self.fetch)
-        data = found.data if found is not None else None
+        body = fetch(prefix + file_name, self.fetch)
+        data = body.data if body is not None else None
         verified = data is not None and data.decode("utf-8", "replace").strip() == content.strip()
         if verified and prefix not in self.verified_prefixes:
             self.verified_prefixes.append(prefix)

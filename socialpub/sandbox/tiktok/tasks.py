@@ -315,12 +315,12 @@ class TaskStore:
 
     def count_today(self, open_id: str, up_to: int, counts: Callable[[PublishTask], bool]) -> int:
         """Count the shares of the last 24 hours, up to a number."""
-        found = 0
+        count = 0
         for task in reversed(self._of.get(open_id, {}).values()):
-            if found >= up_to or self._network.seconds_since(task.created_at) >= DAY:
+            if count >= up_to or self._network.seconds_since(task.created_at) >= DAY:
                 break
-            found += counts(task)
-        return found
+            count += counts(task)
+        return count
 
 
 def is_direct_post(task: PublishTask) -> bool:

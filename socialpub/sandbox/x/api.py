@@ -113,9 +113,9 @@ def list_posts(x: XSandbox, request: SandboxRequest, caller: XCaller) -> Reply:
         answer["data"] = [post_json(post) for post in page]
     if offset + size < len(posts):
         answer["meta"]["next_token"] = str(offset + size)
-    parents = [x.find_post(one) for one in dict.fromkeys(post.in_reply_to for post in page) if one]
+    parents = [x.find_post(post_id) for post_id in dict.fromkeys(post.in_reply_to for post in page) if post_id]
     if "expansions" in query and parents:
-        answer["includes"] = {"posts": [post_json(one) for one in parents if one is not None]}
+        answer["includes"] = {"posts": [post_json(parent) for parent in parents if parent is not None]}
     return json_reply(200, answer)
 
 
@@ -146,7 +146,7 @@ def _no_such_user(user_id: str) -> Reply:
 
 def post_json(post: XPost) -> dict[str, Any]:
     """Return a post as X's API shows it, with all fields that the sandbox knows."""
-    shown: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "id": post.id,
         "text": post.text,
         "edit_history_post_ids": [post.id],
@@ -156,10 +156,10 @@ def post_json(post: XPost) -> dict[str, Any]:
         "paid_partnership": post.paid_partnership,
     }
     if post.media:
-        shown["attachments"] = {"media_keys": [item.key for item in post.media]}
+        facts["attachments"] = {"media_keys": [item.key for item in post.media]}
     if post.in_reply_to:
-        shown["referenced_posts"] = [{"type": "replied_to", "id": post.in_reply_to}]
-    return shown
+        facts["referenced_posts"] = [{"type": "replied_to", "id": post.in_reply_to}]
+    return facts
 
 
 NOT_FOUND = "BadRequest: Not found"
@@ -235,16 +235,16 @@ def own_media(x: XSandbox, media_id: str, caller: XCaller) -> XMedia:
 
 
 def _media_json(x: XSandbox, media: XMedia) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "id": media.id,
         "media_key": media.key,
         "size": media.size,
         "expires_after_secs": x.media.seconds_left(media),
     }
     if media.category != IMAGE:
-        shown["video"] = {"video_type": media.mime_type or "video/mp4"}
+        facts["video"] = {"video_type": media.mime_type or "video/mp4"}
     elif media.width:
-        shown["image"] = {"w": media.width, "h": media.height, "image_type": media.mime_type or "image/jpeg"}
+        facts["image"] = {"w": media.width, "h": media.height, "image_type": media.mime_type or "image/jpeg"}
     if media.state:
         info: dict[str, Any] = {"state": media.state}
         if media.state in ("pending", "in_progress"):
@@ -253,8 +253,8 @@ def _media_json(x: XSandbox, media: XMedia) -> dict[str, Any]:
             info["progress_percent"] = min(99, 100 * media.polls // max(1, x.processing_ticks))
         if media.state == "succeeded":
             info["progress_percent"] = 100
-        shown["processing_info"] = info
-    return shown
+        facts["processing_info"] = info
+    return facts
 
 
 def file_and_field(request: SandboxRequest, name: str) -> tuple[BodyPart, str]:

@@ -140,18 +140,18 @@ class XMediaStore:
     def finalize(self, media: XMedia, fate: str) -> None:
         """Make a whole file of the segments, and begin its processing."""
         pieces = [self._network.cache.take((media.id, index)) for index in sorted(media.segments)]
-        kept = [piece for piece in pieces if piece is not None]
+        stored = [piece for piece in pieces if piece is not None]
         begin = pieces[0] or b""
         media.size = sum(media.segments.values())
-        if len(kept) == len(pieces):
-            begin = b"".join(kept)
+        if len(stored) == len(pieces):
+            begin = b"".join(stored)
             media.sha256 = hashlib.sha256(begin).hexdigest()
             self._network.cache.put(media.id, begin)
         media.width, media.height = dimensions(begin)
         media.finalized, media.fate = True, fate
-        found = sniff(begin)
+        mime_type = sniff(begin)
         ends_at_once = self._network.processing_ticks == 0 and fate != "never_ends"
-        if found and not found.startswith(f"{KINDS[media.category]}/"):
+        if mime_type and not mime_type.startswith(f"{KINDS[media.category]}/"):
             media.state = "failed"
         elif media.category != IMAGE:
             media.state = "pending" if not ends_at_once else "failed" if fate == "fails" else "succeeded"

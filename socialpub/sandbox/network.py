@@ -4,6 +4,7 @@ How tokens look, how long they live and how errors are worded is each network's 
 """
 
 import functools
+import math
 import re
 import secrets
 from abc import ABC, abstractmethod
@@ -82,6 +83,10 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     name: ClassVar[str]
     errors: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
     """The named refusals: status, further facts, message."""
+    unauthorized_code: ClassVar[str]
+    """The refusal of an access token."""
+    limited_code: ClassVar[str]
+    """The refusal of one call too many."""
     label: ClassVar[str]
     """The display name of the network."""
     endpoints: ClassVar[tuple[str, ...]]
@@ -177,11 +182,24 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     @abstractmethod
     def http_error(self, status: int, endpoint: str = "") -> Reply: ...
 
-    @abstractmethod
-    def unauthorized_reply(self, endpoint: str = "") -> Reply: ...
+    def unauthorized_reply(self, endpoint: str = "") -> Reply:
+        return self.refusal_reply(endpoint, self.unauthorized_code)
 
-    @abstractmethod
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply: ...
+    def limited_reply(self, endpoint: str) -> Reply:
+        """Return a 429 that does not say when to return."""
+        return self.refusal_reply(endpoint, self.limited_code)
+
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+        """Return a 429. `told_in` says where its wait is: in the window's headers, in `retry-after`, or nowhere."""
+        reply = self.limited_reply(endpoint)
+        match told_in:
+            case "window":
+                return reply.with_headers(self.window_headers(FixedWindow(100, 100, self.timestamp() + seconds)))
+            case "retry-after":
+                return reply.with_headers([("retry-after", str(math.ceil(seconds)))])
+            case "nothing":
+                return reply
+        raise ValueError(f"told_in is one of window, retry-after, nothing, not {told_in!r}")
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:
         """Return the refusal with this name. Raise ValueError for another name."""

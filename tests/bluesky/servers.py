@@ -292,14 +292,14 @@ class StandIn(BlueskyServer):
         self.world.bluesky.revoke_app_password(account.handle)
 
     def deactivate(self, account: Account) -> None:
-        self.world.bluesky.set_status(account.handle, "deactivated")
+        self.world.bluesky.change_account(account.handle, status="deactivated")
 
     def activate(self, account: Account) -> None:
-        self.world.bluesky.set_status(account.handle, "active")
+        self.world.bluesky.change_account(account.handle, status="active")
 
     def take_down(self, account: Account, record: Record | None = None) -> None:
         if record is None:
-            self.world.bluesky.set_status(account.handle, "takendown")
+            self.world.bluesky.change_account(account.handle, status="takendown")
         else:
             self.world.bluesky.take_down(record.uri)
 

@@ -172,7 +172,7 @@ def test_a_server_that_does_not_show_an_account_says_nothing_about_its_posts(
 ) -> None:
     key = bluesky.key()
     bluesky.put(bluesky.record(), key)
-    world.bluesky.set_status("demo", status)
+    world.bluesky.change_account("demo", status=status)
     shown = bluesky.get(key)
     assert (*xrpc_error(shown), shown.json()["message"]) == (400, "InvalidRequest", "Could not locate record")
 

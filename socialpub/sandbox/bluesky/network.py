@@ -137,6 +137,7 @@ ERRORS: dict[str, tuple[int, str]] = {
     "RateLimitExceeded": (429, "Rate Limit Exceeded"),
     "RecordNotFound": (400, "Could not locate record"),
 }
+INACTIVE = {"deleted": "AccountNotFound", "takendown": "AccountTakedown", "deactivated": "AccountDeactivated"}
 HTTP_ERRORS = {
     400: "InvalidRequest", 401: "AuthenticationRequired", 403: "Forbidden", 404: "XRPCNotSupported",
     413: "PayloadTooLarge", 429: "RateLimitExceeded", 501: "MethodNotImplemented", 502: "UpstreamFailure",
@@ -161,6 +162,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
     account_fields = ("status", "email_confirmed")
     account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
     errors = ERRORS
+    unauthorized_code, limited_code = "ExpiredToken", "RateLimitExceeded"
 
     code_seconds = 0
     """There is no consent page."""
@@ -203,10 +205,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         return self.accounts.save(
             BlueskyAccount(did, handle, name or username.partition(".")[0].title(), **(passwords | facts))
         )
-
-    def set_status(self, username: str, status: Status) -> None:
-        """Let the owner deactivate, activate or delete an account, or the server take it down."""
-        self.change_account(username, status=status)
 
     def add_app_password(self, username: str, name: str) -> str:
         account = self.existing_account(username)
@@ -255,13 +253,8 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
             self.require_active(caller.account)
 
     def require_active(self, account: BlueskyAccount) -> None:
-        match account.status:
-            case "deleted":
-                raise refused("AccountNotFound")
-            case "takendown":
-                raise refused("AccountTakedown")
-            case "deactivated":
-                raise refused("AccountDeactivated")
+        if account.status in INACTIVE:
+            raise refused(INACTIVE[account.status])
 
     # --- records -------------------------------------------------------------------------------------------------
 
@@ -349,18 +342,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         name = HTTP_ERRORS.get(status, "InternalServerError")
         message = ERRORS.get(name, (0, "Something went wrong"))[1]
         return json_reply(status, {"error": name, "message": message})
-
-    def unauthorized_reply(self, endpoint: str = "") -> Reply:
-        return self.refusal_reply(endpoint, "ExpiredToken")
-
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
-        """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
-        reply = self.refusal_reply(endpoint, "RateLimitExceeded")
-        if told_in in ("window", "day"):
-            reply.headers += rate_headers(100, 0, self.timestamp() + seconds, 3600)
-        if told_in in ("window", "retry-after"):
-            reply.headers.append(("retry-after", str(math.ceil(seconds))))
-        return reply
 
 
 RAW, DAG_CBOR = 0x55, 0x71

@@ -58,10 +58,6 @@ def create_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     if not isinstance(body["identifier"], str) or not isinstance(body["password"], str):
         raise invalid("Input/identifier and Input/password must be strings")
     identifier, password = body["identifier"].lower(), body["password"]
-    return _sign_in(bluesky, request, identifier, password)
-
-
-def _sign_in(bluesky: BlueskySandbox, request: SandboxRequest, identifier: str, password: str) -> Reply:
     # The other accounts of the sandbox have short names, which no server knows.
     account = bluesky.account_named(identifier) if HANDLE.fullmatch(identifier) or ":" in identifier else None
     if account is None or account.status == "deleted":

@@ -157,6 +157,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
         "create_section", "create_pin", "list_pins", "register_media", "upload_media", "media_status",
     )  # fmt: skip
     errors = ERRORS
+    unauthorized_code, limited_code = "authentication_failed", "rate_limited"
     default_scopes = ALL_SCOPES
     account_kind = PinterestAccount
     account_fields = ("business_name", "account_type")
@@ -327,18 +328,6 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
         messages = {404: "Not found.", 405: "Method not allowed."}
         message = messages.get(status, "Sorry, something went wrong.")
         return ok(status, {"code": 5 if status == 405 else status, "message": message})
-
-    def unauthorized_reply(self, endpoint: str = "") -> Reply:
-        return self.refusal_reply(endpoint, "authentication_failed")
-
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
-        """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
-        reply = self.refusal_reply(endpoint, "rate_limited")
-        if told_in in ("window", "day"):
-            reply.headers += [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", str(int(seconds)))]
-        elif told_in == "retry-after":
-            reply.headers.append(("retry-after", str(int(seconds))))
-        return reply
 
 
 # --- replies ---------------------------------------------------------------------------------------------------------

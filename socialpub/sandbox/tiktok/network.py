@@ -52,6 +52,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
         "upload_chunk", "status_fetch", "video_query",
     )  # fmt: skip
     errors = ERRORS
+    unauthorized_code, limited_code = "access_token_invalid", "rate_limit_exceeded"
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
     account_kind = TikTokAccount
@@ -219,7 +220,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
     def unauthorized_reply(self, endpoint: str = "") -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
             return self.oauth_error("invalid_client", SOMETHING_WRONG, 401)
-        return self.refusal_reply(endpoint, "access_token_invalid")
+        return super().unauthorized_reply(endpoint)
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
@@ -230,11 +231,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
         status, message = ERRORS[code]
         return self.envelope(200 if endpoint == "creator_info" and code in SENT_WITH_200 else status, code, message)
 
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+    def limited_reply(self, endpoint: str) -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
-            reply = self.oauth_error("rate_limit_exceeded", SOMETHING_WRONG, 429)
-        else:
-            reply = self.refusal_reply(endpoint, "rate_limit_exceeded")
-        if told_in == "retry-after":
-            reply.headers.append(("retry-after", str(int(seconds))))
-        return reply
+            return self.oauth_error("rate_limit_exceeded", SOMETHING_WRONG, 429)
+        return super().limited_reply(endpoint)

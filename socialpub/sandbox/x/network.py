@@ -303,15 +303,8 @@ class XSandbox(SandboxNetwork[XAccount]):
     def unauthorized_reply(self, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
         return problem(401).with_headers([transaction_header()])
 
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same
-        headers = {
-            "window": window_headers("x-rate-limit", 100, 0, self.timestamp() + seconds),
-            "retry-after": [("retry-after", str(math.ceil(seconds)))],
-            "nothing": [],
-        }
-        if told_in not in headers:
-            raise ValueError(f"told_in is one of {', '.join(headers)}, not {told_in!r}")
-        return problem(429).with_headers([*headers[told_in], transaction_header()])
+    def limited_reply(self, endpoint: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        return problem(429).with_headers([transaction_header()])
 
     def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
         status, facts = ERRORS[code]

@@ -72,7 +72,7 @@ def test_the_refusal_of_the_main_password_says_so_and_ends_its_session(rt, world
 
 
 def test_an_account_that_is_not_active_is_refused(rt, world, demo):
-    world.bluesky.set_status("demo", "deactivated")
+    world.bluesky.change_account("demo", status="deactivated")
     with pytest.raises(OperatorError, match="deactivated"):
         sign_in(rt, "bluesky", demo)
     assert profile_rows.list_all(rt.reader) == []

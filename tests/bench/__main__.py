@@ -119,7 +119,10 @@ def _lines(
 ) -> dict[str, Callable[[], list[Figure]]]:
     few, many = appliances[min(appliances)], appliances[max(appliances)]
     return {
-        "commands": lambda: waiting.measure_commands(turns, 2 * extent.rounds),
+        "commands": lambda: [
+            *waiting.measure_commands(turns, 2 * extent.rounds),
+            *waiting.measure_memory(few, "idle"),
+        ],
         "reads": lambda: reading.measure(servers, appliances, turns, extent.seconds),
         "lists": lambda: reading.measure_lists(appliances, turns, extent.requests),
         "dashboard": lambda: dashboard.measure(appliances, turns, extent.requests),

@@ -7,7 +7,6 @@ JSON on standard input, since every user can read arguments. The response is the
 import json
 import logging
 import os
-import re
 import signal
 import ssl
 import subprocess
@@ -21,7 +20,10 @@ NO_REASON = "the service refused the message without a reason"
 NEEDS_EXTRA = "needs the package Apprise: install it with `pip install 'socialpub[notify]'`"
 
 _COMMAND = (sys.executable, "-I", "-m", "socialpub.ops.notify.apprise_process")
-_PASSED_ON = re.compile(r"PATH|LANG|TZ|SSL_CERT_(FILE|DIR)|REQUESTS_CA_BUNDLE|(https?|all|no)_proxy", re.IGNORECASE)
+_PASSED_ON = (
+    *("path", "lang", "tz", "ssl_cert_file", "ssl_cert_dir", "requests_ca_bundle"),
+    *("http_proxy", "https_proxy", "all_proxy", "no_proxy"),
+)
 """The variables for the child. Others may contain secrets."""
 
 
@@ -30,7 +32,7 @@ def ask(url: str, title: str = "", body: str = "") -> str | None:
     if find_spec("apprise") is None:
         return NEEDS_EXTRA
     request = json.dumps([url, title, body]).encode()
-    environment = {name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}
+    environment = {name: value for name, value in os.environ.items() if name.lower() in _PASSED_ON}
     try:
         child = subprocess.run(  # noqa: S603  our own
             _COMMAND, input=request, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, cwd="/", env=environment,
@@ -47,11 +49,11 @@ class _Failure(logging.Handler):
     reason = NO_REASON
 
     def emit(self, record: logging.LogRecord) -> None:
-        error, status = sys.exc_info()[1], re.search(r"error=(\d{3})\b", record.getMessage())
+        error, status = sys.exc_info()[1], record.getMessage().rpartition("error=")[2][:3]
         if error is not None:
             self.reason = channels.describe_error(error)
-        elif status is not None:
-            self.reason = channels.describe_status(int(status[1]))
+        elif status.isdecimal():
+            self.reason = channels.describe_status(int(status))
 
 
 def main() -> None:

@@ -3,7 +3,6 @@
 Their URLs have the forms of Apprise (https://appriseit.com/services/), without its rare options.
 """
 
-import re
 import smtplib
 from email.message import EmailMessage
 from email.utils import formataddr, formatdate, make_msgid, parseaddr
@@ -88,9 +87,12 @@ def send(http: Http, url: str, title: str, body: str) -> str | None:
 
 def prepare(text: str, title: str, body: str) -> Letter | list[Post]:
     """Return what is sent to the URL in `text`. Raises Incomplete and NeedsApprise."""
-    url = _parse(text)
-    if url.scheme == "mailto":
-        return _letter(url, title, body)
+    try:
+        url = _parse(text)
+        if url.scheme == "mailto":
+            return _letter(url, title, body)
+    except ValueError:  # an invalid port, or a line break in a header
+        raise Incomplete from None
     if url.scheme == "ntfy":
         return _ntfy(url, {"title": title, "message": _cut(body)})
     if url.scheme == "tgram":
@@ -108,15 +110,12 @@ def _parse(text: str) -> Url:
     options = {name.lower(): unquote(value) for name, _, value in pairs}  # a plus sign is no space here
     if scheme not in OPTIONS or parts.fragment or options.keys() - OPTIONS[scheme]:
         raise NeedsApprise
-    try:
-        port = None if scheme == "tgram" else parts.port
-    except ValueError:
-        raise Incomplete from None
+    port = None if scheme == "tgram" else parts.port
     host = unquote(parts.netloc.rpartition("@")[2].removesuffix(f":{port}"))
     if not host:
         raise Incomplete
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    targets = [*map(unquote, parts.path.split("/")), *re.split(r"[\s,]+", options.get("to", ""))]
+    targets = [*map(unquote, parts.path.split("/")), *options.get("to", "").replace(",", " ").split()]
     login = (user, password) if user else None
     return Url(scheme, is_secure, host, port, user, password, login, parts.path, options, list(filter(None, targets)))
 
@@ -134,15 +133,15 @@ def _ntfy(url: Url, payload: dict[str, Any]) -> list[Post]:
 
 
 def _telegram(url: Url, payload: dict[str, Any]) -> list[Post]:
-    token = re.fullmatch(r"(?:bot)?(\d+:[\w-]+)", url.host, re.ASCII)
-    if token is None:
+    bot, _, secret = url.host.removeprefix("bot").partition(":")
+    if not (bot.isdecimal() and secret):
         raise Incomplete
-    if not url.targets or not all(re.fullmatch(r"-?\d+|@?[\w-]+", chat, re.ASCII) for chat in url.targets):
-        raise NeedsApprise  # Apprise asks Telegram for the chat
+    if not url.targets or any(":" in chat for chat in url.targets):
+        raise NeedsApprise  # which asks Telegram for the chat of the bot's owner, or knows topics of chats
     if topic := url.options.get("topic") or url.options.get("thread"):
         payload["message_thread_id"] = topic
-    address = f"https://api.telegram.org/bot{token[1]}/sendMessage"
-    chats = [chat if re.match(r"@|-?\d+$", chat) else f"@{chat}" for chat in url.targets]
+    address = f"https://api.telegram.org/bot{bot}:{secret}/sendMessage"
+    chats = [chat if chat[0] == "@" or chat.lstrip("-").isdecimal() else f"@{chat}" for chat in url.targets]
     return [Post(address, {"chat_id": chat, **payload}) for chat in chats]
 
 
@@ -155,29 +154,29 @@ def _cut(text: str) -> str:
 
 PORTS = {"insecure": 25, "starttls": 587, "ssl": 465}
 PROVIDERS = (
-    (r"gmail\.com", "smtp.gmail.com", "starttls"),
-    (r"(hotmail|live)\.com(\.au)?", "smtp-mail.outlook.com", "starttls"),
-    (r"outlook\.com(\.au)?", "smtp.outlook.com", "starttls"),
-    (r"yahoo\.(ca|com)", "smtp.mail.yahoo.com", "ssl"),
-    (r"gmx\.(com|net|de|at|ch|fr)", "mail.gmx.com", "starttls"),
-    (r"fastmail\.[a-z.]+", "smtp.fastmail.com", "ssl"),
-    (r"zoho(mail)?\.com", "smtp.zoho.com", "starttls"),
+    ("gmail.com", "smtp.gmail.com", "starttls"),
+    ("hotmail.com hotmail.com.au live.com live.com.au", "smtp-mail.outlook.com", "starttls"),
+    ("outlook.com outlook.com.au", "smtp.outlook.com", "starttls"),
+    ("yahoo.com yahoo.ca", "smtp.mail.yahoo.com", "ssl"),
+    ("gmx.com gmx.net gmx.de gmx.at gmx.ch gmx.fr", "mail.gmx.com", "starttls"),
+    ("fastmail.com fastmail.fm", "smtp.fastmail.com", "ssl"),
+    ("zoho.com zohomail.com", "smtp.zoho.com", "starttls"),
 )
 """The mail servers of providers whose users sign in with their address, as in `mailto://USER:PASSWORD@gmail.com`."""
-OTHER_PROVIDERS = re.compile(r"yandex\..+|.*office365\.com|.*sendgrid\.\w+|163\.com|(foxmail|qq)\.com|comcast\.net")
-"""Providers with other rules, which Apprise knows."""
+OTHERS = ("office365.com", "sendgrid.com", "sendgrid.net", "163.com", "foxmail.com", "qq.com", "comcast.net")
+"""Providers with other rules, which Apprise knows, like those of yandex and fastmail."""
 
 
 def _letter(url: Url, title: str, body: str) -> Letter:
-    user, domain, options = url.user, url.host, url.options
+    user, domain, options = url.user, url.host.lower(), url.options
     server, mode = options.get("smtp"), options.get("mode", "").lower()
-    if server is None and OTHER_PROVIDERS.fullmatch(domain.lower()):
-        raise NeedsApprise
-    for pattern, address, usual_mode in () if server else PROVIDERS:
-        if re.fullmatch(pattern, domain.lower()):
+    for domains, address, usual_mode in () if server else PROVIDERS:
+        if domain in domains.split():
             server, mode = address, mode or usual_mode
             user = user if "@" in user else f"{user}@{domain}"
             domain = user.partition("@")[2]
+    if server is None and (domain.startswith(("yandex.", "fastmail.")) or domain.endswith(OTHERS)):
+        raise NeedsApprise
     mode = mode or ("starttls" if url.is_secure else "insecure")
     name, sender = parseaddr(options.get("from", ""))
     if "@" not in sender:  # without an address, `from` is a name
@@ -208,7 +207,7 @@ def _send_letter(letter: Letter) -> str | None:
             if letter.login:
                 server.login(*letter.login)
             server.send_message(letter.message)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         return describe_error(error)
     return None
 
@@ -221,6 +220,7 @@ _FAULTS: tuple[tuple[type[BaseException], str], ...] = (
     (smtplib.SMTPSenderRefused, "the service refuses the sender"),
     (smtplib.SMTPNotSupportedError, "the mail server does not offer TLS or a login"),
     (smtplib.SMTPServerDisconnected, "the service closed the connection before it responded"),
+    (UnicodeError, "the mail server accepts only ASCII characters in the user name, the password and the addresses"),
     (TimeoutError, "the service does not respond in time"),
 )
 _STATUSES = {

@@ -132,6 +132,8 @@ def remove_service(rt: Runtime, tx: Database, address_id: str) -> str:
 
 def send_message(http: Http, url: str, title: str, body: str) -> str | None:
     """Send one message. Return None, or the reason for the failure as a clause. Blocks."""
+    if not url:
+        return "the address cannot be decrypted with this secret.key"
     try:
         return channels.send(http, url, title, body)
     except (Incomplete, NeedsApprise):

@@ -56,6 +56,7 @@ def test_a_mail_arrives_as_plain_text_and_only_with_the_password() -> None:
         secure = address.replace("insecure", "starttls")
         assert send(f"mailto://owner:mail-password@{secure}") == "the mail server does not offer TLS or a login"
         assert len(mail.taken) == 1, "without TLS, the password is not sent"
+        assert "only ASCII" in (send(f"mailto://owner:m%C3%BCde@{address}") or "")
 
 
 def test_ntfy_json_and_gotify_get_title_and_text(service: HttpService) -> None:
@@ -129,6 +130,8 @@ def test_the_forms_of_mail(url: str, expected: tuple[Any, ...]) -> None:
         ("tgram://token/1", Incomplete),
         ("mailto://localhost", Incomplete),
         ("json://localhost:port/", Incomplete),
+        ("json://[::1/", Incomplete),
+        ("mailto://me:secret@gmail.com?name=line%0Abreak", Incomplete),
     ],
 )
 def test_what_socialpub_does_not_send_itself(url: str, error: type[Exception]) -> None:

@@ -81,6 +81,7 @@ def test_a_worker_that_is_gone_is_reported_by_the_web_server(installation: Insta
     installation.sandbox()
     installation.start("web")
     worker = installation.start("worker")
+    until(lambda: installation.caller().ask("GET", "/readyz").status_code == 200, "the worker has reported")
     worker.kill()
     installation.forward(600)
     until(lambda: len(phone.taken) == 1, "the owner is notified")

@@ -177,7 +177,7 @@ class LeakStory:
         self.note_forms()
         form = self.owner.page.form_of(self.owner.page.button("Download backup"))
         told = urlencode([(name, str(value)) for name, value in self.owner.fields_of(form)]).encode()
-        target.write_bytes(self.owner.ask("POST", "/system/copy", told).body)
+        target.write_bytes(self.owner.ask("POST", "/system/backup", told).body)
         assert tarfile.is_tarfile(target)
 
     # --- posts -------------------------------------------------------------------------------------------------------

@@ -26,7 +26,6 @@ from socialpub.ops import health
 from socialpub.ops.alerts import Alert
 from socialpub.ops.health import FindingCode
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.runtime import Runtime
 
 MAX_FAILURES = 5
@@ -79,7 +78,7 @@ def find_failures(rt: Runtime) -> Failures:
     if through <= sent:
         return Failures(sent, None)
     since = stamp(rt.now() - FAILURES_NOT_OLDER_THAN)
-    failed = log_list.failures_after(rt.reader, sent, since, STOPPED, MAX_FAILURES)
+    failed = log_list.failures_after(rt.reader, sent, since, MAX_FAILURES)
     return Failures(through, _failures_alert(failed, sent) if failed.newest else None)
 
 

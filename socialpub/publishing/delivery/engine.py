@@ -29,6 +29,7 @@ from socialpub.providers.base import (
     Published,
     Readback,
     Refused,
+    Stopped,
     Unfit,
     Unknown,
     Withdrawn,
@@ -227,9 +228,9 @@ def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
             return _call_network(rt, delivery, token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
-        return _interpret_error(rt, delivery, error, asked=trace.answered)
+        return _interpret_error(rt, delivery, error, trace)
     except Withdrawn as withdrawn:
-        if delivery.phase.may_be_public and str(withdrawn) == STOPPED:
+        if delivery.phase.may_be_public and isinstance(withdrawn, Stopped):
             return Retry(STOPPED, seconds=0.0)  # the claim reads the account back again and ends the delivery
         return _not_sendable(delivery, str(withdrawn))
     except ReadbackDue:
@@ -262,7 +263,7 @@ def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace)
             return outcome
         if trace.refused and waiting.is_refused_for_hours(rt, delivery, trace.code):
             return Refused(f"{trace.message} {waiting.REFUSED_FOR_HOURS}", trace.code)
-        return outcome.after(job.times(outcome.reason))
+        return outcome.after(job.times(outcome.cause))
     match provider.recover(job):
         case CannotTell() if phase.is_uncalled:
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
@@ -341,7 +342,7 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked:  # announced, but the call has not left yet
             if Progress.from_json(row.progress).stopped:
-                raise Withdrawn(STOPPED)
+                raise Stopped(STOPPED)
             if read_back.is_due(rt, delivery):
                 raise ReadbackDue
 
@@ -399,8 +400,7 @@ def public_url_lifetime(settings: Settings) -> timedelta:
 LOCKED_SECONDS = 10.0
 
 
-def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
-    """`asked`: the network answered a call of this run, not only a token call before it."""
+def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trace: CallTrace) -> Result:
     match error:
         case tokens.Locked():
             return Retry(error.message, seconds=LOCKED_SECONDS)
@@ -410,7 +410,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             # Under the steps' names, which every delivery of the profile shares.
             endpoints = {waits.step_endpoint(delivery.step_name), *error.steps}
             return Limited(plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
-        case AppRefused() | Rejected(reauth=False) if delivery.phase.is_uncalled and asked:
+        case AppRefused() | Rejected(reauth=False) if delivery.phase.is_uncalled and trace.answered:
             # An account that cannot be read does not block the post.
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
         case AppRefused():
@@ -425,6 +425,9 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             return Unknown(error.message, error.code)
         case NoAnswer(refuses=True) if waiting.is_refused_for_hours(rt, delivery, error.code):
             return Refused(f"{error.message} {waiting.REFUSED_FOR_HOURS}", error.code)
+        case NoAnswer(refuses=True):
+            trace.refused = True
+            return Retry(error.message, error.code)
         case _:
             return Retry(error.message, error.code)
 

@@ -71,7 +71,9 @@ def _as_stored(ran: Delivery, row: Row) -> Delivery:
         due_at=row.due_at,
         started_at=row.started_at,
         committed_at=row.committed_at,
-        progress=replace(own, phase=phase, stopped=stored.stopped, deaths=0, again=dict(own.again)),
+        progress=replace(
+            own, phase=phase, stopped=stored.stopped, deaths=0, again=dict(own.again), refusals=dict(own.refusals)
+        ),
     )
 
 
@@ -186,6 +188,8 @@ class Settlement:
         started_at = trace.started_at or self.tx.stamp
         attempt = Attempt(step, started_at, outcome, message, code or trace.code, trace.request_id, next_at)
         log_entries.record_attempt(self.tx, self.delivery, attempt)
+        if trace.refused and outcome is AttemptOutcome.RETRYING:
+            self.delivery.progress.count_refusal(step, attempt.code, self.tx.stamp)
 
     def _clear_commit(self) -> None:
         """Clear the announcement of a commit that definitely did not happen."""
@@ -229,7 +233,7 @@ class Settlement:
         message = " ".join(filter(None, (again.reason, self.trace.message)))
         self.record_attempt(AttemptOutcome.RETRYING, message, next_at=next_at)
         times = delivery.progress.again
-        times[again.reason] = times.get(again.reason, 0) + 1
+        times[again.cause] = times.get(again.cause, 0) + 1
         delivery.memo = again.memo
         if isinstance(phase, states.Processing):
             transitions.move(delivery, PhaseEvent.VOIDED)

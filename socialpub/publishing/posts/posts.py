@@ -302,10 +302,10 @@ def _stop_deliveries(rt: Runtime, tx: Database, post_id: str) -> None:
     # deliveries back.
     unclear = _may_be_of_original(tx, post_id)
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
+        delivery.progress.stopped = True
         if not may_be_sent(tx, delivery, tx.stamp):
             Settlement(rt, tx, delivery).fail(STOPPED)
             continue
-        delivery.progress.stopped = True
         delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
         reads_back = delivery.phase.reads_back and not delivery.phase.is_uncalled
         if delivery.state is State.QUEUED and not reads_back and not unclear:

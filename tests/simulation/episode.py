@@ -74,7 +74,16 @@ class Episode:
         said = stage.here.testimony().said
         posts = stage.here.ledger.accepted
         contents = dict.fromkeys((post.network, post.account_id, post.marker) for post in posts)
-        public = [[*content, sorted(MADE[content[0]](stage.world, *content[1:]).values())] for content in contents]
+        users = {(one.network, one.account_id): one.username for one in stage.here.ledger.profiles}
+        public = [
+            [
+                network,
+                users[network, account_id],
+                marker,
+                sorted(MADE[network](stage.world, account_id, marker).values()),
+            ]
+            for network, account_id, marker in contents
+        ]
         states = [[post.network, post.marker, said[post.id].state] for post in posts]
         return json.dumps({"public": sorted(public), "states": states})
 

@@ -23,9 +23,6 @@ from socialpub.runtime import Runtime
 
 # --- gaps and fairness -----------------------------------------------------------------------------------------------
 
-LONG_STEP_SECONDS = 5.0
-"""A longer step delays the other posts of its profile noticeably."""
-
 
 def was_postponed(tx: Database, delivery: Delivery) -> bool:
     """Return whether its network or an equal post has delayed this delivery. Gaps do not count here."""
@@ -94,16 +91,10 @@ def begin_gap(rt: Runtime, tx: Database, delivery: Delivery, *, is_unknown: bool
     The gap begins with the first call of unknown outcome: repetitions would extend the gap and so the deadline forever.
     """
     gap = rt.settings.publishing.min_gap
-    if gap and not (is_unknown and delivery.repeats):
+    if not (is_unknown and delivery.repeats):
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
         until = after(tx.stamp, gap.total_seconds())
         waits.record_span(tx, WaitReason.GAP, delivery.profile_id, waits.COMMITS, tx.stamp, until, reason)
-
-
-def record_long_step(tx: Database, delivery: Delivery, began_at: str) -> None:
-    """Record a long step, because it delays the other posts of its profile."""
-    if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
-        waits.record_span(tx, WaitReason.STEP, delivery.profile_id, waits.PAST, began_at, tx.stamp)
 
 
 # --- equal content ---------------------------------------------------------------------------------------------------

@@ -23,13 +23,19 @@ class Progress:
     reconnected_at: str | None = None
     """When the account was last connected again. `give_up_after` begins at this instant."""
     again: dict[str, int] = field(default_factory=dict)
-    """The number of returns to an earlier step, by reason."""
+    """The number of returns to an earlier step, by cause."""
+    refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By step and status: the number of refusals by a proxy, and the time of the first one."""
 
     @classmethod
     def from_json(cls, text: str) -> "Progress":
         stored = json.loads(text)
         own = {name: stored[name] for name in cls.__slots__ if name in stored and name != "phase"}
         return cls(states.read_phase(stored), **own)
+
+    def count_refusal(self, step: str, status: str | None, at: str) -> None:
+        times, first_at = self.refusals.get(f"{step} {status}", (0, at))
+        self.refusals[f"{step} {status}"] = (times + 1, first_at)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all values that differ from a new delivery."""

@@ -29,7 +29,6 @@ from socialpub.ops.health import Finding
 from socialpub.ops.webhooks import addresses
 from socialpub.ops.webhooks.addresses import WebhookHealth
 from socialpub.providers.registry import LABELS
-from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.resume import Resumed
 from socialpub.runtime import Runtime
 
@@ -99,7 +98,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
             for row in profile_rows.list_all(reader)
             if (warning := upkeep.describe_warning(row, now, surface)) is not None
         ],
-        failed=log_list.recent_failures(reader, _failed_since(reader, now), STOPPED, MAX_FAILED),
+        failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[(hold, waits.describe_hold(hold.calls)) for hold in waits.list_holds(reader)],
         unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED, rt.settings.publishing.max_lateness),
         unapproved_count=delivery_rows.count_unapproved(reader),
@@ -377,7 +376,7 @@ def find_failures(rt: Runtime) -> tuple[int, Alert | None]:
     if through <= sent:
         return sent, None
     since = stamp(rt.now() - FAILURES_NOT_OLDER_THAN)
-    failures = log_list.failures_after(rt.reader, sent, since, STOPPED, MAX_FAILED)
+    failures = log_list.failures_after(rt.reader, sent, since, MAX_FAILED)
     if not failures.newest:
         return through, None
     count = failures.failed + failures.unknown

@@ -255,13 +255,15 @@ def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony
 
 
 def judge_rows(rt: Runtime, world: World, *, is_restored: bool) -> None:
-    """The log, the posts and every counter against the deliveries that they are about, and replies against X.
+    """The log, the posts and every counter against their deliveries, and replies against the networks.
 
     A restored appliance may find a reply that the original has published under another post.
     """
     for contradiction in find_row_contradictions(rt.reader.all):
         raise Untrue(contradiction)
-    answered = {post.id: post.in_reply_to for post in world.x.posts}
+    answered: dict[str | None, str | None] = {post.id: post.in_reply_to for post in world.x.posts}
+    for record in world.bluesky.posts:
+        answered[record.uri] = record.value.get("reply", {}).get("parent", {}).get("uri")
     for misplaced in find_misplaced_replies(rt.reader.all, answered):
         _must(is_restored, misplaced)
 

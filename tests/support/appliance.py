@@ -123,9 +123,10 @@ def accept(
     at: datetime | None = None,
     media: tuple[DraftMedia, ...] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    caller: Caller = OWNER,
 ) -> str:
     """A post as the API accepts it; its id."""
-    return rt.write(posts.create, Draft(body, at, profiles, media, options), OWNER)
+    return rt.write(posts.create, Draft(body, at, profiles, media, options), caller)
 
 
 def approve(rt: Runtime, post_id: str) -> bool:

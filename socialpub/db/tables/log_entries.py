@@ -143,14 +143,6 @@ def record_attempt(tx: Database, delivery: Delivery, attempt: Attempt) -> None:
     tx.insert(AttemptRow, {**of_delivery, "step": attempt.step, "started_at": attempt.started_at, **columns})
 
 
-def list_refusals(reader: Database, delivery_id: str, step: str, code: str) -> list[tuple[str, str]]:
-    """Return the end and the message of each retried attempt of a step with this code, oldest first."""
-    row = AttemptRow
-    same = (row.delivery_id == delivery_id) & (row.step == step) & (row.provider_code == code)
-    query = row.select(row.ended_at, row.message).where(same, row.outcome == AttemptOutcome.RETRYING).order_by(row.n)
-    return [(ended_at, message or "") for ended_at, message in query.tuples().execute(reader)]
-
-
 def move_last_attempt(tx: Database, delivery_id: str, next_at: str) -> None:
     """Change until when the last attempt of a delivery says that it waits."""
     number = AttemptRow.select(fn.MAX(AttemptRow.n)).where(AttemptRow.delivery_id == delivery_id).scalar(tx)

@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.core.clock import after
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import Committing, Preparing, State
 from socialpub.db.tables import delivery_rows
@@ -79,12 +79,6 @@ def first_run_at(tx: Database, reply_to: str | None, due_at: str) -> str:
     """Return when a new or changed delivery runs: now if it ends with its parent, else at its time."""
     parent = find_parent(tx, reply_to)
     return tx.stamp if parent is not None and parent.state.final and not parent.is_published else due_at
-
-
-def wake(rt: Runtime, tx: Database, delivery: Delivery | Row, *, published: bool = False) -> None:
-    """Make the replies due that wait for this delivery. Call it in the transaction that ends the delivery."""
-    if delivery_rows.wake_replies(tx, delivery.id, published=published):  # a reply has the profile of its parent
-        tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
 
 def check_parent(tx: Database, delivery: Delivery) -> Refused | None:

@@ -7,6 +7,7 @@ so this code may run on the event loop. It does not call networks. An alert keep
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from socialpub.accounts import api_keys, hints, upkeep
 from socialpub.accounts.hints import Surface
@@ -16,7 +17,7 @@ from socialpub.core.errors import cut
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.models import ApiKeyRow, ProfileRow, StoredWaitRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries
@@ -72,7 +73,7 @@ class AlertFacts:
     """The failures of the last 7 days, except retried deliveries and deliveries that the owner stopped."""
     holds: list[tuple[StoredWaitRow, str]]
     """The networks that refuse this app, each with a description of the waiting work."""
-    unapproved: list[Row]
+    unapproved: list[Any]
     """The first posts that wait for the owner's approval (`delivery_rows.list_unapproved`)."""
     unapproved_count: int
     worker: list[Finding]
@@ -262,7 +263,7 @@ def _account(rt: Runtime, profile: ProfileRow, surface: Surface) -> Alert:
     return Alert(AlertKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
 
 
-def _approval(post: Row, surface: Surface) -> Alert:
+def _approval(post: Any, surface: Surface) -> Alert:
     # A post that needs approval again is another alert. Each alert of a day waits longer for others.
     since = "".join(filter(str.isdigit, post.required_at))
     text = cut(" ".join((post.text or "").split()), MAX_TEXT) or "a post without text"

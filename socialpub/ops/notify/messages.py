@@ -16,11 +16,11 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.secrets.redaction import redact, visible
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
-from socialpub.db.models import NotificationRow
+from socialpub.db.connection import Database
+from socialpub.db.models import DeliveryRow, NotificationRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries, FailedDelivery
-from socialpub.db.tables import delivery_rows, notifications
+from socialpub.db.tables import delivery_rows, notifications, post_rows
 from socialpub.db.tables.notifications import SentAlert
 from socialpub.ops import health
 from socialpub.ops.alerts import Alert
@@ -141,12 +141,14 @@ def _cut(text: str, max_characters: int) -> str:
 def find_drafts(rt: Runtime) -> list[Alert]:
     """Return an alert for each draft in an app's inbox, oldest first, until the draft is posted or dropped."""
     since = stamp(rt.now() - DRAFT_KEPT_BY_NETWORK)
-    return [_draft_alert(row) for row in delivery_rows.drafts_in_inbox(rt.reader, since)]
+    rows = delivery_rows.published_without_id(rt.reader, since)
+    return [_draft_alert(rt.reader, row) for row in rows if json.loads(row.memo).get("in_inbox")]
 
 
-def _draft_alert(row: Row) -> Alert:
+def _draft_alert(reader: Database, row: DeliveryRow) -> Alert:
     label = LABELS.get(row.provider, row.provider)
-    text = _beginning(row.text)
+    post = post_rows.find(reader, row.post_id)
+    text = _beginning(None if post is None else post.body)
     about = f": “{text}”" if text else ""
     return Alert(
         AlertKind.DRAFT,

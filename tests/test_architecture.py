@@ -253,14 +253,7 @@ SQL_TEXT = {
         "find_overdue list_open load_totals next_run_at oldest_due oldest_open_call uncommitted_due_by"
     ),
     "tables.counters": "_add",
-    "tables.delivery_rows": (
-        "_wake count_unapproved delete_of_post drafts_in_inbox due_later fill_in find find_first "
-        "find_first_of_account is_open is_outcome_of_another list_of_post list_open_of_post list_replies "
-        "list_retries list_states list_unapproved list_unread_cards move_waits named_in_options newest_try "
-        "open_elsewhere others_past_commit published_without_id queued_until reload_state rename_open "
-        "replies_to_itself reseal running running_after_death running_in unapproved_among wake_equal "
-        "wake_reconnected wake_replies"
-    ),
+    "tables.delivery_rows": "list_outcomes list_running wake_equal wake_replies",
     "tables.log_entries": "record",
     "tables.waits": (
         "any_hold begin delete_unasked_holds list_current list_of_post record_span total_spans was_limited"

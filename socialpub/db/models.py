@@ -217,6 +217,16 @@ class DeliveryRow(TableRow):
             "INDEX delivery_replies ON delivery (reply_to) WHERE reply_to IS NOT NULL",
         )
 
+    @property
+    def first_id(self) -> str:
+        """The first delivery among this delivery's retries. Every retry and every reply refers to the first one."""
+        return str(self.retry_of or self.id)
+
+
+# SQLite uses a partial index only if the state is in the SQL text.
+IS_QUEUED = DeliveryRow.state == SQL("'queued'")
+IS_OPEN = DeliveryRow.state.in_((SQL("'queued'"), SQL("'running'")))
+
 
 class AttemptRow(TableRow):
     n = AutoField()

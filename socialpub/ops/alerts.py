@@ -7,6 +7,7 @@ so this code may run on the event loop. It does not call networks. An alert keep
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from socialpub.accounts import api_keys, hints, upkeep
 from socialpub.accounts.hints import Surface
@@ -16,7 +17,7 @@ from socialpub.core.errors import cut
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.models import ApiKeyRow, ProfileRow, StoredWaitRow
 from socialpub.db.queries import log_list
 from socialpub.db.queries.log_list import FailedDeliveries, FailedDelivery
@@ -72,7 +73,7 @@ class AlertFacts:
     """The failures of the last 7 days, except retried deliveries and deliveries that the owner stopped."""
     holds: list[tuple[StoredWaitRow, str]]
     """The networks that refuse this app, each with a description of the waiting work."""
-    unapproved: list[Row]
+    unapproved: list[Any]
     """The first posts that wait for the owner's approval (`delivery_rows.list_unapproved`)."""
     unapproved_count: int
     worker: list[Finding]
@@ -260,7 +261,7 @@ def _account(rt: Runtime, profile: ProfileRow, surface: Surface) -> Alert:
     return Alert(AlertKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
 
 
-def _approval(post: Row, surface: Surface) -> Alert:
+def _approval(post: Any, surface: Surface) -> Alert:
     # A post that needs approval again is another alert.
     since = "".join(filter(str.isdigit, post.required_at))
     text = _beginning(post.text) or "a post without text"
@@ -413,8 +414,10 @@ def _describe_failure(failure: FailedDelivery) -> str:
 
 def find_drafts(rt: Runtime) -> Iterator[Alert]:
     """Yield an alert for each draft in an app's inbox, oldest first, until the draft is posted or dropped."""
-    for row in delivery_rows.drafts_in_inbox(rt.reader, stamp(rt.now() - DRAFT_KEPT_BY_NETWORK)):
-        text = _beginning(row.text)
+    rows = delivery_rows.published_without_id(rt.reader, stamp(rt.now() - DRAFT_KEPT_BY_NETWORK))
+    for row in (row for row in rows if json.loads(row.memo).get("in_inbox")):
+        post = post_rows.find(rt.reader, row.post_id)
+        text = _beginning(None if post is None else post.body)
         where = f"the {LABELS.get(row.provider, row.provider)} inbox of {row.profile_name}"
         yield Alert(
             AlertKind.DRAFT,

@@ -121,16 +121,16 @@ def remove_post(tx: Database, post_id: str, before: str) -> bool:
     post = post_rows.find(tx, post_id)
     if post is None or not post_rows.is_final(post, before):
         return False
-    for delivery in delivery_rows.list_of_post(tx, post_id):
-        others = {other.post_id for other in delivery_rows.list_retries(tx, delivery)}
-        for other in others.union(delivery_rows.list_replies(tx, delivery.id)) - {post_id}:
+    deliveries = delivery_rows.list_of_post(tx, post_id)
+    for delivery in deliveries:
+        others = {other.post_id for other in delivery_rows.list_tries(tx, delivery.first_id)}
+        for other in others.union(delivery_rows.list_replies(tx, delivery.first_id)) - {post_id}:
             another = post_rows.find(tx, other)
             if another is not None and not post_rows.is_final(another, before):
                 return False  # the retry or the reply needs this post
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post.updated_at)
+    artifact_rows.drop(tx, shown | delivery_rows.artifacts_in_options(deliveries), post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
-    delivery_rows.delete_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
     if not post_rows.has_audience(tx, post.audience_id):
         audience_rows.delete(tx, post.audience_id)

@@ -85,14 +85,14 @@ def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[s
 
 def _said(rt: Runtime, post: DrawnPost) -> Said:
     row = delivery_rows.list_of_post(rt.reader, post.id)[0]
-    attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row["id"],))
+    attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row.id,))
     steps = (f"    {one['started_at']} {one['step']} {one['outcome']} {one['message']}" for one in attempts)
-    ended = f"{row['state']} {row['provider_post_id']} {row['error_message']} {row['progress']} {row['memo']}"
+    ended = f"{row.state} {row.provider_post_id} {row.error_message} {row.progress} {row.memo}"
     return Said(
-        State(row["state"]),
+        State(row.state),
         Stated.from_row(row),
-        row["committed_at"] is not None,
-        "\n".join((f"  {post.id} due {row['due_at']}: {ended}", *steps)),
+        row.committed_at is not None,
+        "\n".join((f"  {post.id} due {row.due_at}: {ended}", *steps)),
     )
 
 

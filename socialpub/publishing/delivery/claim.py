@@ -13,8 +13,8 @@ from socialpub.core import logging, units
 from socialpub.core.clock import after, parse, parse_id
 from socialpub.core.errors import Unavailable
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database, Row
-from socialpub.db.delivery import Delivery
+from socialpub.db.connection import Database
+from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.states import CommittingAgain, PreparingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, log_entries, post_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
@@ -93,7 +93,7 @@ def claim(
     if delivery is None or delivery.state.final:
         return None
     # An orphaned delivery of the profile comes first: it may be past its commit.
-    if any(row.id != delivery_id for row in delivery_rows.running_in(tx, delivery.profile_id)):
+    if any(row.id != delivery_id for row in delivery_rows.list_running(tx, delivery.profile_id)):
         return None
     if delivery.state is State.RUNNING and delivery.held_by != rt.process.name:
         if rt.process.is_alive(delivery.held_by or ""):
@@ -145,7 +145,7 @@ def _is_late_or_stopped(settlement: Settlement) -> bool:
     return delivery.progress.stopped or delivery.progress.reconnected_at is not None or in_time < settlement.tx.now
 
 
-def _ends(settlement: Settlement, present: Sequence[Row]) -> bool:
+def _ends(settlement: Settlement, present: Sequence[Any]) -> bool:
     """End a delivery that must no longer be sent or read back. Return whether it ended or closes."""
     delivery, reasons = settlement.delivery, {wait.reason for wait in present}
     if not delivery.progress.stopped:
@@ -166,7 +166,7 @@ def _ends(settlement: Settlement, present: Sequence[Row]) -> bool:
     return _ended_by_wait(settlement, present)
 
 
-def _ended_by_wait(settlement: Settlement, present: Sequence[Row]) -> bool:
+def _ended_by_wait(settlement: Settlement, present: Sequence[Any]) -> bool:
     """End a delivery whose wait outlasts its deadline."""
     give_up_at = waiting.give_up_at(settlement.rt, settlement.tx, settlement.delivery)
     for wait in present:
@@ -350,8 +350,8 @@ def _end_deadly(settlement: Settlement, step: str) -> None:
 
 
 def _another_suspect_runs(rt: Runtime, tx: Database, delivery: Delivery) -> bool:
-    others = delivery_rows.running_after_death(tx)
-    return any(row.id != delivery.id and rt.process.works_on(row.held_by, row.id) for row in others)
+    others = [row for row in delivery_rows.list_running(tx) if Progress.from_json(row.progress).deaths]
+    return any(row.id != delivery.id and rt.process.works_on(row.owner or "", row.id) for row in others)
 
 
 # --- examinations that kill the worker -------------------------------------------------------------------------------

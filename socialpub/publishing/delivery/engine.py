@@ -15,6 +15,7 @@ from socialpub.core.secrets import redaction, signed_urls
 from socialpub.core.settings.loader import Settings
 from socialpub.db import clock_jumps
 from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import CommittingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, waits
@@ -84,11 +85,11 @@ def work(rt: Runtime, profile_id: str, others_wait: Callable[[], bool] = lambda:
 
 def find_next_due(rt: Runtime, profile_id: str) -> Delivery | None:
     """Return the profile's orphaned delivery, else its oldest due one. None while a delivery runs."""
-    running = delivery_rows.running_in(rt.reader, profile_id)
+    running = delivery_rows.list_running(rt.reader, profile_id)
     if not running:
         limits = rt.settings.publishing
         return profile_queue.oldest_due(rt.reader, profile_id, rt.stamp(), limits.max_lateness, limits.give_up_after)
-    if rt.process.works_on(running[0].held_by, running[0].id):
+    if rt.process.works_on(running[0].owner or "", running[0].id):
         return None
     return delivery_rows.find(rt.reader, running[0].id)
 
@@ -96,7 +97,7 @@ def find_next_due(rt: Runtime, profile_id: str) -> Delivery | None:
 def list_due_queues(rt: Runtime) -> list[tuple[str, str]]:
     """Return the network and the id of each profile with a due or orphaned delivery, the longest waiting first."""
     limits = rt.settings.publishing
-    orphans = [row for row in delivery_rows.running(rt.reader) if not rt.process.works_on(row.held_by, row.id)]
+    orphans = [row for row in delivery_rows.list_running(rt.reader) if not rt.process.works_on(row.owner or "", row.id)]
     due = profile_queue.due_per_profile(rt.reader, rt.stamp(), limits.max_lateness, limits.give_up_after)
     return list(dict.fromkeys([(row.provider, row.profile_id) for row in orphans] + due))
 
@@ -191,7 +192,8 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: Call
     level: logging.Level = "debug"
     outcome, text, run_at = type(result).__name__.lower(), "", None
     if not isinstance(result, Published | Refused):
-        run_at = delivery_rows.queued_until(rt.reader, delivery.id)
+        row = rt.reader.get(DeliveryRow, delivery.id)
+        run_at = row.run_at if row is not None and row.state == State.QUEUED else None
     match result:
         case Published(post_id, url):
             notes = delivery.memo.get("notes", ())
@@ -359,10 +361,10 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
 
     def check_still_allowed() -> None:
         """Raise Withdrawn if the profile was disconnected or the post was stopped."""
-        row = delivery_rows.reload_state(rt.reader, delivery.id)
-        if row is None or row.profile_status == ProfileStatus.DISCONNECTED:
+        row, account = rt.reader.get(DeliveryRow, delivery.id), rt.reader.get(ProfileRow, delivery.profile_id)
+        if row is None or (account is not None and not account.is_connected):
             raise Withdrawn("The profile was disconnected.")
-        if (row.state, row.held_by) != (State.RUNNING, rt.process.name):
+        if (row.state, row.owner) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked:  # announced, but the call has not left yet
             if Progress.from_json(row.progress).stopped:

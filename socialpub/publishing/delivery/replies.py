@@ -71,8 +71,11 @@ REMOVED = f"Not sent: the post to which this post replies was removed. {CREATE_A
 
 def find_parent(store: Database, reply_to: str | None) -> Parent | None:
     """Return the parent of a delivery with this `reply_to`. None: no reply, or the parent's rows were removed."""
-    row = None if reply_to is None else delivery_rows.newest_try(store, reply_to)
-    return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
+    tries = [] if reply_to is None else delivery_rows.list_tries(store, reply_to)
+    if not tries:
+        return None
+    row = max(tries, key=lambda row: (row.state == State.PUBLISHED, row.id))
+    return Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
 
 
 def first_run_at(tx: Database, reply_to: str | None, due_at: str) -> str:

@@ -14,8 +14,9 @@ from socialpub.core import logging
 from socialpub.core.clock import after, parse, stamp
 from socialpub.core.post_summary import OUTCOME_UNKNOWN
 from socialpub.db import states
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import counters, delivery_rows, log_entries, post_rows, profile_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
@@ -50,10 +51,10 @@ def settle(rt: Runtime, tx: Database, ran: Delivery, result: Result, trace: Call
 
     A settlement can fail and run again, so it does not change `ran`.
     """
-    row = delivery_rows.reload_state(tx, ran.id)
+    row = tx.get(DeliveryRow, ran.id)
     if row is None or State(row.state).final:
         return None
-    if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
+    if (row.state, row.owner) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # another process claimed the row; only a published post still counts
     if isinstance(result, Refused) and result.parent_missing:
         result = replies.wait_until_visible(rt, tx, ran, result)
@@ -68,7 +69,7 @@ def settle(rt: Runtime, tx: Database, ran: Delivery, result: Result, trace: Call
     return settlement.run_next_step() if isinstance(result, Done) else None
 
 
-def _as_stored(ran: Delivery, row: Row) -> Delivery:
+def _as_stored(ran: Delivery, row: DeliveryRow) -> Delivery:
     """Return a copy with the changes during the call: a stop, and times moved by a set clock."""
     own, stored = ran.progress, Progress.from_json(row.progress)
     phase = stored.phase if stored.phase.name is own.phase.name else own.phase

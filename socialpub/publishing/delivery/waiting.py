@@ -12,7 +12,7 @@ from socialpub.accounts import hints
 from socialpub.core import units
 from socialpub.core.clock import after, later, parse, stamp
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
@@ -141,7 +141,7 @@ def list_shown(rt: Runtime, reader: Database, post_id: str) -> dict[str, ShownWa
     return {row.delivery_id: _shown(rt, reader, row) for row in waits.list_of_post(reader, post_id, rt.stamp())}
 
 
-def _shown(rt: Runtime, reader: Database, row: Row) -> ShownWait:
+def _shown(rt: Runtime, reader: Database, row: Any) -> ShownWait:
     reason, until = WaitReason(row.reason), row.until
     sentence = REASONS[reason].sentence.format(message=row.message, since=row.since)
     due_at, parent = parse(row.due_at), None

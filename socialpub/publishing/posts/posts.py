@@ -14,7 +14,7 @@ from socialpub.core.errors import Conflict, Forbidden, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database, Value
 from socialpub.db.delivery import Delivery
-from socialpub.db.models import MediaRow, PostRow
+from socialpub.db.models import DeliveryRow, MediaRow, PostRow
 from socialpub.db.queries import post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.states import PostStatus, State
@@ -107,7 +107,7 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
                 "reply_to": target.reply_to,
             }
         )
-    delivery_rows.insert_many(tx, rows)
+    tx.insert(DeliveryRow, *rows)
     log_entries.record(tx, "pending", *delivery_ids)
     for target in targets:
         if not (at or caller.approval):
@@ -400,7 +400,7 @@ def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
 
 def _named_artifacts(tx: Database, post_id: str) -> set[str]:
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    return shown | delivery_rows.named_in_options(tx, post_id)
+    return shown | delivery_rows.artifacts_in_options(delivery_rows.list_of_post(tx, post_id))
 
 
 def _insert_arrived(rt: Runtime, tx: Database, draft: Draft) -> None:

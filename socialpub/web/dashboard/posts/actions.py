@@ -17,7 +17,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row
+from socialpub.db.models import DeliveryRow
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
@@ -262,7 +262,7 @@ def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, er
     )
 
 
-def _account_link(rt: Runtime, delivery: Row) -> dict[str, str]:
+def _account_link(rt: Runtime, delivery: DeliveryRow) -> dict[str, str]:
     profile = profile_rows.find(rt.reader, delivery.profile_id)
     return {
         "network": LABELS[delivery.provider],

@@ -205,8 +205,6 @@ def test_the_trail_is_only_added_to_and_forgotten_by_age() -> None:
 
 
 OWN_FILES = {
-    "socialpub.ops.backup.format": "a temporary list of files",
-    "socialpub.ops.backup.verify": "the schema in a backup",
     "socialpub.worker.queues": "Huey's queue",
 }
 """Modules with statements about a file of their own, which is not the database."""

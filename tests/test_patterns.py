@@ -268,7 +268,6 @@ OUR_OWN = {
     "core.manual:_MARK": "the topics of the manual",
     "core.manual:anchor": "the headings of the manual",
     "core.settings.loader:_OF_KUBERNETES": "the variables of this process",
-    "db.upgrade_backups:_VERSION": "the version that was written down here",
     "providers.options:snake_name": "the names of options, written in this house",
     "web.openapi.operations:code_samples": "the addresses of the API, written in this house",
     "web.pages.pages:_BOLD": "what the reference says, written in this house",

@@ -75,7 +75,7 @@ class ApplianceDatabase(Database):
         database = Database(path, pragmas=(_NEW_FILE_PRAGMAS if is_new else {}) | pragmas, timeout=busy_seconds)
         with closing(database), upgrade.exclusive(run_dir):
             secret_key.check_key(database, secrets)
-            upgrade.apply_missing(database, run_dir, clock.now())
+            upgrade.apply_missing(database, run_dir, secrets, clock.now())
             secret_key.bind_key(database, secrets)
         self._writer = Writer(self, self._queue_lock, clock, busy_seconds)
         self.write, self.write_soon = self._writer.write, self._writer.write_soon

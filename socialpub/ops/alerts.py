@@ -4,6 +4,7 @@ The dashboard, `doctor` and notifications use the same words. All facts come fro
 so this code may run on the event loop. It does not call networks. An alert keeps its key while it lasts.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

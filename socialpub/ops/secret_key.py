@@ -69,7 +69,6 @@ def _remove_old_key(settings: Settings, clock: Clock) -> LostWithKey:
     with open_file(settings.database_file, "rw") as tx, tx.atomic("IMMEDIATE"):
         upgrade.refuse_unreadable(tx, str(settings.database_file))
         tx.begin_write(clock.now(), actor.current())
-        secret_key.note_former_key(tx)
         appliance_state.remove(tx, appliance_state.SECRET_KEY)
         audit_log.record(tx, AuditAction.SECRET_RENEWED)
         accounts = profile_rows.lose_tokens(tx, REASON)
@@ -166,7 +165,6 @@ def _reseal(settings: Settings, clock: Clock, tx: Database, old: Secrets, new: S
             secret_key.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
         else:
             appliance_state.remove(tx, appliance_state.FORMER_URL_KEYS)
-        secret_key.note_former_key(tx)
         appliance_state.put(tx, appliance_state.SECRET_KEY, new.check_value)
         appliance_state.put(tx, appliance_state.SECRET_ROTATED_AT, tx.stamp)
         audit_log.record(tx, AuditAction.SECRET_ROTATED)

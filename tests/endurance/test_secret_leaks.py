@@ -39,7 +39,7 @@ WEBHOOK_SECRETS = ("password-of-the-webhook", "token-in-the-url-of-the-webhook")
 CLIENT_SECRETS = {name: f"hush/{name}+secret=0123456789" for name in ("x", "tiktok", "pinterest")}
 IN_ENVIRONMENT = "SOCIALPUB_PROVIDERS__PINTEREST__CLIENT_SECRET"
 TOKENS_OF_THE_SANDBOX = {"access", "refresh", "upload_token", "code"}
-AFTER = """after = ["/bin/sh", "-c", "sleep 0.3; env", "{copy}"]"""
+AFTER = """after = ["/bin/sh", "-c", "sleep 0.3; env", "{backup}"]"""
 VIDEO_BYTES = 1_000_000
 OUR_OWN = tuple("\0".join((*program, "")).encode() for program in (PROGRAM, STAND_INS))
 BECOMES_OUR_OWN = tuple("\0".join((*DEFAULT_SIGNALS, "")).encode() + program for program in OUR_OWN)

@@ -26,7 +26,7 @@ from socialpub.core.settings.values import BaseUrl, Section, is_secret, plain
 from socialpub.core.validation import did_you_mean, format_mistakes, nearest
 
 PREFIX = "SOCIALPUB_"
-BACKUP_VARIABLE = "SOCIALPUB_COPY"
+BACKUP_VARIABLE = "SOCIALPUB_BACKUP"
 """The backup's folder, for the command that runs after a backup. That command may call socialpub again."""
 OTHER_VARIABLES = {CONFIG_VARIABLE, BACKUP_VARIABLE, URL_VARIABLE, KEY_VARIABLE}
 """Variables that are not settings."""

@@ -174,10 +174,8 @@ class NotifySection(Section):
     )
 
 
-FOLDER_PLACEHOLDER = "{copy}"
+FOLDER_PLACEHOLDER = "{backup}"
 """The folder of the backup, in the command that runs after a backup."""
-
-_MAX_KEPT = 3660
 
 
 def _check_folder(value: str) -> str:
@@ -194,21 +192,15 @@ def _check_command(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-A_NUMBER = f"a whole number from 0 to {_MAX_KEPT}"
-
-
 class BackupSection(Section):
     folder: Annotated[Trimmed, AfterValidator(_check_folder)] = Field(
         default="backups", description="an absolute folder, or a folder relative to data_dir"
     )
     every: IntervalOrOff = Field(default=None, description=f'"{OFF}" or a duration of at least an hour, such as "24h"')
-    keep_days: int = Field(default=7, ge=0, le=_MAX_KEPT, description=A_NUMBER)
-    keep_weeks: int = Field(default=4, ge=0, le=_MAX_KEPT, description=A_NUMBER)
-    keep_months: int = Field(default=6, ge=0, le=_MAX_KEPT, description=A_NUMBER)
+    keep: int = Field(default=14, ge=1, le=3660, description="a whole number from 1 to 3660")
     after: Annotated[tuple[str, ...], BeforeValidator(read_list), AfterValidator(_check_command)] = Field(
-        default=(), description='a program and its arguments as a list, such as ["restic", "backup", "{copy}"]'
+        default=(), description='a program and its arguments as a list, such as ["restic", "backup", "{backup}"]'
     )
-    after_timeout: Duration = Field(default=timedelta(hours=6), description=A_DURATION)
     max_age: Duration = Field(default=timedelta(days=7), description=A_DURATION)
 
 

@@ -9,10 +9,10 @@ from socialpub.core import commands, units
 from socialpub.core.clock import parse
 from socialpub.core.secrets.redaction import redact
 from socialpub.db import appliance_state
+from socialpub.db.backup_format import BackupSummary
 from socialpub.db.connection import Database
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.ops.backup.format import BackupSummary
 from socialpub.runtime import Runtime
 
 RETRY_AFTER = timedelta(hours=1)

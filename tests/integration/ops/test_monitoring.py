@@ -15,10 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from socialpub.accounts import tokens
 from socialpub.core.settings.schema import StorageSection
+from socialpub.db.backup_format import BackupSummary
 from socialpub.db.tables import notifications
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
-from socialpub.ops.backup.format import BackupSummary
 from socialpub.ops.webhooks import addresses
 from socialpub.providers.base import Published, Refused
 from socialpub.web import metrics

@@ -132,6 +132,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 HOMES = {
+    "alert": "db.tables.notifications",
     "api_key": "db.tables.access_rows",
     "appliance": "db.appliance_state",
     "artifact": "db.tables.artifact_rows",
@@ -156,7 +157,6 @@ HOMES = {
     "session": "db.tables.access_rows",
     "sign_in_link": "db.tables.access_rows",
     "stored_media": "db.tables.artifact_rows",
-    "told_cause": "db.tables.notifications",
     "trail": "db.tables.audit_log",
     "usage": "db.tables.counters",
     "webhook": "db.tables.webhooks",

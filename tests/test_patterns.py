@@ -131,7 +131,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "web.http.shapes:_CONTROL": [("", "a", "\0")],
     "web.http.shapes:_PARTS": [("2036-11-21T11:30:00.", "1", "x"), ("2036-11-21T11:30:00+", "1:", "x")],
     "web.http.shapes:_find_faults": [("+01:00", "0", "x")],
-    "core.repeated_names:_END_OF_NAME": [("", '"', ""), ('"', " ", "!"), ("", '" ', "")],
+    "web.http.shapes:_END_OF_NAME": [("", '"', ""), ('"', " ", "!"), ("", '" ', "")],
     "media.decoder.structure:_PAGE_OR_SCRIPT": [("<!doctype", " ", ""), ("", "<!doctype ", ""), ("", "<script", "")],
     "media.decoder.videos:_POSITION": [("", "gps", ""), ("xyz", "x", "")],
     "media.decoder.videos:_POSITION_IN_XMP": [("", "GPSL", ""), ("", "GPSLongitud", "")],

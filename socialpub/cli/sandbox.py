@@ -70,7 +70,6 @@ def sandbox(
         world = World(journal=lock.path if lock else None)
         world.shows_bluesky = all_networks
         _explain(url, lock, world)
-        world.listens_on = host
         run(world, sock)
 
 

@@ -10,7 +10,6 @@ import fcntl
 import math
 import os
 import secrets
-import tempfile
 import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterable
@@ -39,16 +38,6 @@ def _flock(fd: int, how: int) -> bool:
 
 
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-
-
-def has_record_locks(folder: Path) -> bool:
-    """Return whether the file system has POSIX locks. SQLite reports a missing lock as one that is held."""
-    with tempfile.TemporaryFile(dir=folder) as file:
-        try:
-            fcntl.lockf(file, TRY)
-        except OSError as error:
-            return error.errno not in NO_LOCKS
-    return True
 
 
 def _open_locked(path: Path, how: int = TRY) -> int | None:

@@ -41,7 +41,6 @@ _NEW_FILE_PRAGMAS: dict[str, str | int] = {"auto_vacuum": "incremental"}
 REPLICATED_LOG_PAGES = 100_000
 """Litestream reads the log and then checkpoints it, at 1,000 pages and, by force, at 121,359. If socialpub did so
 earlier, Litestream would copy the whole database. Without Litestream, socialpub does so at this number (400 MB)."""
-REPLICATED_LOG_BYTES = REPLICATED_LOG_PAGES * 4096
 
 
 class ApplianceDatabase(Database):

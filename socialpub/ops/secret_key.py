@@ -22,7 +22,7 @@ from socialpub.db.connection import Database, open_file
 from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, notifications, profile_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.ops import file_faults, storage
+from socialpub.ops import storage
 from socialpub.publishing.delivery import engine
 
 REASON = "Its tokens were encrypted with a secret.key that is lost."
@@ -124,8 +124,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
 
 def _refuse_given(key_file: Path) -> None:
     """Refuse a key that another program provides, since the next start would restore the old file."""
-    mount = file_faults.find_mount(key_file)
-    is_mounted = mount is not None and mount.point == key_file.resolve()  # container secrets are mounted
+    is_mounted = key_file.stat().st_dev != key_file.parent.stat().st_dev  # container secrets are mounted
     if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
             f"{key_file} cannot be replaced: the file is a link or a mount, or its folder is not writable.",

@@ -10,7 +10,6 @@ from socialpub.accounts import profiles, usage
 from socialpub.core import logging, machine
 from socialpub.core.errors import SocialpubError
 from socialpub.db.tables import waits
-from socialpub.ops.notify import messages
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from socialpub.worker.queues import Queues
@@ -71,8 +70,6 @@ class WorkerConsumer(Consumer):  # type: ignore[misc]  # Huey has no types
         for consumer in (self, *self.networks):
             consumer.stop_flag.set()
         self._queues.wake_all()
-        with contextlib.suppress(SocialpubError):
-            self._rt.write(messages.record_end)
         super().stop(graceful=True)
         for consumer in self.networks:
             consumer.shutdown_timeout = max(began + SHUTDOWN_SECONDS - time.monotonic(), 0)
@@ -86,7 +83,6 @@ def run(rt: Runtime) -> int:
     machine.prepare_to_serve()
     tasks, notifier = Tasks(rt, queues), Notifier(rt)
     reconciler = Reconciler(rt, tasks)
-    rt.write(messages.record_start)
     rt.write(lambda _, tx: waits.probe_all(tx))  # the configuration may have been corrected
     for error in profiles.find_not_enabled(rt):
         log.warning("a network is not enabled", reason=error.message, remedy=error.hint)

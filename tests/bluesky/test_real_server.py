@@ -2,14 +2,12 @@
 
 import http.client
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from tests.bluesky.front import Answer, answering, changing, drop_after, drop_before
 from tests.bluesky.servers import POST, Account, RealServer
 from tests.support.hand_clock import HandClock
 
@@ -50,59 +48,6 @@ class Caller:
 @pytest.fixture
 def caller(real_server: RealServer, account: Account) -> Iterator[Caller]:
     return Caller(real_server, account)
-
-
-def test_a_lost_response_leaves_the_record_and_a_lost_request_does_not(
-    real_server: RealServer, account: Account, caller: Caller
-) -> None:
-    real_server.front.next(PUT, drop_before)
-    assert caller.put() == (0, {})
-    assert real_server.records(account) == []
-
-    real_server.front.next(PUT, drop_after)
-    assert caller.put() == (0, {})
-    assert [one.value for one in real_server.records(account)] == [RECORD]
-
-    status, answer = caller.put()
-    assert (status, "commit" in answer) == (200, False)
-    assert [(one.status, one.is_faulty) for one in real_server.front.calls_of(PUT)] == [
-        (None, True),
-        (200, True),
-        (200, False),
-    ]
-
-
-def test_a_fault_waits_for_its_turn_and_is_used_up(real_server: RealServer, caller: Caller) -> None:
-    real_server.front.next(PUT, answering(503, b"{}"), times=2, skipping=1)
-    assert [caller.put()[0] for _ in range(4)] == [200, 503, 503, 200]
-
-
-def test_a_response_can_be_replaced_after_its_effect(real_server: RealServer, account: Account, caller: Caller) -> None:
-    real_server.front.next(PUT, answering(502, b'{"a": 1}', after_effect=True))
-    assert caller.put() == (502, {"a": 1})
-    assert len(real_server.records(account)) == 1
-    real_server.front.next(PUT, changing(lambda answer: Answer(answer.status, b'{"b": 2}')))
-    assert caller.put() == (200, {"b": 2})
-
-
-def test_a_held_request_takes_effect_when_it_is_released(
-    real_server: RealServer, account: Account, caller: Caller
-) -> None:
-    held = real_server.front.hold(PUT, "before")
-    calling = threading.Thread(target=caller.put)
-    calling.start()
-    held.wait_until_arrived()
-    assert real_server.records(account) == []
-    held.release()
-    calling.join()
-    assert len(real_server.records(account)) == 1
-
-
-def test_a_server_that_is_down_refuses_connections(real_server: RealServer, caller: Caller) -> None:
-    with real_server.front.stopped():
-        assert caller.put() == (0, {})
-        assert real_server.front.calls == []
-    assert caller.put()[0] == 200
 
 
 def test_the_clock_of_the_server_ends_a_session(real_server: RealServer, caller: Caller, clock: HandClock) -> None:

@@ -11,65 +11,9 @@ import pytest
 
 from socialpub.core.errors import OperatorError
 from socialpub.db.states import State
-from socialpub.providers import http
 from tests.bluesky.front import Answer, answering, changing
 from tests.bluesky.servers import BlueskyServer, RealServer, StandIn
-from tests.bluesky.stories import CREATE_SESSION, HOUR, PUT, UPLOAD, FollowedClock, Story
-from tests.samples import media
-
-
-def test_a_post_waits_for_a_server_that_is_down(story: Story) -> None:
-    assert story.profile
-    with story.front.stopped():
-        post = story.accept("Hello")
-        story.drain(120)
-        assert story.outcome(post)[0] is State.QUEUED
-    story.drain(HOUR)
-    story.assert_published_once(post)
-
-
-def test_a_slow_server_gets_each_post_once(story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = story.media(media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
-    assert story.profile
-    monkeypatch.setattr(http, "MAX_DEADLINE_SECONDS", 0.7)
-    upload, commit = story.front.hold(UPLOAD, "after"), story.front.hold(PUT, "after")
-    post = story.accept("Hello", media=[image])
-    story.drain(HOUR)
-    upload.release()
-    commit.release()
-    story.assert_published_once(post)
-
-
-def test_a_rate_limit_is_waited_for(story: Story) -> None:
-    assert story.profile
-    reset = int(story.clock.now().timestamp()) + 900
-    headers = {
-        "content-type": "application/json",
-        "ratelimit-limit": "5000",
-        "ratelimit-remaining": "0",
-        "ratelimit-reset": str(reset),
-        "ratelimit-policy": "5000;w=3600",
-    }
-    body = b'{"error":"RateLimitExceeded","message":"Rate Limit Exceeded"}'
-    story.front.next(PUT, answering(429, body, headers))
-    post = story.accept("Hello")
-    story.drain(800)
-    assert story.outcome(post)[0] is State.QUEUED
-    assert len(story.front.calls_of(PUT)) == 1
-    story.drain(HOUR)
-    story.assert_published_once(post)
-    assert story.clock.now().timestamp() >= reset
-
-
-def test_wrong_sign_ins_are_limited_by_the_server_and_writes_go_on(story: Story) -> None:
-    assert story.profile
-    sign_in = {"identifier": story.account.handle, "password": "aaaa-bbbb-cccc-dddd"}
-    statuses = [story.server.call(CREATE_SESSION, sign_in).status for _ in range(30)]
-    assert statuses[0] == 401
-    assert statuses[-1] == 429
-    with pytest.raises(OperatorError):
-        story.connect(story.account)
-    story.assert_published_once(story.publish("Hello"))
+from tests.bluesky.stories import CREATE_SESSION, HOUR, FollowedClock, Story
 
 
 @pytest.fixture
@@ -160,10 +104,3 @@ def test_a_redirect_is_not_followed(story: Story, trap: Trap) -> None:
     with pytest.raises(OperatorError):
         story.connect(story.account)
     assert trap.paths == []
-
-
-def test_a_response_without_end_is_cut_off(story: Story) -> None:
-    story.front.next(CREATE_SESSION, answering(200, b" " * 100_000_000, {"content-type": "application/json"}))
-    with pytest.raises(OperatorError):
-        story.connect(story.account)
-    assert story.profile_row() is None

@@ -3,12 +3,9 @@
 import os
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import httpx2
-import pytest
 
 from tests.e2e.processes import Process, until
 
@@ -23,26 +20,6 @@ def test_the_demo_of_all_networks_publishes_prints_addresses_and_stays_up(tmp_pa
         url = r"http://127\.0\.0\.1:\d+/bluesky/profile/did:plc:\w+/post/\w+"
         assert re.search(rf"✓ {kind} +Bluesky +published +{url}", printed), printed
     assert "/bluesky/feed" in printed
-
-
-@pytest.mark.endurance
-def test_the_demo_runs_again_in_its_folder(tmp_path: Path) -> None:
-    run_once(tmp_path / "demo")
-    stay_and_sign_in(tmp_path / "demo")
-
-
-def run_once(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "socialpub", "demo", "--once", "--folder", str(folder)],
-        env=os.environ | ASTRAY,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    check(done.stdout, folder)
 
 
 def stay_and_sign_in(folder: Path, *options: str) -> str:

@@ -81,15 +81,6 @@ def check(installation: Installation, web: Process) -> None:
     assert web.running
 
 
-def test_silent_connections_block_no_caller(
-    installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]]
-) -> None:
-    silent = strangers(1100)
-    for one in silent[:500]:
-        one.sendall(b"GET /api/v1/posts HTTP/1.1\r\nhost: x\r\nx-slow: ")
-    check(installation, web)
-
-
 def test_a_header_of_200_mib_is_refused_before_it_takes_room(
     installation: Installation, web: Process, strangers: Callable[[int], list[socket.socket]]
 ) -> None:

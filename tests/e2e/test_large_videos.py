@@ -1,10 +1,6 @@
 """Videos larger than one chunk of TikTok: all bytes arrive, and no process has memory for all of them."""
 
 import hashlib
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -45,46 +41,7 @@ def test_a_video_of_150_mib_reaches_tiktok_and_pinterest_with_little_memory(
     assert [put["size"] for put in tiktok["tasks"][-1]["puts"]] == sizes
     assert [put["status"] for put in tiktok["tasks"][-1]["puts"]] == [206] * 14 + [201]
     pin = installation.pinterest.show()["pins"][-1]
-    assert (pin["film"]["sha256"], pin["film"]["uploads"]) == (sha256, 1)
-
-
-@pytest.mark.endurance
-def test_an_import_of_150_mib_needs_little_memory(installation: Installation, caller: Caller) -> None:
-    """A host on this machine sends as fast as it can."""
-    files = {"/small": video_bytes(SMALL_BYTES), "/large": video_bytes(LARGE_BYTES)}
-    installation.configure('[media]\nimport_from = ["127.0.0.1"]')
-    web = installation.start("web")
-    with host_of(files) as url:
-        assert import_size(caller, f"{url}/small") == SMALL_BYTES
-        web.limit_memory(MORE_BYTES)
-        assert import_size(caller, f"{url}/large") == LARGE_BYTES
-
-
-def import_size(caller: Caller, url: str) -> int:
-    answer = caller.ask("POST", "/api/v1/uploads/import", json={"url": url})
-    assert answer.status_code == 200, answer.text
-    return int(answer.json()["data"]["sizeBytes"])
-
-
-@contextmanager
-def host_of(files: dict[str, bytes]) -> Iterator[str]:
-    """A host that serves these files; its URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(files[self.path])
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-        thread.join()
+    assert (pin["video"]["sha256"], pin["video"]["uploads"]) == (sha256, 1)
 
 
 def assert_published(caller: Caller, post_id: str) -> None:

@@ -54,18 +54,6 @@ def press_ctrl_c(process: Process) -> None:
     assert process.wait() == 0, process.output
 
 
-def test_ctrl_c_and_a_restart_lose_no_account(start: StartSandbox, tmp_path: Path) -> None:
-    listen = f"127.0.0.1:{free_port()}"
-    first = start("--listen", listen)
-    journal = tmp_path / "sandbox.jsonl"
-    assert f"stored for the next start in {journal}" in first.output
-    token = token_of_newcomer(first)
-    assert journal.stat().st_mode & 0o077 == 0, "it holds tokens"
-    press_ctrl_c(first)
-
-    assert me(url_of(start("--listen", listen)), token) == "newcomer"
-
-
 def test_two_in_one_folder_keep_what_is_theirs(start: StartSandbox, tmp_path: Path) -> None:
     first, second = start("--listen", "127.0.0.1:0"), start("--listen", "127.0.0.1:0")
     assert f"{tmp_path / 'sandbox-2.jsonl'}\n" in second.output

@@ -2,7 +2,6 @@
 
 import base64
 import secrets
-import socket
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.settings import template
-from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import START_SECONDS, Installation
 from tests.e2e.processes import Process, until
 from tests.support.ports import free_port
@@ -48,16 +46,6 @@ def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Insta
     with closing(sqlite3.connect(installation.data / "socialpub.db")) as database:
         names = [row[0] for row in database.execute("SELECT name FROM schema_migration")]
     assert names and len(names) == len(set(names))
-
-
-def test_the_fast_clock_of_the_stories_does_not_look_like_a_clock_that_was_set(
-    make_installation: MakeInstallation,
-) -> None:
-    """Otherwise, accounts that were prepared a moment ago look idle, and every story renews their tokens."""
-    installation = make_installation()
-    web = installation.start("web")
-    installation.caller().publish("A write compares the clocks", installation.profiles[0])
-    assert "the clock was set" not in web.output
 
 
 def test_only_the_owner_can_read_the_files_of_a_command(installation: Installation) -> None:
@@ -97,46 +85,12 @@ def test_only_the_owner_can_read_the_files_of_a_command(installation: Installati
     assert {path: path.stat().st_mode for path in before} == before_modes
 
 
-@pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["worker"]])
-def test_a_database_of_a_newer_version_is_not_touched(installation: Installation, role: str) -> None:
-    installation.admin("list-keys")
-    path = installation.data / "socialpub.db"
-    with closing(sqlite3.connect(path)) as database, database:
-        database.execute("INSERT INTO schema_migration VALUES (9999, '9999_from_the_future', '2027-01-01 00:00:00')")
-    before = path.read_bytes()
-    output = ended(installation, installation.begin(role))
-    assert "newer socialpub" in output and "9999_from_the_future" in output and "Hint:" in output
-    assert path.read_bytes() == before
-
-
 @pytest.mark.parametrize("role", ["worker", IN_ENDURANCE["web"]])
 def test_a_database_of_another_key_is_refused(installation: Installation, role: str) -> None:
     installation.admin("list-keys")
     (installation.data / "secret.key").write_bytes(base64.urlsafe_b64encode(secrets.token_bytes(32)))
     output = ended(installation, installation.begin(role))
     assert "another secret.key" in output and "Hint:" in output
-
-
-@pytest.mark.parametrize("role", ["web", IN_ENDURANCE["serve"]])
-def test_an_address_in_use_is_reported_with_a_remedy(installation: Installation, role: str) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", int(installation.url.rpartition(":")[2])))
-        taken.listen()
-        output = ended(installation, installation.begin(role))
-    assert installation.url.removeprefix("http://") in output and "in use" in output
-    assert "`listen`" in output
-
-
-@pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["worker"]])
-def test_all_configuration_errors_are_listed_without_secrets(installation: Installation, role: str) -> None:
-    with installation.config.open("a") as config:
-        config.write('[publishing]\nworkers = 900\nmax_latenes = "1h"\n[metrics]\ntoken = ["hush-hush"]\n')
-    output = ended(installation, installation.begin(role))
-    assert "3 mistakes" in output
-    assert "publishing.workers" in output and "900" in output and "from 1 to 64" in output
-    assert "max_latenes" in output and "max_lateness" in output
-    assert "metrics.token" in output
-    assert "hush-hush" not in output
 
 
 @pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["web"]])

@@ -1,6 +1,5 @@
 """A stop breaks no request, answers waiting callers, and leaves open calls to recovery."""
 
-import http.client
 import json
 import os
 import pty
@@ -8,7 +7,6 @@ import signal
 import sys
 from collections import Counter
 from contextlib import closing
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -62,36 +60,6 @@ def test_a_restart_under_load_breaks_no_kept_connection(make_installation: MakeI
     assert sum(one.refused for one in load) > 0, "no connection was refused, so the load proves nothing"
 
 
-@pytest.mark.endurance
-def test_a_stop_answers_waiting_callers_and_leaves_an_open_call_to_recovery(
-    make_installation: MakeInstallation,
-) -> None:
-    # With its true deadline the call would take a minute: the stop does not wait for that.
-    installation = make_installation(deadline_seconds=60)
-    installation.sandbox()
-    serve = installation.start("serve")
-    installation.x.script("create_post", "times_out_after_effect")
-    caller = installation.caller()
-    post = caller.publish("In the air", installation.profiles[0])
-    until(lambda: installation.x.in_flight() == 1 and len(installation.x.posts()) == 1, "the call is on its way")
-    waiter = http.client.HTTPConnection(urlsplit(installation.url).netloc, timeout=60)
-    waiter.request("GET", f"/api/v1/posts/{post}?wait=60", headers={"authorization": f"Bearer {installation.key}"})
-    # Answers of one server come in order of what is asked; this one says that the waiter was heard.
-    assert caller.post(post)["status"] == "pending"
-    (worker,) = serve.children()
-    serve.tell_to_stop()
-    answer = waiter.getresponse()
-    assert json.loads(answer.read())["data"]["status"] == "pending"
-    waiter.close()
-    assert serve.wait(45) == 0
-    assert not lives(worker)
-
-    installation.start("serve")
-    delivery = installation.fresh_caller().delivery(post)
-    assert delivery["status"] == "published", delivery
-    assert installation.x.texts() == ["In the air"]
-
-
 def test_a_second_stop_signal_prints_no_stack_trace(installation: Installation) -> None:
     web = installation.start("web")
     os.kill(web.pid, signal.SIGINT)
@@ -131,12 +99,3 @@ def test_a_terminal_that_is_closed_is_a_clean_stop(installation: Installation, r
     os.kill(process.pid, signal.SIGHUP)
     assert process.wait(45) == 0
     assert not any(lives(child) for child in children)
-
-
-@pytest.mark.endurance
-def test_nohup_keeps_the_appliance_running(installation: Installation) -> None:
-    serve = installation.begin("serve", within=["/usr/bin/env", "--ignore-signal=HUP"])
-    installation.wait_until_up(serve, "serve")
-    os.kill(serve.pid, signal.SIGHUP)
-    assert installation.fresh_caller().ask("GET", "/healthz").status_code == 200
-    assert serve.stop() == 0

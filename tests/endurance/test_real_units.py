@@ -1,24 +1,18 @@
 """The units under systemd itself: confined, watched, started again, and without a refused request."""
 
-import json
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.load import Load
 from tests.e2e.processes import until
 from tests.endurance.units import installation, machine
-from tests.endurance.units.installation import COMMAND, CONFIG, URL, InstalledUnits
+from tests.endurance.units.installation import COMMAND, CONFIG, InstalledUnits
 from tests.samples import media
 
 LACKING = machine.lacking()
 pytestmark = [pytest.mark.endurance, pytest.mark.skipif(LACKING is not None, reason=str(LACKING))]
-
-RESTARTS = 10
-CONNECTIONS = 6
 DROP_IN = "/etc/systemd/system/{unit}.d/test.conf"
 
 
@@ -63,38 +57,6 @@ def test_a_service_sees_and_writes_nothing_but_its_own(units: InstalledUnits) ->
         units.machine.run(*within, "touch", "/var/lib/socialpub/run/written")
         units.machine.run(*within, "install", "-m", "755", "/bin/true", "/var/lib/socialpub/run/program")
         assert "denied" in units.machine.run(*within, "/var/lib/socialpub/run/program", code=None).stderr
-
-
-def test_ten_restarts_of_the_web_server_under_load_refuse_no_connection(units: InstalledUnits) -> None:
-    reserve = json.dumps({"fileName": "a.png", "mimeType": "image/png", "fileSize": 1}).encode()
-    later = {"post": {"body": "Later", "scheduledAt": "2999-01-01T00:00:00Z"}, "profiles": [units.profile]}
-    requests: list[tuple[str, str, bytes | None]] = [
-        ("GET", "/api/v1/posts", None),
-        ("POST", "/api/v1/posts", json.dumps(later).encode()),
-        ("POST", "/api/v1/uploads", reserve),
-        ("GET", "/healthz", None),
-    ]
-    load = [Load(URL, units.key, number, requests) for number in range(CONNECTIONS)]
-    for one in load:
-        one.start()
-
-    def answers() -> int:
-        return sum(one.answered.total() for one in load)
-
-    for _ in range(RESTARTS):
-        before = answers()
-        until(lambda before=before: answers() > before + 100, "the load runs")  # type: ignore[misc]
-        units.machine.run("systemctl", "restart", "socialpub-web")
-    until(lambda: answers() > before + 200, "the load runs again")
-    for one in load:
-        one.enough.set()
-    for one in load:
-        one.join(120)
-    assert [said for one in load for said in one.broken] == []
-    assert sum(one.refused for one in load) == 0
-    statuses = sum((one.answered for one in load), Counter[int]())
-    assert set(statuses) == {200, 201}
-    print(f"{RESTARTS} restarts of web: {statuses.total()} requests answered, none refused")
 
 
 def test_who_connects_while_the_web_server_is_stopped_has_it_started(units: InstalledUnits) -> None:

@@ -23,7 +23,7 @@ from socialpub.publishing.delivery.replies import find_parent
 from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
+from socialpub.sandbox.tiktok.tasks import COMPLETE, IN_INBOX
 from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 from tests.simulation.ledger import DrawnPost, Kind, Ledger
 from tests.simulation.times import DrawnClock

@@ -57,7 +57,7 @@ class AlertKind(StrEnum):
     """A network rejects the whole app."""
 
     WORKER = "worker"
-    """Deliveries are overdue, or the worker does not report, was absent, or fails at a periodic task every time."""
+    """Deliveries are overdue, or the worker does not report or fails at a periodic task every time."""
 
     DISK = "disk"
     """The disk has little or no free space."""
@@ -65,7 +65,7 @@ class AlertKind(StrEnum):
     WEBHOOK = "webhook"
     """A webhook has not accepted events for an hour, or answered that it is gone."""
 
-    COPY = "copy"
+    BACKUP = "backup"
     """The last backup is old or failed."""
 
     CLOCK = "clock"
@@ -104,7 +104,7 @@ HOSTED_WITH_PATH = frozenset(("matrix", "matrixs", "ntfy", "ntfys"))
 LOCAL = frozenset(("dbus", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"))
 """Schemes of a desktop or a log, which do not need further text."""
 
-EXAMPLES = "mailto://…, ntfy://…, gotify://… or tgram://…"
+EXAMPLES = "mailto://…, ntfy://…, tgram://… or json://…"
 
 
 def url_scheme(url: str) -> str:
@@ -172,7 +172,6 @@ class NotifySection(Section):
     causes: Annotated[tuple[Annotated[str, AfterValidator(_check_kind)], ...], BeforeValidator(read_list)] = Field(
         default=tuple(kind.value for kind in AlertKind), description=f"a list of some of {_KINDS}"
     )
-    daily_limit: int = Field(default=20, ge=1, le=1000, description="a whole number from 1 to 1000")
 
 
 FOLDER_PLACEHOLDER = "{copy}"

@@ -254,8 +254,6 @@ def _forget_original(database: Path, copied_at: str, clock: Clock, *, is_backup:
             appliance_state.BACKUP_FAILED_AT,
             appliance_state.BACKUP_FAILURE,
             appliance_state.WORKER,
-            appliance_state.WORKER_AWAY,
-            appliance_state.WORKER_ENDED_AT,
             appliance_state.HOUSEKEPT_AT,
         ):
             appliance_state.remove(tx, name)

@@ -418,16 +418,6 @@ def test_strict_returns_the_problems_of_validate(
     assert count(rt) == 0
 
 
-def test_the_detail_names_an_option_once(
-    client: Client, profile: str, three_networks: dict[str, ScriptedNetwork]
-) -> None:
-    message = "boardId is needed: a string of digits."
-    three_networks["x"].problems = [FieldError(("providerOptions", "x", "boardId"), message)]
-    reply = client.send("POST", "/posts?strict=true", {"post": {"body": "x"}, "profiles": [profile]})
-    assert reply.json()["detail"] == f"providerOptions.x.{message}"
-    assert [error["message"] for error in reply.json()["errors"]] == [message]
-
-
 @pytest.mark.parametrize("query", ["", "?strict=false"])
 def test_without_strict_the_post_is_accepted(
     client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork], query: str

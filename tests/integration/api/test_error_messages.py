@@ -20,14 +20,6 @@ def messages(reply: Reply) -> dict[str, str]:
     return {".".join(map(str, error["path"])): error["message"] for error in reply.json()["errors"]}
 
 
-def test_a_misplaced_time_is_refused_with_its_correct_place(client: Client, rt: Runtime, profile: str) -> None:
-    body = {"post": {"body": "x"}, "profiles": [profile], "scheduledAt": SOON}
-    reply = client.send("POST", "/posts", body)
-    assert messages(reply) == {"scheduledAt": "belongs in post.scheduledAt"}
-    assert reply.json()["detail"] == "scheduledAt belongs in post.scheduledAt."
-    assert rt.reader.value("SELECT count(*) FROM post") == 0
-
-
 @pytest.mark.parametrize(
     ("wrong", "path", "message"),
     [
@@ -56,15 +48,6 @@ def test_a_misplaced_or_misspelled_name_is_refused_with_the_correct_name(
     draft = {"post": {"body": "x"}, "profiles": [profile], **wrong}
     assert messages(client.send("POST", "/posts", draft)) == {path: message}
     assert messages(client.send("POST", "/posts/validate", draft)) == {path: message}
-
-
-def test_a_misplaced_name_in_a_change_is_refused_with_the_correct_name(
-    client: Client, rt: Runtime, profile: str
-) -> None:
-    post = accept(rt, profile)
-    assert messages(client.send("PATCH", f"/posts/{post}", {"scheduledAt": None})) == {
-        "scheduledAt": "belongs in post.scheduledAt"
-    }
 
 
 def test_the_detail_names_the_first_error_and_counts_the_others(client: Client, rt: Runtime, profile: str) -> None:
@@ -160,11 +143,6 @@ def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runti
     # 404 and 401 come first.
     assert client.send("GET", f"/posts/{UNKNOWN}?color=red").status == 404
     assert client.send("GET", "/posts?color=red", key=None).status == 401
-
-
-def test_errors_of_known_and_unknown_parameters_are_listed_together(client: Client) -> None:
-    reply = client.send("GET", "/posts?perPage=0&color=red&status=x")
-    assert reply.paths() == [["color"], ["status"], ["perPage"]]
 
 
 def test_the_document_accepts_any_parameter(client: Client) -> None:

@@ -186,13 +186,6 @@ def test_a_key_for_one_account_of_the_network_must_name_the_network(rt: Runtime,
     assert not caller.sees("x", accounts["x"])
 
 
-def test_a_network_that_is_not_enabled_is_an_unknown_provider(rt: Runtime) -> None:
-    del rt.providers["bluesky"]
-    with pytest.raises(KeyRefused) as refused:
-        key_for(rt, ["bluesky"])
-    assert refused.value.sentence == "There is no provider 'bluesky'. Providers are x, tiktok, pinterest."
-
-
 # --- the document ----------------------------------------------------------------------------------------------------
 
 
@@ -231,11 +224,6 @@ def test_the_documents_differ_only_in_the_network(client: Client, rt: Runtime) -
     assert whole == plain
 
 
-def test_the_reference_page_of_a_key_describes_its_networks(client: Client, rt: Runtime) -> None:
-    assert b"BlueskyOptions" in document_for(client, key_for(rt, ["all"]), "?format=page").body
-    assert b"luesky" not in document_for(client, key_for(rt, None), "?format=page").body
-
-
 # --- agents ----------------------------------------------------------------------------------------------------------
 
 
@@ -265,18 +253,6 @@ def test_the_instructions_name_the_networks_of_the_key(agents: tuple[Agent, Agen
     assert plain.startswith("Publishes to the owner's accounts on X, TikTok and Pinterest. ")
     assert whole.startswith("Publishes to the owner's accounts on X, TikTok, Pinterest and Bluesky. ")
     assert len(whole) <= 800
-
-
-def test_an_agent_publishes_to_the_networks_of_its_key(
-    agents: tuple[Agent, Agent], rt: Runtime, accounts: dict[str, str]
-) -> None:
-    plain, whole = agents
-    assert [one["provider"] for one in plain.call("list_profiles")["data"]] == ["x"]
-    assert [one["provider"] for one in whole.call("list_profiles")["data"]] == ["x", "bluesky"]
-    wanted = {"text": "Hello", "profiles": ["bluesky"], "options": {"bluesky": {"languages": ["en"]}}}
-    assert whole.call("check_post", **wanted)["data"]["valid"]
-    errors = plain.call("check_post", **wanted)["errors"]
-    assert {"path": ["options", "bluesky"], "message": REFUSED_OPTIONS} in errors
 
 
 # --- without the network ----------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import asyncio
 import threading
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,10 +15,8 @@ from socialpub.publishing.posts import idempotency, posts
 from socialpub.publishing.posts.idempotency import find
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
-from tests.integration.api.client import Client, form
+from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
-from tests.samples import media
-from tests.support.appliance import add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
@@ -246,23 +243,3 @@ def test_a_failure_after_which_nothing_can_be_written_frees_the_key(
 
 
 # --- forms -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_form_with_another_boundary_replays(client: Client, rt: Runtime, tmp_path: Path) -> None:
-    picture = media.png(tmp_path / "a.png").read_bytes()
-    payload = b'{"post": {}, "profiles": ["%b"], "media": [{"fileField": "f"}]}' % add_profile(rt, "x", "z").encode()
-
-    def send(data: bytes, boundary: str, declared: str = "image/png") -> Reply:
-        body = form(payload, ("f", declared, data), boundary=boundary)
-        return create(client, body, content_type=f"multipart/form-data; boundary={boundary}")
-
-    first = send(picture, "one")
-    assert first.status == 201, first.body
-    again = send(picture, "two")
-    assert again.headers["idempotency-replayed"] == "true"
-    assert again.data["id"] == first.data["id"]
-    assert again.data["media"][0]["url"].startswith("http://127.0.0.1:8000/storage/media/")
-    assert send(picture + b"\0", "three").status == 409
-    assert send(picture, "four", "image/jpeg").status == 409
-    assert count(rt) == 1
-    assert rt.reader.value("SELECT count(*) FROM artifact") == 1

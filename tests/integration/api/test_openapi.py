@@ -2,8 +2,6 @@
 
 import json
 import re
-import shlex
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,6 @@ from jsonschema import Draft202012Validator, FormatChecker
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from socialpub.web.openapi.document import endpoints
-from socialpub.web.pages import pages
 from socialpub.web.routes import API
 from tests.integration.api.client import Client, document, errors
 from tests.samples import media
@@ -251,12 +248,6 @@ def test_the_accept_header_selects_json_or_a_page(client: Client, accept: str, k
     assert (reply.status, reply.headers["content-type"]) == (200, kind)
 
 
-def test_a_browser_gets_json_with_format_json(client: Client) -> None:
-    reply = client.ask("GET", "/api/v1/openapi-docs?format=json", headers={"accept": "text/html"})
-    assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
-    assert reply.json() == DOCUMENT
-
-
 @pytest.mark.parametrize("query", ["", "?format=page"])
 def test_every_link_within_the_page_has_a_target(client: Client, query: str) -> None:
     page = client.ask("GET", f"/api/v1/openapi-docs{query}", headers={"accept": "text/html"}).body.decode()
@@ -265,16 +256,6 @@ def test_every_link_within_the_page_has_a_target(client: Client, query: str) -> 
     assert links
     assert links <= targets
     assert not [one for one in targets if " " in one]
-
-
-def test_the_page_is_rendered_once(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def ask(query: str) -> bytes:
-        page = client.ask("GET", f"/api/v1/openapi-docs{query}", headers={"accept": "text/html"}).body
-        return re.sub(rb'(nonce|csp-nonce" content)="[^"]*"', b"", page)
-
-    first, plain = ask(""), ask("?format=page")
-    monkeypatch.setattr(pages, "render", None)
-    assert (ask(""), ask("?format=page")) == (first, plain)
 
 
 # --- code samples (contract 1.12) ------------------------------------------------------------------------------------
@@ -329,14 +310,6 @@ def test_a_code_sample_is_a_call_of_its_operation(name: str, source: str) -> Non
         assert not errors(json.loads(line.data), content["schema"]["$ref"].rpartition("/")[2])
     else:
         assert line.data is None
-
-
-@pytest.mark.parametrize(("name", "source"), list(of_api()))
-def test_a_shell_parses_code_samples_like_these_tests(name: str, source: str) -> None:
-    shown = source.replace("curl ", "printf '%s\\0' ", 1)
-    told = subprocess.run(["/bin/sh", "-c", shown], env={"KEY": "spk_a_b"}, capture_output=True, text=True, check=True)
-    words = [word.replace("$KEY", "spk_a_b") for word in shlex.split(source.replace("\\\n", " "))]
-    assert told.stdout.split("\0")[:-1] == words[1:]
 
 
 def example(name: str, status: str) -> Any:

@@ -3,10 +3,8 @@
 The browser uses another address than base_url, as through a tunnel.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route, expect
@@ -16,7 +14,6 @@ from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from socialpub.web.pages import pages
 from tests.integration.api.client import document
-from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.chromium import chromium
 from tests.support.served import served
@@ -24,7 +21,6 @@ from tests.support.served import served
 pytestmark = pytest.mark.chromium
 
 REFERENCE = "/api/v1/openapi-docs"
-CREATE_POST = "#tag/posts/POST/api/v1/posts"
 LIST_POSTS = "#tag/posts/GET/api/v1/posts"
 BEHIND_A_PROXY = "http://proxy.test/social"
 
@@ -134,31 +130,6 @@ def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(
 
 
 @pytest.mark.endurance
-def test_a_reader_creates_a_post_with_an_image(
-    rt: Runtime, reader: Reader, address: str, key: str, tmp_path: Path
-) -> None:
-    draft = {
-        "post": {"body": "Made in the viewer", "scheduledAt": "2100-01-01T00:00:00Z"},
-        "profiles": [add_profile(rt)],
-        "media": [{"fileField": "frost", "alt": "First frost on the cabbages"}],
-    }
-    page = reader.page
-    page.goto(f"{address}{REFERENCE}{CREATE_POST}")
-    reader.enter(key)
-    reader.open_call("post /api/v1/posts")
-    page.get_by_role("button", name="JSON", exact=True).click()
-    page.get_by_role("option", name="Multipart Form").click()
-    page.locator("#payload").get_by_role("combobox", name="Value").fill(json.dumps(draft))
-    with page.expect_file_chooser() as chooser:
-        page.locator("#frost").get_by_role("button", name="Select File").click()
-    chooser.value.set_files(media.png(tmp_path / "frost.png"))
-    reader.send()
-    expect(page.get_by_text("201 Created")).to_be_visible()
-    expect(page.get_by_text('"Made in the viewer"').first).to_be_visible()
-    assert reader.complaints == []
-
-
-@pytest.mark.endurance
 def test_the_viewer_works_below_a_path_that_the_proxy_removes(reader: Reader, address: str, key: str) -> None:
     def pass_on(route: Route) -> None:
         route.fulfill(response=route.fetch(url=route.request.url.replace(BEHIND_A_PROXY, address, 1)))
@@ -191,14 +162,6 @@ def test_without_javascript_creating_a_post_is_first_with_open_examples(
         assert not page.get_by_text("is loading").is_visible()
         assert reader.complaints == []
         assert reader.asked_only(address)
-
-
-def test_when_the_viewer_does_not_load_the_plain_page_is_one_click_away(reader: Reader, address: str) -> None:
-    page = reader.page
-    page.route("**/standalone.js", lambda route: route.abort())
-    page.goto(f"{address}{REFERENCE}")
-    page.get_by_role("link", name="the plain page").click()
-    expect(page.locator("article").first.get_by_role("heading")).to_have_text("POST /api/v1/posts")
 
 
 # --- The reference in a real browser: readable on a phone, and nothing on it is hidden that a newcomer needs ----------

@@ -187,7 +187,7 @@ def test_the_usage_of_keys_and_networks_is_counted(owner: Tab, rt: Runtime) -> N
 def download(owner: Tab) -> Reply:
     owner.open("/system")
     form = owner.page.form_of(owner.page.button("Download backup"))
-    return owner.ask("POST", "/system/copy", urlencode(owner.fields_of(form)).encode())
+    return owner.ask("POST", "/system/backup", urlencode(owner.fields_of(form)).encode())
 
 
 def left(rt: Runtime) -> list[Path]:

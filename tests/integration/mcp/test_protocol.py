@@ -258,13 +258,6 @@ def test_a_page_of_another_site_is_refused(agent: Agent, origin: str, status: in
         assert reply.json()["code"] == "forbidden"
 
 
-def test_a_body_of_one_mebibyte_is_read_and_one_byte_more_is_not(agent: Agent) -> None:
-    body = json.dumps(LIST).encode().ljust(1 << 20)
-    assert agent.send(body).status == 200
-    reply = agent.send(body + b" ")
-    assert (reply.status, reply.json()["code"]) == (413, "payloadTooLarge")
-
-
 def test_a_call_counts_once(rt: Runtime, app: App) -> None:
     with Agent(app, rt.write(api_keys.create, "busy")) as busy:
         for used in (1, 2):

@@ -11,12 +11,9 @@ from jsonschema import Draft202012Validator
 from socialpub.accounts import api_keys
 from socialpub.core.errors import FieldError
 from socialpub.db.queries import api_json
-from socialpub.providers.responses import Rejected
-from socialpub.publishing.posts import details, posts
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from tests.integration.mcp.agent import Agent
-from tests.support.appliance import OWNER
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact, post_ids, read_post
@@ -167,86 +164,6 @@ def test_media_options_and_time_reach_the_post(agent: Agent, rt: Runtime, accoun
     assert "scheduledAt" not in changed["data"]
 
 
-def test_a_post_is_changed_canceled_and_listed(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
-    post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
-    other_id = agent.call("create_post", text="b", profiles=["x"], waitSeconds=0)["data"]["id"]
-    assert agent.call("update_post", postId=post_id, text="c")["data"]["scheduledAt"].startswith("2098-12-31")
-    assert agent.call("cancel_post", postId=post_id)["summary"] == ["x: canceled"]
-    listed = agent.call("list_posts")
-    assert [(one["id"], one["summary"]) for one in listed["data"]] == [
-        (other_id, ["x: pending"]),
-        (post_id, ["x: canceled"]),
-    ]
-    assert [one["id"] for one in agent.call("list_posts", status="canceled", limit=1)["data"]] == [post_id]
-    assert [one["id"] for one in agent.call("list_posts", deliveryStatus="pending")["data"]] == [other_id]
-    assert agent.call("cancel_post", postId=post_id)["code"] == "conflict"
-
-
-def test_a_failed_post_is_retried(
-    agent: Agent, rt: Runtime, accounts: dict[str, str], three_networks: NETWORKS
-) -> None:
-    three_networks["x"].results["create_post"] = [Rejected("It is a duplicate.")]
-    failed = agent.call("create_post", text="a", profiles=["x"], waitSeconds=0)["data"]["id"]
-    drain(rt)
-    shown = agent.call("get_post", postId=failed)
-    assert shown["data"] == read_post(rt, failed)
-    assert shown["attempts"] == json.loads(details.load_attempts(rt, rt.reader, failed))
-    assert shown["attempts"][0]["outcome"] == "refused"
-    assert shown["summary"][0].startswith("x: failed: ") and "It is a duplicate" in shown["summary"][0]
-    retried = agent.call("retry_post", postId=failed, includeUnknown=True)
-    assert retried["data"]["id"] != failed and retried["summary"] == ["x: pending"]
-    assert agent.call("retry_post", postId=failed)["code"] == "conflict"
-
-
-def test_get_post_waits_for_the_outcome(agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]) -> None:
-    post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
-
-    def cancel() -> None:
-        rt.write(posts.cancel, post_id, OWNER)
-
-    assert while_waiting(agent, app, cancel, "get_post", postId=post_id, waitSeconds=50)["summary"] == ["x: canceled"]
-
-
-def test_a_reply_waits_for_the_post_before_it(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
-    first = agent.call("create_post", text="One", profiles=["x"], waitSeconds=0)["data"]["id"]
-    options = {"x": {"replySettings": "following"}}
-    both = {"profiles": ["x", "shop"], "options": options, "replyTo": first, "waitSeconds": 0}
-    shown = agent.call("create_post", text="Two", **both)
-    expected = {"replySettings": "following", "replyToPostId": first}
-    assert [one["providerOptions"] for one in shown["data"]["deliveries"]] == [expected, {}]
-    assert shown["summary"][0].startswith("x: ") and first in shown["summary"][0]
-    drain(rt)
-    assert agent.call("get_post", postId=shown["data"]["id"])["summary"][0].startswith("x: published ")
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({"replyTo": "01890000-0000-7000-8000-000000000000"}, "id of a post"),
-        ({"replyTo": "1"}, "must be a UUID"),
-        ({"replyTo": "01890000-0000-7000-8000-000000000000", "profiles": ["shop"]}, "needs an account of X"),
-        (
-            {"replyTo": "01890000-0000-7000-8000-000000000000", "options": {"x": {"replyToPostId": "1"}}},
-            "is also in options.x.replyToPostId",
-        ),
-    ],
-)
-def test_a_wrong_post_to_reply_to_is_refused(
-    agent: Agent, rt: Runtime, accounts: dict[str, str], more: dict[str, Any], message: str
-) -> None:
-    problem = agent.call("create_post", **{"text": "a", "profiles": ["x"], **more})
-    [found] = problem["errors"]
-    assert found["path"] == ["replyTo"] and message in found["message"], problem
-    assert problem["detail"].startswith("replyTo"), problem
-    assert post_ids(rt) == []
-
-
-def test_accounts_are_listed_with_the_time(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
-    shown = agent.call("list_profiles")
-    assert [one["id"] for one in shown["data"]] == list(accounts.values())
-    assert (shown["now"], shown["limits"]) == (rt.stamp(), {"approval": False})
-
-
 def test_the_limits_of_a_key_are_listed_and_refuse_posts(
     app: App, rt: Runtime, accounts: dict[str, str], clock: HandClock
 ) -> None:
@@ -325,12 +242,6 @@ def test_a_refusal_names_the_argument_and_accepts_nothing(
     assert found["path"] == path and message in found["message"]
     assert problem["detail"].startswith(str(path[0])), problem["detail"]
     assert post_ids(rt) == []
-
-
-@pytest.mark.parametrize("tool", ["update_post", "get_post", "cancel_post", "retry_post"])
-def test_an_unknown_post_is_not_found(agent: Agent, tool: str) -> None:
-    more = {"text": "a"} if tool == "update_post" else {}
-    assert agent.call(tool, postId=ANY_ID, **more)["code"] == "notFound"
 
 
 def test_a_read_key_reads_and_changes_nothing(

@@ -59,7 +59,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     clock.jump(3600)
     rt.write(health.record_heartbeat)
     state = WebState(rt)
-    state.answers["/api/v1/posts", "GET", 200] += 1
+    state.responses["/api/v1/posts", "GET", 200] += 1
     text, _ = metrics.render_metrics(state, rt.reader)
     rt.close()
     return text.decode()

@@ -104,14 +104,6 @@ def test_files_without_a_row_are_removed(rt, caller, png):
     assert files_of(rt) == [rt.files.path(row[0])]
 
 
-def test_more_files_than_one_write_allows_are_removed(rt, clock, caller):
-    for _ in range(120):
-        caller.reserve(10)
-    clock.forward(DAY)
-    retention.remove_unused_media(rt)
-    assert rt.reader.value("SELECT count(*) FROM artifact") == 0
-
-
 # --- keep_after_settled ----------------------------------------------------------------------------------------------
 
 

@@ -160,36 +160,6 @@ def test_a_transfer_ends_if_other_programs_fill_the_disk(rt, caller, disk, monke
     assert nothing_arrived(rt)
 
 
-def test_two_processes_see_what_the_other_has_reserved(rt, caller, disk, another_process):
-    reservation = caller.reserve(6000)
-    with another_process.reservations.reserve(6000) as space:
-        assert unavailable(caller.put(reservation, b"x" * 6000))
-        space.resize(4000)
-        assert caller.put(reservation, b"x" * 6000).status == 200
-        with pytest.raises(Unavailable), another_process.reservations.reserve(1):
-            pass
-    with another_process.reservations.reserve(4000):
-        pass
-    assert [path.suffix for path in rt.files.root.rglob("*") if path.is_file()] == [".png"]
-
-
-def test_a_process_that_is_killed_gives_its_space_back(rt, caller, disk):
-    reservation = caller.reserve(6000)
-    code = (
-        "import sys; from pathlib import Path; from socialpub.media.files import Files\n"
-        "files = Files(Path(sys.argv[1])); reservation = files.reservations.reserve(9000)\n"
-        "print('has it', flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", code, str(rt.files.root)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == b"has it\n"
-        assert unavailable(caller.put(reservation, b"x" * 6000))
-        other.kill()
-        other.wait()
-    assert caller.put(reservation, b"x" * 6000).status == 200
-
-
 def test_many_at_once_never_reach_into_the_floor(rt, caller, disk):
     reservations = [caller.reserve(1000) for _ in range(30)]
 

@@ -56,13 +56,6 @@ def test_bytes_are_on_the_disk_before_they_get_their_name(files, monkeypatch):
     assert calls == ["flush", "rename", "flush"]
 
 
-def test_a_file_without_a_row_is_removed(files):
-    with files.receive() as incoming:
-        incoming.write(b"never whole")
-    kept(files, record=False)
-    assert there(files) == []
-
-
 def test_a_file_whose_write_was_canceled_is_left_to_the_removal_of_orphans(files):
     # The write of the row may still happen, so only the removal of orphans decides.
     key = files.new_key(ARTIFACT, "image/png")

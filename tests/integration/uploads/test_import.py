@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,9 +15,7 @@ from socialpub.core.clock import stamp
 from socialpub.core.secrets import signed_urls
 from socialpub.media.decoder import client
 from socialpub.media.types import Facts, MediaRejected
-from socialpub.providers import framing
 from socialpub.publishing.media import imports
-from socialpub.publishing.media.arrivals import ArrivingFile
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
 from socialpub.web.http.server import Server
@@ -214,36 +211,6 @@ def test_a_key_that_changes_during_a_fetch_adds_nothing(
     assert (stored(rt), rt.reader.all("SELECT * FROM post")) == before
 
 
-def test_a_host_with_tiny_chunks_does_not_block_other_requests(
-    caller: Client, host: FileHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in PNG) + b"0\r\n\r\n"
-    host.responses["/tiny"] = response(chunks, "Transfer-Encoding: chunked", length=None)
-    add, turns, added_in = ArrivingFile.add, 0, Counter[int]()
-
-    def count(file: ArrivingFile, data: bytes) -> None:
-        added_in[turns] += 1
-        add(file, data)
-
-    monkeypatch.setattr(ArrivingFile, "add", count)
-
-    async def take_turns() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    async def story() -> Reply:
-        other = asyncio.ensure_future(take_turns())
-        reply = await caller.sending("POST", "/uploads/import", {"url": host.url("/tiny")})
-        other.cancel()
-        return reply
-
-    assert caller.run(story()).data["sizeBytes"] == len(PNG)
-    assert max(added_in.values()) <= framing.LINES_AT_ONCE / 2
-    assert len(added_in) >= len(PNG) / 50
-
-
 # --- posts -----------------------------------------------------------------------------------------------------------
 
 
@@ -335,28 +302,6 @@ def test_validate_does_not_fetch_and_says_so(caller: Client, host: FileHost, dra
     note = "This check does not fetch media[0].url, media[1].url. The files are checked when you create the post."
     assert delivery["notes"] == [note]
     assert host.heads == []
-
-
-def test_a_change_brings_files_from_urls(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any, clock: HandClock
-) -> None:
-    at = {"body": "Hello", "scheduledAt": stamp(rt.now() + timedelta(hours=1))}
-    post = caller.send("POST", "/posts", draft({"url": host.url()}, post=at)).data
-    path = f"/posts/{post['id']}"
-    changed = caller.send("PATCH", path, {"media": [{"url": host.url("/b"), "alt": "B"}]})
-    assert changed.status == 200, changed.body
-    assert [item["alt"] for item in changed.data["media"]] == ["B"]
-    before = caller.send("GET", path).data
-    for body, at_path in (
-        ({"media": [{"url": host.url("/missing")}]}, [["media", 0, "url"]]),
-        ({"media": [{"url": host.url()}], "post": {"scheduledAt": stamp(rt.now())}}, [["post", "scheduledAt"]]),
-    ):
-        assert caller.send("PATCH", path, body).paths() == at_path
-    assert caller.send("GET", path).data["media"][0]["artifactId"] == before["media"][0]["artifactId"]
-    clock.forward(3600)
-    fetched = len(host.heads)
-    assert caller.send("PATCH", path, {"media": [{"url": host.url()}]}).status == 409
-    assert len(host.heads) == fetched, "a post that cannot be changed fetches nothing"
 
 
 # --- the appliance's own URLs ----------------------------------------------------------------------------------------
@@ -535,10 +480,3 @@ def test_an_interrupted_fetch_leaves_nothing_and_frees_its_key(
     posts, artifacts, files = stored(rt)
     assert (posts, artifacts, len(files)) == (1, 2, 2)
     assert rt.media.arriving_bytes == 0
-
-
-def test_no_space_is_a_503_as_for_a_put(rt: Runtime, caller: Client, host: FileHost, monkeypatch: Any) -> None:
-    monkeypatch.setattr(rt.files, "free_bytes", lambda: 0)
-    reply = caller.send("POST", "/uploads/import", {"url": host.url()})
-    assert (reply.status, reply.json()["code"], reply.headers["retry-after"]) == (503, "unavailable", "60")
-    assert stored(rt) == NOTHING

@@ -270,13 +270,6 @@ def test_a_reservation_that_is_gone_is_a_403(rt, clock, caller, png):
     problem(caller.put(reservation, png), 403, "forbidden")
 
 
-def test_every_answer_of_storage_has_a_request_id_and_echoes_the_callers_own(caller, png):
-    reservation = caller.reserve(png)
-    assert caller.put(reservation, png, x_request_id="mine").headers["x-request-id"] == "mine"
-    assert caller.put(reservation, b"", x_request_id="mine").headers["x-request-id"] == "mine"
-    assert caller.put(reservation, png + b"!").headers["x-request-id"]
-
-
 def test_the_proxy_removes_the_path_of_base_url(tmp_path, clock, png):
     from socialpub.accounts import api_keys
     from socialpub.web.http.app import create_app
@@ -374,17 +367,6 @@ def test_a_caller_that_sends_too_much_can_read_the_reason(wire, caller):
     assert b'"payloadTooLarge"' in rest
 
 
-def test_a_broken_connection_leaves_nothing(rt, address, caller):
-    reservation = caller.reserve(1000)
-    with closing(socket.create_connection(address, timeout=60)) as broken:
-        broken.sendall(head(reservation, {"content-length": "1000"}) + b"x" * 500)
-    with closing(socket.create_connection(address, timeout=60)) as wire:
-        wire.sendall(head(reservation, {"content-length": "1000"}, connection="close") + b"y" * 1000)
-        assert reply(wire)[0] == 200
-    rows = rt.reader.all("SELECT storage_key FROM artifact")
-    assert rt.files.path(rows[0][0]).read_bytes() == b"y" * 1000
-
-
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 @pytest.mark.parametrize(
     ("make", "name", "found"),
@@ -403,11 +385,3 @@ def test_curl_needs_no_type_of_a_file(address, caller, profile, tmp_path, make, 
     answer = subprocess.run(["curl", "-sS", *fields, url], cwd=tmp_path, check=True, capture_output=True)
     post = json.loads(answer.stdout)
     assert post["data"]["media"][0]["contentType"] == found
-
-
-def test_a_kept_connection_is_good_for_the_next_request(wire, caller):
-    reservation = caller.reserve(4)
-    wire.sendall(head(reservation, {"content-length": "4"}) + b"1234")
-    assert wire.recv(65536).startswith(b"HTTP/1.1 200 OK")
-    wire.sendall(head(reservation, {"content-length": "4"}, connection="close") + b"5678")
-    assert reply(wire)[0] == 200

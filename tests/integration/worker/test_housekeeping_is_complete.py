@@ -28,6 +28,7 @@ from tests.support.queue_threads import background_tasks
 STAYS = "stays: "
 
 TABLES = {
+    "alert": STAYS + "one row for each lasting alert; the notifier removes it an hour after its end",
     "api_key": STAYS + "the audit log and usage name also revoked keys; the owner creates them, so they are few",
     "appliance": STAYS + "one row for each name in db/appliance_state.py",
     "artifact": "unused media: reserved, rejected and unused artifacts; retention removes those of settled posts",
@@ -45,7 +46,7 @@ TABLES = {
     "log_entry": "retention: retention.log, and with its post",
     "media": "retention: with its post",
     "stored_wait": "past waits: unless an open delivery was due during them; of the profile's own posts after a day",
-    "notification": "old notifications: after a week",
+    "notification": "old notifications: after a day",
     "notification_service": STAYS + "one row for each address",
     "notify_address": STAYS + "the owner creates them; the limit is 20",
     "post": "retention: retention.posts",
@@ -56,7 +57,6 @@ TABLES = {
     "sign_in_link": "sign-in links: after a day",
     "sqlite_sequence": STAYS + "SQLite's own",
     "stored_media": STAYS + "one row",
-    "told_cause": STAYS + "one row for each lasting cause; the notifier removes it a day after its end",
     "trail": "retention: retention.trail",
     "usage": "old usage: retention.usage",
     "webhook": STAYS + "the owner creates them; the limit is 20",

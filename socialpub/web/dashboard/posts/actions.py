@@ -318,7 +318,7 @@ async def reschedule(rt: Runtime, visit: Visit) -> Response:
         return _show_time(visit, post, new, NO_TIME)
     at = local.instant(which)
     if at is None:
-        return _show_time(visit, post, new, f"{local.complaint[0].upper()}{local.complaint[1:]}.")
+        return _show_time(visit, post, new, f"{local.problem[0].upper()}{local.problem[1:]}.")
     new_time = times.format_time(at, visit.zone)
     change = Draft.change(scheduled_at=at)
     try:

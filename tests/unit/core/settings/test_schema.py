@@ -190,7 +190,7 @@ def test_another_address_is_a_changed_configuration(configured):
 
 
 def test_causes_are_known_ones(configured, mistakes):
-    assert configured('[notify]\ncauses = ["disk", "copy"]').notify.causes == ("disk", "copy")
+    assert configured('[notify]\ncauses = ["disk", "backup"]').notify.causes == ("disk", "backup")
     assert "'dusk' is not an accepted value" in mistakes('[notify]\ncauses = ["dusk"]')
 
 

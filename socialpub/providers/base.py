@@ -119,27 +119,18 @@ class Cause(StrEnum):
 
     CARD_REFUSED = "card-refused"
     EXPIRED = "expired"
-    """An upload or its URL was not used in time."""
     FILE_MISSING = "file-missing"
-    """A fitted file is gone."""
     FORGOTTEN = "forgotten"
-    """The network no longer knows the upload."""
     INCONSISTENT = "inconsistent"
-    """The network has other bytes than socialpub sent."""
     INTERRUPTED = "interrupted"
     KEY_TAKEN = "key-taken"
     NOT_ACCEPTED = "not-accepted"
     NOT_PROCESSED = "not-processed"
     NOT_SENT = "not-sent"
-    """The upload has not run yet."""
     THUMBNAIL_REFUSED = "thumbnail-refused"
     TOO_LARGE = "too-large"
     TOO_LARGE_FOR_PROXY = "too-large-for-proxy"
     TOO_OLD = "too-old"
-    """A record has an old time."""
-
-    def of_item(self, index: int) -> str:
-        return f"{self}:{index}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -366,7 +366,7 @@ def _expired(job: Job, upload: Upload) -> bool:
 def start_over(job: Job, index: int, cause: Cause, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
     reason = f"socialpub uploads media item {index + 1} again: {because}."
     step = next(_plan_item(index, job.content.media[index])).name
-    return Again(step, remember(job.memo, index, kept), cause.of_item(index), reason, limit, otherwise=otherwise)
+    return Again(step, remember(job.memo, index, kept), f"{cause}:{index}", reason, limit, otherwise=otherwise)
 
 
 def start_over_expired(job: Job, index: int) -> Again:

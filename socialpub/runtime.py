@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
+WORKERS = 8
+"""The threads that deliver to one network, and its lookups of host names. An account has at most one running delivery,
+and most of the time of a delivery is waiting for the network, so eight accounts at once are enough for one machine."""
+
 
 _write_check: "contextvars.ContextVar[Callable[[Runtime, Database], None] | None]" = contextvars.ContextVar(
     "write_check", default=None
@@ -174,7 +178,7 @@ class Runtime:
         if self.opened_http is None:
             from socialpub.providers.http import Http
 
-            self.opened_http = Http(lookups=self.settings.publishing.workers)
+            self.opened_http = Http(lookups=WORKERS)
         return self.opened_http
 
     def http_for(self, provider: str) -> "Http":
@@ -240,8 +244,6 @@ def build(
         settings.run_dir,
         clock,
         secrets,
-        busy_seconds=settings.database.busy_timeout.total_seconds(),
-        replicated=settings.database.replicated,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
     secret_key.accept_former_urls(db, secrets)

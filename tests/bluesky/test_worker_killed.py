@@ -15,7 +15,7 @@ from tests.e2e.installation import Installation
 from tests.e2e.processes import Process
 
 pytestmark = pytest.mark.e2e
-SITE = "https://bsky.test"
+
 TEXTS = ("First of three", "Second of three", "Third of three")
 CUTS = (
     (PUT, "after", 0, 1),
@@ -63,7 +63,8 @@ class KilledWorkers:
         uris = [one.uri for one in self.server.records(self.account)]
         assert [one["status"] for one in told] == ["published"] * len(posts), told
         assert [one["providerPostId"] for one in told] == uris
-        links = [f"{SITE}/profile/{self.account.did}/post/{uri.rpartition('/')[2]}" for uri in uris]
+        site = self.server.plc_url.removesuffix("/plc")
+        links = [f"{site}/profile/{self.account.did}/post/{uri.rpartition('/')[2]}" for uri in uris]
         assert [one["url"] for one in told] == links
 
     def close(self) -> None:
@@ -71,10 +72,7 @@ class KilledWorkers:
 
 
 def _section(server: BlueskyServer) -> str:
-    return (
-        "[providers.bluesky]\nenabled = true\n"
-        f'service = "{server.url}"\nplc_url = "{server.plc_url}"\nsite_url = "{SITE}"\n'
-    )
+    return f'[providers.bluesky]\nenabled = true\nservice = "{server.url}"\nplc_url = "{server.plc_url}"\n'
 
 
 @pytest.fixture

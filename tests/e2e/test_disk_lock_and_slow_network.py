@@ -17,7 +17,7 @@ from tests.samples import media
 def test_a_locked_database_is_reported_and_writes_are_whole(
     make_installation: MakeInstallation,
 ) -> None:
-    installation = make_installation(settings='[database]\nbusy_timeout = "1s"')
+    installation = make_installation()
     installation.sandbox()
     installation.start("serve")
     caller = installation.caller()

@@ -130,10 +130,13 @@ def test_an_address_in_use_is_reported_with_a_remedy(installation: Installation,
 @pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["worker"]])
 def test_all_configuration_errors_are_listed_without_secrets(installation: Installation, role: str) -> None:
     with installation.config.open("a") as config:
-        config.write('[publishing]\nworkers = 900\nmax_latenes = "1h"\n[metrics]\ntoken = ["hush-hush"]\n')
+        config.write(
+            "[rate_limit]\nrequests_per_minute = 0\n"
+            '[publishing]\nmax_latenes = "1h"\n[metrics]\ntoken = ["hush-hush"]\n'
+        )
     output = ended(installation, installation.begin(role))
     assert "3 mistakes" in output
-    assert "publishing.workers" in output and "900" in output and "from 1 to 64" in output
+    assert "rate_limit.requests_per_minute = 0" in output and "from 1 to 1000000" in output
     assert "max_latenes" in output and "max_lateness" in output
     assert "metrics.token" in output
     assert "hush-hush" not in output

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from socialpub.core import commands, units
 from socialpub.core.settings.loader import changed_keys
-from socialpub.db.database import JOURNAL_BYTES, REPLICATED_LOG_BYTES
+from socialpub.db.database import JOURNAL_BYTES, REPLICATED_LOG_BYTES, is_replicated
 from socialpub.ops import file_faults, health, storage
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
@@ -85,7 +85,7 @@ def clock_is_kept() -> bool | None:
 def _check_journal(rt: Runtime) -> Iterator[Finding]:
     journal = rt.settings.database_file.with_name(rt.settings.database_file.name + "-wal")
     size, database_size = storage.size_of(journal), storage.size_of(rt.settings.database_file)
-    normal = REPLICATED_LOG_BYTES if rt.settings.database.replicated else JOURNAL_BYTES
+    normal = REPLICATED_LOG_BYTES if is_replicated(rt.settings.database_file) else JOURNAL_BYTES
     if size > max(normal, min(database_size, MAX_WAL_BYTES)):
         sizes = f"{units.size(size)}, and the database has {units.size(database_size)}"
         message = f"{journal} has grown to {sizes}: a program has been reading the database for a long time."

@@ -25,7 +25,7 @@ from socialpub.db.locks import ProcessLock
 from socialpub.db.queries.post_list import Totals
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.media.decoder import client
+from socialpub.media.decoder import memory
 from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.registry import Loaded
@@ -251,7 +251,7 @@ def build(
     # A command that changes the key looks for processes, and finds this process from now on.
     with upgrade.exclusive(settings.run_dir):
         secret_key.check_key(db, secrets)
-    client.share_memory_in(settings.run_dir / "decoders")
+    memory.share_memory_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,
         clock=clock,

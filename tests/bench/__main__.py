@@ -70,7 +70,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="socialpub-bench-", dir=(asked.folder or asked.out).absolute()) as name:
         other, baton = None, Baton(*asked.baton) if asked.baton else None
         if asked.against is not None:
-            other, baton = _start_other(asked.against, Path(name), asked.out.absolute() / "other")
+            other, baton = _start_other(asked.against, asked.out.absolute() / "other")
         found = _measure(asked, Path(name) / "data", baton)
         before = [] if other is None else _finish_other(other, asked.out / "other")
     found = figures.beside(found, before)
@@ -119,7 +119,10 @@ def _lines(
 ) -> dict[str, Callable[[], list[Figure]]]:
     few, many = appliances[min(appliances)], appliances[max(appliances)]
     return {
-        "commands": lambda: waiting.measure_commands(turns, 2 * extent.rounds),
+        "commands": lambda: [
+            *waiting.measure_commands(turns, 2 * extent.rounds),
+            *waiting.measure_memory(few, "idle"),
+        ],
         "reads": lambda: reading.measure(servers, appliances, turns, extent.seconds),
         "lists": lambda: reading.measure_lists(appliances, turns, extent.requests),
         "dashboard": lambda: dashboard.measure(appliances, turns, extent.requests),
@@ -145,17 +148,14 @@ def _lines(
 # --- another checkout ------------------------------------------------------------------------------------------------
 
 
-def _start_other(checkout: Path, folder: Path, out: Path) -> tuple["subprocess.Popen[bytes]", Baton]:
-    """Run this bench with the code of the other checkout. Both take turns."""
-    tests = folder / "code" / "tests"
-    tests.parent.mkdir()
-    tests.symlink_to(Path(__file__).parents[1])
+def _start_other(checkout: Path, out: Path) -> tuple["subprocess.Popen[bytes]", Baton]:
+    """Run the bench of the other checkout, which knows its tables. Both take turns, line by line."""
     theirs, ours = os.pipe(), os.pipe()
     python = checkout.absolute() / ".venv" / "bin" / "python"
     arguments = [one for one in sys.argv[1:] if not one.startswith("--against") and one != str(checkout)]
     baton = ("--baton", str(theirs[0]), str(ours[1]))
     command = [python, "-m", "tests.bench", *arguments, "--out", out, *baton]
-    process = subprocess.Popen(command, cwd=tests.parent, pass_fds=(theirs[0], ours[1]), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=checkout, pass_fds=(theirs[0], ours[1]), stdout=subprocess.DEVNULL)
     os.close(theirs[0])
     os.close(ours[1])
     return process, Baton(ours[0], theirs[1])

@@ -26,7 +26,7 @@ from tests.samples import media
 from tests.support.sandbox_http import artifact
 
 MEDIAN_MS, SLOWEST_MS = 10, 100
-PER_SECOND = 150
+PER_SECOND = 100
 FIRST_SECONDS, OTHER_NETWORK_MS, BEHIND_SECONDS = 1, 250, 1
 BUSY_PROFILES = 40
 AHEAD_SECONDS = 2.0

@@ -10,11 +10,12 @@ from tests.bench.load import drive, get, median_ms, per_cpu_second
 from tests.bench.servers import MeasuredAppliance, Servers, call, fetch
 from tests.bench.turns import Turns
 
-ONE_POST = 0.35
-LIST = 0.2
+ONE_POST = 0.2
+LIST = 0.1
 GROWTH = 1.5
 """The largest growth of a figure from the smallest appliance to the largest."""
-LIST_MS = 20
+LIST_MS, LARGEST_LIST_MS = 25, 150
+"""With up to 100,000 posts, and with more."""
 DIFFERENT_POSTS = 200
 
 Appliances = dict[int, MeasuredAppliance]
@@ -134,7 +135,7 @@ def measure_lists(appliances: Appliances, turns: Turns, count: int) -> list[Figu
             url = appliances[size].url
             return median_ms(url, get(url, paths[size][name], chosen[size]), count)
 
-        found.append(latency(turns, appliances, name, median, LIST_MS))
+        found.append(latency(turns, appliances, name, median, LIST_MS if many <= 100_000 else LARGEST_LIST_MS))
     return found
 
 

@@ -30,7 +30,7 @@ FIGURES = [
     "delivery to another network", "processor time per delivery", "write-ahead log per delivery",
     "memory of all processes, after a burst", "one post behind", "100 due", "upload of 2 MB", "nginx's PUT",
     "memory that this upload adds", "list of 20 beside creates", "due posts starts after", "creates, scheduled, 100",
-    "beside their statements", "memory of all processes, after load", "database per post",
+    "memory of all processes, idle", "memory of all processes, after load", "database per post",
 ]  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
         webhooks=[one for one in addresses.list_health(reader, now) if one.is_late or one.row.disabled_at],
         backup=backup,
-        backup_reminder=backup.reminder(now, rt.settings.backup.max_age),
+        backup_reminder=backup.reminder(now),
     )
 
 
@@ -335,7 +335,7 @@ def _backup(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]
     calls = True
     if needs.backup.made_at is None and needs.backup.failed_at is None:
         first = post_rows.oldest_created_at(rt.reader)
-        calls = first is not None and rt.now() - parse(first) > rt.settings.backup.max_age
+        calls = first is not None and rt.now() - parse(first) > last_backup.MAX_AGE
     state = "failed" if needs.backup.failed_at else "old"
     yield Alert(
         AlertKind.COPY,

@@ -204,7 +204,6 @@ class BackupSection(Section):
         default=(), description='a program and its arguments as a list, such as ["restic", "backup", "{copy}"]'
     )
     after_timeout: Duration = Field(default=timedelta(hours=6), description=A_DURATION)
-    max_age: Duration = Field(default=timedelta(days=7), description=A_DURATION)
 
 
 class ProvidersSection(Section):

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from socialpub.core.clock import Clock, SystemClock, stamp
-from socialpub.core.machine import ServiceManager
+from socialpub.core.sd_notify import ServiceManager
 from socialpub.core.secrets import crypto, redaction, signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings

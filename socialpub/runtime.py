@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from socialpub.core.clock import Clock, SystemClock, stamp
-from socialpub.core.machine import ServiceManager
+from socialpub.core.sd_notify import ServiceManager
 from socialpub.core.secrets import crypto, redaction, signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
@@ -25,7 +25,7 @@ from socialpub.db.locks import ProcessLock
 from socialpub.db.queries.post_list import Totals
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.media.decoder import client
+from socialpub.media.decoder import memory
 from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.registry import Loaded
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+WORKERS = 8
+"""The threads that deliver to one network, and its lookups of host names. An account has at most one running delivery,
+and most of the time of a delivery is waiting for the network, so eight accounts at once are enough for one machine."""
 
 
 _write_check: "contextvars.ContextVar[Callable[[Runtime, Database], None] | None]" = contextvars.ContextVar(
@@ -221,7 +225,7 @@ class Runtime:
         if self.opened_http is None:
             from socialpub.providers.http import Http
 
-            self.opened_http = Http(lookups=self.settings.publishing.workers)
+            self.opened_http = Http(lookups=WORKERS)
         return self.opened_http
 
     def http_for(self, provider: str) -> "Http":
@@ -287,8 +291,6 @@ def build(
         settings.run_dir,
         clock,
         secrets,
-        busy_seconds=settings.database.busy_timeout.total_seconds(),
-        replicated=settings.database.replicated,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
     secret_key.accept_former_urls(db, secrets)
@@ -296,7 +298,7 @@ def build(
     # A command that changes the key looks for processes, and finds this process from now on.
     with upgrade.exclusive(settings.run_dir):
         secret_key.check_key(db, secrets)
-    client.share_memory_in(settings.run_dir / "decoders")
+    memory.share_memory_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,
         clock=clock,

@@ -106,7 +106,6 @@ FOREIGN: dict[str, list[Worst]] = {
     "core.settings.messages:_TWICE": [("Cannot declare (", ")", "x"), ("Cannot declare (", ") twice", "x")],
     "core.settings.messages:explain_toml": [("", " ", "x"), ("'", "a", ""), ("", "'", "")],
     "core.settings.networks:_UPLOAD_HOST": [("", "a", "!"), ("", "a-", "!"), ("", "a.", "!"), ("", "*.", "!")],
-    "core.settings.networks:_check_file_name": [("", "a", "!"), ("", "a.", "")],
     "core.secrets.redaction:_INVISIBLE": [("", "\x1b", ""), ("", "\u200d", "")],
     "core.secrets.redaction:_JOINED_EMOJI": [
         ("", "\U0001f468\u200d", ""),
@@ -254,6 +253,7 @@ FOREIGN: dict[str, list[Worst]] = {
     "web.http.client_address:_WITH_PORT": [("[", "a", ""), ("", "1", ":"), ("a:", "1", "")],
     "web.http.endpoint:_ID": [("", "0-", ""), ("", "0", "-")],
     "web.http.shapes:_LONE_SURROGATE": [("", "\ud7ff", "")],
+    "web.pages.pages:_FILE_NAME": [("", "a", "!")],
     "web.http.app:_OWN_ID": [("", "a", "\x7f")],
     "web.http.shapes:_INSTANT": [("2026-11-21T11:30:00.", "1", "x")],
     "web.http.shapes:_NUMBER": [("-", "1", "x")],

@@ -112,7 +112,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
             webhook for webhook in addresses.list_health(reader, now) if webhook.is_late or webhook.row.disabled_at
         ],
         backup=backup,
-        backup_reminder=backup.reminder(now, rt.settings.backup.max_age),
+        backup_reminder=backup.reminder(now),
     )
 
 
@@ -335,7 +335,7 @@ def _backup(rt: Runtime, facts: AlertFacts, surface: Surface) -> Iterator[Alert]
     notifies = True
     if facts.backup.made_at is None and facts.backup.failed_at is None:
         first = post_rows.oldest_created_at(rt.reader)
-        notifies = first is not None and rt.now() - parse(first) > rt.settings.backup.max_age
+        notifies = first is not None and rt.now() - parse(first) > last_backup.MAX_AGE
     state = "failed" if facts.backup.failed_at else "old"
     yield Alert(
         AlertKind.BACKUP,

@@ -14,7 +14,7 @@ from pathlib import Path
 from socialpub.core import actor, commands, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
-from socialpub.core.secrets import crypto
+from socialpub.core.secrets import crypto, signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, secret_key, upgrade
@@ -172,4 +172,4 @@ def _reseal(settings: Settings, clock: Clock, tx: Database, old: Secrets, new: S
 
 
 def _longest_url(settings: Settings) -> timedelta:
-    return max(settings.uploads.url_lifetime, settings.media.url_lifetime, engine.public_url_lifetime(settings))
+    return max(signed_urls.UPLOAD_LIFETIME, signed_urls.MEDIA_LIFETIME, engine.public_url_lifetime(settings))

@@ -71,6 +71,7 @@ PAGES = [
     Route("/manual", manual.show_index),
     Route("/manual/{topic}", manual.show_topic),
     Route("/manual/images/{name}", manual.show_image),
+    Route("/tiktok{name}.txt", pages.show_tiktok_verification),
     Route("/healthz", health.live),
     Route("/readyz", health.ready),
     Route("/metrics", health.metrics),
@@ -146,11 +147,9 @@ DASHBOARD = [
 
 
 def all_routes(settings: Settings) -> list[BaseRoute]:
-    file_name = settings.providers.tiktok.verification_file
-    verification = [Route(f"/{file_name}", pages.show_tiktok_verification)] if file_name else []
     api = [*API, Route("/openapi-docs", document.endpoint_for(API))]
     storage = [
-        *(Route(f"/media{route.path}", route.endpoint) for route in verification),
+        Route("/media/tiktok{name}.txt", pages.show_tiktok_verification),
         Route("/uploads/{artifactId}", uploads.put, methods=["PUT"]),
         Route("/media/{key:path}", uploads.read_file),
     ]
@@ -160,7 +159,7 @@ def all_routes(settings: Settings) -> list[BaseRoute]:
         _mount("/api/v1", api, Middleware(JSONCompression, compresslevel=5, exclude_content_types=())),
         _mount("/storage", storage),
         Mount("/static/{version}", StaticFiles(), middleware=[COMPRESSED]),
-        _mount("", [*verification, *PAGES, *agent_routes, *home], COMPRESSED),
+        _mount("", [*PAGES, *agent_routes, *home], COMPRESSED),
     ]
 
 

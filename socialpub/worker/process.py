@@ -11,7 +11,7 @@ from socialpub.core import logging, machine
 from socialpub.core.errors import SocialpubError
 from socialpub.db.tables import waits
 from socialpub.ops.notify.schedule import Notifier
-from socialpub.runtime import Runtime
+from socialpub.runtime import WORKERS, Runtime
 from socialpub.worker.queues import Queues
 from socialpub.worker.reconciler import Reconciler
 from socialpub.worker.tasks import Tasks
@@ -41,8 +41,7 @@ class WorkerConsumer(Consumer):  # type: ignore[misc]  # Huey has no types
         )
         self._rt, self._queues = rt, queues
         self.networks = [
-            Consumer(huey, workers=rt.settings.publishing.workers, periodic=False, **options)
-            for huey in queues.networks.values()
+            Consumer(huey, workers=WORKERS, periodic=False, **options) for huey in queues.networks.values()
         ]
 
     def start(self) -> None:
@@ -54,7 +53,7 @@ class WorkerConsumer(Consumer):  # type: ignore[misc]  # Huey has no types
         for number in SIGNALS[1:]:  # Huey drops running tasks at SIGINT, and starts again at SIGHUP
             act = (lambda *_: signal.raise_signal(signal.SIGTERM)) if number in handled else signal.SIG_IGN
             signal.signal(number, act)
-        log.info("the worker is up", threads_per_network=self._rt.settings.publishing.workers)
+        log.info("the worker is up", threads_per_network=WORKERS)
 
     def check_worker_health(self) -> bool:
         healthy = [consumer.check_worker_health() for consumer in self.networks]

@@ -99,7 +99,7 @@ def providers_of_the_sandbox(*, bluesky: bool = False) -> ProvidersSection:
 def bluesky_section() -> BlueskySection:
     """Bluesky, enabled, with the sandbox as the server of all accounts."""
     url = f"{HOST}/bluesky"
-    return BlueskySection(enabled=True, service=url, plc_url=f"{url}/plc", site_url=url)
+    return BlueskySection(enabled=True, service=url, plc_url=f"{url}/plc")
 
 
 def connect_x(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:

@@ -18,7 +18,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
 from socialpub.core.settings.networks import PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.db import upgrade
+from socialpub.db import database, upgrade
 from socialpub.db.locks import ProcessLock
 from socialpub.db.tables import waits
 from socialpub.media.decoder import client
@@ -172,14 +172,12 @@ def test_a_database_of_an_older_version_is_left_as_it_is(settings: Settings, mon
 
 
 def test_an_unreadable_database_is_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    hurried = settings.model_copy(
-        update={"database": settings.database.model_copy(update={"busy_timeout": timedelta(milliseconds=1)})}
-    )
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.001)
     with closing(sqlite3.connect(settings.database_file, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = exclusive")
         other.execute("BEGIN EXCLUSIVE")
         other.execute("UPDATE appliance SET value = value")
-        assert "locked" in the(outside(hurried), "database").message
+        assert "locked" in the(outside(settings), "database").message
         other.execute("ROLLBACK")
 
 

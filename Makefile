@@ -217,7 +217,7 @@ COMPILE := uv pip compile --quiet --upgrade --universal --python-version 3.11 --
 # Lock all requirements again: of socialpub, of tests and checks, of Pinterest's library and of the client generator. Needs
 # uv.
 lock:
-	$(COMPILE) --group build pyproject.toml -o requirements.lock
+	$(COMPILE) --group build --extra notify pyproject.toml -o requirements.lock
 	$(COMPILE) --group dev -c requirements.lock -o $(DEV_LOCK)
 	$(COMPILE) --group pinterest -o $(PINTEREST_LOCK)
 	$(COMPILE) --group clients -o $(CLIENTS_LOCK)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from socialpub.core.clock import Clock, SystemClock, stamp
-from socialpub.core.machine import ServiceManager
+from socialpub.core.sd_notify import ServiceManager
 from socialpub.core.secrets import crypto, redaction, signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
@@ -25,10 +25,11 @@ from socialpub.db.locks import ProcessLock
 from socialpub.db.queries.post_list import Totals
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
-from socialpub.media.decoder import client
+from socialpub.media.decoder import memory
 from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.registry import Loaded
+from socialpub.providers.responses import http_date
 
 if TYPE_CHECKING:
     # Most commands call no network, and these modules are slow to import.
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+WORKERS = 8
+"""The threads that deliver to one network, and its lookups of host names. An account has at most one running delivery,
+and most of the time of a delivery is waiting for the network, so eight accounts at once are enough for one machine."""
 
 
 _write_check: "contextvars.ContextVar[Callable[[Runtime, Database], None] | None]" = contextvars.ContextVar(
@@ -80,25 +85,71 @@ class TakenLock:
 # --- state of one process, outside the database. Times are on the monotonic clock. -----------------------------------
 
 
-@dataclass(slots=True)
 class Engine:
-    """The state of deliveries, by delivery id unless a field says otherwise."""
+    """What this process remembers about deliveries and about the clocks of networks."""
 
-    pending_writes: dict[str, Callable[[], Delivery | None]] = field(default_factory=dict)
-    """The functions that store results of steps, after a failed write."""
-    read_back_at: dict[str, float] = field(default_factory=dict)
-    """When the last read-back in this process began or ended."""
-    announced_at: dict[str, float] = field(default_factory=dict)
-    """When the first commit was announced."""
-    clock_offsets: dict[str, float] = field(default_factory=dict)
-    """By network: its Unix time minus the monotonic clock."""
-    clock_noted_at: dict[str, float] = field(default_factory=dict)
-    """By network: when the offset was stored."""
-    backfill_counts: dict[str, int] = field(default_factory=dict)
-    """The number of backfill requests of this process."""
-    retention_steps: Iterator[Callable[..., int]] | None = None
-    """The remaining steps of the current round of retention."""
-    retention_again_at: float = 0.0
+    NOTED_SECONDS = 10.0
+    """The clock of a network is set at most this often."""
+
+    def __init__(self) -> None:
+        self._kept_writes: dict[str, Callable[[], Delivery | None]] = {}
+        self._read_back_at: dict[str, float] = {}
+        self._announced_at: dict[str, float] = {}
+        self._clocks: dict[str, tuple[float, float]] = {}
+        """By network: its Unix time minus the monotonic clock, and when this was noted."""
+        self.backfill_counts: dict[str, int] = {}
+        """By delivery: the number of backfill requests of this process."""
+        self.retention_steps: Iterator[Callable[..., int]] | None = None
+        """The remaining steps of the current round of retention."""
+        self.retention_again_at = 0.0
+
+    # A result that the disk did not take is stored by the next claim of the delivery.
+
+    def keep_write(self, delivery_id: str, write: "Callable[[], Delivery | None]") -> None:
+        self._kept_writes[delivery_id] = write
+
+    def find_write(self, delivery_id: str) -> "Callable[[], Delivery | None] | None":
+        return self._kept_writes.get(delivery_id)
+
+    def end_write(self, delivery_id: str) -> None:
+        self._kept_writes.pop(delivery_id, None)
+
+    def note_announcement(self, delivery_id: str, at: float) -> None:
+        """Note when the first commit was announced."""
+        self._announced_at[delivery_id] = at
+
+    def announced_at(self, delivery_id: str) -> float | None:
+        return self._announced_at.get(delivery_id)
+
+    def note_read_back(self, delivery_id: str, at: float) -> None:
+        """Note when a round of read-backs began, or when the account was last read."""
+        self._read_back_at[delivery_id] = at
+
+    def read_back_at(self, delivery_id: str) -> float | None:
+        return self._read_back_at.get(delivery_id)
+
+    def remembered(self) -> set[str]:
+        """Return the deliveries with an announcement or a read-back."""
+        return {*self._read_back_at, *self._announced_at}
+
+    def forget(self, delivery_id: str) -> None:
+        """Forget a delivery that has ended."""
+        self._read_back_at.pop(delivery_id, None)
+        self._announced_at.pop(delivery_id, None)
+
+    def set_network_clock(self, provider: str, date: str | None, now: float) -> None:
+        """Set the network's clock by the `Date` of a response. `now` is on the monotonic clock."""
+        known = self._clocks.get(provider)
+        if known is not None and now - known[1] < self.NOTED_SECONDS:
+            return
+        at = http_date(date)
+        if at is not None:
+            self._clocks[provider] = (at.timestamp() - now, now)
+
+    def network_now(self, provider: str, now: float) -> datetime | None:
+        """Return the time at the network. None: it has not responded to this process yet."""
+        known = self._clocks.get(provider)
+        return None if known is None else datetime.fromtimestamp(known[0] + now, UTC)
 
 
 AnswerKey = tuple[str, bytes | None, str | None, str]
@@ -174,7 +225,7 @@ class Runtime:
         if self.opened_http is None:
             from socialpub.providers.http import Http
 
-            self.opened_http = Http(lookups=self.settings.publishing.workers)
+            self.opened_http = Http(lookups=WORKERS)
         return self.opened_http
 
     def http_for(self, provider: str) -> "Http":
@@ -240,8 +291,6 @@ def build(
         settings.run_dir,
         clock,
         secrets,
-        busy_seconds=settings.database.busy_timeout.total_seconds(),
-        replicated=settings.database.replicated,
         media_url=lambda storage_key: media_url(storage_key, int(clock.now().timestamp())),
     )
     secret_key.accept_former_urls(db, secrets)
@@ -249,7 +298,7 @@ def build(
     # A command that changes the key looks for processes, and finds this process from now on.
     with upgrade.exclusive(settings.run_dir):
         secret_key.check_key(db, secrets)
-    client.share_memory_in(settings.run_dir / "decoders")
+    memory.share_memory_in(settings.run_dir / "decoders")
     return Runtime(
         settings=settings,
         clock=clock,

@@ -132,6 +132,7 @@ def circles(graph: dict[str, set[str]]) -> list[list[str]]:
 # --- tables ----------------------------------------------------------------------------------------------------------
 
 HOMES = {
+    "alert": "db.tables.notifications",
     "api_key": "db.tables.access_rows",
     "appliance": "db.appliance_state",
     "artifact": "db.tables.artifact_rows",
@@ -156,7 +157,6 @@ HOMES = {
     "session": "db.tables.access_rows",
     "sign_in_link": "db.tables.access_rows",
     "stored_media": "db.tables.artifact_rows",
-    "told_cause": "db.tables.notifications",
     "trail": "db.tables.audit_log",
     "usage": "db.tables.counters",
     "webhook": "db.tables.webhooks",
@@ -205,8 +205,6 @@ def test_the_trail_is_only_added_to_and_forgotten_by_age() -> None:
 
 
 OWN_FILES = {
-    "socialpub.ops.backup.format": "a temporary list of files",
-    "socialpub.ops.backup.verify": "the schema in a backup",
     "socialpub.worker.queues": "Huey's queue",
 }
 """Modules with statements about a file of their own, which is not the database."""
@@ -253,14 +251,7 @@ SQL_TEXT = {
         "find_overdue list_open load_totals next_run_at oldest_due oldest_open_call uncommitted_due_by"
     ),
     "tables.counters": "_add",
-    "tables.delivery_rows": (
-        "_wake count_unapproved delete_of_post drafts_in_inbox due_later fill_in find find_first "
-        "find_first_of_account is_open is_outcome_of_another list_of_post list_open_of_post list_replies "
-        "list_retries list_states list_unapproved list_unread_cards move_waits named_in_options newest_try "
-        "open_elsewhere others_past_commit published_without_id queued_until reload_state rename_open "
-        "replies_to_itself reseal running running_after_death running_in unapproved_among wake_equal "
-        "wake_reconnected wake_replies"
-    ),
+    "tables.delivery_rows": "list_outcomes list_running wake_equal wake_replies",
     "tables.log_entries": "record",
     "tables.waits": (
         "any_hold begin delete_unasked_holds list_current list_of_post record_span total_spans was_limited"

@@ -11,6 +11,7 @@ from packaging.version import Version
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+DEPENDENCIES = PROJECT["project"]["dependencies"] + PROJECT["project"]["optional-dependencies"]["notify"]
 
 
 def pins(file: str) -> dict[str, str]:
@@ -33,7 +34,7 @@ def test_running_needs_no_tool_of_tests_and_checks() -> None:
 
 
 def test_every_dependency_is_locked() -> None:
-    needed = names(PROJECT["project"]["dependencies"]) | names(PROJECT["dependency-groups"]["build"])
+    needed = names(DEPENDENCIES) | names(PROJECT["dependency-groups"]["build"])
     assert needed <= set(RUNNING)
 
 
@@ -55,7 +56,7 @@ INTERNALS = {"uvicorn", "httptools", "peewee", "huey", "apprise"}
 
 
 def test_the_wheel_installs_compatible_releases_of_what_was_tested() -> None:
-    for line in PROJECT["project"]["dependencies"]:
+    for line in DEPENDENCIES:
         requirement = Requirement(line)
         (bound,) = requirement.specifier
         parts, locked = bound.version.split("."), Version(RUNNING[requirement.name])

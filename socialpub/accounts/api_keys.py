@@ -7,7 +7,7 @@ Every request asks the database whether the key is valid, and so does each of it
 import json
 import secrets
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from socialpub.core import commands
@@ -52,7 +52,7 @@ class Caller:
     scope: str
     providers: frozenset[str] | None = None
     profiles: frozenset[str] | None = None
-    name: str = ""
+    name: str = field(default="", compare=False)
     posts_per_day: int | None = None
     approval: bool = False
     """Whether the owner must approve each post of the key (contract 10.3)."""
@@ -61,11 +61,6 @@ class Caller:
     def restricted(self) -> bool:
         """Whether a limit for agents applies: the key changes only its own posts and disconnects no profile."""
         return self.posts_per_day is not None or self.approval
-
-    @property
-    def limits(self) -> tuple[object, ...]:
-        """Everything that the key may do."""
-        return self.scope, self.providers, self.profiles, self.posts_per_day, self.approval
 
     @property
     def limited(self) -> bool:
@@ -85,7 +80,7 @@ OWNER = Caller("owner", "write")
 def list_extensions(rt: Runtime, caller: Caller | None = None) -> tuple[str, ...]:
     """Return the networks beyond the specification that the appliance has and the caller sees. None: any caller."""
     return tuple(
-        name for name in rt.providers if name in registry.EXTENSIONS and (caller is None or caller.covers(name))
+        name for name in registry.EXTENSIONS if name in rt.providers and (caller is None or caller.covers(name))
     )
 
 
@@ -173,10 +168,10 @@ def _check_limits(
         )
     if scope not in SCOPES:
         raise KeyRefused("scope", f"There is no scope {scope!r}.", f"A key's scope is one of {', '.join(SCOPES)}.")
-    known = (*SPECIFIED, *list_extensions(rt))
-    foreign = [name for name in providers or () if name not in rt.providers and name not in (*known, ALL)]
-    if foreign:
-        raise KeyRefused("providers", f"There is no provider {foreign[0]!r}.", f"Providers are {', '.join(known)}.")
+    networks = (*SPECIFIED, *list_extensions(rt))
+    unknown = [name for name in providers or () if name not in rt.providers and name not in (*networks, ALL)]
+    if unknown:
+        raise KeyRefused("providers", f"There is no provider {unknown[0]!r}.", f"Providers are {', '.join(networks)}.")
     if posts_per_day is not None and not 1 <= posts_per_day <= MAX_POSTS_PER_DAY:
         raise KeyRefused(
             "posts_per_day",
@@ -221,53 +216,48 @@ def authenticate(rt: Runtime, token: str) -> Caller | None:
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
         return None
-    row = rt.reader.get(ApiKeyRow, key_id)
-    if row is None or not crypto.matches_hash(secret, row.secret_hash):
+    return find_caller(rt, rt.reader, rt.stamp(), key_id, secret)
+
+
+def find_caller(rt: Runtime, store: Database, now: str, key_id: str, secret: str | None = None) -> Caller | None:
+    """Return the caller of the key with this id and, if given, this secret. None as in `authenticate`."""
+    key = store.get(ApiKeyRow, key_id)
+    if key is None or (secret is not None and not crypto.matches_hash(secret, key.secret_hash)):
         return None
-    return _caller(rt, row, rt.stamp())
-
-
-def find_caller(rt: Runtime, store: Database, now: str, key_id: str) -> Caller | None:
-    """Return the caller of this key id, as `authenticate` does."""
-    row = store.get(ApiKeyRow, key_id)
-    return None if row is None else _caller(rt, row, now)
+    if key.state(now) != "active":
+        return None
+    # Lists are faster for a caller without a limit, so None covers every network of the appliance.
+    providers = None if key.providers is None else frozenset(key.providers)
+    if providers is None and (extensions := list_extensions(rt)):
+        providers = frozenset(rt.providers).difference(extensions)
+    elif providers is not None and ALL in providers:
+        providers = None
+    profiles = None if key.profiles is None else frozenset(key.profiles)
+    return Caller(key.id, key.scope, providers, profiles, key.name, key.posts_per_day, key.approval)
 
 
 def find_ended(reader: Database, key_ids: Collection[str], now: datetime) -> set[str]:
     return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
 
 
-def _caller(rt: Runtime, key: ApiKeyRow, now: str) -> Caller | None:
-    if key.state(now) != "active":
-        return None
-    # Lists are faster for a caller without a limit, so None covers every network of the appliance.
-    covered = None if key.providers is None else frozenset(key.providers)
-    if covered is None and (extensions := list_extensions(rt)):
-        covered = frozenset(rt.providers).difference(extensions)
-    elif covered is not None and ALL in covered:
-        covered = None
-    profiles = None if key.profiles is None else frozenset(key.profiles)
-    return Caller(key.id, key.scope, covered, profiles, key.name, key.posts_per_day, key.approval)
-
-
 def _known_profile(tx: Database, text: str) -> Profile:
     profile_id = parse_id(text)
     profile = None if profile_id is None else profile_rows.find(tx, profile_id)
     if profile is None:
-        shown = f"`{commands.line('admin', 'list-profiles')}` shows the ids."
-        raise KeyRefused("profiles", f"There is no profile {text}.", shown)
+        hint = f"`{commands.line('admin', 'list-profiles')}` shows the ids."
+        raise KeyRefused("profiles", f"There is no profile {text}.", hint)
     return profile
 
 
 def _refuse_unseen(rt: Runtime, profiles: Iterable[Profile], extensions: Collection[str]) -> None:
     """Refuse a profile that a key without providers would not see."""
-    for one in profiles:
-        if one.provider in extensions:
-            label = rt.providers[one.provider].label
+    for profile in profiles:
+        if profile.provider in extensions:
+            label = rt.providers[profile.provider].label
             raise KeyRefused(
                 "profiles",
-                f"A key sees “{one.name}” only if the key names {label}.",
-                f"Add the network {one.provider} to the key.",
+                f"A key sees “{profile.name}” only if the key names {label}.",
+                f"Add the network {profile.provider} to the key.",
             )
 
 
@@ -307,11 +297,11 @@ def list_undecided(store: Database, now: str) -> list[ApiKeyRow]:
 
 def keep_restored(rt: Runtime, tx: Database) -> list[ApiKeyRow]:
     """Keep these keys, and return them. They are no longer reported."""
-    kept = list_undecided(tx, tx.stamp)
-    for key in kept:
+    undecided = list_undecided(tx, tx.stamp)
+    for key in undecided:
         audit_log.record(tx, AuditAction.KEY_KEPT, key.id, key.name)
     _put(tx, [])
-    return kept
+    return undecided
 
 
 def revoke_restored(rt: Runtime, tx: Database) -> list[ApiKeyRow]:
@@ -328,14 +318,14 @@ def carry_revocations(tx: Database, in_use: Database) -> CarriedRevocations:
 
     A key that the database in use does not contain becomes undecided, as after a restore.
     """
-    known, undecided_there, revoked, open_ids = access_rows.revocations(in_use), _marked(in_use), [], []
+    revocations, undecided_there, revoked, open_ids = access_rows.revocations(in_use), _marked(in_use), [], []
     for key in access_rows.unrevoked_keys(tx):
-        revoked_at = known.get(key.id)
+        revoked_at = revocations.get(key.id)
         if revoked_at is not None:
             tx.update(ApiKeyRow, key.id, revoked_at=revoked_at)
             audit_log.record(tx, AuditAction.KEY_REVOKED, key.id, key.name)
             revoked.append(key.name)
-        elif key.id not in known or key.id in undecided_there:
+        elif key.id not in revocations or key.id in undecided_there:
             open_ids.append(key.id)
     _put(tx, open_ids)
     held = access_rows.revocations(tx).keys()

@@ -83,7 +83,7 @@ def begin(
     if name is not None:
         name = profiles.check_name(name)
     if profile_id is not None:
-        must_fit(rt.reader, provider, profile_id, surface)
+        load_to_reconnect(rt.reader, provider, profile_id, surface)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     redirect_uri = rt.settings.redirect_url(provider_name)
     consent_id, expires_at = new_id(rt.now()), rt.now() + consents.LIFETIME
@@ -129,7 +129,7 @@ def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
     )
 
 
-def must_fit(reader: Database, provider: Provider, profile_id: str, surface: Surface) -> Profile:
+def load_to_reconnect(reader: Database, provider: Provider, profile_id: str, surface: Surface) -> Profile:
     """Return the profile to connect again. Raises NotFound and OperatorError."""
     profile = profiles.get(reader, profile_id)
     if profile.provider != provider.name:
@@ -275,7 +275,7 @@ def _connect(
 
 def must_be_account(tx: Database, provider: Provider, profile_id: str, identity: Identity, surface: Surface) -> None:
     """Raise OperatorError if the profile to connect again has another account."""
-    expected = must_fit(tx, provider, profile_id, surface)
+    expected = load_to_reconnect(tx, provider, profile_id, surface)
     if expected.account_id == identity.account_id:
         return
     came = f"@{identity.username}" if identity.username else f"“{identity.name or identity.account_id}”"

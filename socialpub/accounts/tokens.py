@@ -74,11 +74,14 @@ def load_fresh(rt: Runtime, profile_id: str, known: Profile | None = None) -> st
     """
     profile = _require_usable(rt, profile_id, known)
     token = grants.open_access_token(rt.secrets, profile)
-    if _is_expiring(rt, profile):
-        return replace_spent(rt, profile_id, token)
-    if profile_id in rt.tokens.pending_grants:
-        return replace_spent(rt, profile_id, None)
-    return token
+    if not needs_refresh(rt, profile):
+        return token
+    return replace_spent(rt, profile_id, token if _is_expiring(rt, profile) else None)
+
+
+def needs_refresh(rt: Runtime, profile: Profile) -> bool:
+    """Return whether the token expires soon, or a pair waits to be stored."""
+    return profile.id in rt.tokens.pending_grants or _is_expiring(rt, profile)
 
 
 def renew(rt: Runtime, profile_id: str) -> None:

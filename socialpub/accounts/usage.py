@@ -7,7 +7,7 @@ of the write. A killed process loses what it counted since the last write.
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from socialpub.core.clock import stamp
 from socialpub.db import clock_jumps
@@ -15,6 +15,9 @@ from socialpub.db.connection import Database
 from socialpub.db.models import ApiKeyRow, UsageRow
 from socialpub.db.tables import counters
 from socialpub.runtime import Runtime
+
+KEPT = timedelta(days=400)
+"""A month can be compared with the same month of the year before. A key or network has one row a day."""
 
 
 def write_calls(rt: Runtime) -> None:
@@ -78,8 +81,5 @@ def _record_uses(rt: Runtime, tx: Database, uses: dict[str, datetime], requests:
 
 
 def clean(rt: Runtime, tx: Database) -> int:
-    """Delete a batch of rows older than `retention.usage`. Return the number of deleted rows."""
-    kept = rt.settings.retention.usage
-    if kept is None:
-        return 0
-    return tx.delete_batch(UsageRow, UsageRow.day < clock_jumps.written_before(tx, tx.now, kept)[:10])
+    """Delete a batch of rows older than `KEPT`. Return the number of deleted rows."""
+    return tx.delete_batch(UsageRow, UsageRow.day < clock_jumps.written_before(tx, tx.now, KEPT)[:10])

@@ -12,10 +12,10 @@ from socialpub.core.actor import COMMAND, SYSTEM, act_as
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.secrets.crypto import Secrets
-from socialpub.core.settings.loader import Settings
+from socialpub.db.backup_format import BackupSummary, Seal
 from socialpub.ops import file_faults
-from socialpub.ops.backup import create, restore, rollback, schedule, verify
-from socialpub.ops.backup.format import BackupSummary, Seal
+from socialpub.ops.backup import create, restore, schedule, verify
+from socialpub.ops.backup.restore import Restored, Rollback
 from socialpub.ops.backup.schedule import BackupInProgress
 from socialpub.runtime import Runtime
 
@@ -63,10 +63,7 @@ def _write_scheduled(rt: Runtime, with_secret: bool) -> None:
     )
     if made.removed:
         were = units.count(made.removed, "older backup was", "older backups were")
-        print_note(f"{were} removed ([backup] keep_days, keep_weeks, keep_months).")
-    if made.changed:
-        have = units.count(made.changed, "stored media file has", "stored media files have")
-        print_note(f"{have} changed since the first backup. Check the disk of {rt.settings.data_dir}.")
+        print_note(f"{were} removed ([backup] keep).")
 
 
 @click.command()
@@ -103,87 +100,64 @@ def restore_backup(context: CommandContext, file: Path, unsealed: bool) -> None:
     """
     settings = context.settings()
     file_faults.refuse_root(settings)
-    if rollback.is_upgrade_backup(file, settings):
-        _roll_back(context, settings, file, unsealed)
-        return
     with progress_bar(), act_as(COMMAND):
-        summary = restore.restore(file, settings, context.clock(), unsealed=unsealed)
+        restored = restore.restore(file, settings, context.clock(), unsealed=unsealed)
     print_line(str(settings.data_dir))
-    _describe(summary)
-    _describe_seal(summary)
-    list_valid_keys(summary.valid_keys)
-    if summary.moved_aside is not None:
+    _describe(restored.summary)
+    _describe_seal(restored.summary)
+    if restored.rollback is not None:
+        _describe_rollback(restored.rollback)
+    list_valid_keys(restored.valid_keys)
+    if restored.moved_aside is not None:
         print_note(
-            f"The empty database of the new installation is now {summary.moved_aside}. You can remove this file."
+            f"The empty database of the new installation is now {restored.moved_aside}. You can remove this file."
         )
-    print_note(PAUSED)
-    print_note("1. Stop the original installation permanently.")
-    print_note(f"2. {commands.start()}.")
-    print_steps_after_rollback(3, "since the backup")
-    print_note("   Only if you know that the original published none of these posts, run")
-    print_note(f"   `{commands.line('admin', 'resume', '--nothing-was-sent')}` instead.")
+    print_note("The backup is restored, and publishing is paused. The API works, but nothing is published.")
+    _print_steps(restored)
 
 
-def _roll_back(context: CommandContext, settings: Settings, file: Path, unsealed: bool) -> None:
-    with progress_bar(), act_as(COMMAND):
-        done = rollback.roll_back(file, settings, context.clock(), unsealed=unsealed)
-    print_line(str(settings.database_file))
-    describe_rollback(done)
-    print_note(PAUSED)
-    if done.updates:
-        print_note(
-            f"1. Install the previous version {done.version} now. Any command of the current version would update"
-        )
-        print_note("   the database again.")
-    else:
-        print_note(f"1. {commands.start()}.")
-    print_steps_after_rollback(2)
-
-
-def describe_rollback(done: rollback.Rollback) -> None:
-    """Print the contents of the database, and what happened to later posts and keys."""
-    posts = units.count(done.posts, "post", "posts")
-    print_note(f"As of {format_time(done.copied_at)}, made by version {done.version}: {posts}.")
-    if done.accepted_since:
-        were = units.count(done.accepted_since, "post was", "posts were")
-        sentence = f"{were} accepted since then and {'is' if done.accepted_since == 1 else 'are'} not in this database."
-        if done.open_since:
-            sentence += f" {done.open_since} of them will not be published."
-        print_note(sentence)
-    if done.media_missing:
-        were = units.count(done.media_missing, "of its media files was", "of its media files were")
-        print_note(f"{were} removed since then.")
-    if done.put_aside:
-        print_note(f"The replaced database is now {done.put_aside}. Only that file contains posts accepted since then.")
-        print_note(f"To use the replaced database again: {commands.line('restore', str(done.put_aside))}")
-    if done.keys.revoked:
-        print_note(f"API keys revoked since then stay revoked: {', '.join(done.keys.revoked)}.")
-    if done.keys.gone:
-        print_note(f"API keys created since then are gone: {', '.join(done.keys.gone)}.")
-    if done.put_aside:
-        print_note("The dashboard's password is unchanged. Every browser must sign in again.")
-    list_valid_keys(done.valid_keys)
-
-
-PAUSED = "The backup is restored, and publishing is paused. The API works, but nothing is published."
-
-
-def print_steps_after_rollback(number: int, since: str = "since then") -> None:
-    """Print the steps until posts are published again, beginning with this number."""
+def _print_steps(restored: Restored) -> None:
+    """Print the steps until posts are published again."""
     profiles, connect = commands.line("admin", "list-profiles"), commands.line("admin", "connect-profile", "PROVIDER")
-    print_note(f"{number}. Reconnect the accounts whose tokens were renewed {since}:")
+    if restored.rollback is None:
+        print_note("1. Stop the original installation permanently.")
+    elif restored.updates:
+        print_note(f"1. Install the previous version {restored.info.version} now. Any command of the current version")
+        print_note("   would update the database again.")
+    else:
+        print_note("1. Do not start the newer version: it would update the database again.")
+    print_note(f"2. {commands.start()}.")
+    print_note("3. Reconnect the accounts whose tokens were renewed since the backup:")
     print_note(f"   {profiles}, then {connect}")
-    print_note(f"{number + 1}. {commands.line('admin', 'resume')}")
-    print_note(f"   This reads back the posts that were due {since}, and never publishes them again.")
+    print_note(f"4. {commands.line('admin', 'resume')}")
+    print_note("   This reads back the posts that were due since the backup, and never publishes them again.")
+    if restored.rollback is None:
+        print_note("   Only if you know that the original published none of these posts, run")
+        print_note(f"   `{commands.line('admin', 'resume', '--nothing-was-sent')}` instead.")
+
+
+def _describe_rollback(rollback: Rollback) -> None:
+    """Print what happened to later posts and keys."""
+    if rollback.accepted_since:
+        were = units.count(rollback.accepted_since, "post was", "posts were")
+        sentence = f"{were} accepted since the backup and {'is' if rollback.accepted_since == 1 else 'are'} not in it."
+        if rollback.open_since:
+            sentence += f" {rollback.open_since} of them will not be published."
+        print_note(sentence)
+    print_note(f"The replaced database is now {rollback.backup}. Only this backup contains posts accepted since then.")
+    print_note(f"To use the replaced database again: {commands.line('restore', str(rollback.backup))}")
+    if rollback.keys.revoked:
+        print_note(f"API keys revoked since the backup stay revoked: {', '.join(rollback.keys.revoked)}.")
+    if rollback.keys.gone:
+        print_note(f"API keys created since the backup are gone: {', '.join(rollback.keys.gone)}.")
+    print_note("The dashboard's password is unchanged. Every browser must sign in again.")
 
 
 SEALS = {
     Seal.FITS: "The signature matches the secret.key of this installation. The backup was not changed without that "
     "key.",
-    Seal.OWN: "The signature matches the secret.key in the backup. Anyone with access to the backup could have changed "
-    "the backup and signed it again. To rule this out, put your own secret.key in place first.",
-    Seal.UNCHECKED: "The signature was not checked, because the secret.key of the backup is not here. Tampering cannot "
-    "be ruled out.",
+    Seal.UNCHECKED: "The signature was not checked, because the secret.key of the backup is not in data_dir. Tampering "
+    "cannot be ruled out. To check the signature, put your own secret.key in place first.",
     Seal.NONE: "This backup is not signed, so tampering cannot be ruled out.",
 }
 
@@ -210,4 +184,4 @@ def _describe(summary: BackupSummary) -> None:
     print_note(f"As of {format_time(summary.copied_at)}: {posts}, {files}{secret}.")
     if summary.media_missing:
         were = units.count(summary.media_missing, "media file was", "media files were")
-        print_note(f"{were} already missing when the backup was made.")
+        print_note(f"{were} missing.")

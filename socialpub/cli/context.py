@@ -74,7 +74,7 @@ class CommandContext:
         from socialpub.accounts.hints import Surface
         from socialpub.cli.output import ProgressLines
         from socialpub.core import logging, progress
-        from socialpub.core.machine import find_service_manager
+        from socialpub.core.sd_notify import find_service_manager
         from socialpub.ops import alerts, file_faults, storage
         from socialpub.ops.doctor import machine
         from socialpub.providers.registry import LABELS

@@ -70,7 +70,6 @@ def sandbox(
         world = World(journal=lock.path if lock else None)
         world.shows_bluesky = all_networks
         _explain(url, lock, world)
-        world.listens_on = host
         run(world, sock)
 
 
@@ -131,14 +130,13 @@ def network_labels(*, all_networks: bool) -> str:
     return "X, TikTok, Pinterest and Bluesky" if all_networks else "X, TikTok and Pinterest"
 
 
-def provider_lines(url: str, tiktok: str = "", *, all_networks: bool = False) -> str:
-    """Return the lines of a configuration for the sandbox at `url`. `tiktok` contains more lines for that network."""
+def provider_lines(url: str, *, all_networks: bool = False) -> str:
+    """Return the lines of a configuration for the sandbox at `url`."""
     bluesky = f"""
 [providers.bluesky]
 enabled = true
 service = "{url}/bluesky"
 plc_url = "{url}/bluesky/plc"
-site_url = "{url}/bluesky"
 """
     return f"""\
 [providers.x]
@@ -152,7 +150,7 @@ client_key = "sandbox"
 client_secret = "sandbox"
 api_url = "{url}/tiktok"
 authorize_url = "{url}/tiktok/v2/auth/authorize/"
-{tiktok}
+
 [providers.pinterest]
 client_id = "sandbox"
 client_secret = "sandbox"

@@ -7,13 +7,11 @@ import asyncio
 import contextlib
 import errno
 import fcntl
-import math
 import os
 import secrets
-import tempfile
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 from socialpub.core.errors import file_system_cannot
@@ -41,17 +39,7 @@ def _flock(fd: int, how: int) -> bool:
 NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 
 
-def has_record_locks(folder: Path) -> bool:
-    """Return whether the file system has POSIX locks. SQLite reports a missing lock as one that is held."""
-    with tempfile.TemporaryFile(dir=folder) as file:
-        try:
-            fcntl.lockf(file, TRY)
-        except OSError as error:
-            return error.errno not in NO_LOCKS
-    return True
-
-
-def _open_locked(path: Path, how: int = TRY) -> int | None:
+def open_locked(path: Path, how: int = TRY) -> int | None:
     """Open and lock a file, which may be new. Return its descriptor, or None if another holder has the lock."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -80,7 +68,7 @@ class FileLock:
 
     def _lock(self, how: int) -> bool:
         while True:
-            self._fd = _open_locked(self.path, how)
+            self._fd = open_locked(self.path, how)
             if self._fd is None:
                 return False
             if self.is_held:
@@ -170,9 +158,8 @@ class WriteQueueLock:
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        # The file names stay: processes of two versions may run at the same time.
-        self._queue = os.open(folder / "turnstile.gate", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._write = os.open(folder / "turnstile.turn", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._queue = os.open(folder / "write-queue.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._write = os.open(folder / "write.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def acquire(self, timeout_seconds: float) -> bool:
         """Wait for the lock. Return False after the timeout."""
@@ -235,103 +222,6 @@ def remove_if_unlocked(path: Path, still_wanted: Callable[[], bool] = lambda: Fa
         return True
     finally:
         os.close(fd)
-
-
-# --- memory ----------------------------------------------------------------------------------------------------------
-
-SLOT_BYTES = 256 * 1024 * 1024
-"""The maximum memory for an ordinary photo or a video."""
-
-POLL_SECONDS = 0.02
-"""The pause between two tries, because a blocking flock does not have a timeout. Decoding takes much longer."""
-
-
-def in_slots(needed_bytes: int) -> int:
-    """Return the memory that a reservation of this size covers."""
-    return max(1, math.ceil(needed_bytes / SLOT_BYTES)) * SLOT_BYTES
-
-
-class MemoryReservation:
-    """Locked slots. Close the reservation when the child process that does the work has the `descriptors`."""
-
-    def __init__(self, folder: Path, express: Iterable[int], slots: Iterable[int], wanted: int) -> None:
-        """Reserve `wanted` of the `slots`, or one of the `express` slots."""
-        self.descriptors: list[int] = []
-        self._folder = folder
-        self._express = [f"{number:03}.slot" for number in express]
-        self._not_held = [f"{number:03}.slot" for number in slots]
-        self._wanted = wanted
-        self._gate: int | None = None
-
-    def try_begin(self) -> bool:
-        """Lock free slots, and keep slots that are locked. Return whether they are enough."""
-        if not self.descriptors and any(self._lock(name) for name in self._express):
-            self._release_gate()
-            return True
-        # One reservation collects slots at a time. Two that each hold half of their slots would wait without end.
-        if self._gate is None:
-            self._gate = _open_locked(self._folder / "gate")
-        if self._gate is None:
-            return False
-        for name in list(self._not_held):
-            if len(self.descriptors) == self._wanted:
-                break
-            if self._lock(name):
-                self._not_held.remove(name)
-        if len(self.descriptors) < self._wanted:
-            return False
-        self._release_gate()
-        return True
-
-    def close(self) -> None:
-        """Release the slots of this process. A child process keeps its slots."""
-        self._release_gate()
-        while self.descriptors:
-            os.close(self.descriptors.pop())
-
-    def _lock(self, name: str) -> bool:
-        descriptor = _open_locked(self._folder / name)
-        if descriptor is not None:
-            self.descriptors.append(descriptor)
-        return descriptor is not None
-
-    def _release_gate(self) -> None:
-        if self._gate is not None:
-            os.close(self._gate)
-            self._gate = None
-
-
-class MemoryBudget:
-    """Memory for decoding. All processes together use at most `budget_bytes`, in slots that are files in `folder`.
-
-    One reservation always fits, even in a small budget. A quarter of the slots is for work that needs only one slot, so
-    this work never waits for large work. A reservation of a child process ends with the child.
-    """
-
-    def __init__(self, folder: Path, budget_bytes: int) -> None:
-        self.folder = folder
-        self.slots = max(1, budget_bytes // SLOT_BYTES)
-        self.kept_for_small = 0 if self.slots == 1 else max(1, self.slots // 4)
-
-    async def reserve(self, needed_bytes: int, timeout_seconds: float) -> MemoryReservation:
-        """Wait for a reservation. Raise LockTimeout or OSError. A canceled call does not keep a slot."""
-        reservation, give_up_at = self.prepare(needed_bytes), time.monotonic() + timeout_seconds
-        try:
-            while not reservation.try_begin():
-                if time.monotonic() >= give_up_at:
-                    raise LockTimeout("Other images and videos use all memory for decoding.")
-                await asyncio.sleep(POLL_SECONDS)
-        except BaseException:
-            reservation.close()
-            raise
-        return reservation
-
-    def prepare(self, needed_bytes: int) -> MemoryReservation:
-        """Return a reservation without slots."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        express = range(self.kept_for_small if needed_bytes <= SLOT_BYTES else 0)
-        slots = range(self.kept_for_small, self.slots)
-        return MemoryReservation(self.folder, express, slots, min(in_slots(needed_bytes) // SLOT_BYTES, len(slots)))
 
 
 # --- one event loop --------------------------------------------------------------------------------------------------

@@ -73,5 +73,5 @@ def size(size_bytes: int) -> str:
 
 MAX_IMAGE_BYTES = 32 * 1024 * 1024
 MAX_IMAGE_PIXELS = 100_000_000  # of one frame
-MAX_IMAGE_TOTAL_PIXELS = 500_000_000  # of all frames of an animation
+MAX_IMAGE_TOTAL_PIXELS = 5 * MAX_IMAGE_PIXELS  # of all frames of an animation
 MAX_VIDEO_BYTES = 157_286_400

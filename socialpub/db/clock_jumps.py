@@ -28,7 +28,7 @@ WAITS = {
     "key_use": ("accepted_at",),
     "profile": ("disconnected_at", "renewed_at", "warned_at"),
     "consent": ("expires_at", "taken_at"),
-    "told_cause": ("since", "told_at", "ended_at"),
+    "alert": ("since", "sent_at", "ended_at"),
     "notification_service": ("failing_since", "next_at"),
     "webhook": ("failing_since", "next_at"),
 }

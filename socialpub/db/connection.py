@@ -10,7 +10,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from peewee import BaseQuery, Field, Function, Model, ModelSelect, PeeweeException, SqliteDatabase, Tuple, fn
+from peewee import (
+    BaseQuery,
+    ColumnBase,
+    Field,
+    Function,
+    Model,
+    ModelSelect,
+    PeeweeException,
+    SqliteDatabase,
+    Tuple,
+    fn,
+)
 
 from socialpub.core import actor
 from socialpub.core.clock import stamp
@@ -34,9 +45,9 @@ def shift_by(seconds: float) -> str:
     return f"{seconds:+.3f} seconds"
 
 
-def shifted(column: Field, seconds: float) -> Function:
-    """Return the stamp in a column, shifted by this number of seconds."""
-    return fn.STRFTIME("%Y-%m-%dT%H:%M:%fZ", column, f"{seconds:+.3f} seconds")
+def shifted(at: ColumnBase, seconds: float) -> Function:
+    """Return a stamp, shifted by this number of seconds."""
+    return fn.STRFTIME("%Y-%m-%dT%H:%M:%fZ", at, f"{seconds:+.3f} seconds")
 
 
 def placeholders(values: Collection[object]) -> str:

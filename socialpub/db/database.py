@@ -41,7 +41,19 @@ _NEW_FILE_PRAGMAS: dict[str, str | int] = {"auto_vacuum": "incremental"}
 REPLICATED_LOG_PAGES = 100_000
 """Litestream reads the log and then checkpoints it, at 1,000 pages and, by force, at 121,359. If socialpub did so
 earlier, Litestream would copy the whole database. Without Litestream, socialpub does so at this number (400 MB)."""
-REPLICATED_LOG_BYTES = REPLICATED_LOG_PAGES * 4096
+
+
+BUSY_SECONDS = 5.0
+"""How long a write waits for another process. Then the caller gets 503.
+
+A round of the worker has two writes, and each may wait for our lock and for SQLite's lock. The watchdog of systemd
+must allow four waits.
+"""
+
+
+def is_replicated(path: Path) -> bool:
+    """Return whether Litestream reads this database: its own folder is beside the database."""
+    return path.with_name(f".{path.name}-litestream").exists()
 
 
 class ApplianceDatabase(Database):
@@ -58,27 +70,25 @@ class ApplianceDatabase(Database):
         clock: Clock,
         secrets: Secrets,
         *,
-        busy_seconds: float = 5.0,
         media_url: Callable[[str], str] = str,
-        replicated: bool = False,
     ) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         pragmas = dict(_PRAGMAS)
-        if replicated:
+        if is_replicated(path):
             pragmas["wal_autocheckpoint"] = REPLICATED_LOG_PAGES
-        super().__init__(path, pragmas=pragmas, timeout=busy_seconds)
+        super().__init__(path, pragmas=pragmas, timeout=BUSY_SECONDS)
         self.path = path
         self._media_url = media_url
         self._connections: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._connections_lock = threading.Lock()
         self._queue_lock = WriteQueueLock(run_dir)
         is_new = not path.exists() or path.stat().st_size == 0
-        database = Database(path, pragmas=(_NEW_FILE_PRAGMAS if is_new else {}) | pragmas, timeout=busy_seconds)
+        database = Database(path, pragmas=(_NEW_FILE_PRAGMAS if is_new else {}) | pragmas, timeout=BUSY_SECONDS)
         with closing(database), upgrade.exclusive(run_dir):
             secret_key.check_key(database, secrets)
-            upgrade.apply_missing(database, run_dir, clock.now())
+            upgrade.apply_missing(database, run_dir, secrets, clock.now())
             secret_key.bind_key(database, secrets)
-        self._writer = Writer(self, self._queue_lock, clock, busy_seconds)
+        self._writer = Writer(self, self._queue_lock, clock, BUSY_SECONDS)
         self.write, self.write_soon = self._writer.write, self._writer.write_soon
 
     # --- reading -----------------------------------------------------------------------------------------------------

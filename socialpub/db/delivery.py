@@ -2,10 +2,10 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from socialpub.db import states
-from socialpub.db.connection import Row
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import COMMITS, READ_BACK, REPEATABLE, CommittingAgain, Phase, Preparing, State
 
 
@@ -23,13 +23,19 @@ class Progress:
     reconnected_at: str | None = None
     """When the account was last connected again. `give_up_after` begins at this instant."""
     again: dict[str, int] = field(default_factory=dict)
-    """The number of returns to an earlier step, by reason."""
+    """The number of returns to an earlier step, by cause."""
+    refusals: dict[str, tuple[int, str]] = field(default_factory=dict)
+    """By step and status: the number of refusals by a proxy, and the time of the first one."""
 
     @classmethod
     def from_json(cls, text: str) -> "Progress":
         stored = json.loads(text)
         own = {name: stored[name] for name in cls.__slots__ if name in stored and name != "phase"}
         return cls(states.read_phase(stored), **own)
+
+    def count_refusal(self, step: str, status: str | None, at: str) -> None:
+        times, first_at = self.refusals.get(f"{step} {status}", (0, at))
+        self.refusals[f"{step} {status}"] = (times + 1, first_at)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all values that differ from a new delivery."""
@@ -67,20 +73,30 @@ class Delivery:
     reply_to: str | None = None
     """The first delivery of the post to which this delivery replies. A retry of that post replaces it."""
 
-    COLUMNS: ClassVar[str] = (
-        "id, post_id, profile_id, provider, account_id, state, options, due_at, run_at, started_at, owner, plan, step, "
-        "memo, progress, committed_at, content_key, scheduled_at, first_endpoint, "
-        "reply_to"
-    )
-
     @classmethod
-    def from_row(cls, row: Row) -> "Delivery":
-        delivery = cls(*(row[name] for name in cls.COLUMNS.split(", ")))
-        delivery.state = State(row.state)
-        delivery.options, delivery.memo = json.loads(row.options), json.loads(row.memo)
-        delivery.plan = [(name, kind) for name, kind in json.loads(row.plan)] if row.plan else None
-        delivery.progress = Progress.from_json(row.progress)
-        return delivery
+    def from_row(cls, row: DeliveryRow) -> "Delivery":
+        return cls(
+            id=row.id,
+            post_id=row.post_id,
+            profile_id=row.profile_id,
+            provider=row.provider,
+            account_id=row.account_id,
+            state=State(row.state),
+            options=json.loads(row.options),
+            due_at=row.due_at,
+            run_at=row.run_at,
+            started_at=row.started_at,
+            held_by=row.owner,
+            plan=[(name, kind) for name, kind in json.loads(row.plan)] if row.plan else None,
+            step=row.step,
+            memo=json.loads(row.memo),
+            progress=Progress.from_json(row.progress),
+            committed_at=row.committed_at,
+            content_key=row.content_key,
+            scheduled_at=row.scheduled_at,
+            first_endpoint=row.first_endpoint,
+            reply_to=row.reply_to,
+        )
 
     @property
     def phase(self) -> Phase:

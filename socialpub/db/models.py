@@ -217,6 +217,16 @@ class DeliveryRow(TableRow):
             "INDEX delivery_replies ON delivery (reply_to) WHERE reply_to IS NOT NULL",
         )
 
+    @property
+    def first_id(self) -> str:
+        """The first delivery among this delivery's retries. Every retry and every reply refers to the first one."""
+        return str(self.retry_of or self.id)
+
+
+# SQLite uses a partial index only if the state is in the SQL text.
+IS_QUEUED = DeliveryRow.state == SQL("'queued'")
+IS_OPEN = DeliveryRow.state.in_((SQL("'queued'"), SQL("'running'")))
+
 
 class AttemptRow(TableRow):
     n = AutoField()
@@ -502,8 +512,6 @@ class NotificationServiceRow(KeyedRow):
     """The id of the last message that was sent to the service."""
     sent_at = TextField(null=True)
     failing_since = TextField(null=True)
-    tries = IntegerField(constraints=_ZERO)
-    """The number of failed tries of the next message."""
     next_at = TextField(null=True)
     failure = TextField(null=True)
     """Why the last try failed."""
@@ -555,23 +563,19 @@ class WebhookRow(KeyedRow):
     """When the address answered 410."""
 
 
-class ToldCauseRow(KeyedRow):
-    """An alert that was sent, or that the daily limit delayed."""
+class AlertRow(KeyedRow):
+    """An alert of which the owner is or will be notified."""
 
     key = TextField(primary_key=True)
-    subject = TextField()
     kind = TextField()
     sentence = TextField()
-    passes = Flag()
+    is_event = Flag()
     since = TextField()
-    """When the current occurrence of the problem began."""
-    told_at = TextField(null=True)
-    """When the owner was last alerted of the current occurrence."""
+    """When the problem began."""
+    sent_at = TextField(null=True)
+    """When the owner was last notified."""
     ended_at = TextField(null=True)
     """When the problem ended."""
-    returns = IntegerField()
-    """The number of returns of the problem within a day. Each return delays the next alert."""
-    held_back = Flag()
 
 
 # --- counters --------------------------------------------------------------------------------------------------------

@@ -98,26 +98,6 @@ def swap_key_files(key_file: Path, at: str) -> Path:
     return former
 
 
-# --- earlier backups -------------------------------------------------------------------------------------------------
-
-
-def note_former_key(tx: Database) -> None:
-    """Store the current key's check value before a change, so its backups still belong to this installation."""
-    present = appliance_state.get(tx, appliance_state.SECRET_KEY)
-    if present is not None:
-        known = [*_former_keys(tx), present]
-        appliance_state.put(tx, appliance_state.FORMER_SECRET_KEYS, json.dumps(list(dict.fromkeys(known))))
-
-
-def own_keys(reader: Database, secrets: Secrets) -> set[str]:
-    """Return the check values of this installation's current and earlier keys."""
-    return {secrets.check_value, *_former_keys(reader)}
-
-
-def _former_keys(reader: Database) -> list[str]:
-    return [str(key) for key in json.loads(appliance_state.get(reader, appliance_state.FORMER_SECRET_KEYS) or "[]")]
-
-
 # --- sealed values ---------------------------------------------------------------------------------------------------
 
 _SEALED = (

@@ -12,23 +12,19 @@ from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from peewee import PeeweeException, SqliteDatabase, Table, fn
+from peewee import PeeweeException, SqliteDatabase, Table
 from playhouse.migrations import Migration, Runner
 
 from socialpub.core import commands, logging, progress, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
+from socialpub.core.secrets.crypto import Secrets
 from socialpub.db import appliance_state, upgrade_backups
 from socialpub.db.connection import Database
 from socialpub.db.file_check import interruptible
 from socialpub.db.locks import living_processes
-from socialpub.db.models import ArtifactRow, DeliveryRow, ProfileRow
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-APPLICATION_ID = 0x736F6370
-"""SQLite's application id, in the header of each database with the schema of a release."""
-LAST_READER = "f85f3eb4"
-"""The last commit that can read the databases of the commits before it."""
 
 _HISTORY = Table("schema_migration")
 
@@ -48,15 +44,8 @@ def list_applied(db: Database) -> list[str]:
 
 
 def refuse_unreadable(db: Database, what: str) -> None:
-    """Raise OperatorError for a database of a newer version, and for one from before the first release."""
-    applied = list_applied(db)
-    if applied and db.application_id != APPLICATION_ID:
-        raise OperatorError(
-            f"{what} is older than the first release: commit {LAST_READER} is the last that can read it, and its posts "
-            "are not carried over.",
-            "Start with an empty data_dir, or use that commit.",
-        )
-    if unknown := list_unknown(applied):
+    """Raise OperatorError for a database of a newer version."""
+    if unknown := list_unknown(list_applied(db)):
         made_by = upgrade_backups.read_version(db)
         raise OperatorError(
             f"{what} was made by a newer socialpub, {made_by}: {version.VERSION} does not know the migrations "
@@ -81,11 +70,11 @@ def list_known() -> set[str]:
     return {name.removesuffix(".py") for name in names if name[0].isdecimal() and name.endswith(".py")}
 
 
-def apply_missing(db: Database, run_dir: Path, now: datetime) -> None:
+def apply_missing(db: Database, run_dir: Path, secrets: Secrets, now: datetime) -> None:
     """Back up the database and apply the missing migrations. Call this inside `exclusive`.
 
     Each migration is one transaction. Raise OperatorError for a database that this version cannot read, and while a
-    process of an earlier version is running.
+    process of the previous version is running.
     """
     with suppress(sqlite3.Error):  # a new database has no such table
         refuse_unreadable(db, "The database")
@@ -104,8 +93,8 @@ def apply_missing(db: Database, run_dir: Path, now: datetime) -> None:
             runner.up()
             appliance_state.put(db, appliance_state.VERSION, version.VERSION)
             return
-        _refuse_former_processes(run_dir)
-        backup = upgrade_backups.create(db, Path(db.database), max(before), now, version.VERSION)
+        _refuse_old_processes(run_dir)
+        backup = upgrade_backups.create(db, Path(db.database), secrets, max(before), now)
         names: list[str] = []
         try:
             for number, name in enumerate(missing, 1):
@@ -128,12 +117,12 @@ def apply_missing(db: Database, run_dir: Path, now: datetime) -> None:
     )
 
 
-def _refuse_former_processes(run_dir: Path) -> None:
-    # A process of an earlier version would read the new schema: a token that it cannot decrypt would make a post fail.
+def _refuse_old_processes(run_dir: Path) -> None:
+    # Such a process would read the new schema: a token that it cannot decrypt would make a post fail.
     names = living_processes(run_dir / "owners")
     if names:
         raise OperatorError(
-            f"A process of an earlier version is still running: {', '.join(names)}.",
+            f"A process of the previous version is still running: {', '.join(names)}.",
             f"{commands.restart()}. The upgrade begins when that process has ended.",
         )
 
@@ -193,20 +182,3 @@ def _read_schema(db: SqliteDatabase) -> list[tuple[str, ...]]:
 def _find_difference(found: list[tuple[str, ...]], expected: list[tuple[str, ...]]) -> str | None:
     different = (Counter(found) - Counter(expected)) or (Counter(expected) - Counter(found))
     return next((name for _, name, _, _ in different), None)
-
-
-_ID, _OWNER = "*[^0-9a-f-]*", "*[^A-Za-z0-9_-]*"
-_FILE_NAMES = ((ProfileRow.id, _ID), (DeliveryRow.id, _ID), (ArtifactRow.id, _ID), (DeliveryRow.owner, _OWNER))
-"""Columns whose values become file names, and the patterns that a valid value never matches."""
-
-
-def find_foreign_name(reader: Database) -> str | None:
-    """Return an invalid value of these columns, or None."""
-    for column, pattern in _FILE_NAMES:
-        wrong = (fn.TYPEOF(column) != "text") | (fn.GLOB(pattern, column) == 1)
-        if pattern is _ID:
-            wrong |= fn.LENGTH(column) != 36
-        found = column.model.select(fn.QUOTE(column)).where(~column.is_null() & wrong).limit(1).scalar(reader)
-        if found is not None:
-            return f"{column.model._meta.table_name}.{column.name} = {found}"
-    return None

@@ -4,9 +4,11 @@ The dashboard, `doctor` and notifications use the same words. All facts come fro
 so this code may run on the event loop. It does not call networks. An alert keeps its key while it lasts.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from socialpub.accounts import api_keys, hints, upkeep
 from socialpub.accounts.hints import Surface
@@ -16,10 +18,10 @@ from socialpub.core.errors import cut
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.models import ApiKeyRow, ProfileRow, StoredWaitRow
 from socialpub.db.queries import log_list
-from socialpub.db.queries.log_list import FailedDeliveries
+from socialpub.db.queries.log_list import FailedDeliveries, FailedDelivery
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows, post_rows, profile_rows, waits
 from socialpub.ops import health
@@ -28,7 +30,7 @@ from socialpub.ops.backup.last_backup import LastBackup
 from socialpub.ops.health import Finding
 from socialpub.ops.webhooks import addresses
 from socialpub.ops.webhooks.addresses import WebhookHealth
-from socialpub.publishing.delivery.read_back import STOPPED
+from socialpub.providers.registry import LABELS
 from socialpub.publishing.delivery.resume import Resumed
 from socialpub.runtime import Runtime
 
@@ -72,7 +74,7 @@ class AlertFacts:
     """The failures of the last 7 days, except retried deliveries and deliveries that the owner stopped."""
     holds: list[tuple[StoredWaitRow, str]]
     """The networks that refuse this app, each with a description of the waiting work."""
-    unapproved: list[Row]
+    unapproved: list[Any]
     """The first posts that wait for the owner's approval (`delivery_rows.list_unapproved`)."""
     unapproved_count: int
     worker: list[Finding]
@@ -98,7 +100,7 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
             for row in profile_rows.list_all(reader)
             if (warning := upkeep.describe_warning(row, now, surface)) is not None
         ],
-        failed=log_list.recent_failures(reader, _failed_since(reader, now), STOPPED, MAX_FAILED),
+        failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
         holds=[(hold, waits.describe_hold(hold.calls)) for hold in waits.list_holds(reader)],
         unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED, rt.settings.publishing.max_lateness),
         unapproved_count=delivery_rows.count_unapproved(reader),
@@ -106,9 +108,11 @@ def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> Alert
         failing_tasks=health.describe_failing_tasks(reader, now),
         clock_jump=health.describe_clock_jump(reader, now),
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
-        webhooks=[one for one in addresses.list_health(reader, now) if one.is_late or one.row.disabled_at],
+        webhooks=[
+            webhook for webhook in addresses.list_health(reader, now) if webhook.is_late or webhook.row.disabled_at
+        ],
         backup=backup,
-        backup_reminder=backup.reminder(now, rt.settings.backup.max_age),
+        backup_reminder=backup.reminder(now),
     )
 
 
@@ -194,49 +198,45 @@ class Alert:
     """The page of the dashboard that shows the alert."""
     must_be_fixed: bool = True
     """False if the state is allowed and may be intended."""
-    calls: bool = True
+    notifies: bool = True
     """Whether the owner is notified. Otherwise, the alert is only shown."""
-    passes: bool = False
-    """Whether the alert is an event: the owner is notified once, and not about its end."""
+    is_event: bool = False
+    """Whether the owner is notified only once, without reminders and without an end."""
     details: tuple[str, ...] = ()
     """The single cases, one per line."""
-
-    @property
-    def subject(self) -> str:
-        return subject_of(self.key)
 
 
 def subject_of(key: str) -> str:
     return key.rpartition(":")[0]
 
 
-def list_alerts(rt: Runtime, surface: Surface, needs: AlertFacts | None = None) -> Iterator[Alert]:
+def list_alerts(rt: Runtime, surface: Surface, facts: AlertFacts | None = None) -> Iterator[Alert]:
     """Yield an alert for each fact except failed deliveries, with remedies for this surface."""
-    needs = needs or load_alert_facts(rt, surface)
-    yield from _paused(rt, needs, surface)
-    for finding in needs.worker:
+    facts = facts or load_alert_facts(rt, surface)
+    yield from _paused(rt, facts, surface)
+    for finding in facts.worker:
         yield Alert(AlertKind.WORKER, f"worker:{finding.code}:", finding.message, finding.remedy or "", "/system")
-    if needs.failing_tasks is not None:
+    if facts.failing_tasks is not None:
         remedy = f"Read {commands.log('socialpub-worker')} for the reason."
-        yield Alert(AlertKind.WORKER, "worker:tasks:", needs.failing_tasks, remedy, "/system")
-    yield from _holds(rt, needs, surface)
-    yield from (_account(rt, profile, surface) for profile, _ in needs.profiles)
-    yield from (_approval(post, surface) for post in needs.unapproved)
-    yield from _disk(rt, needs)
-    yield from _clock(rt, needs)
-    yield from _webhooks(needs)
-    yield from _backup(rt, needs, surface)
+        yield Alert(AlertKind.WORKER, "worker:tasks:", facts.failing_tasks, remedy, "/system")
+    yield from _holds(rt, facts, surface)
+    yield from (_account(rt, profile, surface) for profile, _ in facts.profiles)
+    yield from (_approval(post, surface) for post in facts.unapproved)
+    yield from _disk(rt, facts)
+    yield from _clock(rt, facts)
+    yield from _webhooks(facts)
+    yield from _backup(rt, facts, surface)
 
 
-def _paused(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
+def _paused(rt: Runtime, facts: AlertFacts, surface: Surface) -> Iterator[Alert]:
     sentences = paused_sentences(rt.reader, surface)
-    if sentences is not None and needs.paused_at is not None:
-        calls = rt.now() - parse(needs.paused_at) >= PAUSED_FOR_LONG
-        yield Alert(AlertKind.PAUSED, "paused:", *sentences, "/system", must_be_fixed=False, calls=calls)
+    if sentences is not None and facts.paused_at is not None:
+        notifies = rt.now() - parse(facts.paused_at) >= PAUSED_FOR_LONG
+        yield Alert(AlertKind.PAUSED, "paused:", *sentences, "/system", must_be_fixed=False, notifies=notifies)
 
 
-def _holds(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
-    for hold, what in needs.holds:
+def _holds(rt: Runtime, facts: AlertFacts, surface: Surface) -> Iterator[Alert]:
+    for hold, what in facts.holds:
         label = rt.providers[hold.subject].label
         yield Alert(
             AlertKind.NETWORK,
@@ -245,7 +245,7 @@ def _holds(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
             f"Resolve this with {label}. socialpub tries again at {hold.until}. "
             f"To try at once, {hints.try_held(surface)}.",
             "/system",
-            calls=hold.calls != waits.QUESTIONS,
+            notifies=hold.calls != waits.QUESTIONS,
         )
 
 
@@ -262,10 +262,10 @@ def _account(rt: Runtime, profile: ProfileRow, surface: Surface) -> Alert:
     return Alert(AlertKind.ACCOUNT, f"account:{profile.id}:{state}", sentence, remedy, f"/profiles/{profile.id}")
 
 
-def _approval(post: Row, surface: Surface) -> Alert:
-    # A post that needs approval again is another alert. Each alert of a day waits longer for others.
+def _approval(post: Any, surface: Surface) -> Alert:
+    # A post that needs approval again is another alert.
     since = "".join(filter(str.isdigit, post.required_at))
-    text = cut(" ".join((post.text or "").split()), MAX_TEXT) or "a post without text"
+    text = _beginning(post.text) or "a post without text"
     return Alert(
         AlertKind.APPROVAL,
         f"approval:{post.post_id}/{since}",
@@ -273,12 +273,12 @@ def _approval(post: Row, surface: Surface) -> Alert:
         f"{hints.sentence(hints.approve(post.post_id, surface))} Without your approval, it fails at {post.until}.",
         f"/posts/{post.post_id}",
         must_be_fixed=False,
-        passes=True,
+        is_event=True,
     )
 
 
-def _disk(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
-    disk = needs.disk
+def _disk(rt: Runtime, facts: AlertFacts) -> Iterator[Alert]:
+    disk = facts.disk
     room = f"{disk.free_bytes // 1_000_000:,} MB are free for {rt.settings.data_dir}"
     floor = f"health.disk_floor_bytes ({disk.floor_bytes // 1_000_000:,} MB)"
     remedy = "Free disk space, or move data_dir to a larger disk."
@@ -289,30 +289,30 @@ def _disk(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
         yield Alert(AlertKind.DISK, "disk:low", sentence, remedy, "/system", must_be_fixed=False)
 
 
-def _clock(rt: Runtime, needs: AlertFacts) -> Iterator[Alert]:
+def _clock(rt: Runtime, facts: AlertFacts) -> Iterator[Alert]:
     jumped = clock_jumps.recent_jump(rt.reader, rt.now())
-    if jumped is not None and needs.clock_jump is not None:
+    if jumped is not None and facts.clock_jump is not None:
         yield Alert(
             AlertKind.CLOCK,
             f"clock:{jumped.jumped_at}",
-            needs.clock_jump,
+            facts.clock_jump,
             "If the clock is correct now, no action is needed. Otherwise, set it.",
             "/system",
             must_be_fixed=False,
-            passes=True,
+            is_event=True,
         )
 
 
-def _webhooks(needs: AlertFacts) -> Iterator[Alert]:
-    for one in needs.webhooks:
-        state = "disabled" if one.row.disabled_at else "late"
-        key = f"webhook:{one.row.id}:{state}"
-        yield Alert(AlertKind.WEBHOOK, key, *describe_webhook(one), "/system")
+def _webhooks(facts: AlertFacts) -> Iterator[Alert]:
+    for webhook in facts.webhooks:
+        state = "disabled" if webhook.row.disabled_at else "late"
+        key = f"webhook:{webhook.row.id}:{state}"
+        yield Alert(AlertKind.WEBHOOK, key, *describe_webhook(webhook), "/system")
 
 
-def describe_webhook(one: WebhookHealth) -> tuple[str, str]:
+def describe_webhook(webhook: WebhookHealth) -> tuple[str, str]:
     """Return the problem of a webhook and its remedy."""
-    row = one.row
+    row = webhook.row
     if row.disabled_at:
         remove = commands.line("admin", "remove-webhook", row.id)
         add = commands.line("admin", "add-webhook", "URL")
@@ -323,27 +323,113 @@ def describe_webhook(one: WebhookHealth) -> tuple[str, str]:
     answer = f" Its last response, at {row.last_response_at}: {row.last_response}." if row.last_response else ""
     retry = f" socialpub retries at {row.next_at}." if row.next_at else ""
     return (
-        f"The webhook {row.name} is late: an event has waited since {one.waiting_since}.{answer}",
+        f"The webhook {row.name} is late: an event has waited since {webhook.waiting_since}.{answer}",
         f"Check the receiver.{retry} To test it, run `{commands.line('admin', 'test-webhook', row.id)}`.",
     )
 
 
-def _backup(rt: Runtime, needs: AlertFacts, surface: Surface) -> Iterator[Alert]:
-    if needs.backup_reminder is None:
+def _backup(rt: Runtime, facts: AlertFacts, surface: Surface) -> Iterator[Alert]:
+    if facts.backup_reminder is None:
         return
     # Without posts there is nothing to lose and no reason to notify the owner.
-    calls = True
-    if needs.backup.made_at is None and needs.backup.failed_at is None:
+    notifies = True
+    if facts.backup.made_at is None and facts.backup.failed_at is None:
         first = post_rows.oldest_created_at(rt.reader)
-        calls = first is not None and rt.now() - parse(first) > rt.settings.backup.max_age
-    state = "failed" if needs.backup.failed_at else "old"
+        notifies = first is not None and rt.now() - parse(first) > last_backup.MAX_AGE
+    state = "failed" if facts.backup.failed_at else "old"
     yield Alert(
-        AlertKind.COPY,
-        f"copy:{state}",
-        needs.backup_reminder,
-        last_backup.describe_remedy(surface, failed=needs.backup.failed_at is not None),
+        AlertKind.BACKUP,
+        f"backup:{state}",
+        facts.backup_reminder,
+        last_backup.describe_remedy(surface, failed=facts.backup.failed_at is not None),
         "/system",
         # A scheduled backup that fails is more than a reminder: its owner relies on it.
-        must_be_fixed=needs.backup.failed_at is not None,
-        calls=calls,
+        must_be_fixed=facts.backup.failed_at is not None,
+        notifies=notifies,
     )
+
+
+# --- failed deliveries and drafts, which only notifications report as alerts ------------------------------------------
+
+FAILURES_NOT_OLDER_THAN = timedelta(days=7)
+DRAFT_KEPT_BY_NETWORK = timedelta(hours=24)
+"""The time until TikTok drops an unfinished draft (integrators, 2026)."""
+DRAFT_REMEDY = (
+    "Open the notification in the network's app and finish the post there. Copy the caption from the post's page."
+)
+ERROR_CHARACTERS = 200
+
+
+def start_reporting_failures(rt: Runtime, tx: Database) -> None:
+    """Report failures from now on, unless reporting has already started."""
+    newest = log_list.newest_failure(tx)
+    appliance_state.put_if_absent(tx, appliance_state.FAILURES_ALERTED, str(newest))
+
+
+def record_sent_failures(tx: Database, through: int) -> None:
+    """Record the log entry through which failures were sent, so that a change of the clock has no effect."""
+    appliance_state.put(tx, appliance_state.FAILURES_ALERTED, str(through))
+
+
+def find_failures(rt: Runtime) -> tuple[int, Alert | None]:
+    """Return the log's last failure, and the alert about unsent failures, without retried and stopped deliveries."""
+    sent = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
+    through = log_list.newest_failure(rt.reader)
+    if through <= sent:
+        return sent, None
+    since = stamp(rt.now() - FAILURES_NOT_OLDER_THAN)
+    failures = log_list.failures_after(rt.reader, sent, since, MAX_FAILED)
+    if not failures.newest:
+        return through, None
+    count = failures.failed + failures.unknown
+    sentences = []
+    if failures.failed:
+        sentences.append(units.count(failures.failed, "delivery failed", "deliveries failed"))
+    if failures.unknown:
+        what = units.count(failures.unknown, "delivery", "deliveries")
+        sentences.append(f"the outcome of {what} is unknown")
+    sentence = f"{'At least ' if count >= log_list.MAX_FAILURES else ''}{', and '.join(sentences)}."
+    remedy = "Check each delivery, and retry the posts that you still want to publish."
+    if failures.unknown:
+        remedy = "If the outcome is unknown, check the account first: the post may be published. Then retry the post."
+    details = [_describe_failure(failure) for failure in failures.newest]
+    if count > len(details):
+        details.append(f"and {count - len(details):,} more")
+    return through, Alert(
+        AlertKind.DELIVERY,
+        f"delivery:{sent}",
+        f"{sentence[0].upper()}{sentence[1:]}",
+        remedy,
+        f"/posts/{failures.newest[0].post_id}" if count == 1 else "/",
+        is_event=True,
+        details=tuple(details),
+    )
+
+
+def _describe_failure(failure: FailedDelivery) -> str:
+    text = _beginning(failure.text)
+    post = f"“{text}”" if text else "A post without text"
+    label = LABELS.get(failure.provider, failure.provider)
+    return f"{post} to {failure.profile_name} ({label}): {cut(failure.error, ERROR_CHARACTERS)}"
+
+
+def find_drafts(rt: Runtime) -> Iterator[Alert]:
+    """Yield an alert for each draft in an app's inbox, oldest first, until the draft is posted or dropped."""
+    rows = delivery_rows.published_without_id(rt.reader, stamp(rt.now() - DRAFT_KEPT_BY_NETWORK))
+    for row in (row for row in rows if json.loads(row.memo).get("in_inbox")):
+        post = post_rows.find(rt.reader, row.post_id)
+        text = _beginning(None if post is None else post.body)
+        where = f"the {LABELS.get(row.provider, row.provider)} inbox of {row.profile_name}"
+        yield Alert(
+            AlertKind.DRAFT,
+            f"draft:{row.id}:inbox",
+            f"A draft is waiting in {where}{f': “{text}”' if text else ''}.",
+            DRAFT_REMEDY,
+            f"/posts/{row.post_id}",
+            must_be_fixed=False,
+            is_event=True,
+        )
+
+
+def _beginning(text: str | None) -> str:
+    return cut(" ".join((text or "").split()), MAX_TEXT)

@@ -12,7 +12,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 
@@ -223,19 +223,17 @@ def read_worker_report(reader: Database) -> WorkerReport | None:
 class HousekeepingReport:
     ran_at: str | None
     """The instant at which housekeeping last finished, in any process."""
-    kept: dict[str, str]
-    """The limited retention times, except that of usage, which has only a few rows a day."""
+    kept: timedelta | None
+    """How long posts and the audit log are kept. None: forever."""
     due_posts: int
     """The number of posts that housekeeping removes next."""
 
     @property
     def sentence(self) -> str:
-        if not self.kept:
+        if self.kept is None:
             return "Posts and their history are kept forever."
-        limits = f"Retention: {', '.join(f'{name} {age}' for name, age in self.kept.items())}."
-        if "posts" not in self.kept:
-            return f"{limits} Posts are kept forever."
-        return f"{limits} {units.count(self.due_posts, 'post is', 'posts are')} due for removal."
+        due = units.count(self.due_posts, "post is", "posts are")
+        return f"Posts and their history are kept for {units.duration(self.kept)}. {due} due for removal."
 
 
 def record_housekeeping(rt: Runtime, tx: Database) -> None:
@@ -244,10 +242,9 @@ def record_housekeeping(rt: Runtime, tx: Database) -> None:
 
 def read_housekeeping(rt: Runtime) -> HousekeepingReport:
     """Return the report. Counts posts, so do not call it on the event loop."""
-    kept = rt.settings.retention.model_dump(exclude={"usage"})
     return HousekeepingReport(
         appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT),
-        {name: units.duration(age) for name, age in kept.items() if age is not None},
+        rt.settings.retention.posts,
         retention.count_expired_posts(rt),
     )
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from socialpub.core import actor, commands, durable_files
 from socialpub.core.clock import Clock, stamp
 from socialpub.core.errors import OperatorError
-from socialpub.core.secrets import crypto
+from socialpub.core.secrets import crypto, signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, secret_key, upgrade
@@ -22,7 +22,7 @@ from socialpub.db.connection import Database, open_file
 from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, notifications, profile_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.ops import file_faults, storage
+from socialpub.ops import storage
 from socialpub.publishing.delivery import engine
 
 REASON = "Its tokens were encrypted with a secret.key that is lost."
@@ -69,7 +69,6 @@ def _remove_old_key(settings: Settings, clock: Clock) -> LostWithKey:
     with open_file(settings.database_file, "rw") as tx, tx.atomic("IMMEDIATE"):
         upgrade.refuse_unreadable(tx, str(settings.database_file))
         tx.begin_write(clock.now(), actor.current())
-        secret_key.note_former_key(tx)
         appliance_state.remove(tx, appliance_state.SECRET_KEY)
         audit_log.record(tx, AuditAction.SECRET_RENEWED)
         accounts = profile_rows.lose_tokens(tx, REASON)
@@ -124,8 +123,7 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
 
 def _refuse_given(key_file: Path) -> None:
     """Refuse a key that another program provides, since the next start would restore the old file."""
-    mount = file_faults.find_mount(key_file)
-    is_mounted = mount is not None and mount.point == key_file.resolve()  # container secrets are mounted
+    is_mounted = key_file.stat().st_dev != key_file.parent.stat().st_dev  # container secrets are mounted
     if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
             f"{key_file} cannot be replaced: the file is a link or a mount, or its folder is not writable.",
@@ -167,7 +165,6 @@ def _reseal(settings: Settings, clock: Clock, tx: Database, old: Secrets, new: S
             secret_key.keep_urls(tx, old, new, int((tx.now + _longest_url(settings)).timestamp()))
         else:
             appliance_state.remove(tx, appliance_state.FORMER_URL_KEYS)
-        secret_key.note_former_key(tx)
         appliance_state.put(tx, appliance_state.SECRET_KEY, new.check_value)
         appliance_state.put(tx, appliance_state.SECRET_ROTATED_AT, tx.stamp)
         audit_log.record(tx, AuditAction.SECRET_ROTATED)
@@ -175,4 +172,4 @@ def _reseal(settings: Settings, clock: Clock, tx: Database, old: Secrets, new: S
 
 
 def _longest_url(settings: Settings) -> timedelta:
-    return max(settings.uploads.url_lifetime, settings.media.url_lifetime, engine.public_url_lifetime(settings))
+    return max(signed_urls.UPLOAD_LIFETIME, signed_urls.MEDIA_LIFETIME, engine.public_url_lifetime(settings))

@@ -114,15 +114,35 @@ class More:
     memo: Memo
 
 
+class Cause(StrEnum):
+    """Why a step goes back. The engine counts the returns of a delivery by this code."""
+
+    CARD_REFUSED = "card-refused"
+    EXPIRED = "expired"
+    FILE_MISSING = "file-missing"
+    FORGOTTEN = "forgotten"
+    INCONSISTENT = "inconsistent"
+    INTERRUPTED = "interrupted"
+    KEY_TAKEN = "key-taken"
+    NOT_ACCEPTED = "not-accepted"
+    NOT_PROCESSED = "not-processed"
+    NOT_SENT = "not-sent"
+    THUMBNAIL_REFUSED = "thumbnail-refused"
+    TOO_LARGE = "too-large"
+    TOO_LARGE_FOR_PROXY = "too-large-for-proxy"
+    TOO_OLD = "too-old"
+
+
 @dataclass(frozen=True, slots=True)
 class Again:
-    """Go back to an earlier step, at most `limit` times per delivery and `reason`; then `otherwise`.
+    """Go back to an earlier step, at most `limit` times per delivery and `cause`; then `otherwise`.
 
-    The engine counts by the text of `reason`. An adapter reads the count with `Job.times`.
+    `cause` is a `Cause`, perhaps with the media item. An adapter reads the count with `Job.times`.
     """
 
     step: str
     memo: Memo
+    cause: str
     reason: str
     limit: int = 1
     seconds: float = 0.0
@@ -325,15 +345,19 @@ class Job:
     open: Callable[[str], str] = field(default=_not_given, repr=False)
     """Decrypts the result of `seal`."""
     times_back: Mapping[str, int] = field(default_factory=dict)
-    """The number of returns of this delivery to an earlier step, by reason."""
+    """The number of returns of this delivery to an earlier step, by cause."""
     trace: CallTrace = field(default_factory=CallTrace)
 
-    def times(self, reason: str) -> int:
-        return self.times_back.get(reason, 0)
+    def times(self, cause: str) -> int:
+        return self.times_back.get(cause, 0)
 
 
 class Withdrawn(Exception):
     """The call was not sent, because the profile was disconnected or the post stopped."""
+
+
+class Stopped(Withdrawn):
+    """The call was not sent, because the owner stopped the post."""
 
 
 class NotFetched(Exception):

@@ -1,17 +1,15 @@
-"""Data retention (`[retention]`): removes old posts, log entries, attempts, the audit log, and unused media.
+"""Data retention (`[retention]`): removes old posts and their log entries, old audit log entries, and unused media.
 
 It works in short rounds of small writes, so other writes run in between. Old rows stay while they are needed: posts in
 progress, posts with a retry or a reply in progress, and network ids while the outcome of an older call is unknown.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import timedelta
 
 from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import BATCH_ROWS, Database
-from socialpub.db.models import AttemptRow, LogEntryRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.tables import (
     artifact_rows,
@@ -36,33 +34,20 @@ LOOKING_BACK = timedelta(days=1)
 Step = Callable[[Runtime, Database], int]
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionLimits:
-    """Older rows are removed. None: all rows are kept."""
-
-    posts: str | None
-    log: str | None
-    attempts: str | None
-    audit_log: str | None
-
-
-def retention_limits(rt: Runtime) -> RetentionLimits:
-    kept, reader = rt.settings.retention, rt.reader
-
-    def before(age: timedelta | None) -> str | None:
-        return None if age is None else clock_jumps.written_before(reader, rt.now(), age)
-
-    posts = before(kept.posts)
-    if posts is not None:
-        # A read-back searches from the start of the call, or after a restore, from the backup.
-        open_calls = (profile_queue.oldest_open_call(reader), appliance_state.restored_from(reader))
-        posts = min([posts, *(after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)])
-    return RetentionLimits(posts, before(kept.log), before(kept.attempts), before(kept.trail))
+def retention_limit(rt: Runtime) -> str | None:
+    """Return the instant before which posts and audit log entries are removed. None: all are kept."""
+    age, reader = rt.settings.retention.posts, rt.reader
+    if age is None:
+        return None
+    # A read-back searches from the start of the call, or after a restore, from the backup.
+    open_calls = (profile_queue.oldest_open_call(reader), appliance_state.restored_from(reader))
+    searched = (after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)
+    return min([clock_jumps.written_before(reader, rt.now(), age), *searched])
 
 
 def count_expired_posts(rt: Runtime) -> int:
     """Return the number of posts to remove next."""
-    before = retention_limits(rt).posts
+    before = retention_limit(rt)
     return 0 if before is None else post_rows.count_final_before(rt.reader, before)
 
 
@@ -72,7 +57,7 @@ def remove_expired(rt: Runtime) -> int:
     if own.retention_steps is None:
         if rt.clock.monotonic() < own.retention_again_at:
             return 0
-        own.retention_steps = _steps(rt, retention_limits(rt))
+        own.retention_steps = _steps(rt.reader, retention_limit(rt))
     removed, began = 0, rt.clock.monotonic()
     for _ in range(MAX_WRITES):
         if rt.clock.monotonic() - began >= MAX_SECONDS:
@@ -85,17 +70,12 @@ def remove_expired(rt: Runtime) -> int:
     return removed
 
 
-def _steps(rt: Runtime, limits: RetentionLimits) -> Iterator[Step]:
+def _steps(reader: Database, before: str | None) -> Iterator[Step]:
     """Yield small writes."""
-    if limits.posts is not None:
-        yield from _post_steps(rt.reader, limits.posts)
-    oldest_entry = max(filter(None, (limits.log, limits.posts)), default=None)
-    if oldest_entry is not None:
-        yield from _entry_steps(rt.reader, limits.log or "", oldest_entry)
-    if limits.attempts is not None:
-        yield from _attempt_steps(rt.reader, limits.attempts)
-    if limits.audit_log is not None:
-        yield from _audit_log_steps(rt.reader, limits.audit_log)
+    if before is not None:
+        yield from _post_steps(reader, before)
+        yield from _entry_steps(reader, before)
+        yield from _audit_log_steps(reader, before)
 
 
 def _post_steps(reader: Database, before: str) -> Iterator[Step]:
@@ -121,40 +101,36 @@ def remove_post(tx: Database, post_id: str, before: str) -> bool:
     post = post_rows.find(tx, post_id)
     if post is None or not post_rows.is_final(post, before):
         return False
-    for delivery in delivery_rows.list_of_post(tx, post_id):
-        others = {other.post_id for other in delivery_rows.list_retries(tx, delivery)}
-        for other in others.union(delivery_rows.list_replies(tx, delivery.id)) - {post_id}:
+    deliveries = delivery_rows.list_of_post(tx, post_id)
+    for delivery in deliveries:
+        others = {other.post_id for other in delivery_rows.list_tries(tx, delivery.first_id)}
+        for other in others.union(delivery_rows.list_replies(tx, delivery.first_id)) - {post_id}:
             another = post_rows.find(tx, other)
             if another is not None and not post_rows.is_final(another, before):
                 return False  # the retry or the reply needs this post
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    artifact_rows.drop(tx, shown | delivery_rows.named_in_options(tx, post_id), post.updated_at)
+    artifact_rows.drop(tx, shown | delivery_rows.artifacts_in_options(deliveries), post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
-    delivery_rows.delete_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
     if not post_rows.has_audience(tx, post.audience_id):
         audience_rows.delete(tx, post.audience_id)
     return True
 
 
-def _entry_steps(reader: Database, before: str, oldest: str) -> Iterator[Step]:
+def _entry_steps(reader: Database, before: str) -> Iterator[Step]:
     beyond = 0
-    while (found := log_entries.next_batch(reader, LogEntryRow.occurred_at, beyond)) is not None and found[1] <= oldest:
-        yield lambda _, tx, beyond=beyond, last=found[0]: _delete_entries(tx, beyond, last, before)  # type: ignore[misc]
-        beyond = found[0]
+    while (batch := log_entries.next_batch(reader, beyond)) is not None:
+        last, oldest = batch
+        if oldest > before:
+            break
+        yield lambda _, tx, beyond=beyond, last=last: _delete_entries(tx, beyond, last)  # type: ignore[misc]
+        beyond = last
 
 
-def _delete_entries(tx: Database, beyond: int, last: int, before: str) -> int:
-    """Delete old entries, except those that a webhook has not read yet."""
+def _delete_entries(tx: Database, beyond: int, last: int) -> int:
+    """Delete entries of removed posts, except those that a webhook has not read yet."""
     position = webhooks.oldest_position(tx)
-    return log_entries.delete_entries(tx, beyond, last if position is None else min(last, position), before)
-
-
-def _attempt_steps(reader: Database, before: str) -> Iterator[Step]:
-    beyond = 0
-    while (found := log_entries.next_batch(reader, AttemptRow.started_at, beyond)) is not None and found[1] <= before:
-        yield lambda _, tx, beyond=beyond, last=found[0]: log_entries.delete_attempts(tx, beyond, last, before)  # type: ignore[misc]
-        beyond = found[0]
+    return log_entries.delete_entries(tx, beyond, last if position is None else min(last, position))
 
 
 def _audit_log_steps(reader: Database, before: str) -> Iterator[Step]:
@@ -164,6 +140,10 @@ def _audit_log_steps(reader: Database, before: str) -> Iterator[Step]:
 
 # --- unused media ----------------------------------------------------------------------------------------------------
 
+RESERVATION_LIFETIME = timedelta(days=1)
+"""An upload URL is valid for an hour. Clients resume an interrupted upload within a day."""
+UNREFERENCED_LIFETIME = timedelta(days=30)
+"""A draft or a script may use an artifact weeks after its upload."""
 _AT_ONCE = 100
 """The number of artifacts that one short write checks again."""
 
@@ -173,8 +153,8 @@ def remove_unused_media(rt: Runtime) -> int:
 
     Return the number of removed files. Do not call on the event loop.
     """
-    now, uploads, keep = rt.clock.now(), rt.settings.uploads, rt.settings.media.keep_after_settled
-    reserved, others = stamp(now - uploads.reservation_lifetime), stamp(now - uploads.unreferenced_lifetime)
+    now, keep = rt.clock.now(), rt.settings.media.keep_after_settled
+    reserved, others = stamp(now - RESERVATION_LIFETIME), stamp(now - UNREFERENCED_LIFETIME)
     unused = artifact_rows.unused(rt.reader, reserved, others)
     removed = _remove_media(rt, unused, lambda tx, some: artifact_rows.delete_unused(tx, some, reserved, others))
     if keep is not None:

@@ -4,26 +4,26 @@ A handler runs without an await. So a call has its whole effect or none, even if
 """
 
 import asyncio
-import ipaddress
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from starlette.datastructures import Headers
-from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.datastructures import Headers, UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive, Scope, Send
 
 from socialpub.sandbox.faults import ConnectionCut, Fault, Hang
 from socialpub.sandbox.memory import CallLog
-from socialpub.sandbox.messages import BodySink, Refusal, Reply, SandboxRequest
+from socialpub.sandbox.messages import BodyPart, Refusal, Reply, SandboxRequest, StreamedBody
 from socialpub.sandbox.network import NetworkHandler, SandboxNetwork
-from socialpub.sandbox.world import ClosingSignal, World
+from socialpub.sandbox.world import World
 
 TRICKLE_SECONDS = 0.2
 MAX_BODY_BYTES = 40 * 1024 * 1024
+PIECE_BYTES = 1024 * 1024
 
-OpenSink = Callable[[Any, SandboxRequest], BodySink]
+OpenSink = Callable[[Any, SandboxRequest], StreamedBody]
 """A function that creates the sink of a body from the headers alone."""
 Prepare = Callable[[Any, SandboxRequest], Awaitable[None]]
 """Fetches what the handler needs. It changes nothing that a reader sees."""
@@ -46,10 +46,7 @@ class SandboxCall(NamedTuple):
 class SandboxEndpoint:
     world: World
     network: str
-    name: str
-    handler: NetworkHandler
-    sink: OpenSink | None = None
-    prepare: Prepare | None = None
+    call: SandboxCall
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         network = self.world.networks[self.network]
@@ -63,60 +60,86 @@ class SandboxEndpoint:
                 reply.headers += network.date_header()
                 await _send(reply, send)
         finally:
-            network.call_ended(request, self.name, status)
+            network.call_ended(request, self.call.name, status)
 
     async def _reply(
         self, network: SandboxNetwork[Any], request: SandboxRequest, receive: Receive, send: Send
     ) -> Reply | None:
         """Return the response, or None if the caller does not get a complete response."""
-        request.sink = self.sink(network, request) if self.sink is not None else None
+        request.sink = self.call.sink(network, request) if self.call.sink is not None else None
         try:
-            body = await _read(receive, request.sink)
+            if request.content_type == "multipart/form-data":
+                request.form_parts = await _read_form(request, receive)
+            else:
+                request.body = await _read(receive, request.sink)
         except Refusal as refusal:
             return refusal.reply
-        if body is None:
+        except ClientDisconnect:
             return None
-        request.body = body
         self.world.received(self.network, request)
-        fault = network.fault_for(self.name)
+        fault = network.fault_for(self.call.name)
         if fault is None:
             return await self._handle(network, request)
         if fault.before is not None:
             await fault.before()
         reply = await self._handle(network, request) if fault.has_effect else None
-        playback = FaultPlayback(self.name, network, self.world.closing, self.world.instant_faults, receive, send)
-        return await playback.play(fault, reply)
+        instant = self.world.instant_faults
+        return await _play(fault, reply, network, instant=instant, receive=receive, send=send)
 
     async def _handle(self, network: SandboxNetwork[Any], request: SandboxRequest) -> Reply:
         try:
-            if self.prepare is not None:
-                await self.prepare(network, request)
-            reply = self.handler(network, request)
+            if self.call.prepare is not None:
+                await self.call.prepare(network, request)
+            reply = self.call.handler(network, request)
         except Refusal as refusal:
             reply = refusal.reply
-        return network.responded(self.name, request, reply)
+        return network.responded(self.call.name, request, reply)
 
 
-async def _read(receive: Receive, sink: BodySink | None) -> bytes | None:
-    """Return the body, which is empty with a sink, or None if the caller disconnected. Raise Refusal for a body that is
-    too large, after its end."""
-    chunks: list[bytes] = []
-    size, more = 0, True
+async def _read(receive: Receive, sink: StreamedBody | None) -> bytes:
+    """Return the body, which is empty with a sink. Raise Refusal for a body that is too large, after its end."""
+    pieces: list[bytes] = []
+    size = 0
+    async for piece in _pieces(receive):
+        if sink is not None:
+            sink.write(piece)
+        elif (size := size + len(piece)) <= MAX_BODY_BYTES:
+            pieces.append(piece)
+    if size > MAX_BODY_BYTES:
+        raise Refusal(Reply(413))
+    return b"".join(pieces)
+
+
+async def _pieces(receive: Receive) -> AsyncGenerator[bytes, None]:
+    more = True
     while more:
         message = await receive()
         if message["type"] == "http.disconnect":
-            return None
-        chunk = message.get("body", b"")
+            raise ClientDisconnect
         more = message.get("more_body", False)
-        if sink is not None:
-            sink.write(chunk)
-            continue
-        size += len(chunk)
-        if size <= MAX_BODY_BYTES:
-            chunks.append(chunk)
-    if size > MAX_BODY_BYTES:
-        raise Refusal(Reply(413))
-    return b"".join(chunks)
+        yield message.get("body", b"")
+
+
+async def _read_form(request: SandboxRequest, receive: Receive) -> list[BodyPart] | None:
+    """Return the parts of a multipart body, or None if it is not well-formed."""
+    pieces = _pieces(receive)
+    try:
+        form = await MultiPartParser(Headers(request.headers), pieces).parse()
+    except MultiPartException:
+        async for _ in pieces:
+            pass
+        return None
+    parts = []
+    for name, value in form.multi_items():
+        part = BodyPart(name, value.content_type if isinstance(value, UploadFile) else None)
+        if isinstance(value, UploadFile):
+            while piece := await value.read(PIECE_BYTES):
+                part.body.write(piece)
+        else:
+            part.body.write(value.encode())
+        parts.append(part)
+    await form.close()
+    return parts
 
 
 async def _send(reply: Reply, send: Send) -> None:
@@ -128,145 +151,54 @@ async def _send(reply: Reply, send: Send) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
-@dataclass(frozen=True, slots=True)
-class FaultPlayback:
-    """The effect of a scripted fault on one call: another response, no response, or a broken connection."""
-
-    endpoint: str
-    log: CallLog
-    closing: ClosingSignal
-    instant: bool
-    """Raise instead of waiting or cutting."""
-    receive: Receive
-    send: Send
-
-    async def play(self, fault: Fault, reply: Reply | None) -> Reply | None:
-        """Return the response instead of `reply`, or None if the caller does not get a complete response."""
-        if self.instant and fault.kind in ("cut", "hang", "trickle"):
-            raise ConnectionCut(self.endpoint) if fault.kind == "cut" else Hang(self.endpoint)
-        match fault.kind:
-            case "answer":
-                assert fault.make is not None
-                return fault.make()
-            case "wait":
-                if fault.after is not None:
-                    await fault.after()
-                return reply
-            case "cut":
-                await self._cut()
-            case "hang":
-                self.log.held += 1
-                try:
-                    await self._hang()
-                finally:
-                    self.log.held -= 1
-                await self._cut()
-            case "trickle":
-                await self._trickle()
-        return None
-
-    async def _hang(self, seconds: float | None = None) -> bool:
-        """Wait until the caller disconnects or the world closes (True), or the seconds are over (False)."""
-        with self.closing.awaited() as closing:
-            waits = [asyncio.ensure_future(closing.wait()), asyncio.ensure_future(self._gone())]
+async def _play(
+    fault: Fault, reply: Reply | None, log: CallLog, *, instant: bool, receive: Receive, send: Send
+) -> Reply | None:
+    """Return the response instead of `reply`, or None if the caller does not get a complete response. `instant`: raise
+    instead of waiting or cutting."""
+    if instant and fault.kind in ("cut", "hang", "trickle"):
+        raise ConnectionCut if fault.kind == "cut" else Hang
+    match fault.kind:
+        case "answer":
+            assert fault.make is not None
+            return fault.make()
+        case "wait":
+            if fault.after is not None:
+                await fault.after()
+            return reply
+        case "hang":
+            log.held += 1
             try:
-                done, _ = await asyncio.wait(waits, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+                await _disconnected(receive)
+            except asyncio.CancelledError:  # the server stops
+                await _cut(receive)
             finally:
-                for wait in waits:
-                    wait.cancel()
-                await asyncio.gather(*waits, return_exceptions=True)
-        return bool(done)
-
-    async def _trickle(self) -> None:
-        headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
-        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
-        while True:
-            await self.send({"type": "http.response.body", "body": b" ", "more_body": True})
-            if await self._hang(TRICKLE_SECONDS):
-                await self._cut()
-                return
-
-    async def _cut(self) -> None:
-        """Break the connection. ASGI cannot; uvicorn's `receive` belongs to an object with the socket."""
-        owner = getattr(self.receive, "__self__", None)
-        transport = getattr(owner, "transport", None)
-        if transport is None:
-            raise ConnectionCut("this server does not give access to its socket")
-        if not transport.is_closing():
-            transport.abort()
-        await self._gone()
-
-    async def _gone(self) -> None:
-        while (await self.receive())["type"] != "http.disconnect":
-            pass
+                log.held -= 1
+        case "trickle":
+            try:
+                await _trickle(receive, send)
+            except asyncio.CancelledError:
+                await _cut(receive)
+        case "cut":
+            await _cut(receive)
+    return None
 
 
-# --- calls from browsers ---------------------------------------------------------------------------------------------
-
-READING = ("GET", "HEAD")
-
-
-class OwnPagesOnly:
-    """Refuses with 403 a request that a page of another site may have sent. `reading` refuses it for reads as well.
-
-    A browser sends requests on behalf of any page, and names the page's site in `Origin`. A site can also give its own
-    name the address of this machine. Then `Host` contains that name.
-
-    A name without a dot belongs to this machine or its network, such as `localhost` or a container's name: no site can
-    give it an address. Any other name is foreign, unless the sandbox listens on it.
-    """
-
-    def __init__(self, app: ASGIApp, *, reading: bool) -> None:
-        self._app = app
-        self._reading = reading
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wrong = ""
-        if self._reading or scope["method"] not in READING:
-            wrong = _foreign(Headers(scope=scope), scope["app"].state.world.listens_on)
-        if wrong:
-            await PlainTextResponse(f"{wrong}\n", 403)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+async def _trickle(receive: Receive, send: Send) -> None:
+    headers = [(b"content-type", b"application/json"), (b"transfer-encoding", b"chunked")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    gone = asyncio.ensure_future(_disconnected(receive))
+    while not gone.done():
+        await send({"type": "http.response.body", "body": b" ", "more_body": True})
+        await asyncio.wait([gone], timeout=TRICKLE_SECONDS)
 
 
-OWN_FORM = Middleware(OwnPagesOnly, reading=False)
-"""For pages that every site may read, with a form that changes something."""
-OWN_CONTROL = Middleware(OwnPagesOnly, reading=True)
+async def _cut(receive: Receive) -> None:
+    """Break the connection. ASGI cannot; uvicorn's `receive` belongs to an object with the socket."""
+    receive.__self__.transport.abort()  # type: ignore[attr-defined]
+    await _disconnected(receive)
 
 
-def _foreign(headers: Headers, listens_on: str) -> str:
-    """Return the foreign part of the request, or an empty text."""
-    hosts = headers.getlist("host")
-    for host in hosts:
-        name = _name_in(host)
-        if name != listens_on.lower() and not _is_of_this_machine(name):
-            return (
-                f"Host: {host} is not a name of the sandbox. Use the address that it printed at its start, such as "
-                "http://127.0.0.1:8100/."
-            )
-    own = {f"{scheme}://{host.lower()}" for scheme in ("http", "https") for host in hosts}
-    for origin in headers.getlist("origin"):
-        if origin.lower() not in own:
-            return (
-                f"Origin: {origin} is another site, and only the sandbox's own pages may do this. A program leaves "
-                "Origin out."
-            )
-    return ""
-
-
-def _name_in(host: str) -> str:
-    """Return the name in lower case, without the port and without the brackets of an IPv6 address."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
-
-
-def _is_of_this_machine(name: str) -> bool:
-    if "." not in name.rstrip(".") and ":" not in name:
-        return True
-    try:
-        ipaddress.ip_address(name)
-    except ValueError:
-        return name.endswith(".localhost")
-    return True
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

@@ -4,10 +4,9 @@ A fault states whether the effect happens. "After effect" runs the real handler 
 effect" does not touch the memory.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 from socialpub.sandbox.messages import Headers, Reply, html_reply, json_reply
 
@@ -41,45 +40,10 @@ class Fault:
     skip: int = 0
 
 
-class ErrorReplies(ABC):
-    """The error responses of a network for scripted faults."""
-
-    name: ClassVar[str]
-    errors: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    """The named refusals: status, further facts, message."""
-
-    @property
-    def refusals(self) -> tuple[str, ...]:
-        """The names for `next(…).refuses(name)`."""
-        return tuple(self.errors)
-
-    @abstractmethod
-    def http_error(self, status: int, endpoint: str = "") -> Reply: ...
-
-    @abstractmethod
-    def unauthorized_reply(self, endpoint: str = "") -> Reply: ...
-
-    @abstractmethod
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply: ...
-
-    def credits_reply(self, shape: int) -> Reply:  # noqa: ARG002  # X alone has shapes
-        raise ValueError(f"{self.name} sells no credits")
-
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:
-        """Return the refusal with this name. Raise ValueError for another name."""
-        if code not in self.errors:
-            raise ValueError(f"{self.name} has no refusal named {code!r} (known: {', '.join(self.errors)})")
-        return self.named_reply(endpoint, code)
-
-    def named_reply(self, endpoint: str, code: str) -> Reply:
-        """Return one of `errors` in the words of the network."""
-        raise NotImplementedError
-
-
 class FaultScript:
     """Queues one fault: `world.x.next("create_post").skipping(1).fails_with(503).times(2)`."""
 
-    def __init__(self, queue: list[Fault], network: ErrorReplies, endpoint: str) -> None:
+    def __init__(self, queue: list[Fault], network: Any, endpoint: str) -> None:
         self._queue = queue
         self._network = network
         self._endpoint = endpoint
@@ -156,11 +120,8 @@ class FaultScript:
         """Respond 429. `told_in`: `window` (usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
         return self._answers(lambda: self._network.rate_limited_reply(seconds, told_in, self._endpoint))
 
-    def credits_depleted(self, shape: int = 1) -> Self:
-        return self._answers(lambda: self._network.credits_reply(shape))
-
     def refuses(self, code: str, after_effect: bool = False) -> Self:
-        """Refuse with a code of `world.tiktok.refusals` or `world.pinterest.refusals`. Raise ValueError for another."""
+        """Refuse with one of the network's `errors`. Raise ValueError for another code."""
         return self._answers(lambda: self._network.refusal_reply(self._endpoint, code), after_effect)
 
     def unauthorized(self) -> Self:
@@ -181,7 +142,6 @@ FAULTS = (
     "answers_garbage",
     "trickles",
     "rate_limited",
-    "credits_depleted",
     "unauthorized",
     "refuses",
 )

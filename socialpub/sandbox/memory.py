@@ -1,7 +1,6 @@
 """The parts of a network's memory: time, ids, journal, apps, tokens, call log, rate windows, the bytes for pages."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
@@ -28,8 +27,6 @@ def facts_of(item: object) -> Any:
 
 # --- the journal -----------------------------------------------------------------------------------------------------
 
-ID = re.compile(rb"\d{16,19}")
-
 
 class Journal:
     """A file of changes, one JSON line each, appended and flushed. Without a path, the journal keeps nothing.
@@ -41,14 +38,11 @@ class Journal:
         self.path = path
         self._file: IO[bytes] | None = None
 
-    def read(self, ids: "IdSequence") -> Iterator[dict[str, Any]]:
-        """Yield the entries. Reserve every id in them, so that new ids are larger."""
+    def read(self) -> Iterator[dict[str, Any]]:
         if self.path is None or not self.path.exists():
             return
         with self.path.open("rb") as lines:
             for line in lines:
-                for used in ID.findall(line):
-                    ids.reserve(int(used))
                 try:
                     entry = json.loads(line)
                 except ValueError:
@@ -148,10 +142,6 @@ class IdSequence:
         milliseconds = int(self._clock.now().timestamp() * 1000)
         self._last = max(self._last + 1, (milliseconds - EPOCH_MS) << 22, 10**18 + 1000)
         return str(self._last)
-
-    def reserve(self, used: int) -> None:
-        """Record an id from before a restart."""
-        self._last = max(self._last, used)
 
 
 @dataclass(slots=True)

@@ -9,10 +9,9 @@ import hashlib
 import json
 import time
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl
 
-from python_multipart.multipart import MultipartParser, parse_options_header
 from starlette.types import Scope
 
 FORM = "application/x-www-form-urlencoded"
@@ -35,7 +34,7 @@ class Reply:
     def with_headers(self, headers: Headers) -> "Reply":
         """Set these headers, instead of others with their names."""
         names = {name for name, _ in headers}
-        self.headers = [*(one for one in self.headers if one[0] not in names), *headers]
+        self.headers = [*(header for header in self.headers if header[0] not in names), *headers]
         return self
 
 
@@ -61,12 +60,6 @@ def redirect(url: str) -> Reply:
 
 
 # --- bodies ----------------------------------------------------------------------------------------------------------
-
-
-class BodySink(Protocol):
-    """Takes a body that may be too large to hold. It decides nothing: a handler accepts what came, or drops it."""
-
-    def write(self, chunk: bytes) -> None: ...
 
 
 class StreamedBody:
@@ -113,52 +106,6 @@ class BodyPart:
         return self.data.decode("utf-8", "replace")
 
 
-class StreamedForm:
-    """A multipart form, part by part as it arrives."""
-
-    def __init__(self, content_type: str) -> None:
-        self.parts: list[BodyPart] = []
-        self.is_whole = False
-        """The closing boundary has arrived, and everything before it was well-formed."""
-        self._name, self._value = bytearray(), bytearray()
-        self._headers: dict[str, bytes] = {}
-        kind, options = parse_options_header(content_type)
-        boundary = options.get(b"boundary") if kind == b"multipart/form-data" else None
-        self._parser = MultipartParser(boundary, self._callbacks()) if boundary else None
-
-    def write(self, chunk: bytes) -> None:
-        if self._parser is None:
-            return
-        try:
-            self._parser.write(chunk)
-        except ValueError:
-            self._parser, self.is_whole = None, False
-
-    def _callbacks(self) -> Any:
-        return {
-            "on_part_begin": self._headers.clear,
-            "on_header_field": lambda raw, start, stop: self._name.extend(raw[start:stop]),
-            "on_header_value": lambda raw, start, stop: self._value.extend(raw[start:stop]),
-            "on_header_end": self._end_header,
-            "on_headers_finished": self._begin_part,
-            "on_part_data": lambda raw, start, stop: self.parts[-1].body.write(raw[start:stop]),
-            "on_end": self._end,
-        }
-
-    def _end_header(self) -> None:
-        self._headers[self._name.decode("latin-1").lower()] = bytes(self._value)
-        self._name.clear()
-        self._value.clear()
-
-    def _begin_part(self) -> None:
-        _, options = parse_options_header(self._headers.get("content-disposition", b""))
-        name, kind = options.get(b"name", b""), self._headers.get("content-type")
-        self.parts.append(BodyPart(name.decode("utf-8", "replace"), None if kind is None else kind.decode("latin-1")))
-
-    def _end(self) -> None:
-        self.is_whole = True
-
-
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
@@ -177,6 +124,8 @@ class SandboxRequest:
     body: bytes = b""
     sink: Any = None
     """Where the body was streamed to, for an endpoint with a sink. Then `body` is empty."""
+    form_parts: list[BodyPart] | None = None
+    """The parts of a multipart body, in their order."""
 
     @classmethod
     def begin(cls, scope: Scope) -> "SandboxRequest":
@@ -230,11 +179,6 @@ class SandboxRequest:
 
     def parts(self) -> list[BodyPart]:
         """Return the parts of a multipart body. Raise ValueError when it is not one, or is cut off."""
-        form = self.sink
-        if form is None:
-            form = StreamedForm(self.headers.get("content-type", ""))
-            form.write(self.body)
-        if not form.is_whole:
+        if self.form_parts is None:
             raise ValueError("not a whole multipart form")
-        parts: list[BodyPart] = form.parts
-        return parts
+        return self.form_parts

@@ -4,15 +4,16 @@ How tokens look, how long they live and how errors are worded is each network's 
 """
 
 import functools
+import math
 import re
 import secrets
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
 
-from socialpub.sandbox.faults import ErrorReplies, Fault, FaultScript, take_fault
+from socialpub.sandbox.faults import Fault, FaultScript, take_fault
 from socialpub.sandbox.memory import (
     AuthorizationCode,
     ByteCache,
@@ -78,7 +79,14 @@ class SandboxAccount(Protocol):
 AccountT = TypeVar("AccountT", bound=SandboxAccount)
 
 
-class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
+class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
+    name: ClassVar[str]
+    errors: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """The named refusals: status, further facts, message."""
+    unauthorized_code: ClassVar[str]
+    """The refusal of an access token."""
+    limited_code: ClassVar[str]
+    """The refusal of one call too many."""
     label: ClassVar[str]
     """The display name of the network."""
     endpoints: ClassVar[tuple[str, ...]]
@@ -96,11 +104,13 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     name_field: ClassVar[str] = "name"
     account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """The only values of some of these fields."""
+    account_flags: ClassVar[tuple[str, ...]] = ()
+    """The ones that are on or off, for the page of accounts."""
 
     fault_script: ClassVar[type[FaultScript]] = FaultScript
 
     window_seconds: ClassVar[int] = 60
-    limits: dict[str, int]
+    default_limits: ClassVar[Mapping[str, int]]
     """Calls of one account in a window."""
 
     code_seconds: int
@@ -125,6 +135,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         self.windows = FixedWindows()
         self.cache = ByteCache()
         """Images and videos by id, for the pages. And the pieces of uploads that are not whole."""
+        self.limits = dict(self.default_limits)
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
 
     def table(self, name: str, kind: type[T], **how: Any) -> Table[T]:
@@ -167,6 +178,38 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
 
     def fault_for(self, endpoint: str) -> Fault | None:
         return take_fault(self._faults[endpoint])
+
+    @abstractmethod
+    def http_error(self, status: int, endpoint: str = "") -> Reply: ...
+
+    def unauthorized_reply(self, endpoint: str = "") -> Reply:
+        return self.refusal_reply(endpoint, self.unauthorized_code)
+
+    def limited_reply(self, endpoint: str) -> Reply:
+        """Return a 429 that does not say when to return."""
+        return self.refusal_reply(endpoint, self.limited_code)
+
+    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+        """Return a 429. `told_in` says where its wait is: in the window's headers, in `retry-after`, or nowhere."""
+        reply = self.limited_reply(endpoint)
+        match told_in:
+            case "window":
+                return reply.with_headers(self.window_headers(FixedWindow(100, 100, self.timestamp() + seconds)))
+            case "retry-after":
+                return reply.with_headers([("retry-after", str(math.ceil(seconds)))])
+            case "nothing":
+                return reply
+        raise ValueError(f"told_in is one of window, retry-after, nothing, not {told_in!r}")
+
+    def refusal_reply(self, endpoint: str, code: str) -> Reply:
+        """Return the refusal with this name. Raise ValueError for another name."""
+        if code not in self.errors:
+            raise ValueError(f"{self.name} has no refusal named {code!r} (known: {', '.join(self.errors)})")
+        return self.named_reply(endpoint, code)
+
+    @abstractmethod
+    def named_reply(self, endpoint: str, code: str) -> Reply:
+        """Return one of `errors` in the words of the network."""
 
     # --- what each network shows ---------------------------------------------------------------------------------
 
@@ -226,7 +269,7 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
     def account_named(self, username: str) -> AccountT | None:
         """Return the account. The username is not case-sensitive."""
         wanted = username.lower()
-        return next((one for one in list(self.accounts.values()) if one.username.lower() == wanted), None)
+        return next((account for account in list(self.accounts.values()) if account.username.lower() == wanted), None)
 
     def existing_account(self, username: str) -> AccountT:
         """Return the account. Raise ValueError for an unknown username."""
@@ -243,10 +286,10 @@ class SandboxNetwork(CallLog, ErrorReplies, Generic[AccountT]):
         """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's
         `private` or Pinterest's `account_type`."""
         account = self.existing_account(username)
-        known = (*self.common_fields, *self.account_fields)
-        unknown = [name for name in changes if name not in known]
+        fields = (*self.common_fields, *self.account_fields)
+        unknown = [name for name in changes if name not in fields]
         if unknown:
-            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(known)})")
+            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(fields)})")
         for name, value in changes.items():
             choices = self.account_choices.get(name)
             if choices is not None and value not in choices:

@@ -83,9 +83,10 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
             network=network.label,
             app=app.client_id,
             accounts=[
-                (one.username, getattr(one, network.name_field), self.note(one)) for one in network.accounts.values()
+                (account.username, getattr(account, network.name_field), self.note(account))
+                for account in network.accounts.values()
             ],
-            scopes=[(one, self.meanings[one], one == self.always_given) for one in scopes],
+            scopes=[(scope, self.meanings[scope], scope == self.always_given) for scope in scopes],
             pick=bool(self.always_given),
             asked=asked,
             action=request.path.rpartition("/")[2] or "./",
@@ -98,24 +99,24 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
             return self.wrong_address
         if asked.get("response_type") != "code":
             return "response_type must be code."
-        known = scopes and set(scopes) <= set(self.meanings)
-        return self.complaint(asked) or ("" if known else "invalid_scope: scope must be known scopes.")
+        are_known = scopes and set(scopes) <= set(self.meanings)
+        return self.complaint(asked) or ("" if are_known else "invalid_scope: scope must be known scopes.")
 
     def _decide(self, network: NetworkT, app: SandboxApp, asked: Asked, scopes: list[str]) -> Reply:
         account = network.account_named(asked.get("account", ""))
         if asked.get("decision") == "allow" and account is not None:
-            given = [one for one in scopes if self.always_given in ("", one) or f"grant:{one}" in asked]
+            granted = [scope for scope in scopes if self.always_given in ("", scope) or f"grant:{scope}" in asked]
             code = self.new_code()
             network.codes[code] = AuthorizationCode(
                 app.client_id,
                 asked["redirect_uri"],
                 account.id,
-                tuple(given),
+                tuple(granted),
                 network.timestamp() + network.code_seconds,
                 asked.get("code_challenge", ""),
                 asked.get("code_challenge_method", "plain"),
             )
-            result = self.approval(code, given)
+            result = self.approval(code, granted)
         else:
             result = self.denial()
         uri, state = asked["redirect_uri"], {"state": asked["state"]} if "state" in asked else {}

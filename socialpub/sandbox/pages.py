@@ -16,7 +16,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox.endpoint import OWN_FORM
 from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.world import current_world
 
@@ -72,15 +71,12 @@ def routes() -> list[Route]:
         Route("/sandbox.css", show_styles),
         Route("/favicon.ico", show_icon),
         Route("/accounts", show_accounts),
-        Route("/accounts", change_account, methods=["POST"], middleware=[OWN_FORM]),
+        Route("/accounts", change_account, methods=["POST"]),
     ]
 
 
 async def show_front(request: Request) -> Response:
-    world = current_world(request)
-    posts = {"x_posts": len(world.x.posts), "tiktok_posts": len(world.tiktok.posts)}
-    bluesky_posts = len(world.bluesky.posts) if world.shows_bluesky else None
-    return page("front.html", **posts, pinterest_pins=len(world.pinterest.pins), bluesky_posts=bluesky_posts)
+    return page("front.html", networks=current_world(request).shown_networks)
 
 
 def show_icon(request: Request) -> Response:
@@ -94,15 +90,6 @@ async def show_styles(request: Request) -> Response:
 
 # --- accounts --------------------------------------------------------------------------------------------------------
 
-FIELD_LABELS = {"handle": "Handle", "name": "Name", "picture": "Picture (drawn from this word)"}
-CHOICE_LABELS = {
-    "subscription_type": "Subscription",
-    "account_type": "Account type",
-    "private": "Private account",
-    "status": "Status",
-}
-FLAGS = {"tiktok": ("private",)}
-"""The settings that are on or off, by network."""
 YES, NO = "yes", "no"
 
 
@@ -113,8 +100,8 @@ async def change_account(request: Request) -> Response:
     username = sent.pop("username", "")
     if network is None:
         return await show_accounts(request, "There is no such network.")
-    flags = FLAGS.get(network.name, ())
-    changes = {name: value == YES if name in flags else value.strip() for name, value in sent.items() if value.strip()}
+    changes: dict[str, Any] = {name: value.strip() for name, value in sent.items() if value.strip()}
+    changes |= {name: changes[name] == YES for name in network.account_flags if name in changes}
     try:
         account = network.change_account(username, **changes)
     except ValueError as error:
@@ -130,22 +117,20 @@ async def show_accounts(request: Request, problem: str = "") -> Response:
     networks = current_world(request).shown_networks
     forms = [_account_form(network, account) for network in networks for account in network.accounts.values()]
     changed = request.query_params.get("changed", "")
-    if changed not in {form["username"] for form in forms}:
+    if changed not in {form["account"].username for form in forms}:
         changed = ""
     return page("accounts.html", 400 if problem else 200, forms=forms, problem=problem, changed=changed)
 
 
 def _account_form(network: SandboxNetwork[Any], account: Any) -> dict[str, Any]:
-    """Return the form's fields: name, label and value, and for a choice its options."""
+    """Return the form's fields: texts, and choices with their options."""
     picture = account.picture or account.username
-    texts = {"handle": account.username, "name": getattr(account, network.name_field), "picture": picture}
-    flags = [(name, (NO, YES), YES if getattr(account, name) else NO) for name in FLAGS.get(network.name, ())]
-    chosen = [(name, options, getattr(account, name)) for name, options in network.account_choices.items()]
+    flags = {name: (YES if getattr(account, name) else NO, (NO, YES)) for name in network.account_flags}
+    choices = {name: (getattr(account, name), options) for name, options in network.account_choices.items()}
     return {
-        "network": network.name,
-        "label": network.label,
-        "username": account.username,
+        "network": network,
+        "account": account,
         "picture": picture,
-        "texts": [(name, FIELD_LABELS[name], value) for name, value in texts.items()],
-        "choices": [(name, CHOICE_LABELS[name], value, options) for name, options, value in (*chosen, *flags)],
+        "texts": {"handle": account.username, "name": getattr(account, network.name_field), "picture": picture},
+        "choices": choices | flags,
     }

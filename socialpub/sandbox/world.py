@@ -3,9 +3,6 @@
 One event loop changes it, without locks. Tests may read it from other threads.
 """
 
-import asyncio
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,28 +15,6 @@ from socialpub.sandbox.network import SandboxNetwork
 from socialpub.sandbox.pinterest.network import PinterestSandbox
 from socialpub.sandbox.tiktok.network import TikTokSandbox
 from socialpub.sandbox.x.network import XSandbox
-
-
-class ClosingSignal:
-    """A signal that ends hanging calls, from any thread."""
-
-    def __init__(self) -> None:
-        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
-
-    @contextlib.contextmanager
-    def awaited(self) -> Iterator[asyncio.Event]:
-        """Yield an event of the running loop that is set when the world closes."""
-        pair = (asyncio.get_running_loop(), asyncio.Event())
-        self._waiting.add(pair)
-        try:
-            yield pair[1]
-        finally:
-            self._waiting.discard(pair)
-
-    def send(self) -> None:
-        for loop, event in tuple(self._waiting):
-            with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(event.set)
 
 
 class World:
@@ -58,16 +33,13 @@ class World:
     def __init__(self, clock: SandboxClock | None = None, *, journal: Path | None = None) -> None:
         """Create a world. `journal` keeps accounts, tokens and posts across restarts."""
         self.clock = clock or MachineClock()
-        self.listens_on = ""
-        """The host of the sandbox's URL."""
         self.shows_bluesky = False
         """Whether pages and overviews name Bluesky."""
         self.instant_faults = False
         """Raise `Hang` and `ConnectionCut` through the ASGI application instead of waiting and cutting."""
-        self.closing = ClosingSignal()
         self._context = SandboxContext(self.clock, IdSequence(self.clock), Journal(journal))
         self._begin()
-        for entry in self._context.journal.read(self._context.ids):
+        for entry in self._context.journal.read():
             network = self.networks.get(entry.get("network", ""))
             table = network.tables.get(entry.get("table", "")) if network is not None else None
             if table is not None:
@@ -81,15 +53,14 @@ class World:
     @property
     def shown_networks(self) -> list[SandboxNetwork[Any]]:
         """The networks that pages and overviews name. The others work at their addresses."""
-        return [one for one in self.networks.values() if one is not self.bluesky or self.shows_bluesky]
+        return [network for network in self.networks.values() if network is not self.bluesky or self.shows_bluesky]
 
     def serve(self) -> None:
         """Record that the world listens on a port."""
         self._context.serving = True
 
     def reset(self) -> None:
-        """Delete everything, including the journal, and end hanging calls."""
-        self.close()
+        """Delete everything, including the journal."""
         self._context.journal.clear()
         self._begin()
 
@@ -97,8 +68,7 @@ class World:
         """Called with every request, before its fault."""
 
     def close(self) -> None:
-        """End every hanging call, from any thread. The world stays usable."""
-        self.closing.send()
+        """Close the journal. The world stays usable."""
         self._context.journal.close()
 
 

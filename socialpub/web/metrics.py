@@ -44,7 +44,7 @@ class _Metrics(Collector):
 
     def collect(self) -> Iterator[Metric]:
         rt, reader = self._state.rt, self._reader
-        yield from _requests(self._state.answers)
+        yield from _requests(self._state.responses)
         yield from _deliveries(rt, reader)
         yield from _accounts(rt, reader)
         yield gauge("socialpub_build_info", "The version of socialpub", ["version"], [(version.VERSION, 1)])
@@ -86,13 +86,13 @@ def _fill(family: Family, rows: Rows) -> Family:
     return family
 
 
-def _requests(answers: Counter[tuple[str, str, int]]) -> Iterator[Metric]:
+def _requests(responses: Counter[tuple[str, str, int]]) -> Iterator[Metric]:
     yield counter(
         "socialpub_http_answers",
         "Responses of this web process. route is the documented path or none. Status 0 means that the client "
         "disconnected",
         ["route", "method", "status"],
-        [(route, method, str(status), count) for (route, method, status), count in sorted(answers.items())],
+        [(route, method, str(status), count) for (route, method, status), count in sorted(responses.items())],
     )
 
 

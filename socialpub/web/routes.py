@@ -6,7 +6,6 @@ from starlette.convertors import StringConvertor, register_url_convertor
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
 from starlette.routing import BaseRoute, Mount, Route, Router
-from starlette.types import Receive, Scope, Send
 
 from socialpub.core.settings.loader import Settings
 from socialpub.web.api import health, posts, profiles, uploads
@@ -15,6 +14,7 @@ from socialpub.web.dashboard import profiles as profile_pages
 from socialpub.web.dashboard.compose import media, views
 from socialpub.web.dashboard.posts import actions
 from socialpub.web.dashboard.posts import pages as post_pages
+from socialpub.web.http.responses import JSONCompression
 from socialpub.web.http.static import StaticFiles
 from socialpub.web.mcp import endpoint as agents
 from socialpub.web.openapi import document
@@ -35,16 +35,6 @@ HINTS = {
 NEVER_COMPRESSED = (*DEFAULT_EXCLUDED_CONTENT_TYPES, "application/x-tar", "image/x-icon")
 COMPRESSED = Middleware(GZipMiddleware, compresslevel=5, exclude_content_types=NEVER_COMPRESSED)
 """For pages and static files. Stored files and backups are never compressed."""
-
-
-class JSONCompression(GZipMiddleware):
-    """Compress JSON. A client that does not accept gzip skips Starlette's code, a tenth of the time of a request."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"]):
-            await super().__call__(scope, receive, send)
-        else:
-            await self.app(scope, receive, send)
 
 
 class _PostConvertor(StringConvertor):
@@ -81,6 +71,7 @@ PAGES = [
     Route("/manual", manual.show_index),
     Route("/manual/{topic}", manual.show_topic),
     Route("/manual/images/{name}", manual.show_image),
+    Route("/tiktok{name}.txt", pages.show_tiktok_verification),
     Route("/healthz", health.live),
     Route("/readyz", health.ready),
     Route("/metrics", health.metrics),
@@ -138,14 +129,13 @@ DASHBOARD = [
     Route("/log", log.index),
     Route("/log.csv", log.download),
     Route("/audit", log.audit_log),
-    Route("/trail", log.redirect_to_audit_log),
     Route("/system", system.show),
     Route("/system/findings", system.show_findings),
     Route("/system/pause", system.pause_publishing, methods=POST),
     Route("/system/resume", system.resume_form),
     Route("/system/resume", system.resume_publishing, methods=POST),
     Route("/system/try-held", system.try_held, methods=POST),
-    Route("/system/copy", system.download_backup, methods=POST),
+    Route("/system/backup", system.download_backup, methods=POST),
     Route("/system/notify", system.add_address, methods=POST),
     Route("/system/notify/{addressId}/remove", system.ask_remove_address),
     Route("/system/notify/{addressId}/remove", system.remove_address, methods=POST),
@@ -157,11 +147,9 @@ DASHBOARD = [
 
 
 def all_routes(settings: Settings) -> list[BaseRoute]:
-    file_name = settings.providers.tiktok.verification_file
-    verification = [Route(f"/{file_name}", pages.show_tiktok_verification)] if file_name else []
     api = [*API, Route("/openapi-docs", document.endpoint_for(API))]
     storage = [
-        *(Route(f"/media{route.path}", route.endpoint) for route in verification),
+        Route("/media/tiktok{name}.txt", pages.show_tiktok_verification),
         Route("/uploads/{artifactId}", uploads.put, methods=["PUT"]),
         Route("/media/{key:path}", uploads.read_file),
     ]
@@ -171,7 +159,7 @@ def all_routes(settings: Settings) -> list[BaseRoute]:
         _mount("/api/v1", api, Middleware(JSONCompression, compresslevel=5, exclude_content_types=())),
         _mount("/storage", storage),
         Mount("/static/{version}", StaticFiles(), middleware=[COMPRESSED]),
-        _mount("", [*verification, *PAGES, *agent_routes, *home], COMPRESSED),
+        _mount("", [*PAGES, *agent_routes, *home], COMPRESSED),
     ]
 
 
@@ -191,17 +179,8 @@ def flatten(routes: Iterable[BaseRoute], below: str = "") -> Iterator[tuple[str,
             yield below + route.path_format, route
 
 
-def documented_path(scope: Scope) -> str:
-    """Return the documented path of a request that was routed. `none` if no route matched."""
-    route = scope.get("route")
-    if isinstance(route, Route):
-        return f"{scope['root_path']}{route.path_format}"
-    return "/static/{name}" if scope.get("root_path", "").startswith("/static/") else "none"
-
-
-def find_methods(scope: Scope) -> tuple[str, str] | None:
-    """Return the methods of the path of this request, and a hint that begins with a space. None for a static file."""
-    path = documented_path(scope)
-    found = {method for known, route in flatten(scope["app"].routes) if known == path for method in route.methods or ()}
-    hint = HINTS.get((path, scope["method"]))
-    return (", ".join(sorted(found)), f" {hint}" if hint else "") if found else None
+def find_methods(routes: Iterable[BaseRoute], path: str, method: str) -> tuple[str, str] | None:
+    """Return the methods of a documented path, and a hint that begins with a space. None for a static file."""
+    methods = {name for documented, route in flatten(routes) if documented == path for name in route.methods or ()}
+    hint = HINTS.get((path, method))
+    return (", ".join(sorted(methods)), f" {hint}" if hint else "") if methods else None

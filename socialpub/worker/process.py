@@ -10,9 +10,8 @@ from socialpub.accounts import profiles, usage
 from socialpub.core import logging, machine
 from socialpub.core.errors import SocialpubError
 from socialpub.db.tables import waits
-from socialpub.ops.notify import messages
 from socialpub.ops.notify.schedule import Notifier
-from socialpub.runtime import Runtime
+from socialpub.runtime import WORKERS, Runtime
 from socialpub.worker.queues import Queues
 from socialpub.worker.reconciler import Reconciler
 from socialpub.worker.tasks import Tasks
@@ -42,8 +41,7 @@ class WorkerConsumer(Consumer):  # type: ignore[misc]  # Huey has no types
         )
         self._rt, self._queues = rt, queues
         self.networks = [
-            Consumer(huey, workers=rt.settings.publishing.workers, periodic=False, **options)
-            for huey in queues.networks.values()
+            Consumer(huey, workers=WORKERS, periodic=False, **options) for huey in queues.networks.values()
         ]
 
     def start(self) -> None:
@@ -55,7 +53,7 @@ class WorkerConsumer(Consumer):  # type: ignore[misc]  # Huey has no types
         for number in SIGNALS[1:]:  # Huey drops running tasks at SIGINT, and starts again at SIGHUP
             act = (lambda *_: signal.raise_signal(signal.SIGTERM)) if number in handled else signal.SIG_IGN
             signal.signal(number, act)
-        log.info("the worker is up", threads_per_network=self._rt.settings.publishing.workers)
+        log.info("the worker is up", threads_per_network=WORKERS)
 
     def check_worker_health(self) -> bool:
         healthy = [consumer.check_worker_health() for consumer in self.networks]
@@ -71,8 +69,6 @@ class WorkerConsumer(Consumer):  # type: ignore[misc]  # Huey has no types
         for consumer in (self, *self.networks):
             consumer.stop_flag.set()
         self._queues.wake_all()
-        with contextlib.suppress(SocialpubError):
-            self._rt.write(messages.record_end)
         super().stop(graceful=True)
         for consumer in self.networks:
             consumer.shutdown_timeout = max(began + SHUTDOWN_SECONDS - time.monotonic(), 0)
@@ -86,7 +82,6 @@ def run(rt: Runtime) -> int:
     machine.prepare_to_serve()
     tasks, notifier = Tasks(rt, queues), Notifier(rt)
     reconciler = Reconciler(rt, tasks)
-    rt.write(messages.record_start)
     rt.write(lambda _, tx: waits.probe_all(tx))  # the configuration may have been corrected
     for error in profiles.find_not_enabled(rt):
         log.warning("a network is not enabled", reason=error.message, remedy=error.hint)

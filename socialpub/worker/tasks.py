@@ -208,6 +208,5 @@ def in_steps(clean: Callable[[Runtime, Database], int]) -> Callable[[Runtime], i
 
 
 def clean_backups(rt: Runtime) -> None:
-    """Remove the temporary folders of killed backups."""
-    create.clean_temp_dirs(rt.settings, sees_all=False)
+    create.remove_download(rt)
     schedule.remove_unfinished(rt)

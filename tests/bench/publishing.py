@@ -15,7 +15,7 @@ from socialpub.db.connection import Database
 from socialpub.publishing.delivery import engine, profile_queue
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
-from socialpub.runtime import Runtime
+from socialpub.runtime import WORKERS, Runtime
 from tests.bench import figures, memory
 from tests.bench.figures import Figure
 from tests.bench.load import drive, post
@@ -85,7 +85,7 @@ def _sandbox_alone(appliance: MeasuredAppliance, count: int) -> float:
     """Send the same calls with a plain client, as many at a time as the worker makes. Return the seconds."""
     body = {"text": f"Plain {time.time_ns()} ########"}
     requests = [post(appliance.sandbox_url, "/x/2/tweets", token, body) for token in appliance.facts["tokens"]]
-    workers = appliance.rt.settings.publishing.workers
+    workers = WORKERS
     told = drive(appliance.sandbox_url, requests, count=count, connections=workers, expected=201)
     return float(told["seconds"])
 

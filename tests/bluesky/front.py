@@ -59,6 +59,17 @@ class Exchange:
 Fault = Callable[[Exchange], None]
 
 
+def drop_before(exchange: Exchange) -> None:
+    """The request is lost."""
+    exchange.cut()
+
+
+def drop_after(exchange: Exchange) -> None:
+    """The response is lost."""
+    exchange.forward()
+    exchange.cut()
+
+
 def answering(
     status: int, body: bytes = b"", headers: Mapping[str, str] | None = None, *, after_effect: bool = False
 ) -> Fault:

@@ -292,14 +292,14 @@ class StandIn(BlueskyServer):
         self.world.bluesky.revoke_app_password(account.handle)
 
     def deactivate(self, account: Account) -> None:
-        self.world.bluesky.set_status(account.handle, "deactivated")
+        self.world.bluesky.change_account(account.handle, status="deactivated")
 
     def activate(self, account: Account) -> None:
-        self.world.bluesky.set_status(account.handle, "active")
+        self.world.bluesky.change_account(account.handle, status="active")
 
     def take_down(self, account: Account, record: Record | None = None) -> None:
         if record is None:
-            self.world.bluesky.set_status(account.handle, "takendown")
+            self.world.bluesky.change_account(account.handle, status="takendown")
         else:
             self.world.bluesky.take_down(record.uri)
 
@@ -308,6 +308,6 @@ class StandIn(BlueskyServer):
 
     def close(self) -> None:
         super().close()
-        self._server.stop()
+        self._server.should_exit = True
         self._thread.join()
         self._socket.close()

@@ -49,7 +49,6 @@ class Story:
             enabled=True,
             service=server.url,
             plc_url=server.plc_url,
-            site_url="https://bsky.test",
             private_servers=list(private_servers),
         )
         self.clock = clock
@@ -128,7 +127,9 @@ class Story:
         assert sorted(map(self.outcome, posts)) == sorted(wanted), told
         for post in posts:
             rkey = str(self.outcome(post)[1]).rpartition("/")[2]
-            assert self.url(post) == f"https://bsky.test/profile/{self.account.did}/post/{rkey}"
+            assert (
+                self.url(post) == f"{self.server.plc_url.removesuffix('/plc')}/profile/{self.account.did}/post/{rkey}"
+            )
 
     def close(self) -> None:
         self.rt.close()

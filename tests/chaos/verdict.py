@@ -158,7 +158,7 @@ class Verdict:
                         pin["description"] or "",
                         pin["created_at"],
                         pin["id"],
-                        pin["film"]["sha256"] if pin["film"] else None,
+                        pin["video"]["sha256"] if pin["video"] else None,
                     )
                     for pin in shown["pins"]
                 ]

@@ -168,7 +168,7 @@ def effects(shown: dict[str, Any]) -> dict[str, Effect]:
     """Everything that somebody sees of a network, by the sandbox's own id: posts, pins, drafts in the inbox."""
     seen = {post["id"]: Effect(post["id"], _hashes(post["media"])) for post in shown.get("posts", ())}
     for pin in shown.get("pins", ()):
-        seen[pin["id"]] = Effect(pin["id"], _hashes([pin["film"]] if pin["film"] else pin["pictures"]))
+        seen[pin["id"]] = Effect(pin["id"], _hashes([pin["video"]] if pin["video"] else pin["pictures"]))
     for task in shown.get("tasks", ()):
         if task["status"] == IN_INBOX:
             seen[task["publish_id"]] = Effect(None, _hashes(task["media"]))

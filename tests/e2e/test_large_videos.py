@@ -41,7 +41,7 @@ def test_a_video_of_150_mib_reaches_tiktok_and_pinterest_with_little_memory(
     assert [put["size"] for put in tiktok["tasks"][-1]["puts"]] == sizes
     assert [put["status"] for put in tiktok["tasks"][-1]["puts"]] == [206] * 14 + [201]
     pin = installation.pinterest.show()["pins"][-1]
-    assert (pin["film"]["sha256"], pin["film"]["uploads"]) == (sha256, 1)
+    assert (pin["video"]["sha256"], pin["video"]["uploads"]) == (sha256, 1)
 
 
 def assert_published(caller: Caller, post_id: str) -> None:

@@ -105,7 +105,6 @@ def test_bluesky_is_shown_when_all_networks_are_wanted(start: StartSandbox) -> N
         "enabled": True,
         "service": f"{url}/bluesky",
         "plc_url": f"{url}/bluesky/plc",
-        "site_url": f"{url}/bluesky",
     }
     with httpx2.Client(trust_env=False) as client:
         assert "bluesky/feed" in client.get(f"{url}/").text

@@ -135,11 +135,11 @@ def test_a_database_that_refuses_is_no_reason_to_be_ended(
     make_installation: MakeInstallation, reports: Reports
 ) -> None:
     """The worker must keep reporting: a restart fixes nothing and makes the outcome of calls unknown."""
-    installation = make_installation(settings='[database]\nbusy_timeout = "1s"')
+    installation = make_installation()
     installation.env |= {"NOTIFY_SOCKET": str(reports.path), "WATCHDOG_USEC": "400000"}
     worker = installation.start("worker")
     until(lambda: reports.has("READY=1"), "the worker is ready")
-    with (installation.data / "run" / "turnstile.turn").open("rb") as turn:
+    with (installation.data / "run" / "write.lock").open("rb") as turn:
         fcntl.flock(turn, fcntl.LOCK_EX)
         until(lambda: "the reconciler could not finish a round" in worker.output, "a round was refused")
         reports.forget()

@@ -39,7 +39,7 @@ WEBHOOK_SECRETS = ("password-of-the-webhook", "token-in-the-url-of-the-webhook")
 CLIENT_SECRETS = {name: f"hush/{name}+secret=0123456789" for name in ("x", "tiktok", "pinterest")}
 IN_ENVIRONMENT = "SOCIALPUB_PROVIDERS__PINTEREST__CLIENT_SECRET"
 TOKENS_OF_THE_SANDBOX = {"access", "refresh", "upload_token", "code"}
-AFTER = """after = ["/bin/sh", "-c", "sleep 0.3; env", "{copy}"]"""
+AFTER = """after = ["/bin/sh", "-c", "sleep 0.3; env", "{backup}"]"""
 VIDEO_BYTES = 1_000_000
 OUR_OWN = tuple("\0".join((*program, "")).encode() for program in (PROGRAM, STAND_INS))
 BECOMES_OUR_OWN = tuple("\0".join((*DEFAULT_SIGNALS, "")).encode() + program for program in OUR_OWN)
@@ -177,7 +177,7 @@ class LeakStory:
         self.note_forms()
         form = self.owner.page.form_of(self.owner.page.button("Download backup"))
         told = urlencode([(name, str(value)) for name, value in self.owner.fields_of(form)]).encode()
-        target.write_bytes(self.owner.ask("POST", "/system/copy", told).body)
+        target.write_bytes(self.owner.ask("POST", "/system/backup", told).body)
         assert tarfile.is_tarfile(target)
 
     # --- posts -------------------------------------------------------------------------------------------------------
@@ -350,7 +350,7 @@ def test_no_secret_of_a_full_run_is_left_anywhere(story: LeakStory, phone: HttpS
     assert shown == set()
     # Our processes read it there. Other child processes do not receive it.
     children = watch.of(lambda line: not line.startswith((*OUR_OWN, *BECOMES_OUR_OWN)))
-    for kind in (b"decoder.process", b"apprise_process", b"sleep 0.3; env"):
+    for kind in (b"decoder.process", b"sleep 0.3; env"):
         assert any(kind in child.command_line for child in children), kind
     told = {leak for one in children for leak in story.search.found_in(one.environment, one.command_line.decode())}
     assert told == set()

@@ -11,7 +11,7 @@ from socialpub.providers.tiktok import limits
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.models import IN_INBOX
+from socialpub.sandbox.tiktok.tasks import IN_INBOX
 from tests.providers.grid import Means, Network, Story, scripted
 from tests.providers.sample_artifacts import sample_artifact
 from tests.samples import media

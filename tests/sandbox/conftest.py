@@ -64,6 +64,7 @@ def restart(tmp_path: Path, clock: HandClock) -> Iterator[Callable[[], World]]:
     with ExitStack() as stack:
 
         def begin() -> World:
+            clock.forward(1)
             world = stack.enter_context(closing(World(clock, journal=tmp_path / "journal.jsonl")))
             world.tiktok.probes_video = False
             world.pinterest.probes_video = False
@@ -74,13 +75,19 @@ def restart(tmp_path: Path, clock: HandClock) -> Iterator[Callable[[], World]]:
 
 
 @pytest.fixture
-def server(world: World) -> Iterator[str]:
-    """The URL of the world on a port."""
+def running(world: World) -> Iterator[tuple[SandboxServer, str]]:
+    """The server of the world on a port, and its URL."""
     sock = socket.create_server(("127.0.0.1", 0))
-    running = SandboxServer(world)
-    thread = threading.Thread(target=running.run, kwargs={"sockets": [sock]}, daemon=True)
+    server = SandboxServer(world)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{sock.getsockname()[1]}"
-    running.stop()
+    yield server, f"http://127.0.0.1:{sock.getsockname()[1]}"
+    server.should_exit = True
     thread.join(60)
     assert not thread.is_alive()
+
+
+@pytest.fixture
+def server(running: tuple[SandboxServer, str]) -> str:
+    """The URL of the world on a port."""
+    return running[1]

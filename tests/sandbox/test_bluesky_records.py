@@ -6,9 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.bluesky.cid import cid_of_record
 from tests.sandbox.clients import BLUESKY_CREATED_AT, POST, BlueskyClient, xrpc_error
 from tests.sandbox.files import MP4, PNG
+from tests.stand_ins.bluesky_cid import cid_of_record
 from tests.support.hand_clock import HandClock
 
 GATE = "app.bsky.feed.threadgate"
@@ -172,7 +172,7 @@ def test_a_server_that_does_not_show_an_account_says_nothing_about_its_posts(
 ) -> None:
     key = bluesky.key()
     bluesky.put(bluesky.record(), key)
-    world.bluesky.set_status("demo", status)
+    world.bluesky.change_account("demo", status=status)
     shown = bluesky.get(key)
     assert (*xrpc_error(shown), shown.json()["message"]) == (400, "InvalidRequest", "Could not locate record")
 

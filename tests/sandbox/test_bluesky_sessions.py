@@ -226,7 +226,7 @@ def test_the_state_of_an_account_is_public(world: World, web: TestClient) -> Non
     did = world.bluesky.existing_account("demo").did
     shown = web.get(f"{XRPC}sync.getRepoStatus?did={did}").json()
     assert shown == {"did": did, "active": True, "rev": shown["rev"]}
-    world.bluesky.set_status("demo", "takendown")
+    world.bluesky.change_account("demo", status="takendown")
     assert web.get(f"{XRPC}sync.getRepoStatus?did={did}").json()["status"] == "takendown"
 
 

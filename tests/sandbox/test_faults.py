@@ -135,7 +135,7 @@ def calls(world: World, name: str) -> dict[str, tuple[str, str]]:
     """Method and path by endpoint of a network."""
     (mount,) = (route for route in create_app(world).routes if isinstance(route, Mount) and route.path == f"/{name}")
     return {
-        route.endpoint.name: (max(route.methods - {"HEAD"}), name + re.sub(r"{\w+}", "1", route.path))
+        route.endpoint.call.name: (max(route.methods - {"HEAD"}), name + re.sub(r"{\w+}", "1", route.path))
         for route in mount.routes
         if isinstance(route, Route) and route.methods and isinstance(route.endpoint, SandboxEndpoint)
     }

@@ -84,7 +84,7 @@ def test_pins_boards_and_videos_survive_a_restart(restart: Restart) -> None:
         last = demo.pin().json()["id"]
 
     after = restart()
-    names = ("id", "kind", "board_id", "section_id", "pictures", "film_id", "key_frame_seconds", "created_at")
+    names = ("id", "kind", "board_id", "section_id", "pictures", "video_id", "key_frame_seconds", "created_at")
     for old, new in zip(before.pinterest.pins, after.pinterest.pins, strict=True):
         assert [getattr(old, name) for name in names] == [getattr(new, name) for name in names]
     assert after.pinterest.media[film].sha256 == before.pinterest.media[film].sha256

@@ -203,7 +203,7 @@ def test_boards_the_account_and_videos_match_the_document(pinterest: PinterestCl
 def test_refusals_and_tokens_are_as_the_document_says(
     world: World, web: TestClient, pinterest: PinterestClient
 ) -> None:
-    for name in world.pinterest.refusals:
+    for name in world.pinterest.errors:
         world.pinterest.next("create_pin").refuses(name)
         check_pinterest(pinterest.pin(), "post", "/pins")
     check_pinterest(pinterest.pin(board_id="x"), "post", "/pins")

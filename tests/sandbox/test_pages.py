@@ -85,20 +85,21 @@ def test_a_change_that_cannot_be_made_changes_nothing(world: World, web: TestCli
 
 
 def test_a_form_on_each_feed_scripts_the_next_fault(
-    web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
+    world: World, web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
 ) -> None:
     for network, fault, noted in (
-        ("x", "503_after", "posts, then responds with 503"),
-        ("tiktok", "capped", "daily cap"),
-        ("pinterest", "2787", "400 code 2787"),
+        ("x", "503_after", "is done, then gets a 503"),
+        ("tiktok", "spam_risk_too_many_posts", "daily cap"),
+        ("pinterest", "spam", "blocked as spam"),
     ):
         answer = web.post(f"/{network}/feed/faults", data={"fault": fault})
         assert (answer.status_code, answer.headers["location"]) == (303, f"../feed?scripted={fault}")
         assert noted in web.get(f"/{network}/feed?scripted={fault}").text
         assert web.post(f"/{network}/feed/faults", data={"fault": "unknown"}).headers["location"] == "../feed"
     assert x.post("a").status_code == 503
-    assert tiktok.creator().json()["error"]["code"] == "spam_risk_too_many_posts"
-    assert pinterest.pin().json()["code"] == 2787
+    assert tiktok.begin().json()["error"]["code"] == "spam_risk_too_many_posts"
+    assert pinterest.pin().json()["code"] == 8
+    assert len(world.x.posts) == 1
 
 
 def test_media_that_made_room_for_others_are_marked(
@@ -180,7 +181,7 @@ def test_viewers_see_videos_photos_captions_and_labels(world: World, web: TestCl
     assert "Evening &lt;b&gt;light" in page
     assert "Creator labeled as AI-generated" in page
     assert "Comments off" in page
-    assert "1 / 2" in page
+    assert page.count('alt=""') == 2 + 2, "two photos and two avatars"
     assert "From the roof" in page
     assert page.count("Only me") == 1
     assert page.index("Two views") < page.index("Evening"), "newest first"
@@ -220,11 +221,10 @@ def test_readers_see_boards_with_pins(world: World, web: TestClient, pinterest: 
     pinterest.pin({"source_type": "video_id", "media_id": film, "cover_image_key_frame_time": 0}, title="Moving")
     page = web.get("/pinterest/feed").text
     assert "Summer prints" in page
-    assert "3 pins" in page
     assert "Poster &lt;no&gt; 4" in page
     assert 'alt="A &#34;red&#34; roof"' in page
     assert '<a href="https://www.studio.test/4" rel="nofollow noreferrer">studio.test</a>' in page
-    assert "1 / 2 · First" in page
+    assert page.count('alt="First"') == 2
     assert f'src="media/{film}"' in page
     shown = web.get(f"/pinterest/media/{world.pinterest.pins[0].pictures[0].id}")
     assert (shown.content, shown.headers["content-type"]) == (picture(), "image/jpeg")
@@ -263,7 +263,7 @@ def test_readers_see_what_facets_mark(web: TestClient, world: World, bluesky: Bl
     page = web.get("/bluesky/feed").text
     assert (
         '<p class="text">👨‍👩‍👧 &lt;b&gt; <a href="https://example.com/ü" rel="nofollow noreferrer">'
-        'https://example.com/ü</a> <span class="tag">#täg</span> '
+        "https://example.com/ü</a> #täg "
         f'<a href="profile/{studio.did}">@studio.test</a>.</p>'
     ) in page
     assert '<p class="text">No</p>' in page
@@ -300,8 +300,8 @@ def test_readers_see_images_videos_cards_labels_and_gates(
     cid, film_cid = image["ref"]["$link"], film["ref"]["$link"]
     assert f'<img src="media/{cid}" alt="A &#34;red&#34; roof"' in page
     assert f'<video controls preload="metadata" src="media/{film_cid}"' in page
-    assert '<a href="https://www.studio.test/4" rel="nofollow noreferrer">Poster &lt;4&gt;</a>' in page
-    for words in ("Two colors", "studio.test</p>", "Graphic media", "Replies are off", ">de<"):
+    assert '<a href="https://www.studio.test/4" rel="nofollow noreferrer">studio.test</a>' in page
+    for words in ("Poster &lt;4&gt;", "Two colors", "Graphic media", "Replies are off", ">de<"):
         assert words in page
     assert web.get(f"/bluesky/media/{cid}").content == PNG
     assert web.get("/bluesky/avatars/Demo.png").status_code == 200
@@ -317,7 +317,8 @@ def test_a_post_on_bluesky_has_a_page_by_did_and_by_handle(
     for actor in (bluesky.account.did, "demo.test"):
         page = web.get(f"/bluesky/profile/{actor}/post/{key}").text
         assert "alone" in page and "an answer" in page
-    assert "a post of @demo.test" in web.get(f"/bluesky/profile/demo.test/post/{answer}").text
+    parent_link = f'<a href="../../../profile/{bluesky.account.did}/post/{key}">Reply</a>'
+    assert parent_link in web.get(f"/bluesky/profile/demo.test/post/{answer}").text
     assert "alone" in web.get("/bluesky/profile/demo.test").text
     assert "alone" not in web.get("/bluesky/profile/studio.test").text
     assert web.get("/bluesky/profile/unknown.test").status_code == 404

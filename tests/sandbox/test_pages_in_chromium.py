@@ -76,8 +76,8 @@ def paths(world: World, server: str) -> list[str]:
         bluesky.put(bluesky.record(embed={"$type": "app.bsky.embed.external", "external": card}), key)
     (shown,) = world.tiktok.posts
     return [
-        "/", "/accounts", "/_control/", "/x/feed?scripted=no_credits", f"/x/demo/status/{post}",
-        "/tiktok/feed?scripted=chunk_cut",
+        "/", "/accounts", "/_control/", "/x/feed?scripted=credits_depleted", f"/x/demo/status/{post}",
+        "/tiktok/feed?scripted=cut_after",
         "/tiktok/@demo", f"/tiktok/@demo/video/{shown.id}", "/pinterest/feed?scripted=trial", f"/pinterest/pin/{pin}/",
         "/x/demo/status/1", "/tiktok/@demo/video/1", "/pinterest/pin/1", "/bluesky/feed?scripted=limited",
         "/bluesky/profile/demo.test", f"/bluesky/profile/{bluesky.account.did}/post/{key}",

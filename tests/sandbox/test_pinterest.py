@@ -258,7 +258,7 @@ def test_a_video_is_registered_uploaded_processed_and_pinned_as_a_pin(world: Wor
     pin = pinterest.pin(source(media_id, **cover), title="Printing day").json()
     assert (pin["creative_type"], pin["media"]["media_type"]) == ("VIDEO", "video")
     (kept,) = world.pinterest.pins
-    film = world.pinterest.media[kept.film_id or ""]
+    film = world.pinterest.media[kept.video_id or ""]
     assert (film.size, film.sha256) == (len(MP4), hashlib.sha256(MP4).hexdigest())
     assert kept.pictures[0].width == 200
 

@@ -12,6 +12,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from socialpub.sandbox.app import SandboxServer
 from tests.sandbox.files import picture
 from tests.stand_ins import World
 
@@ -67,15 +68,16 @@ def test_a_trickling_answer_begins_and_is_never_whole(world: World, server: str)
     assert len(world.x.posts) == 1
 
 
-def test_a_stop_ends_a_call_that_hangs(world: World, server: str) -> None:
+def test_a_stop_ends_a_call_that_hangs(world: World, running: tuple[SandboxServer, str]) -> None:
+    server, url = running
     world.x.next("create_post").times_out_after_effect()
     with ThreadPoolExecutor(1) as pool:
-        call = pool.submit(post, world, server, "a")
+        call = pool.submit(post, world, url, "a")
         deadline = time.monotonic() + 60
         while not world.x.posts and time.monotonic() < deadline:
             threading.Event().wait(0.005)
         assert world.x.posts
-        world.close()
+        server.should_exit = True
         assert isinstance(call.exception(60), httpx2.TransportError)
 
 

@@ -8,7 +8,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import ConnectionCut, World
-from socialpub.sandbox.tiktok.models import FRIENDS, ONLY_ME, PUBLIC
+from socialpub.sandbox.tiktok.tasks import FRIENDS, ONLY_ME, PUBLIC
 from tests.samples import media
 from tests.sandbox.clients import TikTokClient, error_code, publish_id
 from tests.sandbox.files import MP4, picture

@@ -23,7 +23,7 @@ from xdk.media.models import (
 from xdk.posts.models import CreateRequest
 
 from socialpub.sandbox import World
-from socialpub.sandbox.x.models import XMedia
+from socialpub.sandbox.x.network import XMedia
 from tests.sandbox.clients import redirect_parameters
 from tests.sandbox.files import MP4, PNG, base64_text
 from tests.support.hand_clock import HandClock

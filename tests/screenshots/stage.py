@@ -118,7 +118,7 @@ class Stage:
         until(
             lambda: at.caller().ask("GET", f"/api/v1/profiles/{profile}").json()["data"]["status"] != "active", "dead"
         )
-        at.x.script("create_post", "credits_depleted", times=100)
+        at.x.script("create_post", "refuses", code="credits_depleted", times=100)
         held = self._create("A word before the weekend", ("x",), [])
         until(lambda: at.caller().attempts(held), "held")
         at.admin("pause")

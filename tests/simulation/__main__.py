@@ -16,12 +16,19 @@ def main() -> None:
     parser.add_argument("--seed", type=int, help="default: drawn")
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--episode", type=int, help="only this one")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first episode")
+    parser.add_argument("--outcomes", type=Path, help="a file for the outcomes of each episode, to compare versions")
     parser.add_argument("--log", action="store_true", help="what the appliance logs")
     asked = parser.parse_args()
     seed = secrets.randbelow(10**9) if asked.seed is None else asked.seed
     print(f"seed {seed}", flush=True)
     logging.getLogger("socialpub").setLevel(logging.INFO if asked.log else logging.CRITICAL)
     failures: list[int] = []
+
+    def ended(number: int, outcomes: str) -> None:
+        if asked.outcomes is not None:
+            with asked.outcomes.open("a") as file:
+                file.write(f"{number} {outcomes}\n")
 
     def failed(number: int, error: Exception) -> None:
         failures.append(number)
@@ -31,9 +38,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="socialpub-simulation-", dir=memory_folder()) as name:
         simulation = Simulation(Path(name), seed)
         if asked.episode is not None:
-            simulation.play(asked.episode)
+            ended(asked.episode, simulation.play(asked.episode))
         else:
-            simulation.play_for(asked.minutes * 60, 0, failed)
+            simulation.play_for(asked.minutes * 60, asked.first, failed, ended)
         simulation.close()
     print(simulation.figures.table())
     if failures:

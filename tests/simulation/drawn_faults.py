@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from socialpub.sandbox import World
 from socialpub.sandbox.faults import FaultScript
+from tests.simulation.draws import Draws
 
 MAKE_PUBLIC = frozenset({"create_post", "create_pin", "content_init", "put_record", "apply_writes"})
 PAGES = (200, 400, 401, 402, 403, 404, 407, 408, 409, 413, 418, 422, 425, 429, 451, 500, 502, 503, 504, 520, 530)
@@ -121,8 +122,10 @@ APP_WIDE = {"x": ("402", "usage cap"), "tiktok": ("refusal by name",), "pinteres
 class DrawnFaults:
     """Draws, for each call, what it meets; a spell keeps one endpoint of a network in the same trouble for a while."""
 
-    def __init__(self, dice: random.Random, world: World, met: Counter[str]) -> None:
-        self._dice, self._world, self._met = dice, world, met
+    def __init__(self, draws: Draws, world: World, met: Counter[str]) -> None:
+        self._dice, self._world, self._met = draws.of("spells"), world, met
+        self._of_network = {network: draws.of(f"faults of {network}") for network in world.networks}
+        dice = self._dice
         self.rate = dice.choice([0.0, 0.03, 0.1, 0.1, 0.2, 0.35])
         self.on_commits = dice.choice([self.rate, 0.5])
         """What makes something public is what the simulation is about."""
@@ -154,10 +157,11 @@ class DrawnFaults:
         if kind != UNREACHABLE:
             own = OF_NETWORK[network].get(kind)
             _, play = own or FAULTS[kind]
-            play(self._world.networks[network].next(endpoint), Site(self._dice, network, endpoint))
+            play(self._world.networks[network].next(endpoint), Site(self._of_network[network], network, endpoint))
         return kind
 
     def _kind(self, network: str, endpoint: str, now: float) -> str | None:
+        dice = self._of_network[network]
         known = {} if endpoint in ("token", "revoke", "refresh_session") else OF_NETWORK[network]
         if self._spell is not None:
             where, which, kind, until = self._spell
@@ -165,11 +169,11 @@ class DrawnFaults:
                 self._spell = None
             elif where == network and which in ("", endpoint) and (kind in FAULTS or kind in known):
                 return kind
-        if endpoint in self._lost and self._dice.random() < AFTERWARDS_REFUSED:
+        if endpoint in self._lost and dice.random() < AFTERWARDS_REFUSED:
             self._lost.discard(endpoint)
             return "refusal"
         rate = self.on_commits if endpoint in MAKE_PUBLIC or endpoint == "upload_chunk" else self.rate
-        if self._dice.random() >= rate:
+        if dice.random() >= rate:
             return None
         weights = {UNREACHABLE: 3.0} | {name: weight for name, (weight, _) in {**FAULTS, **known}.items()}
-        return self._dice.choices(list(weights), list(weights.values()))[0]
+        return dice.choices(list(weights), list(weights.values()))[0]

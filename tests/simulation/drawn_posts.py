@@ -7,14 +7,16 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import SocialpubError
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.providers.grid import Story
 from tests.providers.networks import NETWORKS
 from tests.simulation.ledger import DrawnPost, DrawnProfile, Ledger
-from tests.support.appliance import accept
+from tests.support.appliance import OWNER, accept
 
+AGENT = Caller("agent", "write", name="agent", approval=True)
 FLAVOURS = (
     "plain words",
     "Crème & <b>brûlée</b>",
@@ -62,7 +64,9 @@ class DrawnPosts:
     scheduled_rate: float = 0.25
     most_hours: float = 48.0
     reply_rate: float = 0.3
-    """How many posts to X reply to an earlier post of the account."""
+    """How many posts to X and Bluesky reply to an earlier post of the account."""
+    approval_rate: float = 0.1
+    """How many posts wait for the owner's approval."""
 
     def connect(self, rt: Runtime) -> None:
         for network, played in NETWORKS.items():
@@ -85,7 +89,8 @@ class DrawnPosts:
         given = {content.network: options} if options else None
         media = _story(content.network, content.title).make(rt, self.samples)
         try:
-            post = accept(rt, profile.id, body=content.body, at=at, media=media, options=given)
+            caller = AGENT if self.dice.random() < self.approval_rate else OWNER
+            post = accept(rt, profile.id, body=content.body, at=at, media=media, options=given, caller=caller)
         except SocialpubError:
             return  # its profile is no longer connected
         self.ledger.accepted.append(
@@ -95,7 +100,7 @@ class DrawnPosts:
     def _draw_parent(self, profile: DrawnProfile) -> dict[str, str]:
         account = (profile.network, profile.account_id)
         earlier = [post for post in self.ledger.accepted if (post.network, post.account_id) == account]
-        if profile.network != "x" or not earlier or self.dice.random() >= self.reply_rate:
+        if profile.network not in ("x", "bluesky") or not earlier or self.dice.random() >= self.reply_rate:
             return {}
         return {"replyToPostId": self.dice.choice(earlier[-6:]).id}
 

@@ -1,5 +1,6 @@
 """One episode: a fresh appliance and world, all that can go wrong, perhaps restores, then calm, then the judge."""
 
+import json
 import random
 from collections import Counter
 from pathlib import Path
@@ -8,8 +9,9 @@ from typing import Any
 from socialpub.providers.http import Http
 from tests.providers.stories_tiktok import small_chunks
 from tests.simulation import paths
+from tests.simulation.draws import Draws
 from tests.simulation.figures import Figures
-from tests.simulation.judge import Untrue, judge_dates, judge_outcomes, judge_rows
+from tests.simulation.judge import MADE, Untrue, judge_dates, judge_outcomes, judge_rows
 from tests.simulation.restore_story import RestoreStory
 from tests.simulation.stage import HOUR, Stage
 
@@ -20,18 +22,21 @@ class Episode:
     """`http` leads to the transport of the stage."""
 
     def __init__(self, seed: int, number: int, folder: Path, samples: Path, http: Http, figures: Figures) -> None:
-        self.dice = dice = random.Random(f"{seed}:{number}")
-        random.seed(dice.random())  # the jitter of the engine's own pauses
+        draws = Draws(seed, number)
+        self.dice = dice = draws.of("episode")
+        random.seed(f"{seed}:{number}")  # the jitter of the engine's own pauses
         self.figures = figures
         restores = dice.random() < 0.6
-        self.stage = Stage(dice, folder, samples, http, figures, restores=restores)
-        self.story = RestoreStory(dice, self.stage, figures) if restores else None
+        self.stage = Stage(draws, folder, samples, http, figures, restores=restores)
+        self.story = RestoreStory(draws.of("restores"), self.stage, figures) if restores else None
         self.last_moment = dice.choice([1, 6, 40]) * HOUR
 
-    def play(self) -> None:
+    def play(self) -> str:
+        """Play the episode, and return its outcomes."""
         with small_chunks():
             try:
                 self._play()
+                return self.outcomes()
             finally:
                 self.stage.close()
 
@@ -59,6 +64,28 @@ class Episode:
         self.figures.limits += judge_outcomes(stage.world, stage.here.testimony(), stage.ended)
         judge_dates(stage.world, stage.clock)
         judge_rows(stage.here.rt, stage.world, is_restored=bool(stage.here.ledger.inherited))
+
+    def outcomes(self) -> str:
+        """Return as JSON what the networks have, and how the deliveries of the last installation ended.
+
+        Two versions of the engine that play the same episode can be compared by this.
+        """
+        stage = self.stage
+        said = stage.here.testimony().said
+        posts = stage.here.ledger.accepted
+        contents = dict.fromkeys((post.network, post.account_id, post.marker) for post in posts)
+        users = {(one.network, one.account_id): one.username for one in stage.here.ledger.profiles}
+        public = [
+            [
+                network,
+                users[network, account_id],
+                marker,
+                sorted(MADE[network](stage.world, account_id, marker).values()),
+            ]
+            for network, account_id, marker in contents
+        ]
+        states = [[post.network, post.marker, said[post.id].state] for post in posts]
+        return json.dumps({"public": sorted(public), "states": states})
 
     # --- what it was -------------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from socialpub.publishing.delivery.replies import find_parent
 from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.models import COMPLETE, IN_INBOX
+from socialpub.sandbox.tiktok.tasks import COMPLETE, IN_INBOX
 from tests.simulation.drawn_world import LONGEST_LAG_SECONDS
 from tests.simulation.ledger import DrawnPost, Kind, Ledger
 from tests.simulation.times import DrawnClock
@@ -85,14 +85,14 @@ def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[s
 
 def _said(rt: Runtime, post: DrawnPost) -> Said:
     row = delivery_rows.list_of_post(rt.reader, post.id)[0]
-    attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row["id"],))
+    attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row.id,))
     steps = (f"    {one['started_at']} {one['step']} {one['outcome']} {one['message']}" for one in attempts)
-    ended = f"{row['state']} {row['provider_post_id']} {row['error_message']} {row['progress']} {row['memo']}"
+    ended = f"{row.state} {row.provider_post_id} {row.error_message} {row.progress} {row.memo}"
     return Said(
-        State(row["state"]),
+        State(row.state),
         Stated.from_row(row),
-        row["committed_at"] is not None,
-        "\n".join((f"  {post.id} due {row['due_at']}: {ended}", *steps)),
+        row.committed_at is not None,
+        "\n".join((f"  {post.id} due {row.due_at}: {ended}", *steps)),
     )
 
 
@@ -255,13 +255,15 @@ def _judge_ordinary(post: DrawnPost, last: Testimony, others: Sequence[Testimony
 
 
 def judge_rows(rt: Runtime, world: World, *, is_restored: bool) -> None:
-    """The log, the posts and every counter against the deliveries that they are about, and replies against X.
+    """The log, the posts and every counter against their deliveries, and replies against the networks.
 
     A restored appliance may find a reply that the original has published under another post.
     """
     for contradiction in find_row_contradictions(rt.reader.all):
         raise Untrue(contradiction)
-    answered = {post.id: post.in_reply_to for post in world.x.posts}
+    answered: dict[str | None, str | None] = {post.id: post.in_reply_to for post in world.x.posts}
+    for record in world.bluesky.posts:
+        answered[record.uri] = record.value.get("reply", {}).get("parent", {}).get("uri")
     for misplaced in find_misplaced_replies(rt.reader.all, answered):
         _must(is_restored, misplaced)
 

@@ -10,17 +10,17 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.providers.auth import Identity
-from socialpub.publishing.delivery import backfill, resume
+from socialpub.publishing.delivery import approvals, backfill, resume
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.simulation.drawn_posts import DrawnPosts
 from tests.simulation.ledger import DrawnPost, DrawnProfile, Kind
-from tests.support.appliance import OWNER
+from tests.support.appliance import OWNER, approve
 
-FILL_IN, KEEP_ALIVE, REVOKE = "ids filled in", "tokens kept alive", "tokens revoked"
-CALLS = (FILL_IN, KEEP_ALIVE, REVOKE)
+FILL_IN, KEEP_ALIVE, REVOKE, READ_CARDS = "ids filled in", "tokens kept alive", "tokens revoked", "cards read"
+CALLS = (FILL_IN, KEEP_ALIVE, REVOKE, READ_CARDS)
 
 
 class OperatorActs:
@@ -36,6 +36,7 @@ class OperatorActs:
             "publish now": (1.5, self._publish_now),
             "reschedule": (1.0, self._reschedule),
             "retry": (3.0, self._retry),
+            "approve": (3.0, self._approve),
             "retry unknown": (1.0, lambda rt: self._retry(rt, include_unknown=True)),
             "pause": (0.7, lambda rt: rt.write(resume.pause)),
             "resume": (2.0, self.resume),
@@ -44,6 +45,7 @@ class OperatorActs:
             "connect": (2.0, self._connect_one),
             "token runs out": (1.5, self._expire),
             "access taken back": (0.7, self._take_back),
+            READ_CARDS: (1.0, approvals.read_cards),
             FILL_IN: (0.7, backfill.fill_in_missing),
             KEEP_ALIVE: (0.4, lambda rt: upkeep.renew_idle_tokens(rt, ())),
             REVOKE: (0.3, upkeep.revoke_disconnected),
@@ -100,6 +102,14 @@ class OperatorActs:
             body += " too long" * 300
         if self._change(rt, post, Draft.change(body=body)):
             self._drawn.ledger.note(Kind.EDITED, post.id, version)
+
+    def _approve(self, rt: Runtime) -> None:
+        rows = rt.reader.all("SELECT post_id FROM delivery d JOIN stored_wait w ON w.subject = d.id "
+                             "WHERE w.reason = 'approval'")  # fmt: skip
+        post = self._one_of(row["post_id"] for row in rows)
+        if post is not None:
+            with contextlib.suppress(SocialpubError):  # too late, or its card is not read
+                self.done["approved"] += approve(rt, post.id)
 
     def _publish_now(self, rt: Runtime) -> None:
         self._move(rt, Draft.change(scheduled_at=None))
@@ -191,8 +201,8 @@ class OperatorActs:
 
 
 DECISIONS = {
-    "post": 4.0, "publish now": 5.0, "edit": 3.0, "reschedule": 1.5, "cancel": 0.5, "stop": 1.0, "retry": 5.0,
-    "retry unknown": 1.0, "disconnect": 0.3, "reconnect": 0.7, "connect": 4.0,
+    "post": 4.0, "approve": 2.0, "publish now": 5.0, "edit": 3.0, "reschedule": 1.5, "cancel": 0.5, "stop": 1.0,
+    "retry": 5.0, "retry unknown": 1.0, "disconnect": 0.3, "reconnect": 0.7, "connect": 4.0,
 }  # fmt: skip
 """How often each of them."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from socialpub.core.settings.loader import Settings
 from socialpub.db import upgrade, upgrade_backups
 from socialpub.db.connection import open_file
-from socialpub.ops.backup import create, restore, rollback
+from socialpub.ops.backup import create, restore
 from socialpub.publishing.delivery import resume
 from tests.simulation.drawn_faults import MAKE_PUBLIC
 from tests.simulation.figures import Figures
@@ -116,7 +116,7 @@ class RestoreStory:
         def copy() -> None:
             with open_file(database, "rw") as connection:
                 schema = max(upgrade.list_applied(connection))
-                made = upgrade_backups.create(connection, database, schema, self._stage.clock.now(), "2.0")
+                made = upgrade_backups.create(connection, database, of.rt.secrets, schema, self._stage.clock.now())
             # Under its own name, the next upgrade of the same shape would forget it.
             kept = made.path.rename(made.path.with_name(f"kept-{len(self._backups)}"))
             self._keep(kept, Way.ROLLBACK, of)
@@ -179,8 +179,7 @@ class RestoreStory:
         self._stage.end(in_a_call=self._dice.random() < 0.5)
         self._wait()
         folder = former.lives.folder
-        done = rollback.roll_back(chosen.path, settings_in(folder), self._stage.clock)
-        assert done.put_aside is not None
+        assert restore.restore(chosen.path, settings_in(folder), self._stage.clock).rollback is not None
         return self._stage.open(f"rolled back {self._restores}", folder, chosen)
 
     def _wait(self) -> None:

@@ -39,8 +39,8 @@ class Simulation:
         self._current = CurrentTransport()
         self._http = http_over(self._current)
 
-    def play(self, number: int) -> None:
-        """One episode. What it shows to be wrong is raised, with how to repeat it."""
+    def play(self, number: int) -> str:
+        """Play one episode and return its outcomes. What it shows to be wrong is raised, with how to repeat it."""
         folder = self.folder / "episode"
         folder.mkdir()
         try:
@@ -48,20 +48,26 @@ class Simulation:
             self._current.transport = episode.stage.transport
             # No episode survives the machine, and `os.sync` waits for everything that others write.
             with self._fitted.in_use(), mock.patch.object(os, "sync"):
-                episode.play()
+                return episode.play()
         except Exception as error:
             error.add_note(f"episode {number} of seed {self.seed}; repeat it: {repeat(self.seed, number)}")
             raise
         finally:
             shutil.rmtree(folder)
 
-    def play_for(self, seconds: float, first: int, failed: Callable[[int, Exception], None]) -> None:
+    def play_for(
+        self,
+        seconds: float,
+        first: int,
+        failed: Callable[[int, Exception], None],
+        ended: Callable[[int, str], None] = lambda number, outcomes: None,
+    ) -> None:
         """Play episodes from this number on for some seconds. Report every failure and continue."""
         until, number = time.monotonic() + seconds, first
         while time.monotonic() < until:
             faulthandler.dump_traceback_later(STUCK_SECONDS, exit=True)
             try:
-                self.play(number)
+                ended(number, self.play(number))
             except Exception as error:
                 failed(number, error)
             number += 1

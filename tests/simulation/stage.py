@@ -20,6 +20,7 @@ from tests.simulation import drawn_faults, paths
 from tests.simulation.drawn_faults import DrawnFaults
 from tests.simulation.drawn_posts import DrawnPosts
 from tests.simulation.drawn_world import draw_world
+from tests.simulation.draws import Draws
 from tests.simulation.figures import Figures
 from tests.simulation.installation import DrawnBackup, Installation
 from tests.simulation.judge import Testimony, Untrue, Watch, judge_outcomes
@@ -40,17 +41,20 @@ class Stage:
     """`http` leads to `transport`. `restores`: whether installations come back from backups here."""
 
     def __init__(
-        self, dice: random.Random, folder: Path, samples: Path, http: Http, figures: Figures, *, restores: bool
+        self, draws: Draws, folder: Path, samples: Path, http: Http, figures: Figures, *, restores: bool
     ) -> None:
-        self.dice, self.folder, self.figures = dice, folder, figures
+        self._draws, self.folder, self.figures = draws, folder, figures
+        dice = draws.of("stage")
+        self._machine, self._disk = draws.of("machine"), draws.of("disk")
         self.restores, self.calm = restores, False
         self.clock = DrawnClock()
-        self.world = draw_world(dice, self.clock, in_time=restores)
+        self.world = draw_world(draws.of("world"), self.clock, in_time=restores)
+        self._calls = {network: draws.of(f"calls of {network}") for network in self.world.networks}
         self.transport = FaultTransport(self.world)
         self.disk_rate = dice.choice([0.0, 0.0, 0.0, 0.01, 0.05])
         self.at_work = self._disk_failed = self.in_a_call = False
         self.in_next_call: Callable[[], None] | None = None
-        self.faults = DrawnFaults(dice, self.world, figures.faults)
+        self.faults = DrawnFaults(draws, self.world, figures.faults)
         self.waited_for_equals: set[str] = set()
         self.kill_rate = dice.choice([0.0, 0.0, 0.01, 0.05])
         self.act_rate = dice.choice([0.02, 0.1, 0.3])
@@ -58,7 +62,8 @@ class Stage:
         self.mid_call_rate = dice.choice([0.0, 0.0, 0.02])
         self._ending = False
         self._http, self._publishing = http, _draw_publishing(dice)
-        posts = DrawnPosts(dice, self.world, samples, equal_rate=dice.choice([0.1, 0.25, 0.25, 0.8]))
+        owner = draws.of("owner of the original")
+        posts = DrawnPosts(owner, self.world, samples, equal_rate=dice.choice([0.1, 0.25, 0.25, 0.8]))
         if restores:
             posts.scheduled_rate, posts.most_hours = 0.5, 120.0
         self.ended: list[Testimony] = []
@@ -76,7 +81,12 @@ class Stage:
         """The appliance that has come back in this folder."""
         of = backup.of.posts
         # What equals a post of the original is what a restored appliance could take for its own.
-        posts = replace(of, ledger=backup.ledger.as_backed_up(), equal_rate=max(of.equal_rate, 0.5))
+        posts = replace(
+            of,
+            dice=self._draws.of(f"owner of {name}"),
+            ledger=backup.ledger.as_backed_up(),
+            equal_rate=max(of.equal_rate, 0.5),
+        )
         watch = backup.watch.as_backed_up()
         watch.off += timedelta(seconds=self.clock.set_seconds - backup.set_seconds)
         return self._installation(name, folder, posts, watch)
@@ -84,7 +94,7 @@ class Stage:
     def _installation(self, name: str, folder: Path, posts: DrawnPosts, watch: Watch) -> Installation:
         lives = Lives(folder, self.clock, self._http, self._publishing, self._ask_disk)
         done = self.figures.acts if not self.ended and not self.living else self.figures.while_paused
-        acts = OperatorActs(self.dice, self.world, posts, done)
+        acts = OperatorActs(posts.dice, self.world, posts, done)
         one = Installation(name, lives, posts, acts, watch)
         self.living.append(one)
         return one
@@ -171,11 +181,11 @@ class Stage:
 
     def die(self, how: str) -> None:
         self.figures.acts[how] += 1
-        self.here.lives.die(asked_to_stop=self.dice.random() < 0.3)
+        self.here.lives.die(asked_to_stop=self._machine.random() < 0.3)
 
     def _ask_disk(self) -> None:
         """Let a write fail sometimes."""
-        if self.at_work and not self.calm and self.dice.random() < self.disk_rate:
+        if self.at_work and not self.calm and self._disk.random() < self.disk_rate:
             self.figures.acts["a write failed"] += 1
             self._disk_failed = True
             raise Unavailable("The disk is full.")
@@ -189,29 +199,30 @@ class Stage:
         if self.calm:
             self.clock.forward(0.1)
             return
-        self.clock.forward(self.dice.choice([0.05, 0.3, 1, 4]))
+        dice = self._calls[network]
+        self.clock.forward(dice.choice([0.05, 0.3, 1, 4]))
         self.in_a_call = True
-        self._interrupt(request)
+        self._interrupt(dice)
         kind = self.faults.draw(network, endpoint, self.clock.passed_seconds) if endpoint else None
         if kind == drawn_faults.UNREACHABLE:
             raise httpx2.ConnectError("no route to host", request=request)
         if kind in drawn_faults.TAKE_TIME:
-            self.clock.forward(self.dice.choice([10, 60, 120]))
+            self.clock.forward(dice.choice([10, 60, 120]))
 
     def _after(self, request: httpx2.Request) -> None:
         if not self.calm:
-            self._interrupt(request)
+            self._interrupt(self._calls[request.url.path.split("/")[1]])
             self.in_a_call = False
 
-    def _interrupt(self, request: httpx2.Request) -> None:
+    def _interrupt(self, dice: random.Random) -> None:
         """The process dies, or somebody does something, while a call is on its way."""
-        if self.in_next_call is not None and self.dice.random() < 0.5:
+        if self.in_next_call is not None and dice.random() < 0.5:
             act, self.in_next_call = self.in_next_call, None
             act()
-        if self.dice.random() < (0.3 if self._ending else self.kill_rate):
+        if dice.random() < (0.3 if self._ending else self.kill_rate):
             raise ProcessKilled
-        if self.dice.random() < self.mid_call_rate:
-            if self.dice.random() < 0.3:
+        if dice.random() < self.mid_call_rate:
+            if dice.random() < 0.3:
                 self.jump()
             else:
                 self.here.acts.draw(self.here.rt, in_a_call=True)
@@ -219,7 +230,7 @@ class Stage:
     # --- what happens meanwhile --------------------------------------------------------------------------------------
 
     def trouble(self) -> None:
-        dice = self.dice
+        dice = self._machine
         if dice.random() < self.act_rate:
             try:
                 self.here.acts.draw(self.here.rt)
@@ -237,8 +248,8 @@ class Stage:
 
     def jump(self) -> None:
         """Somebody sets our clock."""
-        size = self.dice.choice([20, 45, 600, HOUR, 12 * HOUR, WEEK])
-        seconds = self.dice.choice([-1, 1]) * self.dice.uniform(size / 2, size)
+        size = self._machine.choice([20, 45, 600, HOUR, 12 * HOUR, WEEK])
+        seconds = self._machine.choice([-1, 1]) * self._machine.uniform(size / 2, size)
         untold = (one for one in self.world.networks.values() if self.restores or not one.sends_date)
         if all(abs(one.clock_skew_seconds - seconds) < MOST_UNTOLD_SECONDS for one in untold):
             self.clock.jump(seconds)
@@ -252,9 +263,10 @@ class Stage:
         idle = 300.0 if most is None else HOUR
         ahead = (parse(next_at) - now).total_seconds() + 0.001 if next_at else idle
         if appliance_state.paused_at(rt.reader):
-            ahead = max(ahead, self.dice.choice([60, 600, 6 * HOUR]))
+            ahead = max(ahead, self._machine.choice([60, 600, 6 * HOUR]))
         if not self.calm:
-            ahead = self.dice.choice([ahead, ahead, ahead, ahead + self.dice.uniform(0, 100), min(ahead, 30.0)])
+            late = ahead + self._machine.uniform(0, 100)
+            ahead = self._machine.choice([ahead, ahead, ahead, late, min(ahead, 30.0)])
         self.clock.forward(ahead if most is None else min(ahead, most))
 
     def become_calm(self) -> None:

@@ -6,11 +6,20 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.sandbox.bluesky.models import POST, TID_DIGITS, BlueskyAccount, BlueskyBlob
-from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, rate_headers, refused
-from socialpub.sandbox.memory import FixedWindow, SandboxContext
+from socialpub.sandbox.bluesky.network import (
+    POST,
+    TID_DIGITS,
+    BlueskyAccount,
+    BlueskyBlob,
+    BlueskySandbox,
+    invalid,
+    rate_headers,
+    refused,
+)
+from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
+from tests.stand_ins.bluesky_cid import cid_of_record
 from tests.stand_ins.bluesky_lexicon import InvalidRecord, check_record, find_float
 from tests.stand_ins.network import StandIn
 
@@ -38,6 +47,8 @@ class BlueskySwitches:
     """Older servers do not say how large a blob may be."""
     image_limit: int = 2_000_000
     """Of an image in a post. Older servers accept 1,000,000."""
+    refresh_grace_seconds: int = 7200
+    """How long a used refresh token still returns the same successor."""
     blob_seconds: float = 6 * 3600
     """How long a blob lives that no record names."""
 
@@ -84,6 +95,17 @@ class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
             self.count_points("day", account.did, self.limits["day"], DAY_SECONDS, headers, points)
         return ApiCaller(token, account)
 
+    def renew(self, old: Token, client_id: str) -> Token | None:
+        """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
+        ago."""
+        successor = self.tokens.by_refresh(old.successor)
+        if successor is not None:
+            return successor if self.timestamp() - old.spent_at < self.refresh_grace_seconds else None
+        new = self.issue(old.account_id, old.scopes, old.client_id, family=old.family)
+        old.successor = new.refresh or ""
+        self.tokens.spend(old, access_survives=True)
+        return new
+
     # --- rates ---------------------------------------------------------------------------------------------------
 
     def count_call(self, headers: Headers) -> None:
@@ -120,6 +142,12 @@ class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
         if uri not in self.records:
             raise ValueError(f"no such record: {uri}")
         self.records[uri].taken_down = not lifted
+
+    def cid_of_record(self, record: Any) -> str:
+        try:
+            return cid_of_record(record)
+        except ValueError as error:
+            raise invalid(f"Invalid {record['$type']} record: {error}") from None
 
     def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:
         if path := find_float(record):

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from socialpub.sandbox.bluesky import repo, sessions
-from socialpub.sandbox.bluesky.models import BlueskyRecord
-from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
+from socialpub.sandbox.bluesky.network import BlueskyRecord, BlueskySandbox, invalid, refused
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
 from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from socialpub.sandbox.bluesky.models import HANDLE, POST, POSTGATE, PROFILE, THREADGATE
+from socialpub.sandbox.bluesky.network import HANDLE, POST, POSTGATE, PROFILE, THREADGATE
 from tests.stand_ins.graphemes import count_graphemes
 
 DATE_TIME = re.compile(

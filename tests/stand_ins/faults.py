@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from socialpub.sandbox.faults import ErrorReplies, Fault, FaultScript
+from socialpub.sandbox.faults import Fault, FaultScript
 
 
 async def wait_for(event: Any) -> None:
@@ -25,6 +25,9 @@ class HeldFaultScript(FaultScript):
         return self.put(
             Fault("wait", True, before=None if after_effect else wait, after=wait if after_effect else None)
         )
+
+    def credits_depleted(self, shape: int = 1) -> "HeldFaultScript":
+        return self._answers(lambda: self._network.credits_reply(shape))
 
 
 # --- chaos -----------------------------------------------------------------------------------------------------------
@@ -49,7 +52,7 @@ class Chaos:
     The same seed and order of calls give the same faults.
     """
 
-    def __init__(self, network: ErrorReplies, seed: int, rate: float) -> None:
+    def __init__(self, network: Any, seed: int, rate: float) -> None:
         self._network = network
         self._rate = rate
         self._random = random.Random(seed)

@@ -14,10 +14,16 @@ from pydantic_core import ErrorDetails
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
-from socialpub.sandbox.pinterest.api import json_body
-from socialpub.sandbox.pinterest.models import PinterestAccount, PinterestBoard, PinterestMedia
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, refused
-from socialpub.sandbox.pinterest.pins import TEXTS
+from socialpub.sandbox.pinterest.api import TEXTS, json_body
+from socialpub.sandbox.pinterest.network import (
+    MAX_BYTES,
+    PinterestAccount,
+    PinterestBoard,
+    PinterestMedia,
+    PinterestSandbox,
+    invalid,
+    refused,
+)
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.shapes import SandboxShape, check_shape, dotted_path
@@ -231,8 +237,22 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
         unfit = self.probes_video and data is not None and not _fits(data)
         return "fails" if unfit or super().fate(media, data) == "fails" else fate
 
-    def may_upload(self, media: PinterestMedia) -> bool:
-        return not (media.uploads and self.forms_good_once)
+    def upload_refusal(
+        self, request: SandboxRequest, media: PinterestMedia | None, fields: dict[str, str]
+    ) -> tuple[int, str, str] | None:
+        parts = request.form_parts or []
+        if "content-length" not in request.headers:
+            return 411, "MissingContentLength", "You must provide the Content-Length HTTP header."
+        if "authorization" in request.headers:
+            return 400, "InvalidArgument", "Only one auth mechanism allowed: the form is signed."
+        if refusal := super().upload_refusal(request, media, fields):
+            return refusal
+        if len(parts) != len(fields) + 1 or (media is not None and media.uploads and self.forms_good_once):
+            return 403, "AccessDenied", "A field is too many, or the form has been used."
+        size = parts[-1].body.size
+        if not 1 <= size <= MAX_BYTES:
+            return 400, "EntityTooLarge" if size else "EntityTooSmall", "Your upload is outside of the allowed size."
+        return None
 
     def may_use(self, media: PinterestMedia) -> bool:
         return super().may_use(media) and (self.media_reuse_allowed or not media.pinned_in)

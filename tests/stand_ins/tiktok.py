@@ -16,8 +16,10 @@ from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.tiktok import api
-from socialpub.sandbox.tiktok.models import (
+from socialpub.sandbox.tiktok.network import TikTokSandbox
+from socialpub.sandbox.tiktok.tasks import (
     COMPLETE,
+    DAY,
     FAILED,
     FILE_UPLOAD,
     ONLY_ME,
@@ -27,8 +29,6 @@ from socialpub.sandbox.tiktok.models import (
     TikTokAccount,
     TikTokPost,
 )
-from socialpub.sandbox.tiktok.network import TikTokSandbox
-from socialpub.sandbox.tiktok.tasks import DAY
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.shapes import SandboxShape, check_shape, dotted_path

@@ -4,11 +4,11 @@ import base64
 import html
 import json
 import math
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import format_datetime
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 from annotated_types import Le, Len
@@ -19,19 +19,34 @@ from socialpub.sandbox.memory import SandboxContext, Token
 from socialpub.sandbox.messages import BodyPart, Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller
 from socialpub.sandbox.x import api
-from socialpub.sandbox.x.models import MAX_BYTES, VIDEO, XAccount, XMedia, XPost
-from socialpub.sandbox.x.network import XSandbox, forbidden, invalid, invalid_fields, window_headers
+from socialpub.sandbox.x.network import (
+    IMAGE,
+    MAX_BYTES,
+    PROBLEMS,
+    VIDEO,
+    XAccount,
+    XMedia,
+    XPost,
+    XSandbox,
+    forbidden,
+    invalid,
+    invalid_fields,
+    window_headers,
+)
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.shapes import Digits, SandboxShape, check_shape, dotted_path
 from tests.stand_ins.x_text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
 
 DAY_SECONDS = 86400
+SEGMENT = re.compile(r"[0-9]{1,6}")
+MAX_SEGMENT_BYTES = 5 * 1024 * 1024
 SHORT_TEXT = 276
 LIST_PARAMETERS = (
     "max_results", "pagination_token", "start_time", "exclude", "tweet.fields", "post.fields", "expansions",
 )  # fmt: skip
 NAMED = frozenset(XSandbox.endpoints) - {"authorize", "token", "revoke"}
 """The endpoints whose responses have the names of a dialect."""
+NOT_PERMITTED = "You are not permitted to perform this action."
 EXCLUSIVE = ("quote_tweet_id", "media")
 NOT_MENTIONED = (
     "Reply to this conversation is not allowed because you have not been mentioned or otherwise engaged by the author "
@@ -183,6 +198,12 @@ class XSwitches:
     """Calls of one user in 24 hours. These calls also get the 24-hour headers."""
 
 
+def _check_size(category: str, size: int) -> None:
+    if not 0 < size <= MAX_BYTES[category]:
+        message = f"The size of the media is not between 1 and {MAX_BYTES[category]} bytes."
+        raise invalid(message, total_bytes=size)
+
+
 class XStandIn(StandIn, XSandbox, XSwitches):
     def __init__(self, context: SandboxContext) -> None:
         XSwitches.__init__(self)
@@ -230,14 +251,22 @@ class XStandIn(StandIn, XSandbox, XSwitches):
                 self._checked_query(request, "media_id", "command")
             case "POST /2/media/upload":
                 self._checked_form(request, "media_category")
-            case "POST /2/media/upload/:id/append":
-                self._checked_form(request, "segment_index")
+                part, category = api.file_and_field(request, "media_category")
+                if category != IMAGE:
+                    raise invalid(f"media_category must be one of ['{IMAGE}']", media_category=category)
+                _check_size(category, part.body.size)
+            case "POST /2/media/upload/:id/append" | "POST /2/media/upload/:id/finalize":
+                self._check_segments(request, label, api.own_media(self, request.path_params["id"], caller))
             case "POST /2/media/upload/initialize":
-                _require_valid(NewUpload, api.json_object(request))
+                body = api.json_object(request)
+                _require_valid(NewUpload, body)
+                _check_size(body["media_category"], body["total_bytes"])
             case "POST /2/media/metadata":
                 body = api.json_object(request)
-                if "id" in body and isinstance(body.get("metadata"), dict):
-                    _require_valid(MediaMetadata, body)
+                if "id" not in body or not isinstance(body.get("metadata"), dict):
+                    # The real X sends this response to requests in the shape of its previous version.
+                    raise Refusal(json_reply(500, {"errors": ["internal server error"]}))
+                _require_valid(MediaMetadata, body)
             case "POST /2/tweets":
                 self._check_post(caller.account, api.json_object(request))
         return caller
@@ -263,6 +292,13 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         if told_in not in headers:
             return super().rate_limited_reply(seconds, told_in, endpoint)
         return super().rate_limited_reply(seconds, "nothing").with_headers(headers[told_in])
+
+    def credits_reply(self, shape: int) -> Reply:
+        """Return a 402 in one of X's two shapes."""
+        if shape == 1:
+            return self.refusal_reply("", "credits_depleted")
+        kind, detail = f"{PROBLEMS}/credits-depleted", "credits depleted"
+        return json_reply(402, {"detail": detail, "status": 402, "title": "Payment Required", "type": kind})
 
     # --- queries and bodies --------------------------------------------------------------------------------------
 
@@ -329,7 +365,7 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             parts = [BodyPart(field, None) for field in fields]
             for part in parts:
                 part.body.write(data if part.name == "media" else str(fields[part.name]).encode())
-            request.sink = SimpleNamespace(is_whole=True, parts=parts)
+            request.form_parts = parts
         else:
             try:
                 parts = request.parts()
@@ -343,6 +379,20 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         if "media" not in names:
             raise invalid("media is missing but it is required", media="")
 
+    def _check_segments(self, request: SandboxRequest, label: str, media: XMedia) -> None:
+        if label.endswith("finalize"):
+            if not media.finalized and sorted(media.segments) != list(range(len(media.segments))):
+                raise invalid("Segments are missing.", segments=sorted(media.segments))
+            return
+        self._checked_form(request, "segment_index")
+        part, index = api.file_and_field(request, "segment_index")
+        if not SEGMENT.fullmatch(index) or int(index) > 999:
+            raise invalid("SegmentIndex must be between 0 and 999.", segment_index=index)
+        if part.body.size > MAX_SEGMENT_BYTES:
+            raise Refusal(Reply(413))
+        if media.finalized:
+            raise invalid("The upload is already finalized.", id=media.id)
+
     def _check_post(self, account: XAccount, body: dict[str, Any]) -> None:
         _require_valid(NewPost, body)
         if self.needs_text and "text" not in body:
@@ -352,12 +402,19 @@ class XStandIn(StandIn, XSandbox, XSwitches):
                 "You can only provide one of poll or quote_tweet_id or direct_message_deep_link or media or card_uri."
             )
             raise invalid(message, **{name: body[name] for name in EXCLUSIVE})
+        if "quote_tweet_id" in body:
+            raise forbidden(NOT_PERMITTED)
+        ids = body.get("media", {}).get("media_ids", [])
+        media = [item for media_id in ids if (item := self.media.alive(media_id)) is not None]
+        mixed = len(media) > 1 and {item.category for item in media} != {IMAGE}
+        if len(set(ids)) < len(ids) or mixed:
+            raise invalid_fields([({"media.media_ids": ids}, "Your media IDs are invalid.")])
         text = unicodedata.normalize("NFC", body.get("text", ""))
         if FORBIDDEN.intersection(text):
             raise invalid("text contains characters that are not allowed.", text=text)
         if weighted_length(text) > account.longest_post:
             if self.too_long_status == 403:
-                raise forbidden(api.NOT_PERMITTED)
+                raise forbidden(NOT_PERMITTED)
             message = "Your Tweet text is too long. For more information see the documentation."
             raise invalid(message, text=text)
         if len(cashtags(text)) > 1:

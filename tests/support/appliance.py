@@ -123,9 +123,10 @@ def accept(
     at: datetime | None = None,
     media: tuple[DraftMedia, ...] = (),
     options: Mapping[str, Mapping[str, Any]] | None = None,
+    caller: Caller = OWNER,
 ) -> str:
     """A post as the API accepts it; its id."""
-    return rt.write(posts.create, Draft(body, at, profiles, media, options), OWNER)
+    return rt.write(posts.create, Draft(body, at, profiles, media, options), caller)
 
 
 def approve(rt: Runtime, post_id: str) -> bool:
@@ -180,13 +181,13 @@ def end_deliveries(rt: Runtime, post: str, *states: State) -> None:
     def settle(_rt: Runtime, tx: Database) -> None:
         open_deliveries = {one.id: one for one in delivery_rows.list_open_of_post(tx, post)}
         for row, state in zip(delivery_rows.list_of_post(tx, post), states, strict=True):
-            if row["id"] not in open_deliveries or state is State.QUEUED:
+            if row.id not in open_deliveries or state is State.QUEUED:
                 continue
             if state is State.PUBLISHED:
-                delivery_rows.update(tx, row["id"], state=state, published_at=tx.stamp)
+                delivery_rows.update(tx, row.id, state=state, published_at=tx.stamp)
                 post_rows.settle_if_resolved(tx, post)
             else:
                 message = "Outcome unknown: no response." if state is State.UNCONFIRMED else "No."
-                end_unsent(rt, tx, open_deliveries[row["id"]], state, message)
+                end_unsent(rt, tx, open_deliveries[row.id], state, message)
 
     rt.write(settle)

@@ -1,18 +1,17 @@
 """Copies as stories need them: made of one appliance, restored as another, or put together by somebody else."""
 
+import hashlib
 import io
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state
+from socialpub.db import appliance_state, backup_format
 from socialpub.db.tables import artifact_rows
-from socialpub.ops.backup import create, format, restore, verify
-from socialpub.ops.backup.format import TarWriter
+from socialpub.ops.backup import create, restore
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
@@ -61,31 +60,28 @@ def forged(
     changed: dict[str, bytes],
     key: Secrets | None = None,
 ) -> Path:
-    """The same copy with members of somebody else's, and sums that are right; sealed with `key`, or without a seal.
-
-    Plain files among them look like those that socialpub writes; what is of another kind is put in as it is.
-    """
-    with target.open("wb") as file, tempfile.TemporaryFile() as sums:
-        writer = TarWriter(file, sums)
-        for name, content in contents_of(copy):
-            if name != without:
-                writer.add(name, changed.get(name, content))
+    """The same copy with members of somebody else's, and sums that are right; signed with `key`, if there is one."""
+    contents = [(name, changed.get(name, content)) for name, content in contents_of(copy) if name != without]
+    with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
+        for name, content in contents:
+            add(tar, name, content)
         for member in extra:
-            if member.type == tarfile.REGTYPE:
-                writer.add(member.name, b"x" * member.size)
-            else:
-                file.write(member.tobuf(tarfile.GNU_FORMAT))
-        writer.finish(key.sign_backup if key else None)
+            tar.addfile(member, io.BytesIO(b"x" * member.size))
+        contents += [(member.name, b"x" * member.size) for member in extra if member.isreg()]
+        sums = b"".join(
+            backup_format.sums_line(hashlib.sha256(content).hexdigest(), name) for name, content in contents
+        )
+        add(tar, backup_format.SUMS, sums)
+        if key is not None:
+            add(tar, backup_format.SEAL, key.sign_backup(hashlib.sha256(sums).hexdigest()).encode() + b"\n")
     return target
 
 
-def rewritten(copy: Path, target: Path, sums: bytes, *behind: tarfile.TarInfo) -> Path:
-    """The same copy with other sums, and with members behind them."""
+def rewritten(copy: Path, target: Path, sums: bytes) -> Path:
+    """The same copy with other sums."""
     with tarfile.open(target, "w", format=tarfile.GNU_FORMAT) as tar:
-        for name, content in [*contents_of(copy), (format.SUMS, sums)]:
+        for name, content in [*contents_of(copy), (backup_format.SUMS, sums)]:
             add(tar, name, content)
-        for member in behind:
-            add(tar, member.name, b"x" * member.size)
     return target
 
 
@@ -96,9 +92,16 @@ def add(tar: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def contents_of(copy: Path) -> list[tuple[str, bytes]]:
-    """Name and content of every member but the sums and the seal."""
-    with verify.check_tar(copy) as found:
-        return [(member.name, member.read(1 << 30)) for member in found.members()]
+    """Name and content of every member but the sums and the signature."""
+    with tarfile.open(copy) as tar:
+        names = [name for name in tar.getnames() if name not in (backup_format.SUMS, backup_format.SEAL)]
+        return [(name, read(tar, name)) for name in names]
+
+
+def read(tar: tarfile.TarFile, name: str) -> bytes:
+    content = tar.extractfile(name)
+    assert content is not None
+    return content.read()
 
 
 def members_of(copy: Path) -> list[str]:
@@ -107,9 +110,7 @@ def members_of(copy: Path) -> list[str]:
 
 def sums_of(copy: Path) -> bytes:
     with tarfile.open(copy) as tar:
-        content = tar.extractfile(format.SUMS)
-        assert content is not None
-        return content.read()
+        return read(tar, backup_format.SUMS)
 
 
 @contextmanager

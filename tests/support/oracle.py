@@ -28,8 +28,8 @@ class Stated:
 
     @classmethod
     def from_row(cls, row: Any) -> "Stated":
-        outcome = {"queued": "pending", "running": "pending", "unconfirmed": "unknown"}.get(row["state"], row["state"])
-        return cls(outcome, row["provider_post_id"], row["error_message"] or "")
+        outcome = {"queued": "pending", "running": "pending", "unconfirmed": "unknown"}.get(row.state, row.state)
+        return cls(outcome, row.provider_post_id, row.error_message or "")
 
 
 def find_untruths(

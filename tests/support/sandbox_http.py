@@ -18,6 +18,7 @@ from socialpub.media.types import ACCEPTED_TYPES, Facts, MediaLimits
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 from socialpub.sandbox import create_app
+from socialpub.sandbox.endpoint import SandboxEndpoint
 from tests.stand_ins import World
 from tests.support.appliance import add_profile
 from tests.support.hand_clock import HandClock
@@ -52,7 +53,8 @@ class FaultTransport(SandboxTransport):
                 continue
             for route in mount.routes:
                 if route.matches({**scope, **inside})[0] is Match.FULL:
-                    return str(getattr(getattr(route, "endpoint", None), "name", ""))
+                    endpoint = getattr(route, "endpoint", None)
+                    return endpoint.call.name if isinstance(endpoint, SandboxEndpoint) else ""
         return ""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -97,7 +99,7 @@ def providers_of_the_sandbox(*, bluesky: bool = False) -> ProvidersSection:
 def bluesky_section() -> BlueskySection:
     """Bluesky, enabled, with the sandbox as the server of all accounts."""
     url = f"{HOST}/bluesky"
-    return BlueskySection(enabled=True, service=url, plc_url=f"{url}/plc", site_url=url)
+    return BlueskySection(enabled=True, service=url, plc_url=f"{url}/plc")
 
 
 def connect_x(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:

@@ -96,11 +96,11 @@ def scripted_job(
 
 
 def counted(outcome: Outcome, back: dict[str, int] | None) -> Outcome:
-    """The outcome as the engine settles it; `back` holds how often each reason led back, and is counted on."""
+    """The outcome as the engine settles it; `back` holds how often each cause led back, and is counted on."""
     if not isinstance(outcome, Again):
         return outcome
-    times = 0 if back is None else back.get(outcome.reason, 0)
+    times = 0 if back is None else back.get(outcome.cause, 0)
     result = outcome.after(times)
     if isinstance(result, Again) and back is not None:
-        back[outcome.reason] = times + 1
+        back[outcome.cause] = times + 1
     return result

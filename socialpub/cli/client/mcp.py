@@ -17,7 +17,6 @@ import orjson
 from socialpub.cli.client import upload
 from socialpub.cli.client.connection import UNREACHABLE_HINT, open_client
 from socialpub.cli.client.upload import find_arguments
-from socialpub.core import repeated_names
 from socialpub.web.mcp import messages
 from socialpub.web.mcp.messages import failure
 
@@ -105,10 +104,6 @@ class Relay:
 
     def _call(self, message: Message, line: bytes) -> Message | None:
         if (arguments := find_arguments(message)) is not None:
-            # All other messages are checked by the appliance.
-            for path in repeated_names.find(line.decode(), message):
-                text = f"{'.'.join(map(str, path))} is given twice."
-                return failure(message.get("id"), messages.PARSE_ERROR, text)
             result = upload.upload_file(self._client, self._url, arguments)
             if messages.requested_revision(message) is not None:
                 result["resultType"] = "complete"

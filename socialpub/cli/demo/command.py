@@ -31,10 +31,6 @@ from socialpub.providers.registry import LABELS, SPECIFIED
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
 VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
 """The file with which the sandbox's TikTok verifies the appliance's URL."""
-VERIFICATION_LINES = f"""\
-verification_file = "{VERIFICATION["file_name"]}"
-verification_content = "{VERIFICATION["content"]}"
-"""
 START_SECONDS = 60.0
 START_POLL_SECONDS = 0.1
 
@@ -56,13 +52,14 @@ class DemoProcesses:
         if not (self.folder / "data" / "secret.key").exists():
             self.config.unlink(missing_ok=True)
             template.create(self.folder)
+        (self.folder / "data" / VERIFICATION["file_name"]).write_text(VERIFICATION["content"])
         ports = {name: _free_port(usual) for name, usual in USUAL_PORTS.items()}
         self.url = f"http://127.0.0.1:{ports['appliance']}"
         self.sandbox_url = f"http://127.0.0.1:{ports['sandbox']}"
         self.config.write_text(
             "# The demo writes this file at every run.\n"
             f'base_url = "{self.url}"\nlisten = "127.0.0.1:{ports["appliance"]}"\ndata_dir = "data"\n\n'
-            f"{provider_lines(self.sandbox_url, VERIFICATION_LINES, all_networks=all_networks)}"
+            f"{provider_lines(self.sandbox_url, all_networks=all_networks)}"
         )
 
     def __enter__(self) -> "DemoProcesses":

@@ -16,18 +16,21 @@ UPLOADS = "/storage/uploads/"
 MEDIA = "/storage/media/"
 MAX_DIGITS = 12
 
+UPLOAD_LIFETIME = MEDIA_LIFETIME = timedelta(hours=1)
+"""A caller uploads and reads at once. An expired URL is renewed with the next response."""
+
 
 def upload_url(settings: Settings, secrets: Secrets, artifact_id: str, mime_type: str, now: datetime) -> str:
-    """Return the URL for the PUT of an upload, valid for `uploads.url_lifetime`."""
-    expires = now + settings.uploads.url_lifetime
+    """Return the URL for the PUT of an upload, valid for `UPLOAD_LIFETIME`."""
+    expires = now + UPLOAD_LIFETIME
     return _url(settings, secrets, "PUT", UPLOADS + artifact_id, expires, required_headers(mime_type))
 
 
 def media_url(
-    settings: Settings, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta | None = None
+    settings: Settings, secrets: Secrets, storage_key: str, now: datetime, lifetime: timedelta = MEDIA_LIFETIME
 ) -> str:
-    """Return the URL of a stored file, valid for `lifetime`, by default `media.url_lifetime`."""
-    return _url(settings, secrets, "GET", MEDIA + storage_key, now + (lifetime or settings.media.url_lifetime), {})
+    """Return the URL of a stored file, valid for `lifetime`."""
+    return _url(settings, secrets, "GET", MEDIA + storage_key, now + lifetime, {})
 
 
 def required_headers(mime_type: str) -> dict[str, str]:

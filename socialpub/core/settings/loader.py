@@ -23,10 +23,10 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings import messages, schema
 from socialpub.core.settings.messages import Key
 from socialpub.core.settings.values import BaseUrl, Section, is_secret, plain
-from socialpub.core.validation import did_you_mean, format_mistakes, nearest
+from socialpub.core.validation import did_you_mean, format_mistakes, must_be, nearest
 
 PREFIX = "SOCIALPUB_"
-BACKUP_VARIABLE = "SOCIALPUB_COPY"
+BACKUP_VARIABLE = "SOCIALPUB_BACKUP"
 """The backup's folder, for the command that runs after a backup. That command may call socialpub again."""
 OTHER_VARIABLES = {CONFIG_VARIABLE, BACKUP_VARIABLE, URL_VARIABLE, KEY_VARIABLE}
 """Variables that are not settings."""
@@ -43,7 +43,7 @@ def variable_name(key: Key) -> str:
 
 def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tuple[list[str], dict[Key, str]]:
     """Put the variables into `values`. Return the mistakes, and the variable of each key that a variable sets."""
-    by_variable = {variable_name(key): key for key in KEYS}
+    by_variable = {variable_name(key): key for key in (*KEYS, *FILES)}
     mistakes: list[str] = []
     variables: dict[Key, str] = {}
     for name in sorted(environ):
@@ -63,7 +63,7 @@ def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tu
             if not isinstance(section, dict):  # a value in place of a section, which validation reports
                 break
         else:
-            section[key[-1]] = _typed(environ[name], KEYS[key].annotation)
+            section[key[-1]] = _typed(environ[name], str if key in FILES else KEYS[key].annotation)
             variables[key] = name
     return mistakes, variables
 
@@ -93,19 +93,20 @@ def _join_urls(parts: list[str]) -> list[str]:
 
 
 def _read_secret_files(values: dict[str, Any], folder: Path, credentials: str | None) -> list[str]:
-    """Set every `<key>` of `values` whose `<key>_file` is set. Return the mistakes.
+    """Replace every `<key>_file` of `values` by the secret `<key>`. Return the mistakes.
 
     A relative name is a file in `credentials` (systemd's folder for credentials) or in `folder`.
     """
     mistakes = []
     folders = [Path(credentials), folder] if credentials else [folder]
-    for key in KEYS:
-        target = _without_file(key)
+    for key, target in FILES.items():
         section: Any = values
         for part in key[:-1]:
             section = section.get(part) if isinstance(section, dict) else None
-        name = section.get(key[-1]) if isinstance(section, dict) else None
-        if target == key or not isinstance(name, str) or not name.strip():
+        name = section.pop(key[-1], "") if isinstance(section, dict) else ""
+        if not isinstance(name, str):
+            mistakes.append(f"{'.'.join(key)} {must_be('the name of a file', name)}")
+        if not isinstance(name, str) or not name.strip():
             continue
         if section.get(target[-1]):
             mistakes.append(f"{'.'.join(target)} and {'.'.join(key)} are both set; remove one of them")
@@ -224,7 +225,6 @@ class Settings(Section):
     metrics: schema.MetricsSection = schema.MetricsSection()
     health: schema.HealthSection = schema.HealthSection()
     logging: schema.LoggingSection = schema.LoggingSection()
-    database: schema.DatabaseSection = schema.DatabaseSection()
     backup: schema.BackupSection = schema.BackupSection()
 
     _file: Path | None = PrivateAttr(default=None)
@@ -301,7 +301,7 @@ class Settings(Section):
             ".".join(key): sign("configuration", ".".join(key), json.dumps(value, default=str))[:FINGERPRINT_LENGTH]
             for key, value in self._plain_values()
             # Processes with another data_dir do not share anything.
-            if key != ("data_dir",) and _without_file(key) == key
+            if key != ("data_dir",)
         }
 
     def _plain_values(self) -> Iterator[tuple[Key, Any]]:
@@ -334,6 +334,8 @@ class Settings(Section):
 
 KEYS = messages.list_keys(Settings)
 """Every key as a path (`("providers", "x", "client_id")`) with its field."""
+FILES = {(*key[:-1], f"{key[-1]}_file"): key for key, field in KEYS.items() if is_secret(field.annotation)}
+"""The names under which a secret is read from a file: `client_secret_file` for `client_secret`."""
 FINGERPRINT_LENGTH = 16
 """Enough characters to detect a change."""
 
@@ -341,12 +343,6 @@ FINGERPRINT_LENGTH = 16
 def changed_keys(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     """Return the keys with different fingerprints, without keys that only another version knows."""
     return [key for key, fingerprint in now.items() if before.get(key, fingerprint) != fingerprint]
-
-
-def _without_file(key: Key) -> Key:
-    """Return `<key>` for `<key>_file`, and every other key unchanged."""
-    target = (*key[:-1], key[-1].removesuffix("_file"))
-    return target if target in KEYS else key
 
 
 def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Settings:

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from socialpub.core.settings.values import (
-    FILE_INSTEAD,
     PRIVATE_HOSTS,
     BaseUrl,
     PrivateHosts,
@@ -46,12 +45,6 @@ UploadHosts = Annotated[
     tuple[Annotated[str, AfterValidator(_check_upload_host)], ...],
     BeforeValidator(read_list),
 ]
-
-
-def _check_file_name(name: str) -> str:
-    if name and not re.fullmatch(r"[A-Za-z0-9_-]+\.[a-z]{1,5}", name):
-        raise ValueError("must be a file name without a folder, such as tiktokABC.txt")
-    return name
 
 
 TIKTOK_SCOPES = (
@@ -167,11 +160,14 @@ class AppSection(NetworkSection):
     """False: the network has apps without a secret (public clients)."""
 
     client_secret: Secret = Field(default=SecretStr(""), description=FROM_APP_PAGE)
-    client_secret_file: Trimmed = Field(default="", description=FILE_INSTEAD)
     api_url: BaseUrl = Field(description=AN_API_URL)
     authorize_url: Url = Field(description=A_CONSENT_PAGE)
     redirect_url: RedirectUrl = Field(default="", description=A_REDIRECT_ADDRESS)
-    upload_hosts: UploadHosts = Field(default=(), description=HOSTS)
+
+    @property
+    def upload_host_patterns(self) -> tuple[str, ...]:
+        """The hosts to which the network may direct uploads. X never names one: its media goes to `api_url`."""
+        return getattr(self, "upload_hosts", ())
 
     @property
     def site_url(self) -> str:
@@ -213,7 +209,7 @@ class AppSection(NetworkSection):
         allowed. The caller checks scheme and port of the URL.
         """
         host = host.lower().rstrip(".").strip("[]")
-        return self.is_overridden_host(host) or any(_matches(pattern, host) for pattern in self.upload_hosts)
+        return self.is_overridden_host(host) or any(_matches(pattern, host) for pattern in self.upload_host_patterns)
 
 
 def _matches(pattern: str, host: str) -> bool:
@@ -254,10 +250,6 @@ class TikTokSection(AppSection):
         description='true (TikTok\'s hexadecimal challenge), "base64url" (RFC 7636) or false (no challenge)',
     )
     audited: bool = Field(default=False, description="true if TikTok has audited the app, otherwise false")
-    verification_file: Annotated[str, AfterValidator(_check_file_name)] = Field(
-        default="", description="the name of TikTok's file for verifying a domain, such as tiktokABC.txt"
-    )
-    verification_content: Trimmed = Field(default="", description="the content of TikTok's verification file")
 
 
 class PinterestSection(AppSection):
@@ -277,14 +269,18 @@ class BlueskySection(NetworkSection):
 
     ADDRESS_KEY = "service"
     OWN_SERVICE: ClassVar[str] = "https://bsky.social"
+    OWN_DIRECTORY: ClassVar[str] = "https://plc.directory"
+    OWN_SITE: ClassVar[str] = "https://bsky.app"
 
     enabled: bool = Field(default=False, description="true if socialpub publishes to Bluesky, otherwise false")
     service: BaseUrl = Field(default=OWN_SERVICE, description="an http(s) URL without a query; a path is allowed")
-    plc_url: BaseUrl = Field(
-        default="https://plc.directory", description="an http(s) URL without a query; a path is allowed"
-    )
-    site_url: BaseUrl = Field(default="https://bsky.app", description="an http(s) URL without a query")
+    plc_url: BaseUrl = Field(default=OWN_DIRECTORY, description="an http(s) URL without a query; a path is allowed")
     private_servers: PrivateHosts = Field(default=(), description=PRIVATE_HOSTS)
+
+    @property
+    def site_url(self) -> str:
+        """The site on which people read posts. The sandbox has its directory at `/plc` of this site."""
+        return self.OWN_SITE if self.plc_url == self.OWN_DIRECTORY else self.plc_url.removesuffix("/plc")
 
     @property
     def is_set_up(self) -> bool:
@@ -292,7 +288,7 @@ class BlueskySection(NetworkSection):
 
     @property
     def is_stand_in(self) -> bool:
-        return self.service != self.OWN_SERVICE
+        return self.plc_url != self.OWN_DIRECTORY
 
     def is_overridden_host(self, host: str) -> bool:
-        return self.is_stand_in and host == urlsplit(self.service).hostname
+        return self.service != self.OWN_SERVICE and host == urlsplit(self.service).hostname

@@ -9,13 +9,12 @@ from enum import StrEnum
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, SecretStr, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, ByteSize, Field, SecretStr
 
 from socialpub.core import units
 from socialpub.core.settings.networks import BlueskySection, PinterestSection, TikTokSection, XSection
 from socialpub.core.settings.values import (
     A_DURATION,
-    FILE_INSTEAD,
     FOREVER,
     HOST,
     NEVER,
@@ -57,7 +56,7 @@ class AlertKind(StrEnum):
     """A network rejects the whole app."""
 
     WORKER = "worker"
-    """Deliveries are overdue, or the worker does not report, was absent, or fails at a periodic task every time."""
+    """Deliveries are overdue, or the worker does not report or fails at a periodic task every time."""
 
     DISK = "disk"
     """The disk has little or no free space."""
@@ -65,7 +64,7 @@ class AlertKind(StrEnum):
     WEBHOOK = "webhook"
     """A webhook has not accepted events for an hour, or answered that it is gone."""
 
-    COPY = "copy"
+    BACKUP = "backup"
     """The last backup is old or failed."""
 
     CLOCK = "clock"
@@ -104,7 +103,7 @@ HOSTED_WITH_PATH = frozenset(("matrix", "matrixs", "ntfy", "ntfys"))
 LOCAL = frozenset(("dbus", "glib", "gnome", "kde", "macosx", "qt", "syslog", "windows"))
 """Schemes of a desktop or a log, which do not need further text."""
 
-EXAMPLES = "mailto://…, ntfy://…, gotify://… or tgram://…"
+EXAMPLES = "mailto://…, ntfy://…, tgram://… or json://…"
 
 
 def url_scheme(url: str) -> str:
@@ -164,21 +163,13 @@ class NotifySection(Section):
     urls: Annotated[SecretList, AfterValidator(_check_urls)] = Field(
         default=(), description=f"a list of URLs, such as {EXAMPLES}"
     )
-    urls_file: Trimmed = Field(
-        default="",
-        description="the name of a readable file with one URL per line, in $CREDENTIALS_DIRECTORY or the folder of the "
-        "configuration; empty if urls is set",
-    )
     causes: Annotated[tuple[Annotated[str, AfterValidator(_check_kind)], ...], BeforeValidator(read_list)] = Field(
         default=tuple(kind.value for kind in AlertKind), description=f"a list of some of {_KINDS}"
     )
-    daily_limit: int = Field(default=20, ge=1, le=1000, description="a whole number from 1 to 1000")
 
 
-FOLDER_PLACEHOLDER = "{copy}"
+FOLDER_PLACEHOLDER = "{backup}"
 """The folder of the backup, in the command that runs after a backup."""
-
-_MAX_KEPT = 3660
 
 
 def _check_folder(value: str) -> str:
@@ -195,22 +186,15 @@ def _check_command(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
-A_NUMBER = f"a whole number from 0 to {_MAX_KEPT}"
-
-
 class BackupSection(Section):
     folder: Annotated[Trimmed, AfterValidator(_check_folder)] = Field(
         default="backups", description="an absolute folder, or a folder relative to data_dir"
     )
     every: IntervalOrOff = Field(default=None, description=f'"{OFF}" or a duration of at least an hour, such as "24h"')
-    keep_days: int = Field(default=7, ge=0, le=_MAX_KEPT, description=A_NUMBER)
-    keep_weeks: int = Field(default=4, ge=0, le=_MAX_KEPT, description=A_NUMBER)
-    keep_months: int = Field(default=6, ge=0, le=_MAX_KEPT, description=A_NUMBER)
+    keep: int = Field(default=14, ge=1, le=3660, description="a whole number from 1 to 3660")
     after: Annotated[tuple[str, ...], BeforeValidator(read_list), AfterValidator(_check_command)] = Field(
-        default=(), description='a program and its arguments as a list, such as ["restic", "backup", "{copy}"]'
+        default=(), description='a program and its arguments as a list, such as ["restic", "backup", "{backup}"]'
     )
-    after_timeout: Duration = Field(default=timedelta(hours=6), description=A_DURATION)
-    max_age: Duration = Field(default=timedelta(days=7), description=A_DURATION)
 
 
 class ProvidersSection(Section):
@@ -227,17 +211,11 @@ class PublishingSection(Section):
         default=timedelta(minutes=10), description=f'"{NEVER}" or a duration of at least a minute, such as "10m"'
     )
     min_gap: Gap = Field(default=NONE, description='a duration such as "0s", "90s" or "15m"')
-    workers: int = Field(default=8, ge=1, le=64, description="a whole number from 1 to 64")
 
 
 class UploadsSection(Section):
     """The defaults are the limits that the API documents. Keys can only lower them."""
 
-    url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
-    reservation_lifetime: Duration = Field(
-        default=timedelta(hours=24), description=f"{A_DURATION}, not shorter than uploads.url_lifetime"
-    )
-    unreferenced_lifetime: Duration = Field(default=timedelta(days=30), description=A_DURATION)
     max_image_bytes: ByteSize = Field(
         default=ByteSize(units.MAX_IMAGE_BYTES),
         ge=1,
@@ -248,14 +226,8 @@ class UploadsSection(Section):
         default=units.MAX_IMAGE_PIXELS,
         ge=1,
         le=units.MAX_IMAGE_PIXELS,
-        description=f"pixels of one frame, a whole number from 1 to {units.MAX_IMAGE_PIXELS}",
-    )
-    max_image_total_pixels: int = Field(
-        default=units.MAX_IMAGE_TOTAL_PIXELS,
-        ge=1,
-        le=units.MAX_IMAGE_TOTAL_PIXELS,
-        description="pixels of all frames, a whole number from uploads.max_image_pixels to "
-        f"{units.MAX_IMAGE_TOTAL_PIXELS}",
+        description=f"pixels of one frame, a whole number from 1 to {units.MAX_IMAGE_PIXELS}; all frames together may "
+        "have five times as many",
     )
     max_video_bytes: ByteSize = Field(
         default=ByteSize(units.MAX_VIDEO_BYTES),
@@ -264,28 +236,8 @@ class UploadsSection(Section):
         description=f'bytes or a size such as "100MB", at most {units.MAX_VIDEO_BYTES}',
     )
 
-    @field_validator("reservation_lifetime")
-    @classmethod
-    def _check_reservation_lifetime(cls, value: timedelta, info: ValidationInfo) -> timedelta:
-        url_lifetime = info.data.get("url_lifetime", NONE)
-        if value < url_lifetime:
-            raise ValueError(
-                f"is shorter than uploads.url_lifetime ({units.duration(url_lifetime)}): "
-                "an upload URL would be valid longer than its upload"
-            )
-        return value
-
-    @field_validator("max_image_total_pixels")
-    @classmethod
-    def _check_total_pixels(cls, value: int, info: ValidationInfo) -> int:
-        one_frame = info.data.get("max_image_pixels", 0)
-        if value < one_frame:
-            raise ValueError(f"is below uploads.max_image_pixels ({one_frame}); lower both keys")
-        return value
-
 
 class MediaSection(Section):
-    url_lifetime: Duration = Field(default=timedelta(hours=1), description=A_DURATION)
     keep_after_settled: DurationOrForever = Field(default=None, description=f'"{FOREVER}" or a duration such as "90d"')
     import_from: PrivateHosts = Field(default=(), description=PRIVATE_HOSTS)
 
@@ -294,15 +246,10 @@ class StorageSection(Section):
     quota: SizeOrUnlimited = Field(default=None, description=f'"{UNLIMITED}", bytes or a size such as "50GB"')
 
 
-KEPT_FOR = f'"{FOREVER}" or a duration of at least a week, such as "90d" or "400d"'
-
-
 class RetentionSection(Section):
-    posts: Kept = Field(default=None, description=KEPT_FOR)
-    log: Kept = Field(default=None, description=KEPT_FOR)
-    attempts: Kept = Field(default=None, description=KEPT_FOR)
-    trail: Kept = Field(default=None, description=KEPT_FOR)
-    usage: Kept = Field(default=timedelta(days=400), description=KEPT_FOR)
+    posts: Kept = Field(
+        default=None, description=f'"{FOREVER}" or a duration of at least a week, such as "90d" or "400d"'
+    )
 
 
 class RateLimitSection(Section):
@@ -314,7 +261,6 @@ class MetricsSection(Section):
     token: Secret = Field(
         default=SecretStr(""), description="the Bearer token for /metrics; empty if callers do not need a token"
     )
-    token_file: Trimmed = Field(default="", description=FILE_INSTEAD)
 
 
 class DashboardSection(Section):
@@ -335,14 +281,3 @@ class LoggingSection(Section):
     level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description='"debug", "info", "warning" or "error"'
     )
-
-
-MAX_BUSY = timedelta(seconds=30)
-"""systemd's watchdog would end a worker that waits longer."""
-
-
-class DatabaseSection(Section):
-    busy_timeout: Duration = Field(
-        default=timedelta(seconds=5), le=MAX_BUSY, description='a duration up to "30s", such as "5s"'
-    )
-    replicated: bool = Field(default=False, description="true or false")

@@ -171,7 +171,3 @@ PrivateHosts = Annotated[tuple[Annotated[str, AfterValidator(_check_private_host
 """The form of `AllowedHosts.parse`."""
 PRIVATE_HOSTS = 'a list of host names, IP addresses and networks, such as ["nas.lan", "192.168.1.0/24"]; [] for none'
 A_DURATION = 'a duration above zero, such as "90s", "15m", "24h" or "90d"'
-FILE_INSTEAD = (
-    "the name of a readable file in $CREDENTIALS_DIRECTORY or the folder of the configuration; "
-    "empty if the secret itself is set"
-)

@@ -221,16 +221,14 @@ CREATE TABLE webhook (
     failed INTEGER NOT NULL DEFAULT 0, left_out INTEGER NOT NULL DEFAULT 0, left_out_at TEXT, disabled_at TEXT
 ) WITHOUT ROWID;
 
-CREATE TABLE told_cause (
-    key TEXT PRIMARY KEY, subject TEXT NOT NULL, kind TEXT NOT NULL, sentence TEXT NOT NULL,
-    passes INTEGER NOT NULL, since TEXT NOT NULL, told_at TEXT, ended_at TEXT,
-    returns INTEGER NOT NULL, held_back INTEGER NOT NULL
+CREATE TABLE alert (
+    key TEXT PRIMARY KEY, kind TEXT NOT NULL, sentence TEXT NOT NULL, is_event INTEGER NOT NULL, since TEXT NOT NULL,
+    sent_at TEXT, ended_at TEXT
 ) WITHOUT ROWID;
 CREATE TABLE notification (id INTEGER PRIMARY KEY, at TEXT NOT NULL, title TEXT NOT NULL, body TEXT NOT NULL);
 CREATE TABLE notification_service (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, sent_through INTEGER NOT NULL, sent_at TEXT,
-    failing_since TEXT, tries INTEGER NOT NULL DEFAULT 0, next_at TEXT, failure TEXT,
-    sent INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0
+    failing_since TEXT, next_at TEXT, failure TEXT, sent INTEGER NOT NULL DEFAULT 0, failed INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE TABLE notify_address (
     id TEXT PRIMARY KEY, name TEXT NOT NULL, url BLOB NOT NULL, added_at TEXT NOT NULL

@@ -223,10 +223,10 @@ class FailedDeliveries(NamedTuple):
 _IS_FAILURE = _IS_RARE & (entry.type == "failed")
 
 
-def recent_failures(db: Database, since: str, meant: str, limit: int) -> FailedDeliveries:
-    """Return the deliveries that failed since this instant, were not retried and do not have the message `meant`."""
+def recent_failures(db: Database, since: str, limit: int) -> FailedDeliveries:
+    """Return the deliveries that failed since this instant and were neither retried nor stopped."""
     failed = delivery.select().from_(SQL("delivery d INDEXED BY delivery_failed")).order_by(delivery.failed_at.desc())
-    return _failures(db, failed, since, meant, limit)
+    return _failures(db, failed, since, limit)
 
 
 def newest_failure(db: Database) -> int:
@@ -235,19 +235,19 @@ def newest_failure(db: Database) -> int:
     return db.scalar(newest) or 0
 
 
-def failures_after(db: Database, number: int, since: str, meant: str, limit: int) -> FailedDeliveries:
-    """Return the failures after this log entry that were not retried and do not have the message `meant`."""
+def failures_after(db: Database, number: int, since: str, limit: int) -> FailedDeliveries:
+    """Return the failures after this log entry that were neither retried nor stopped."""
     entries = SQL("log_entry INDEXED BY log_entry_rare CROSS JOIN delivery d ON d.id = log_entry.delivery_id")
     failed = delivery.select().from_(entries).where(_IS_FAILURE, entry.n > number).order_by(entry.n.desc())
-    return _failures(db, failed, since, meant, limit)
+    return _failures(db, failed, since, limit)
 
 
-def _failures(db: Database, failed: "ModelSelect[DeliveryRow]", since: str, meant: str, limit: int) -> FailedDeliveries:
+def _failures(db: Database, failed: "ModelSelect[DeliveryRow]", since: str, limit: int) -> FailedDeliveries:
     later = DeliveryRow.alias("later")
     first = fn.IFNULL(delivery.retry_of, delivery.id)
     is_retried = fn.EXISTS(later.select(SQL("1")).where(later.retry_of == first, later.id > delivery.id))
-    is_meant = fn.IFNULL(delivery.error_message, "") == meant
-    failed = failed.where(delivery.failed_at >= since, ~is_meant, ~is_retried)
+    is_stopped = (delivery.state == State.FAILED) & fn.json_extract(delivery.progress, "$.stopped").is_null(False)
+    failed = failed.where(delivery.failed_at >= since, ~is_stopped, ~is_retried)
     states = failed.select(delivery.state).limit(MAX_FAILURES).alias("states")
     per_state = Select([states], [states.c.state, fn.COUNT(SQL("*"))]).group_by(states.c.state)
     counts: dict[str, int] = dict(db.tuples(per_state))

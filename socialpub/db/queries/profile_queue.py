@@ -10,6 +10,7 @@ from datetime import timedelta
 from socialpub.core.clock import parse, stamp
 from socialpub.db.connection import Database, Row, Value, shift_by
 from socialpub.db.delivery import Delivery
+from socialpub.db.tables import delivery_rows
 from socialpub.db.tables.waits import PROBED, RANK, SPARED_AT_END, SPARED_AT_START
 
 _ALL, _ONE = "true", "p.id = :profile"  # conditions for profiles
@@ -123,12 +124,11 @@ def oldest_due(
 
     Otherwise, return a waiting delivery that must end now, so that its claim ends it.
     """
-    row = reader.one(
-        f"""{_due(_ONE)} SELECT {Delivery.COLUMNS} FROM delivery
-            WHERE id = (SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1)""",
+    delivery_id = reader.value(
+        f"{_due(_ONE)} SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1",
         {**_params(now, max_lateness, give_up_after), "profile": profile_id},
     )
-    return None if row is None else Delivery.from_row(row)
+    return None if delivery_id is None else delivery_rows.find(reader, delivery_id)
 
 
 def due_per_profile(

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 
-from peewee import Select, TextField, fn
+from peewee import Select, fn
 
 from socialpub.core.clock import new_id, parse
 from socialpub.db import appliance_state
 from socialpub.db.connection import BATCH_ROWS, Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import AttemptRow, DeliveryRow, LogEntryRow, PostRow
-from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import counters
 from socialpub.db.tables.counters import Event
 
@@ -83,28 +82,22 @@ def list_after(reader: Database, number: int, types: Sequence[str], limit: int) 
     return list(later.order_by(entry.n).limit(limit).tuples().execute(reader))
 
 
-def next_batch(reader: Database, written_at: TextField, beyond: int) -> tuple[int, str] | None:
-    """Return the last number of the next batch after this number, and the instant of its oldest row.
-
-    `written_at` is a column of log entries or of attempts.
-    """
-    row = written_at.model
-    batch = row.select(row.n, written_at.alias("at")).where(row.n > beyond).order_by(row.n).limit(BATCH_ROWS)
-    found = batch.alias("batch")
-    ((last, oldest),) = Select([found], [fn.MAX(found.c.n), fn.MIN(found.c.at)]).tuples().execute(reader)
+def next_batch(reader: Database, beyond: int) -> tuple[int, str] | None:
+    """Return the last number of the next batch of log entries after this number, and the instant of its oldest row."""
+    row = LogEntryRow
+    batch = row.select(row.n, row.occurred_at).where(row.n > beyond).order_by(row.n).limit(BATCH_ROWS).alias("batch")
+    ((last, oldest),) = Select([batch], [fn.MAX(batch.c.n), fn.MIN(batch.c.occurred_at)]).tuples().execute(reader)
     return None if last is None else (last, oldest)
 
 
-def delete_entries(tx: Database, beyond: int, last: int, before: str) -> int:
-    """Delete the old entries of this batch that do not belong to an open post. Return their number.
+def delete_entries(tx: Database, beyond: int, last: int) -> int:
+    """Delete the entries of this batch whose post was removed. Return their number.
 
-    Entries of removed posts are deleted at any age. The newest entry stays, so every number is used once.
+    The newest entry stays, so every number is used once.
     """
     entry = LogEntryRow
-    status = fn.IFNULL(PostRow.select(PostRow.status).where(PostRow.id == entry.post_id), "")
-    is_over = (entry.occurred_at <= before) & status.in_((PostStatus.SETTLED, PostStatus.CANCELED))
     in_batch = (entry.n > beyond) & (entry.n <= last) & (entry.n < entry.select(fn.MAX(entry.n)))
-    return tx.delete(entry, in_batch, (status == "") | is_over)
+    return tx.delete(entry, in_batch, fn.NOT(fn.EXISTS(PostRow.select(1).where(PostRow.id == entry.post_id))))
 
 
 class AttemptOutcome(StrEnum):
@@ -143,14 +136,6 @@ def record_attempt(tx: Database, delivery: Delivery, attempt: Attempt) -> None:
     tx.insert(AttemptRow, {**of_delivery, "step": attempt.step, "started_at": attempt.started_at, **columns})
 
 
-def list_refusals(reader: Database, delivery_id: str, step: str, code: str) -> list[tuple[str, str]]:
-    """Return the end and the message of each retried attempt of a step with this code, oldest first."""
-    row = AttemptRow
-    same = (row.delivery_id == delivery_id) & (row.step == step) & (row.provider_code == code)
-    query = row.select(row.ended_at, row.message).where(same, row.outcome == AttemptOutcome.RETRYING).order_by(row.n)
-    return [(ended_at, message or "") for ended_at, message in query.tuples().execute(reader)]
-
-
 def move_last_attempt(tx: Database, delivery_id: str, next_at: str) -> None:
     """Change until when the last attempt of a delivery says that it waits."""
     number = AttemptRow.select(fn.MAX(AttemptRow.n)).where(AttemptRow.delivery_id == delivery_id).scalar(tx)
@@ -161,11 +146,3 @@ def move_last_attempt(tx: Database, delivery_id: str, next_at: str) -> None:
 def delete_attempts_of_post(tx: Database, post_id: str) -> None:
     deliveries = DeliveryRow.select(DeliveryRow.id).where(DeliveryRow.post_id == post_id)
     tx.delete(AttemptRow, AttemptRow.delivery_id.in_(deliveries))
-
-
-def delete_attempts(tx: Database, beyond: int, last: int, before: str) -> int:
-    """Delete the old attempts of this batch that do not belong to an open delivery. Return their number."""
-    attempt, delivery = AttemptRow, DeliveryRow
-    state = fn.IFNULL(delivery.select(delivery.state).where(delivery.id == attempt.delivery_id), "")
-    in_batch = (attempt.n > beyond) & (attempt.n <= last) & (attempt.started_at <= before)
-    return tx.delete(attempt, in_batch, state.not_in((State.QUEUED, State.RUNNING)))

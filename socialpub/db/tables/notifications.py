@@ -1,4 +1,4 @@
-"""Statements about notifications: the tables `notification`, `notification_service`, `notify_address`, `told_cause`.
+"""Statements about notifications: the tables `notification`, `notification_service`, `notify_address`, `alert`.
 
 The id of a service in the configuration is a digest of its URL. The id of a service that the owner added is the id of
 its row in `notify_address`, with the sealed URL.
@@ -12,7 +12,7 @@ from typing import Any
 from peewee import fn
 
 from socialpub.db.connection import Database
-from socialpub.db.models import NotificationRow, NotificationServiceRow, NotifyAddressRow, ToldCauseRow
+from socialpub.db.models import AlertRow, NotificationRow, NotificationServiceRow, NotifyAddressRow
 
 ADDRESS_PLACE = "notify_address", "url"
 """Table and column of a sealed URL."""
@@ -36,15 +36,15 @@ def count_since(reader: Database, at: str) -> int:
     return int(NotificationRow.select(fn.COUNT()).where(NotificationRow.at >= at).scalar(reader))
 
 
-def waiting(reader: Database, sent_through: int) -> list[NotificationRow]:
-    """Return the messages after the last sent message, oldest first."""
-    query = NotificationRow.select().where(NotificationRow.id > sent_through)
-    return list(query.order_by(NotificationRow.id).execute(reader))
+def oldest_waiting(reader: Database, sent_through: int) -> NotificationRow | None:
+    """Return the message after the last sent message."""
+    query = NotificationRow.select().where(NotificationRow.id > sent_through).order_by(NotificationRow.id).limit(1)
+    return next(iter(query.execute(reader)), None)
 
 
 # --- services --------------------------------------------------------------------------------------------------------
 
-_WORKS = {"failing_since": None, "tries": 0, "next_at": None, "failure": None}
+_WORKS = {"failing_since": None, "next_at": None, "failure": None}
 """The columns of a service without a failure."""
 
 
@@ -74,17 +74,16 @@ def _insert_if_new(tx: Database, id: str, name: str) -> None:
         tx.insert(NotificationServiceRow, {"id": id, "name": name, "sent_through": _newest(tx)})
 
 
-def note_sent(tx: Database, service_id: str, through: int, count: int) -> None:
-    """Record that the service accepted `count` messages, up to the message `through`."""
+def note_sent(tx: Database, service_id: str, through: int) -> None:
+    """Record that the service accepted the message `through`."""
     service = NotificationServiceRow
     sent_through = fn.MAX(service.sent_through, through)
-    _change(tx, service_id, sent_through=sent_through, sent_at=tx.stamp, sent=service.sent + count, **_WORKS)
+    _change(tx, service_id, sent_through=sent_through, sent_at=tx.stamp, sent=service.sent + 1, **_WORKS)
 
 
 def note_failed(tx: Database, service_id: str, failure: str, next_at: str) -> None:
-    service = NotificationServiceRow
-    counts = {"tries": service.tries + 1, "failed": service.failed + 1}
-    _change(tx, service_id, next_at=next_at, failure=failure, failing_since=_since(tx), **counts)
+    failed = NotificationServiceRow.failed + 1
+    _change(tx, service_id, next_at=next_at, failure=failure, failing_since=_since(tx), failed=failed)
 
 
 def _change(tx: Database, service_id: str, **columns: Any) -> None:
@@ -133,27 +132,24 @@ def lose_addresses(tx: Database) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SentAlert:
-    """A row of `told_cause` as a value for decisions (`ops/notify/schedule.py`). Instants are stamps."""
+    """A row of `alert` as a value for decisions (`ops/notify/schedule.py`). Instants are stamps."""
 
     key: str
-    subject: str
     kind: str
     sentence: str
-    passes: bool
+    is_event: bool
     since: str
-    told_at: str | None = None
+    sent_at: str | None = None
     ended_at: str | None = None
-    returns: int = 0
-    held_back: bool = False
 
 
 def sent_alerts(reader: Database) -> dict[str, SentAlert]:
     """Return every alert by its key."""
-    rows = ToldCauseRow.select().order_by(ToldCauseRow.since, ToldCauseRow.key).tuples().execute(reader)
+    rows = AlertRow.select().order_by(AlertRow.since, AlertRow.key).tuples().execute(reader)
     return {row[0]: SentAlert(*row) for row in rows}
 
 
 def put_alerts(tx: Database, alerts: Iterable[SentAlert]) -> None:
     """Store these alerts as they are now."""
     for alert in alerts:
-        ToldCauseRow.insert(**asdict(alert)).on_conflict_replace().execute(tx)
+        AlertRow.insert(**asdict(alert)).on_conflict_replace().execute(tx)

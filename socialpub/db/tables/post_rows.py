@@ -9,8 +9,8 @@ from typing import Any
 from peewee import Expression, Tuple, fn
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database
-from socialpub.db.models import FormerTextRow, MediaRow, PostRow
+from socialpub.db.connection import Database, Row
+from socialpub.db.models import DeliveryRow, FormerTextRow, MediaRow, PostRow
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import artifact_rows, counters, delivery_rows
 
@@ -81,9 +81,9 @@ def is_final(post: PostRow, before: str) -> bool:
 
 
 def delete(tx: Database, post_id: str) -> None:
-    """Delete the post, its media rows and its former texts."""
-    for model, key in ((MediaRow, MediaRow.post_id), (FormerTextRow, FormerTextRow.post_id), (PostRow, PostRow.id)):
-        model.delete().where(key == post_id).execute(tx)
+    """Delete the post, its deliveries, its media rows and its former texts."""
+    for key in (DeliveryRow.post_id, MediaRow.post_id, FormerTextRow.post_id, PostRow.id):
+        tx.delete(key.model, key == post_id)
 
 
 def count(reader: Database) -> int:
@@ -126,32 +126,36 @@ def newest_created_at(reader: Database) -> str | None:
 
 def set_status(tx: Database, post_id: str, status: PostStatus) -> None:
     """Set the status of a post, the outcomes of its deliveries, and the time of the change."""
-    post = find(tx, post_id)
-    assert post is not None
-    _put(tx, post, status, delivery_rows.list_states(tx, post_id))
+    _put(tx, _get(tx, post_id), status, delivery_rows.list_outcomes(tx, post_id))
 
 
 def begin(tx: Database, post_id: str) -> None:
     """Make a scheduled post pending because its first delivery starts."""
-    post = find(tx, post_id)
-    if post is not None and post.status == PostStatus.SCHEDULED:
-        _put(tx, post, PostStatus.PENDING, delivery_rows.list_states(tx, post_id))
+    post = _get(tx, post_id)
+    if post.status == PostStatus.SCHEDULED:
+        _put(tx, post, PostStatus.PENDING, delivery_rows.list_outcomes(tx, post_id))
 
 
 def settle_if_resolved(tx: Database, post_id: str) -> None:
     """Settle a post if all its deliveries are final."""
+    post, deliveries = _get(tx, post_id), delivery_rows.list_outcomes(tx, post_id)
+    is_settled = all(State(row.state).final for row in deliveries)
+    _put(tx, post, PostStatus.SETTLED if is_settled else post.status, deliveries)
+
+
+def _get(tx: Database, post_id: str) -> PostRow:
     post = find(tx, post_id)
     assert post is not None
-    states = delivery_rows.list_states(tx, post_id)
-    _put(tx, post, PostStatus.SETTLED if all(state.final for _, state in states) else post.status, states)
+    return post
 
 
-def _put(tx: Database, post: PostRow, status: str, states: Sequence[tuple[str, State]]) -> None:
+def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[Row]) -> None:
+    states = [(row.provider, State(row.state)) for row in deliveries]
     outcomes = "".join(state.letter for _, state in states)
     tx.update(PostRow, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
     if status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
-        artifact_rows.drop(tx, delivery_rows.named_in_options(tx, post.id), tx.stamp)
+        artifact_rows.drop(tx, delivery_rows.artifacts_in_options(deliveries), tx.stamp)
     for before, (provider, state) in zip(post.outcomes, states, strict=True):
         if state.final and before != state.letter:
             counters.count_outcome(tx, provider, state.outcome)

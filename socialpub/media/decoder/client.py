@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from socialpub.core import locks, machine
-from socialpub.core.locks import FairSemaphore, LockTimeout, MemoryBudget
+from socialpub.core.locks import FairSemaphore, LockTimeout
 from socialpub.media import types
+from socialpub.media.decoder import memory
+from socialpub.media.decoder.memory import MEMORY_BYTES, ORDINARY_BYTES
 from socialpub.media.decoder.process import READY
 from socialpub.media.types import CannotFit, Facts, FitLimits, MediaLimits, MediaRejected, media_kind
 
@@ -147,9 +148,8 @@ last_start = LastStart()
 
 # --- requests to a child ---------------------------------------------------------------------------------------------
 
-MEMORY_BYTES = 2048 * 1024 * 1024
-"""Address space of the child. Measured: 100 megapixels need up to 0.75 GiB as PNG, GIF or baseline JPEG, 1.25 GiB as
-progressive JPEG, and 1.75 GiB as WebP. An ordinary photo needs 0.1 GiB."""
+RESERVED_BYTES = ORDINARY_BYTES
+"""The memory of a child whose file may need more than its estimate."""
 
 VIDEO_CPU_SECONDS = 60.0
 """Processor time for inspecting a video. Time on the wall clock depends on the load of the machine."""
@@ -181,9 +181,6 @@ _CRASHES = {-getattr(signal, f"SIG{name}") for name in ("SEGV", "BUS", "ABRT", "
 or the kernel (SIGKILL) if the machine is out of memory. The child's own limits do not send these signals."""
 
 _fair: WeakKeyDictionary[asyncio.AbstractEventLoop, FairSemaphore] = WeakKeyDictionary()
-_memory: MemoryBudget | None = None
-
-
 _SAMPLES = Path(__file__).with_name("samples")
 
 
@@ -193,16 +190,6 @@ class DecoderFailed(Exception):
 
 class _MoreMemory(Exception):
     """The file may need more memory than the child's reservation."""
-
-
-def share_memory_in(folder: Path) -> None:
-    """Share a memory budget with all processes that use this folder.
-
-    The budget is half of the machine's memory, and at most `MEMORY_BYTES` for each core.
-    """
-    global _memory
-    last_start.failure = None
-    _memory = MemoryBudget(folder, min(machine.memory_bytes() // 2, (os.cpu_count() or 1) * MEMORY_BYTES))
 
 
 def inspect_sample(mime_type: str) -> Facts:
@@ -335,8 +322,8 @@ def _attempts(path: Path, request: dict[str, Any]) -> Iterator[tuple[int, dict[s
     """
     most = request["memory_bytes"]
     need = estimate_memory(path, most)
-    if need < most and may_be_too_low(path):
-        yield need, request | {"reserved_bytes": locks.in_slots(need)}
+    if need <= ORDINARY_BYTES < most and may_be_too_low(path):
+        yield need, request | {"reserved_bytes": RESERVED_BYTES}
         need = most
     yield need, request
 
@@ -371,13 +358,13 @@ async def _try_sample(path: Path, request: dict[str, Any], timeout_seconds: floa
 
 async def _run_once(need: int, request: dict[str, Any], timeout_seconds: float) -> dict[str, Any]:
     with _start_failures():
-        reservation = None if _memory is None else await _memory.reserve(need, timeout_seconds)
+        reservation = None if memory.budget is None else await memory.budget.reserve(need, timeout_seconds)
         try:
-            # The child inherits the slots, which stay locked until the child ends.
-            child = await _start(() if reservation is None else tuple(reservation.descriptors))
+            # The child inherits the locked file, which stays locked until the child ends.
+            child = await _start(() if reservation is None else (reservation,))
         finally:
             if reservation is not None:
-                reservation.close()
+                os.close(reservation)
     return await _exchange(child, request, timeout_seconds)
 
 

@@ -2,14 +2,10 @@
 
 The backup contains the database as of one instant. If a file is removed after that instant, the copied database records
 the removal. A backup therefore contains every file that its database refers to, except files that were lost before.
-
-A backup is built in a temporary folder beside its target. A locked file in the run folder records that folder first, so
-the next backup and housekeeping can remove the leftovers of a killed process.
 """
 
 import errno
 import os
-import secrets
 import shlex
 import shutil
 import sqlite3
@@ -19,24 +15,31 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
 
-from socialpub.core import commands, durable_files, logging, progress
+from socialpub.core import commands, durable_files, progress
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, OperatorError, SocialpubError, Unavailable, reason_for
 from socialpub.core.locks import FileLock
-from socialpub.core.settings.loader import Settings
-from socialpub.db import errors, upgrade_backups
+from socialpub.db import backup_format, errors
+from socialpub.db.backup_format import (
+    DATABASE,
+    FIRST,
+    MEDIA,
+    SECRET,
+    BackupInfo,
+    BackupSummary,
+    BackupWriter,
+    TarWriter,
+)
 from socialpub.db.connection import Database, open_file
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.media.reservations import DiskReservation
 from socialpub.ops import file_faults
-from socialpub.ops.backup import format, last_backup
-from socialpub.ops.backup.format import DATABASE, FIRST, MEDIA, SECRET, BackupInfo, BackupSummary, BackupWriter
+from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.last_backup import ScheduledBackup
 from socialpub.runtime import Runtime
 
-PREFIX = ".socialpub-backup-"
-
-log = logging.get_logger("socialpub.backup")
+DOWNLOAD = ".download"
+"""The folder in `data_dir` in which a download is made."""
 
 
 def write_backup(rt: Runtime, target: Path, *, with_secret: bool = False) -> BackupSummary:
@@ -45,7 +48,6 @@ def write_backup(rt: Runtime, target: Path, *, with_secret: bool = False) -> Bac
     The file appears when it is complete and on the disk.
     """
     with failure_recorded(rt):
-        clean_temp_dirs(rt.settings, sees_all=True)
         made = _write_tar(rt, target, with_secret)
     record_made(rt, made)
     return made
@@ -57,13 +59,23 @@ def make_download(rt: Runtime) -> BinaryIO:
     The file has no name, so its space is freed when the reader is done or its process dies. Raises OperatorError, and
     Conflict while another download is being made.
     """
-    busy = Conflict("A backup is already being made. Try again in a few minutes.")
-    with (
-        one_at_a_time(rt, "download.lock", busy),
-        temp_dir_in(rt.settings, rt.settings.data_dir) as temp_dir,
-    ):
-        write_backup(rt, temp_dir / "download")
-        return (temp_dir / "download").open("rb")
+    with one_at_a_time(rt, "download.lock", Conflict("A backup is already being made. Try again in a few minutes.")):
+        folder = rt.settings.data_dir / DOWNLOAD
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(mode=0o700)
+        try:
+            write_backup(rt, folder / "backup.tar")
+            return (folder / "backup.tar").open("rb")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_download(rt: Runtime) -> None:
+    """Remove the leftovers of a killed download, unless a download is being made."""
+    folder = rt.settings.data_dir / DOWNLOAD
+    if folder.exists():
+        with suppress(Conflict), one_at_a_time(rt, "download.lock", Conflict("")):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
@@ -85,17 +97,24 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
     if not folder.is_dir():
         raise OperatorError(f"The folder {folder} does not exist.", f"Create it: mkdir -p {shlex.quote(str(folder))}")
     now = rt.now()  # before the instant of the database: read-backs after a restore begin here
+    unfinished = folder / f"{target.name}.unfinished"
     with (
         failures_explained(rt, target),
         # The rows are on the disk twice until the tar is complete.
         reserve_space(rt, folder, artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt)) as room,
-        temp_dir_in(rt.settings, folder) as temp_dir,
     ):
-        database, unfinished = temp_dir / DATABASE, temp_dir / "backup"
-        copy_database(rt, database)
-        with format.create_tar(unfinished, rt.secrets.sign_backup) as tar:
-            summary = write_members(rt, tar, database, now, with_secret=with_secret, room=room)
-        durable_files.move(unfinished, target)
+        unfinished.mkdir(mode=0o700)
+        try:
+            database, tar = unfinished / DATABASE, unfinished / "backup.tar"
+            copy_database(rt, database)
+            with durable_files.create(tar) as file, closing(TarWriter(file)) as writer:
+                summary = write_members(rt, writer, database, now, with_secret=with_secret, room=room)
+                writer.finish(rt.secrets)
+                progress.begin("Waiting for the disk")
+                durable_files.flush(file)
+            durable_files.move(tar, target)
+        finally:
+            shutil.rmtree(unfinished, ignore_errors=True)
     return summary
 
 
@@ -107,22 +126,21 @@ def write_members(
     *,
     with_secret: bool,
     room: DiskReservation | None = None,
-    **more: str,
 ) -> BackupSummary:
     """Write the description, `secret.key`, the media of a copied database, and that database.
 
-    The media use up the reservation `room`. `more` is added to the description.
+    The media use up the reservation `room`.
     """
     progress.begin("Writing the backup", artifact_rows.stored(rt.reader)[1] + database.stat().st_size)
-    info = BackupInfo(stamp(now), rt.secrets.check_value, with_secret)
-    writer.add(FIRST, info.as_json(**more))
+    info = BackupInfo(stamp(now), rt.secrets.check_value, holds_secret=with_secret)
+    writer.add(FIRST, info.as_json())
     if with_secret:
         writer.add_file(SECRET, rt.settings.secret_key_file)
     with open_file(database, "rw") as copied:
         copied.begin_write(now)
         written, lost = _add_all_media(rt, writer, copied, room)
         count = post_rows.count(copied)
-    writer.add_file(DATABASE, database)
+    writer.add_database(database)
     progress.finish()
     return BackupSummary(info.copied_at, with_secret, count, written, lost)
 
@@ -174,8 +192,8 @@ def failures_explained(rt: Runtime, target: Path) -> Iterator[None]:
     """Turn the errors of writing a backup into an OperatorError with a hint."""
     try:
         yield
-    except FileExistsError:
-        raise _exists(target) from None
+    except FileExistsError as error:
+        raise _exists(Path(error.filename2 or error.filename)) from None
     except Unavailable as full:
         raise OperatorError(
             f"The backup could not be written to {target}: the disk of {rt.settings.data_dir} would not keep "
@@ -190,20 +208,19 @@ def failures_explained(rt: Runtime, target: Path) -> Iterator[None]:
 
 
 def _hint(error: Exception, target: Path) -> str:
-    hint = "Check the disk and the folder's permissions, and try again."
-    if getattr(error, "errno", None) != errno.EROFS:
-        return hint
-    fault = file_faults.find_read_only_mount(target) or file_faults.find_read_only_mount(target.parent)
-    if not commands.is_service():
-        return fault.remedy if fault else hint
+    if getattr(error, "errno", None) != errno.EROFS or not commands.is_service():
+        return "Check the disk and the folder's permissions, and try again."
     allow = shlex.join(["printf", f"[Service]\\nReadWritePaths={target}\\n"])
     file = "/etc/systemd/system/socialpub-backup.service.d/folder.conf"
     line = f"{allow} | sudo install -D -m 644 /dev/stdin {file}"
     return f"Allow the service to write to this folder: `{line}`, then `sudo systemctl daemon-reload`."
 
 
-def _exists(target: Path) -> OperatorError:
-    return OperatorError(f"{target} already exists.", "Choose another name, or move the file.")
+def _exists(path: Path) -> OperatorError:
+    if path.name.endswith(".unfinished"):
+        remove = f"If no other command writes this backup, remove it: `rm -r {shlex.quote(str(path))}`."
+        return OperatorError(f"{path} already exists: an interrupted backup, or one that is being written.", remove)
+    return OperatorError(f"{path} already exists.", "Choose another name, or move the file.")
 
 
 # --- the database and its disk --------------------------------------------------------------------------------------
@@ -212,7 +229,7 @@ def _exists(target: Path) -> OperatorError:
 def copy_database(rt: Runtime, target: Path) -> None:
     """Copy the database as of this instant. Raises OperatorError if the database is damaged."""
     with closing(sqlite3.connect(rt.db.path, timeout=rt.db.timeout)) as source:
-        result = upgrade_backups.copy_rows(source, target)
+        result = backup_format.copy_rows(source, target)
     if result != "ok":
         raise _damaged(rt, result)
 
@@ -233,51 +250,3 @@ def reserve_space(rt: Runtime, folder: Path, size_bytes: int) -> AbstractContext
     """Reserve space if the folder shares its disk with uploads and rows. Raises Unavailable."""
     is_shared = folder.stat().st_dev == rt.files.root.stat().st_dev
     return rt.files.reservations.reserve(size_bytes) if is_shared else nullcontext()
-
-
-# --- temporary folders -----------------------------------------------------------------------------------------------
-
-
-@contextmanager
-def temp_dir_in(settings: Settings, parent: Path) -> Iterator[Path]:
-    """Create a folder in `parent` that only its owner can read, and remove it at the end. Raises OSError."""
-    while True:
-        temp_dir = parent.resolve() / f"{PREFIX}{secrets.token_hex(6)}"
-        note = FileLock(settings.run_dir / temp_dir.name)
-        if note.try_acquire():
-            break
-    try:
-        note.write(os.fsencode(temp_dir))
-        durable_files.flush_folder(settings.run_dir)
-        temp_dir.mkdir(mode=0o700)
-        yield temp_dir
-    finally:
-        shutil.rmtree(temp_dir, ignore_errors=True)
-        if not os.path.lexists(temp_dir):
-            note.path.unlink(missing_ok=True)
-        note.release()
-
-
-def clean_temp_dirs(settings: Settings, *, sees_all: bool) -> None:
-    """Remove the temporary folders of killed processes.
-
-    A service may not see every folder. Without `sees_all`, the record of a folder that is not found stays.
-    """
-    for path in sorted(settings.run_dir.glob(f"{PREFIX}*")):
-        note = FileLock(path)
-        try:
-            if note.try_acquire():
-                _remove_temp_dir(path, sees_all)
-        except OSError as error:
-            log.warning("leftovers of a backup cannot be removed", note=str(path), reason=str(error))
-        finally:
-            note.release()
-
-
-def _remove_temp_dir(note: Path, sees_all: bool) -> None:
-    temp_dir = Path(os.fsdecode(note.read_bytes()))
-    if temp_dir.name == note.name and temp_dir.is_dir():  # otherwise, the process died before it created the folder
-        shutil.rmtree(temp_dir)
-    elif temp_dir.name == note.name and not sees_all:
-        return
-    note.unlink()

@@ -9,14 +9,17 @@ from socialpub.core import commands, units
 from socialpub.core.clock import parse
 from socialpub.core.secrets.redaction import redact
 from socialpub.db import appliance_state
+from socialpub.db.backup_format import BackupSummary
 from socialpub.db.connection import Database
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.ops.backup.format import BackupSummary
 from socialpub.runtime import Runtime
 
 RETRY_AFTER = timedelta(hours=1)
 """The longest time until a failed scheduled backup is retried."""
+
+MAX_AGE = timedelta(days=7)
+"""The age of the last backup at which `doctor` and the dashboard remind the owner."""
 
 _MAX_REASON_CHARACTERS = 1000
 
@@ -55,7 +58,7 @@ class LastBackup:
     """The cause of the failure, as sentences."""
     scheduled: ScheduledBackup | None = None
 
-    def reminder(self, now: datetime, max_age: timedelta) -> str | None:
+    def reminder(self, now: datetime) -> str | None:
         """Return why the owner should make a backup, or None."""
         why = f" {self.failure}" if self.failure else ""
         if self.made_at is None:
@@ -65,7 +68,7 @@ class LastBackup:
         if self.failed_at is not None:
             return f"The backup planned for {self.failed_at} failed. The last backup was made at {self.made_at}.{why}"
         age = now - parse(self.made_at)
-        return None if age <= max_age else f"The last backup was made {_span(age)} ago, at {self.made_at}."
+        return None if age <= MAX_AGE else f"The last backup was made {_span(age)} ago, at {self.made_at}."
 
 
 def _span(age: timedelta) -> str:

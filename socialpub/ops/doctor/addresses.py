@@ -20,7 +20,7 @@ from socialpub.accounts import profiles as accounts
 from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import OperatorError
-from socialpub.core.machine import format_host
+from socialpub.core.sd_notify import format_host
 from socialpub.core.settings.loader import Settings, find_overlap
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.db import appliance_state

@@ -27,7 +27,7 @@ from socialpub.runtime import Runtime
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
 """The earliest plausible time. A clock that shows an earlier time was never set."""
 MAX_KEYS_LISTED = 10
-SUBJECTS = {AlertKind.ACCOUNT: "profile", AlertKind.COPY: "backup"}
+SUBJECTS = {AlertKind.ACCOUNT: "profile"}
 """The findings whose subject differs from the kind of their alert."""
 NEEDED_TO_OPEN = frozenset({"data_dir", "secret.key", "database"})
 
@@ -75,7 +75,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from _check_restored_keys(needs.restored_keys, surface)
     yield from known[AlertKind.WORKER] or _check_worker(rt)
     where = f" {needs.backup.scheduled.sentence}" if needs.backup.scheduled else ""
-    yield from known[AlertKind.COPY] or [ok("backup", f"The last backup was made at {needs.backup.made_at}.{where}")]
+    yield from known[AlertKind.BACKUP] or [ok("backup", f"The last backup was made at {needs.backup.made_at}.{where}")]
     yield from send.check_services(rt, surface)
     yield from known[AlertKind.WEBHOOK]
     yield from webhook_addresses.check(rt.reader, rt.now())

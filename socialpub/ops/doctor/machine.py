@@ -1,14 +1,13 @@
-"""Checks of the machine: clock, systemd services, open files, and the configuration that processes run with."""
+"""Checks of the machine: clock, proxies, decoders, systemd services, and the configuration that processes run with."""
 
 import ctypes
 import json
 import subprocess
 from collections.abc import Iterator
 
-from socialpub.core import commands, units
+from socialpub.core import commands
 from socialpub.core.settings.loader import changed_keys
-from socialpub.db.database import JOURNAL_BYTES, REPLICATED_LOG_BYTES
-from socialpub.ops import file_faults, health, storage
+from socialpub.ops import health
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
 from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
@@ -38,9 +37,6 @@ def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
     return found
 
 
-MAX_WAL_BYTES = 256_000_000
-"""The largest normal size of SQLite's write-ahead log, which grows while a program keeps reading."""
-MAX_FILES_USED = 0.8
 SERVICES = ("socialpub-web.service", "socialpub-worker.service")
 SOCKET = "socialpub-web.socket"
 MANY_RESTARTS = 5
@@ -53,14 +49,12 @@ _TIMEX_BYTES = 1024
 
 def check_machine(rt: Runtime) -> Iterator[Finding]:
     yield from _check_time_sync()
-    yield from _check_journal(rt)
     report = health.read_worker_report(rt.reader)
     here = find_unusable_proxies()
     for sentence in dict.fromkeys([*here, *(report.unusable_proxies if report else ())]):
         where = "" if sentence in here else " This is the environment of the worker."
         yield problem("proxy variable", f"{sentence}{where}", PROXY_REMEDY)
     if report is not None:
-        yield from _check_worker_files(report)
         yield from _check_decoders(report)
     yield from _check_services(rt)
 
@@ -80,25 +74,6 @@ def clock_is_kept() -> bool | None:
     except (AttributeError, OSError):
         return None
     return None if state < 0 else bool(state != _TIME_ERROR)
-
-
-def _check_journal(rt: Runtime) -> Iterator[Finding]:
-    journal = rt.settings.database_file.with_name(rt.settings.database_file.name + "-wal")
-    size, database_size = storage.size_of(journal), storage.size_of(rt.settings.database_file)
-    normal = REPLICATED_LOG_BYTES if rt.settings.database.replicated else JOURNAL_BYTES
-    if size > max(normal, min(database_size, MAX_WAL_BYTES)):
-        sizes = f"{units.size(size)}, and the database has {units.size(database_size)}"
-        message = f"{journal} has grown to {sizes}: a program has been reading the database for a long time."
-        find = commands.system_line("fuser", "-v", str(journal))
-        yield note("database", message, f"Find the program: `{find}`. {commands.restart()}.")
-
-
-def _check_worker_files(report: WorkerReport) -> Iterator[Finding]:
-    used, limit = report.figures.open_files, report.figures.most_files
-    if limit and used >= MAX_FILES_USED * limit:
-        message = f"The worker has {used} files open, and its limit is {limit}: soon it cannot call the networks."
-        restart = commands.restart("socialpub-worker")
-        yield problem("worker", message, f"{file_faults.RAISE_FILE_LIMIT}. {restart}.")
 
 
 def _check_decoders(report: WorkerReport) -> Iterator[Finding]:
@@ -145,14 +120,11 @@ def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
     if state.get("UnitFileState") == "disabled":
         message = f"{service} does not start with the machine."
         yield note("service", message, f"Run `sudo systemctl enable {service}`.")
-    if state.get("WatchdogUSec") in ("0", "infinity"):
-        message = f"{service} does not have a watchdog: systemd does not restart the service if it hangs."
-        yield note("service", message, "Install the units of this version: they set WatchdogSec.")
 
 
 def ask_systemd(service: str) -> dict[str, str]:
     """Return the properties of a unit, or an empty dictionary without systemd."""
-    names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,WatchdogUSec,ExecStart,Listen"
+    names = "LoadState,ActiveState,Result,NRestarts,UnitFileState,ExecStart,Listen"
     try:
         done = subprocess.run(  # noqa: S603  # constants of ours
             ["/usr/bin/systemctl", "show", f"--property={names}", service],

@@ -3,6 +3,7 @@
 These checks create nothing: if files are missing, the owner may want to restore a backup.
 """
 
+import os
 import platform
 import sqlite3
 import tomllib
@@ -79,7 +80,7 @@ def check(settings: Settings) -> Iterator[Finding]:
     folder = _check_data_dir(settings)
     yield folder
     # If the folder is closed to this user, its contents are not visible.
-    is_closed = folder.level is Level.PROBLEM and file_faults.is_closed(settings.data_dir)
+    is_closed = folder.level is Level.PROBLEM and not os.access(settings.data_dir, os.X_OK, effective_ids=True)
     if not is_closed:
         yield from _check_secret(settings)
     yield _check_libmagic()
@@ -142,8 +143,6 @@ def _check_data_dir(settings: Settings) -> Finding:
         return problem("data_dir", f"{data_dir} cannot be reached: {error.strerror}.", f"Run `{again}`.")
     if fault is not None:
         return problem("data_dir", *fault)
-    if mode & 0o077 and (fault := file_faults.find_mode_fault(settings)) is not None:
-        return note("permissions", *fault)
     if mode & 0o077:
         return note("permissions", f"Other users have access to {data_dir}.", _run("chmod", "700", str(data_dir)))
     return ok("data_dir", f"Only the owner of {data_dir} can write to this folder.")
@@ -156,9 +155,7 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
     except OperatorError as error:
         yield problem("secret.key", error.message, error.hint or "Put the original secret.key back.")
         return
-    if path.stat().st_mode & 0o077 and (fault := file_faults.find_mode_fault(settings)) is not None:
-        yield problem("permissions", *fault)
-    elif path.stat().st_mode & 0o077:
+    if path.stat().st_mode & 0o077:
         yield problem("permissions", f"Other users can read {path}.", _run("chmod", "600", str(path)))
     else:
         yield ok("secret.key", f"{path} exists, and other users cannot read it.")

@@ -1,1 +1,1 @@
-"""Notifications: which alerts are due, the text of a message, and how Apprise sends it."""
+"""Notifications: which alerts are due, the text of a message, and how it is sent."""

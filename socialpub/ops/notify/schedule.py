@@ -1,7 +1,7 @@
 """The schedule of notifications: a thread compares the current alerts with those that were sent.
 
-Alerts that begin together are sent together. A lasting alert is repeated each week. An alert that returns is grouped
-longer each time. The end of an alert is sent after a few minutes, except for an event. Pure functions decide this.
+The owner gets a message when an alert begins, one reminder a day while it lasts, and one when it has ended. An alert
+that begins again within an hour of its end never ended. An event (`Alert.is_event`) is sent once.
 
 A message and its alerts are stored in one transaction, so no alert is forgotten or sent twice. A restored installation
 that is still paused reports only the pause.
@@ -9,7 +9,7 @@ that is still paused reports only the pause.
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from socialpub.accounts.hints import Surface
@@ -20,34 +20,28 @@ from socialpub.core.locks import FileLock
 from socialpub.core.settings.schema import AlertKind
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
-from socialpub.db.models import NotificationRow, ToldCauseRow
+from socialpub.db.models import AlertRow, NotificationRow
 from socialpub.db.queries import log_list
 from socialpub.db.tables import notifications
 from socialpub.db.tables.notifications import SentAlert
 from socialpub.ops import alerts, health
 from socialpub.ops.alerts import Alert, subject_of
 from socialpub.ops.notify import messages, send
-from socialpub.ops.notify.messages import DueAlerts, Failures
-from socialpub.ops.notify.send import SendingStopped
+from socialpub.ops.notify.messages import DueAlerts
 from socialpub.runtime import Runtime
 
-GROUPING = (
-    timedelta(minutes=1),
-    timedelta(minutes=5),
-    timedelta(minutes=15),
-    timedelta(minutes=30),
-    timedelta(hours=1),
-)
-"""The times that an alert waits for others: at its first occurrence within a day, its second, and so on."""
-STAYS_WELL = timedelta(minutes=5)
-REMIND = timedelta(days=7)
-REMEMBERED = timedelta(days=1)
-"""The time within which an alert that begins again counts as returning."""
-KEPT = timedelta(days=7)
-"""The time for which a message is kept for a failing service. Later, a newer message contains lasting alerts."""
+GROUPING = timedelta(minutes=1)
+"""The time that an alert waits for others, and that it must last."""
+SAME_ALERT = timedelta(hours=1)
+"""The time after its end within which an alert that begins again is the same. Messages about events of one kind also
+have this distance: an agent may create a post for approval every minute."""
+REMIND = timedelta(days=1)
+DAILY_LIMIT = 20
+KEPT = timedelta(days=1)
+"""The time for which a message is kept for a failing service. Reminders repeat lasting alerts."""
 INTERVAL_SECONDS = 10.0
 JOIN_SECONDS = 5.0
-SILENT = timedelta(minutes=5)
+SILENT_SECONDS = 300.0
 """The time without a report from the worker after which the web process notifies the owner."""
 
 log = logging.get_logger("socialpub.notify")
@@ -56,141 +50,84 @@ log = logging.get_logger("socialpub.notify")
 # --- decisions -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class AlertChanges:
-    known: dict[str, SentAlert]
-    changed: list[SentAlert]
-    forgotten: list[str]
+def follow_alerts(known: Mapping[str, SentAlert], alerts: Mapping[str, Alert], now: datetime) -> dict[str, SentAlert]:
+    """Return the rows after a comparison with the current alerts."""
+    rows = {
+        key: replace(known[key], ended_at=None)
+        if key in known
+        else SentAlert(key, alert.kind.value, alert.sentence, alert.is_event, since=stamp(now))
+        for key, alert in alerts.items()
+    }
+    subjects = {subject_of(key) for key in alerts}
+    for key, row in known.items():
+        if key not in alerts:
+            ended = replace(row, ended_at=row.ended_at or stamp(now))
+            # A subject with another alert is not resolved.
+            is_reported = row.sent_at is not None and not row.is_event and subject_of(key) not in subjects
+            if is_reported or not _is_over(ended, now):
+                rows[key] = ended
+    return rows
 
 
-def compare_alerts(known: Mapping[str, SentAlert], found: Mapping[str, Alert], now: datetime) -> AlertChanges:
-    after: dict[str, SentAlert] = {}
-    for key, alert in found.items():
-        after[key] = _present_alert(known[key], now) if key in known else _new_alert(known, alert, now)
-    subjects = {subject_of(key) for key in found}
-    for key, old in known.items():
-        if key not in found:
-            missing = _missing_alert(old, now, succeeded=old.subject in subjects)
-            if missing is not None:
-                after[key] = missing
-    changed = [one for key, one in after.items() if known.get(key) != one]
-    return AlertChanges(after, changed, [key for key in known if key not in after])
+def find_due(rows: Mapping[str, SentAlert], now: datetime) -> DueAlerts | None:
+    """Return the alerts of the next message, or None if no message is due."""
+    unsent = [row for row in rows.values() if row.sent_at is None and row.ended_at is None]
+    lasting = [row for row in rows.values() if row.sent_at and row.ended_at is None and not row.is_event]
+    ended = [row for row in rows.values() if row.sent_at and not row.is_event and _is_over(row, now)]
+    events = [row for row in rows.values() if row.is_event and row.sent_at]
+    recent = {row.kind for row in events if not _passed(row.sent_at or "", SAME_ALERT, now)}
+    begins = any(_passed(row.since, GROUPING, now) and not (row.is_event and row.kind in recent) for row in unsent)
+    reminds = any(_passed(row.sent_at or "", REMIND, now) for row in lasting)
+    if begins or reminds or ended:
+        return DueAlerts(unsent, lasting if reminds else [], ended)
+    return None
 
 
-def _new_alert(known: Mapping[str, SentAlert], alert: Alert, now: datetime) -> SentAlert:
-    sent = [one for one in known.values() if one.subject == alert.subject and one.told_at is not None]
-    return SentAlert(
-        alert.key,
-        alert.subject,
-        alert.kind.value,
-        alert.sentence,
-        alert.passes,
-        stamp(now),
-        # Each event has its own key.
-        returns=len(sent) if alert.passes else 0,
-    )
+def _is_over(row: SentAlert, now: datetime) -> bool:
+    return row.ended_at is not None and _passed(row.ended_at, SAME_ALERT, now)
 
 
-def _present_alert(old: SentAlert, now: datetime) -> SentAlert:
-    if old.ended_at is None:
-        return old
-    if old.told_at is not None:  # the end was not sent yet, so for the owner the alert lasted
-        return replace(old, ended_at=None, returns=old.returns if old.passes else old.returns + 1)
-    short = now - parse(old.ended_at) < STAYS_WELL
-    return replace(old, since=old.since if short or old.held_back else stamp(now), ended_at=None)
+def _passed(at: str, time: timedelta, now: datetime) -> bool:
+    return now - parse(at) >= time
 
 
-def _missing_alert(old: SentAlert, now: datetime, *, succeeded: bool) -> SentAlert | None:
-    """Return the remaining record of an ended alert. `succeeded`: its subject has another alert now."""
-    if old.ended_at is None:
-        return None if succeeded and not old.passes else replace(old, ended_at=stamp(now))
-    if old.held_back or (old.told_at is not None and not old.passes):
-        return old  # its end must still be sent
-    return old if now - parse(old.ended_at) < REMEMBERED else None
-
-
-def find_due(known: Mapping[str, SentAlert], now: datetime) -> DueAlerts:
-    """Return the alerts that have waited long enough, with all other unsent alerts."""
-    unsent = [one for one in known.values() if one.told_at is None and one.ended_at is None]
-    sent = [one for one in known.values() if one.told_at is not None and not one.passes]
-    found = DueAlerts(
-        begun=[one for one in unsent if now - parse(one.since) >= _grouping(one)],
-        came_and_went=[one for one in known.values() if one.held_back and one.ended_at is not None],
-        lasting=[one for one in sent if one.ended_at is None and now - parse(one.told_at or "") >= REMIND],
-        ended=[
-            one
-            for one in sent
-            if one.ended_at is not None and now - parse(one.ended_at) >= max(STAYS_WELL, _grouping(one))
-        ],
-    )
-    if found:
-        subjects = {one.subject for one in found.begun}  # a loop of an agent begins an alert for each post
-        found.begun.extend(
-            one for one in unsent if one not in found.begun and (not one.returns or one.subject in subjects)
-        )
-    return found
-
-
-def mark_sent(message: DueAlerts, now: datetime) -> list[SentAlert]:
-    at = stamp(now)
-    return [
-        *(replace(one, told_at=at, held_back=False) for one in (*message.begun, *message.lasting)),
-        *(replace(one, held_back=False) for one in message.came_and_went),
-        *(replace(one, told_at=None, returns=one.returns + 1) for one in message.ended),
-    ]
-
-
-def mark_held_back(message: DueAlerts) -> list[SentAlert]:
-    """Return the alerts that the daily limit delays. Ends and reminders wait without a mark."""
-    return [replace(one, held_back=True) for one in message.begun if not one.held_back]
-
-
-def _grouping(alert: SentAlert) -> timedelta:
-    return GROUPING[min(alert.returns, len(GROUPING) - 1)]
-
-
-# --- messages ---------------------------------------------------------------------------------------------------------
+# --- messages --------------------------------------------------------------------------------------------------------
 
 
 def prepare_services(rt: Runtime, tx: Database) -> None:
     """Store the services when a process begins to notify. Earlier failures are not reported."""
-    names = {service.id: service.name for service in send.list_services(rt, tx)}
     clean_messages(rt, tx)
-    notifications.set_services(tx, names)
-    messages.start_reporting_failures(rt, tx)
+    notifications.set_services(tx, {service.id: service.name for service in send.list_services(rt, tx)})
+    alerts.start_reporting_failures(rt, tx)
 
 
 def forget_original(tx: Database) -> None:
     """Drop the messages and alerts that the original installation has sent or will send."""
-    messages.record_sent_failures(tx, log_list.newest_failure(tx))
-    tx.delete(ToldCauseRow)
+    alerts.record_sent_failures(tx, log_list.newest_failure(tx))
+    tx.delete(AlertRow)
     notifications.forget_sending(tx)
 
 
-def store_due_message(rt: Runtime) -> bool:
-    """Store a message if one is due. Return whether a message was stored."""
+def store_due_message(rt: Runtime) -> None:
+    """Store a message if one is due."""
     now = rt.now()
-    restored = appliance_state.restored_from(rt.reader)
-    failed = messages.find_failures(rt)
-    found = {alert.key: alert for alert in _find_alerts(rt, failed, restored)}
-    known = {
-        key: one
-        for key, one in notifications.sent_alerts(rt.reader).items()
-        if not restored or one.kind == AlertKind.PAUSED
-    }
-    changes = compare_alerts(known, found, now)
-    due = find_due(changes.known, now)
-    today = notifications.count_since(rt.reader, stamp(now.replace(hour=0, minute=0, second=0, microsecond=0)))
-    limit = rt.settings.notify.daily_limit
-    if due and today < limit:
-        last_of_day = limit if today + 1 == limit else None
-        text = messages.compose_message(due, found, messages.load_sender(rt), now, last_of_day=last_of_day)
-        rt.write(_store_message, changes, due, text, failed, now_known=mark_sent(due, now))
-        return True
-    held = mark_held_back(due)
-    if changes.changed or changes.forgotten or held:
-        rt.write(_store_changes, changes, held)
-    return False
+    through, current = _load_alerts(rt)
+    known = notifications.sent_alerts(rt.reader)
+    if appliance_state.restored_from(rt.reader) is not None:
+        known = {key: row for key, row in known.items() if row.kind == AlertKind.PAUSED}
+    rows = follow_alerts(known, current, now)
+    due = find_due(rows, now)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    sent_today = notifications.count_since(rt.reader, stamp(midnight))
+    message = None
+    if due is not None and sent_today < DAILY_LIMIT:
+        is_last = sent_today + 1 == DAILY_LIMIT
+        message = messages.compose_message(due, current, messages.load_sender(rt), now, is_last=is_last)
+        rows |= {row.key: replace(row, sent_at=stamp(now)) for row in (*due.begun, *due.lasting)}
+        for row in due.ended:
+            del rows[row.key]
+    if message is not None or rows != known:
+        rt.write(_store, known, rows, message, through)
 
 
 def clean_messages(rt: Runtime, tx: Database) -> None:
@@ -201,34 +138,32 @@ def clean_messages(rt: Runtime, tx: Database) -> None:
     tx.delete(NotificationRow, NotificationRow.at < oldest)
 
 
-def _find_alerts(rt: Runtime, failed: Failures, restored: str | None) -> list[Alert]:
+def _load_alerts(rt: Runtime) -> tuple[int, dict[str, Alert]]:
+    """Return the log entry through which failures are included, and the alerts that the owner wants."""
+    restored = appliance_state.restored_from(rt.reader) is not None
     surface = Surface.DASHBOARD if rt.settings.dashboard.enabled else Surface.SHELL
-    found = [alert for alert in alerts.list_alerts(rt, surface) if alert.calls]
-    found += messages.find_drafts(rt)
-    found += [alert for alert in (messages.find_absence(rt), failed.alert) if alert is not None]
-    wanted = [kind for kind in rt.settings.notify.causes if not restored or kind == AlertKind.PAUSED]
-    return [alert for alert in found if alert.kind in wanted]
+    through, failures = alerts.find_failures(rt)
+    current = [alert for alert in alerts.list_alerts(rt, surface) if alert.notifies]
+    current += [*alerts.find_drafts(rt), *([failures] if failures else [])]
+    kinds = [kind for kind in rt.settings.notify.causes if not restored or kind == AlertKind.PAUSED]
+    return through, {alert.key: alert for alert in current if alert.kind in kinds}
 
 
-def _store_changes(rt: Runtime, tx: Database, changes: AlertChanges, now_known: list[SentAlert]) -> None:
-    tx.delete(ToldCauseRow, ToldCauseRow.key.in_(changes.forgotten))
-    notifications.put_alerts(tx, [*changes.changed, *now_known])
-
-
-def _store_message(
+def _store(
     rt: Runtime,
     tx: Database,
-    changes: AlertChanges,
-    due: DueAlerts,
-    text: tuple[str, str],
-    failed: Failures,
-    *,
-    now_known: list[SentAlert],
+    known: Mapping[str, SentAlert],
+    rows: Mapping[str, SentAlert],
+    message: tuple[str, str] | None,
+    through: int,
 ) -> None:
-    _store_changes(rt, tx, changes, now_known)
-    notifications.add(tx, *text)
-    if any(one.kind == AlertKind.DELIVERY for one in due.begun):
-        messages.record_sent_failures(tx, failed.through)
+    tx.delete(AlertRow, AlertRow.key.in_([key for key in known if key not in rows]))
+    changed = [row for key, row in rows.items() if known.get(key) != row]
+    notifications.put_alerts(tx, changed)
+    if message is not None:
+        notifications.add(tx, *message)
+    if any(row.kind == AlertKind.DELIVERY and row.sent_at for row in changed):
+        alerts.record_sent_failures(tx, through)
 
 
 class Notifier:
@@ -242,8 +177,8 @@ class Notifier:
         self._is_fallback = is_fallback
         self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
         self._begun = False
-        self._accepted: dict[str, tuple[int, int]] = {}
-        """Accepted messages that no row records yet (`send.send_waiting`)."""
+        self._accepted: dict[str, int] = {}
+        """The last message that each service accepted in this process (`send.send_waiting`)."""
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
 
     def start(self) -> None:
@@ -260,7 +195,7 @@ class Notifier:
             self._thread.join(JOIN_SECONDS)
 
     def run_once(self) -> None:
-        """Store a message if one is due, and send all waiting messages. Raises `SendingStopped`."""
+        """Store a message if one is due, and send waiting messages."""
         if not send.list_services(self.rt) or (self._is_fallback and not self._is_silent()):
             return
         if not self._lock.try_acquire():
@@ -279,14 +214,12 @@ class Notifier:
 
     def _is_silent(self) -> bool:
         age = health.heartbeat_age(self.rt.reader, self.rt.now())
-        return age is not None and abs(age) > SILENT.total_seconds()
+        return age is not None and abs(age) > SILENT_SECONDS
 
     def _run(self) -> None:
         while not self.rt.stopping.wait(INTERVAL_SECONDS):
             try:
                 self.run_once()
-            except SendingStopped:
-                return
             except SocialpubError as error:
                 log.warning("alerts could not be checked", reason=error.detail)
             except Exception:

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.providers.base import Again, Done, Job, Memo, Outcome, Published, Refused, Unknown, Wait
+from socialpub.providers.base import Again, Cause, Done, Job, Memo, Outcome, Published, Refused, Unknown, Wait
 from socialpub.providers.bluesky import client, servers, text, upload
 from socialpub.providers.bluesky.client import POST
 from socialpub.providers.bluesky.record import (
@@ -136,7 +136,7 @@ def publish(job: Job, section: BlueskySection) -> Outcome:
     built = job.memo["record"]
     age = job.wall_now - datetime.fromisoformat(built["post"]["createdAt"])
     if not job.unknown_before and abs(age) > timedelta(seconds=FRESH_SECONDS):  # also after the clock was set
-        return Again(RECORD, _without(job.memo, "record"), TOO_OLD, UNTIL_DEADLINE)
+        return Again(RECORD, _without(job.memo, "record"), Cause.TOO_OLD, TOO_OLD, UNTIL_DEADLINE)
     response = _write(job, section)
     if _is_written(job, response):
         return _published(job, section)
@@ -185,11 +185,12 @@ def _send_again(job: Job, section: BlueskySection, rejection: Rejected) -> Outco
     if rejection.reason is Reason.MEDIA_INVALID:
         first = f"{upload.UPLOAD}:0" if job.content.media else CARD if job.memo.get("card") else RECORD
         memo = _without(job.memo, "record", "blobs", "card")
-        return Again(first, memo, BLOBS_GONE, BLOB_UPLOADS - 1, otherwise=otherwise)
+        return Again(first, memo, Cause.FORGOTTEN, BLOBS_GONE, BLOB_UPLOADS - 1, otherwise=otherwise)
     if rejection.reason is Reason.TOO_LARGE and job.content.media:
         return upload.shrink_images(job)
     if rejection.reason is Reason.DUPLICATE:
-        return Again(RECORD, _without(job.memo, "record"), KEY_TAKEN, otherwise=as_outcome(rejection))
+        memo, refused = _without(job.memo, "record"), as_outcome(rejection)
+        return Again(RECORD, memo, Cause.KEY_TAKEN, KEY_TAKEN, otherwise=refused)
     return otherwise
 
 
@@ -198,9 +199,11 @@ def _without_card(job: Job, rejection: Rejected) -> Again | None:
     card = job.memo.get("card")
     if not card or not rejection.content:
         return None
-    part, kept = ("the image of its link card", _without(card, "thumb")) if "thumb" in card else ("its link card", {})
+    cause, part, kept = Cause.CARD_REFUSED, "its link card", {}
+    if "thumb" in card:
+        cause, part, kept = Cause.THUMBNAIL_REFUSED, "the image of its link card", _without(card, "thumb")
     memo = client.add_note(_without(job.memo, "record", "card"), f"The account's server refused {part}.")
-    return Again(RECORD, memo | ({"card": kept} if kept else {}), CARD_REFUSED.format(part))
+    return Again(RECORD, memo | ({"card": kept} if kept else {}), cause, CARD_REFUSED.format(part))
 
 
 def _upload_and_write(job: Job, section: BlueskySection) -> Outcome | None:

@@ -9,6 +9,7 @@ from typing import Any
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.providers.base import (
     Again,
+    Cause,
     Content,
     Done,
     ImageLimits,
@@ -93,4 +94,4 @@ def shrink_images(job: Job) -> Again | None:
     """Return to the first upload with the former limit. None: the images are that small already."""
     if job.memo.get("max_bytes", limits.IMAGE_BYTES) <= limits.FORMER_IMAGE_BYTES or job.content.has_video:
         return None
-    return Again(f"{UPLOAD}:0", {"max_bytes": limits.FORMER_IMAGE_BYTES}, TOO_LARGE)
+    return Again(f"{UPLOAD}:0", {"max_bytes": limits.FORMER_IMAGE_BYTES}, Cause.TOO_LARGE, TOO_LARGE)

@@ -13,6 +13,7 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import (
     Again,
     CannotTell,
+    Cause,
     Content,
     Job,
     Kind,
@@ -91,7 +92,8 @@ class Pinterest(Provider, BoardApi):
         if job.content.has_video and not upload.is_ready(job):
             return upload.register_forgotten(job, upload.FORGOTTEN)
         if job.memo.get("refit"):
-            return Again(FIT, {**job.memo, "refit": False}, SMALLER_IN_BETWEEN, otherwise=Refused(SMALLER_IN_BETWEEN))
+            memo, otherwise = {**job.memo, "refit": False}, Refused(SMALLER_IN_BETWEEN)
+            return Again(FIT, memo, Cause.TOO_LARGE_FOR_PROXY, SMALLER_IN_BETWEEN, otherwise=otherwise)
         url, body = f"{self.section.api_url}/pins", _request_body(job)
         response = client.call(job, "POST", url, json=body, deadline_seconds=ANSWER_SECONDS)
         if not response.ok:
@@ -118,7 +120,8 @@ class Pinterest(Provider, BoardApi):
         if job.content.has_video and rejection.reason is Reason.GONE and rejection.code == CODE_NO_MEDIA:
             return upload.register_forgotten(job, rejection.message)
         if has_images and rejection.reason is Reason.TOO_LARGE:
-            return Again(FIT, smaller, SMALLER, SMALLER_TRIES, otherwise=Refused(rejection.message, content=True))
+            otherwise = Refused(rejection.message, content=True)
+            return Again(FIT, smaller, Cause.TOO_LARGE, SMALLER, SMALLER_TRIES, otherwise=otherwise)
         return client.refusal(job, rejection)
 
 

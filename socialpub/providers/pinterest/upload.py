@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 from socialpub.core.settings.networks import PinterestSection
 from socialpub.providers.base import (
     Again,
+    Cause,
     Done,
     ImageLimits,
     Job,
@@ -37,11 +38,14 @@ FIRST_PAUSES = (1.0, 2.0, 4.0, 8.0)
 LATER_PAUSES = ((600.0, 10.0), (3600.0, 60.0), (float("inf"), 300.0))
 """Seconds of waiting, and the pause between two polls until then: a Trial app has a thousand reads a day."""
 
-NOT_SENT = "The video is not uploaded yet. socialpub uploads the video."
-BROKEN = "The upload of the video was interrupted. socialpub uploads the video again."
-NOT_ACCEPTED = "Pinterest's storage did not accept the video. socialpub uploads the video again."
 FORGOTTEN = "Pinterest no longer knows the video. socialpub uploads the video again."
-NOT_PROCESSED = "Pinterest could not process the video. socialpub uploads the video again."
+RESTARTS = {
+    Cause.NOT_SENT: "The video is not uploaded yet. socialpub uploads the video.",
+    Cause.INTERRUPTED: "The upload of the video was interrupted. socialpub uploads the video again.",
+    Cause.NOT_ACCEPTED: "Pinterest's storage did not accept the video. socialpub uploads the video again.",
+    Cause.FORGOTTEN: FORGOTTEN,
+    Cause.NOT_PROCESSED: "Pinterest could not process the video. socialpub uploads the video again.",
+}
 
 
 def upload_video(job: Job, section: PinterestSection) -> Outcome:
@@ -98,7 +102,7 @@ def _send(job: Job, form: _Form) -> Outcome:
             content=True,
         )
     why = f"Pinterest's storage refused the video (HTTP {response.status}, {code}). Create the post again later."
-    return _register_again(job, NOT_ACCEPTED, limit=3, otherwise=why, seconds=30.0)
+    return _register_again(job, Cause.NOT_ACCEPTED, limit=3, otherwise=why, seconds=30.0)
 
 
 def await_processing(job: Job, section: PinterestSection) -> Outcome:
@@ -106,7 +110,7 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
     if video.get("ready"):
         return Done(job.memo)
     if not video.get("uploaded_at"):
-        return _register_again(job, NOT_SENT, limit=UNTIL_DEADLINE, otherwise=NOT_SENT)
+        return _register_again(job, Cause.NOT_SENT, limit=UNTIL_DEADLINE, otherwise=RESTARTS[Cause.NOT_SENT])
     response = call(job, "GET", f"{section.api_url}/media/{video['id']}")
     if not response.ok:
         rejection = TABLE.classify(response)
@@ -123,7 +127,7 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
             "Pinterest could not process the video and did not report a reason. Encode the video as MP4 with H.264 "
             "and AAC, 4 seconds to 15 minutes long. Then create the post again."
         )
-        return _register_again(job, NOT_PROCESSED, limit=1, otherwise=why, content=True)
+        return _register_again(job, Cause.NOT_PROCESSED, limit=1, otherwise=why, content=True)
     # `registered` is usual right after the upload, and an unknown status is not a verdict.
     waited = job.even_now.timestamp() - video["uploaded_at"]
     memo = {**job.memo, "video": {**video, "polls": video["polls"] + 1}}
@@ -131,7 +135,7 @@ def await_processing(job: Job, section: PinterestSection) -> Outcome:
 
 
 def register_forgotten(job: Job, message: str) -> Outcome:
-    return _register_again(job, FORGOTTEN, limit=1, otherwise=message)
+    return _register_again(job, Cause.FORGOTTEN, limit=1, otherwise=message)
 
 
 def is_ready(job: Job) -> bool:
@@ -154,14 +158,15 @@ def _restart_upload(job: Job, message: str) -> Outcome:
     """Register again: it is unknown how much arrived."""
     otherwise = f"The video could not be uploaded to Pinterest. {message}"
     # The pauses grow, because every registration counts against the app's daily writes.
-    seconds = float(min(5 * 2 ** min(job.times(BROKEN), 10), 900))
-    return _register_again(job, BROKEN, limit=UNTIL_DEADLINE, otherwise=otherwise, seconds=seconds)
+    seconds = float(min(5 * 2 ** min(job.times(Cause.INTERRUPTED), 10), 900))
+    return _register_again(job, Cause.INTERRUPTED, limit=UNTIL_DEADLINE, otherwise=otherwise, seconds=seconds)
 
 
 def _register_again(
-    job: Job, because: str, *, limit: int, otherwise: str, seconds: float = 0.0, content: bool = False
+    job: Job, cause: Cause, *, limit: int, otherwise: str, seconds: float = 0.0, content: bool = False
 ) -> Again:
-    return Again(UPLOAD, {**job.memo, "video": None}, because, limit, seconds, Refused(otherwise, content=content))
+    memo, refused = {**job.memo, "video": None}, Refused(otherwise, content=content)
+    return Again(UPLOAD, memo, cause, RESTARTS[cause], limit, seconds, refused)
 
 
 def _is_form(fields: Any) -> TypeGuard[dict[str, str]]:

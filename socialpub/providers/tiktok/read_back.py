@@ -207,7 +207,8 @@ def _failed(job: Job, reason: str | None) -> Outcome:
             message = f"{row.advice}{found}{connect}"
             content = row.refuses_content
             return Refused(message, code, reauth=reauth, rest_seconds=row.rest_seconds, verdict=True, content=content)
-    return start_over(job, again, Refused(message, code, verdict=True), seconds=row.wait_seconds or 0.0)
+    otherwise = Refused(message, code, verdict=True)
+    return start_over(job, min(map(str, row.codes)), again, otherwise, seconds=row.wait_seconds or 0.0)
 
 
 def _not_yet(job: Job) -> Wait:
@@ -239,12 +240,12 @@ OF_ONE_TASK = ("publish_id", "upload")
 """The keys of one task in the memo. A new task must not have them."""
 
 
-def start_over(job: Job, because: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:
-    """Go back to the first step for a new task, once for this reason; then end with `otherwise`.
+def start_over(job: Job, cause: str, reason: str, otherwise: Refused, *, seconds: float = 0.0) -> Again:
+    """Go back to the first step for a new task, once for this cause; then end with `otherwise`.
 
     Only for tasks that TikTok reports as failed, or whose last byte cannot have left. Any other new task is a second
     post.
     """
     memo = {key: value for key, value in job.memo.items() if key not in OF_ONE_TASK}
     first = options.plan_steps(job.content, job.options)[0].name
-    return Again(first, memo, because, seconds=seconds, otherwise=otherwise)
+    return Again(first, memo, cause, reason, seconds=seconds, otherwise=otherwise)

@@ -24,6 +24,7 @@ from typing import Any
 from socialpub.core.settings.networks import TikTokSection
 from socialpub.providers.base import (
     Again,
+    Cause,
     Done,
     Held,
     Job,
@@ -84,10 +85,6 @@ PASSING = frozenset({408, 425, 429})
 TAKEN = frozenset({200, 201, 206})
 PAGE = re.compile(rb"\s*<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
-EXPIRED = "The upload URL expired before TikTok had the whole video."
-GONE = "TikTok no longer knows the upload."
-INCONSISTENT = "TikTok has less of the video than socialpub sent."
-NOT_ACCEPTED = "TikTok did not accept a part of the video in five tries."
 NEW_TASK_LATER_SECONDS = 900.0
 LAPSED = "The upload URL has expired."
 
@@ -157,7 +154,7 @@ def _init(job: Job, section: TikTokSection, path: str, body: dict[str, Any]) -> 
 def send_chunks(job: Job, section: TikTokSection) -> Outcome:
     cut = plan_chunks(job.content.media[0].size_bytes)
     if is_address_expired(job):
-        return start_new_task(job, EXPIRED)
+        return start_new_task(job, Cause.EXPIRED)
     held = refuse_task_address(job, section)
     if held is not None:
         return held
@@ -165,10 +162,10 @@ def send_chunks(job: Job, section: TikTokSection) -> Outcome:
         task = read_back.fetch_status(job, section)
     except Rejected as error:
         if error.code in UNKNOWN_TASK:
-            return start_new_task(job, GONE)
+            return start_new_task(job, Cause.FORGOTTEN)
         raise
     if task.status == read_back.FAILED:
-        return start_new_task(job, GONE)
+        return start_new_task(job, Cause.FORGOTTEN)
     # A run that died may have sent more than was stored. TikTok's count may lag, so the larger number counts.
     index = began_at = max(_sent(job), cut.next_after(task.uploaded_bytes or 0) or 0)
     while index < cut.count - 1:
@@ -187,22 +184,32 @@ def send_chunks(job: Job, section: TikTokSection) -> Outcome:
     return Done(note_progress(job, index, out=False))
 
 
-def start_new_task(job: Job, because: str, seconds: float = 0.0) -> Outcome:
-    """Begin a new task, once for each reason. Only while no try of the last chunk can have left."""
+RESTARTS = {
+    Cause.EXPIRED: "The upload URL expired before TikTok had the whole video.",
+    Cause.FORGOTTEN: "TikTok no longer knows the upload.",
+    Cause.INCONSISTENT: "TikTok has less of the video than socialpub sent.",
+    Cause.NOT_ACCEPTED: "TikTok did not accept a part of the video in five tries.",
+}
+
+
+def start_new_task(job: Job, cause: Cause, seconds: float = 0.0) -> Outcome:
+    """Begin a new task, once for each cause. Only while no try of the last chunk can have left."""
+    because = RESTARTS[cause]
     message = f"{because} This happened twice. Nothing was posted. Create the post again later."
     again = f"{because} socialpub sends the video again."
-    return read_back.start_over(job, again, Refused(message, "upload_failed"), seconds=seconds)
+    return read_back.start_over(job, cause, again, Refused(message, "upload_failed"), seconds=seconds)
 
 
 def _retry_chunk(job: Job, index: int, response: HttpResponse) -> Outcome:
     code = response.status
     if code in NO_SUCH_UPLOAD:
-        return start_new_task(job, EXPIRED if code == 403 else GONE)
+        return start_new_task(job, Cause.EXPIRED if code == 403 else Cause.FORGOTTEN)
     if code != OUT_OF_STEP and code not in PASSING and code < 500:
         return Refused(f"TikTok refused a part of the video (HTTP {code}). Report a bug in socialpub.", str(code))
     tries = 1 + (int(job.memo["upload"].get("tries", 0)) if index == _sent(job) else 0)
     if tries > len(PAUSES_SECONDS):
-        return start_new_task(job, INCONSISTENT if code == OUT_OF_STEP else NOT_ACCEPTED, NEW_TASK_LATER_SECONDS)
+        cause = Cause.INCONSISTENT if code == OUT_OF_STEP else Cause.NOT_ACCEPTED
+        return start_new_task(job, cause, NEW_TASK_LATER_SECONDS)
     reason = f"TikTok did not accept a part of the video (HTTP {code})"
     return Wait(PAUSES_SECONDS[tries - 1], reason, note_progress(job, index, out=False, tries=tries))
 
@@ -221,7 +228,7 @@ def send_last(job: Job, section: TikTokSection) -> Outcome:
     may_be_out = job.unknown_before or bool(job.memo["upload"]["out"])
     if not may_be_out:
         if over:
-            return start_new_task(job, EXPIRED)
+            return start_new_task(job, Cause.EXPIRED)
         if held is not None:
             return held
     if over or held is not None:
@@ -328,9 +335,8 @@ def init_photos(job: Job, section: TikTokSection) -> Outcome:
     ]
     if not all(_is_whole(photo) for photo in photos):
         memo = {key: value for key, value in job.memo.items() if key != "photos"}
-        return Again(
-            options.FIT_PHOTOS, memo, "A fitted version of a photo is missing. socialpub creates it again.", REFITS
-        )
+        reason = "A fitted version of a photo is missing. socialpub creates it again."
+        return Again(options.FIT_PHOTOS, memo, Cause.FILE_MISSING, reason, REFITS)
     data = call(
         job, section, "post/publish/content/init/", request_body(job, [job.public_url(photo) for photo in photos])
     )

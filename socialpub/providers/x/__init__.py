@@ -12,6 +12,7 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import (
     Again,
     CannotTell,
+    Cause,
     Content,
     Job,
     Kind,
@@ -107,7 +108,7 @@ def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
     memo = {**job.memo, "creates": creates}
     uploads = [upload.recall(memo, index) for index in range(len(job.content.media))]
     finished_at = max(one["ready_at"] for one in uploads)
-    times = f"socialpub uploaded the media {1 + job.times(NOT_ACCEPTED)} times in vain."
+    times = f"socialpub uploaded the media {1 + job.times(Cause.NOT_ACCEPTED)} times in vain."
     given_up = Refused(
         f"{rejection.message} {times} {' '.join(dict.fromkeys(map(_advise, job.content.media)))}",
         rejection.code,
@@ -121,7 +122,7 @@ def _send_media_again(job: Job, rejection: Rejected) -> Outcome:
     first = upload.plan(job.content)[0].name
     changed = map(upload.change, job.content.media, uploads)
     memo = {**memo, "waited": False, "media": {str(index): one for index, one in enumerate(changed)}}
-    return Again(first, memo, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)
+    return Again(first, memo, Cause.NOT_ACCEPTED, NOT_ACCEPTED, limit=UPLOADS - 1, otherwise=given_up)
 
 
 def _is_long(media: MediaFile) -> bool:

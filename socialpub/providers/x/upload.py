@@ -13,6 +13,7 @@ from typing import Any
 from socialpub.core.settings.networks import XSection
 from socialpub.providers.base import (
     Again,
+    Cause,
     Content,
     Done,
     ImageLimits,
@@ -121,7 +122,10 @@ def upload_image(job: Job, section: XSection, index: int, upload: Upload) -> Out
     rejection = _rejection(job, response, sent_bytes=True)
     if rejection.reason is Reason.TOO_LARGE and max_bytes // 2 >= IMAGE_MIN_BYTES:
         otherwise = Refused(rejection.message, content=True)
-        return start_over(job, index, "X found the image too large", 4, otherwise, max_bytes=max_bytes // 2, **as_jpeg)
+        return start_over(
+            job, index, Cause.TOO_LARGE, "X found the image too large", 4, otherwise,
+            max_bytes=max_bytes // 2, **as_jpeg,
+        )  # fmt: skip
     return as_outcome(rejection)
 
 
@@ -191,7 +195,8 @@ def append(job: Job, section: XSection, index: int, upload: Upload) -> Outcome:
         if rejection is not None:
             if rejection.reason is Reason.TOO_LARGE and _may_halve(media, chunk):
                 otherwise = Refused(rejection.message, content=True)
-                return start_over(job, index, "X found the chunks too large", 8, otherwise, chunk_bytes=chunk // 2)
+                because = "X found the chunks too large"
+                return start_over(job, index, Cause.TOO_LARGE, because, 8, otherwise, chunk_bytes=chunk // 2)
             return _restart(job, index, rejection)
         upload["segment"] += 1
     return Done(remember(job.memo, index, upload))
@@ -267,7 +272,8 @@ def _restart(job: Job, index: int, rejection: Rejected) -> Outcome:
         return as_outcome(rejection)
     chunk = recall(job.memo, index).get("chunk_bytes")
     otherwise = Refused(rejection.message, content=rejection.reason is not Reason.GONE)
-    return start_over(job, index, "X found the upload inconsistent", RESTARTS, otherwise, chunk_bytes=chunk)
+    because = "X found the upload inconsistent"
+    return start_over(job, index, Cause.INCONSISTENT, because, RESTARTS, otherwise, chunk_bytes=chunk)
 
 
 def _failed(job: Job, index: int, processing: dict[str, Any]) -> Outcome:
@@ -357,16 +363,17 @@ def _expired(job: Job, upload: Upload) -> bool:
     return bool(job.even_now.timestamp() >= upload.get("expires_at", 0))
 
 
-def start_over(job: Job, index: int, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
+def start_over(job: Job, index: int, cause: Cause, because: str, limit: int, otherwise: Refused, **kept: Any) -> Again:
     reason = f"socialpub uploads media item {index + 1} again: {because}."
     step = next(_plan_item(index, job.content.media[index])).name
-    return Again(step, remember(job.memo, index, kept), reason, limit, otherwise=otherwise)
+    return Again(step, remember(job.memo, index, kept), f"{cause}:{index}", reason, limit, otherwise=otherwise)
 
 
 def start_over_expired(job: Job, index: int) -> Again:
     """Upload a file again that X no longer has or is about to remove."""
     message = f"The upload of media item {index + 1} at X expired before the post. Create the post again."
-    return start_over(job, index, "X keeps uploads for a day, and this upload has expired", 2, Refused(message))
+    because = "X keeps uploads for a day, and this upload has expired"
+    return start_over(job, index, Cause.EXPIRED, because, 2, Refused(message))
 
 
 # --- the steps --------------------------------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from socialpub.core.clock import after
 from socialpub.core.errors import OperatorError, SocialpubError, Unavailable
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state, clock_jumps
-from socialpub.db.connection import Database, Row
-from socialpub.db.models import PostRow
+from socialpub.db.connection import Database
+from socialpub.db.models import DeliveryRow, PostRow
 from socialpub.db.tables import delivery_rows, profile_rows
 from socialpub.providers.base import Job, Withdrawn
 from socialpub.providers.responses import ProviderError
@@ -36,11 +36,11 @@ def fill_in_missing(rt: Runtime) -> int:
     jumped = clock_jumps.recent_jump(rt.reader, rt.now())
     set_forward = max(jumped.jumped_by, 0.0) if jumped else 0.0
     since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600 - set_forward)
-    rows = delivery_rows.published_without_id(rt.reader, since, able)
+    rows = [row for row in delivery_rows.published_without_id(rt.reader, since) if row.provider in able]
     return sum(_ask_safely(rt, row) for row in rows if _is_due(rt, row))
 
 
-def _ask_safely(rt: Runtime, row: Row) -> bool:
+def _ask_safely(rt: Runtime, row: DeliveryRow) -> bool:
     try:
         return _ask(rt, row)
     except Unavailable:
@@ -50,9 +50,9 @@ def _ask_safely(rt: Runtime, row: Row) -> bool:
         return False  # the next age asks again
 
 
-def _is_due(rt: Runtime, row: Row) -> bool:
+def _is_due(rt: Runtime, row: DeliveryRow) -> bool:
     """Return whether an age has passed since this process last asked."""
-    age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at)
+    age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at or "")
     passed = bisect_right(ASK_AFTER_SECONDS, age)
     counts = rt.engine.backfill_counts
     known = counts.get(row.id, 0)
@@ -60,7 +60,7 @@ def _is_due(rt: Runtime, row: Row) -> bool:
     return passed > known
 
 
-def _ask(rt: Runtime, row: Row) -> bool:
+def _ask(rt: Runtime, row: DeliveryRow) -> bool:
     profile = profile_rows.find(rt.reader, row.profile_id)
     if profile is None:
         return False

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,8 @@ from socialpub.core import logging, units
 from socialpub.core.clock import after, parse, parse_id
 from socialpub.core.errors import Unavailable
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database, Row
-from socialpub.db.delivery import Delivery
+from socialpub.db.connection import Database
+from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.states import CommittingAgain, PreparingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, log_entries, post_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
@@ -39,19 +39,20 @@ class Preflight:
 
     content: Content
     options: Mapping[str, Any]
+    content_key: str
     plan: tuple[tuple[str, str], ...] = ()
     refused: Refused | None = None
     later: str | None = None
     """The reason why the plan could not be made now."""
 
 
-def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
+def prepare(rt: Runtime, delivery: Delivery, profile: Profile) -> Preflight:
     """Check the content as `validate` does, and make the plan. The claim stores the plan."""
-    profile = profiles.get(rt.reader, delivery.profile_id)
     content = post_content.load_content(rt, rt.reader, delivery.post_id)
+    made = Preflight(content, delivery.options, delivery.content_key)
 
     def refuse(message: str, *, content_refused: bool = True) -> Preflight:
-        return Preflight(content, delivery.options, refused=Refused(message, content=content_refused))
+        return replace(made, refused=Refused(message, content=content_refused))
 
     try:
         with mark_examination(rt, delivery.id):
@@ -65,13 +66,13 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
         return refuse(f"Not sent: {died}. Change the post or its media, then create it again.")
     except (Unavailable, sqlite3.OperationalError, OSError) as error:
         log.warning("a post cannot be examined now", delivery_id=delivery.id, reason=str(error))
-        return Preflight(content, delivery.options, later="The post could not be examined. socialpub tries again.")
+        return replace(made, later="The post could not be examined. socialpub tries again.")
     except Exception:
         # The rest of its queue would wait behind it forever.
         log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
         failed = "Not sent: socialpub failed unexpectedly while it examined this post (see its log)."
         return refuse(failed, content_refused=False)
-    return Preflight(content, delivery.options, tuple((step.name, step.kind.value) for step in steps))
+    return replace(made, plan=tuple((step.name, step.kind.value) for step in steps))
 
 
 # --- the claim -------------------------------------------------------------------------------------------------------
@@ -79,7 +80,9 @@ def prepare(rt: Runtime, delivery: Delivery) -> Preflight:
 EXAMINED_AGAIN_SECONDS = 5.0
 
 
-def claim(rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | None) -> Delivery | None:
+def claim(
+    rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | None, profile: Profile
+) -> Delivery | None:
     """Claim a delivery that is due, or whose process died.
 
     None: the delivery is not due, waits, has ended, or is claimed already. The caller holds the row
@@ -90,7 +93,7 @@ def claim(rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | No
     if delivery is None or delivery.state.final:
         return None
     # An orphaned delivery of the profile comes first: it may be past its commit.
-    if any(row.id != delivery_id for row in delivery_rows.running_in(tx, delivery.profile_id)):
+    if any(row.id != delivery_id for row in delivery_rows.list_running(tx, delivery.profile_id)):
         return None
     if delivery.state is State.RUNNING and delivery.held_by != rt.process.name:
         if rt.process.is_alive(delivery.held_by or ""):
@@ -105,17 +108,19 @@ def claim(rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | No
         if not _take_over(settlement):
             return None
         present = waits.list_current(tx, delivery_id, tx.stamp)
-    if _ends(settlement, present) or present:
+    # Nothing ends a delivery that waits for nothing, is in time, and whose account is connected.
+    may_end = present or delivery.reply_to or _is_late_or_stopped(settlement)
+    if (may_end or profile.status is not ProfileStatus.ACTIVE) and (_ends(settlement, present) or present):
         return None
     if delivery.reply_to is not None and delivery.started_at is None and delivery.due_at > tx.stamp:
         delivery_rows.update(tx, delivery.id, run_at=delivery.due_at)  # a retry has replaced the failed parent
         return None
     if delivery.plan is None and not delivery.phase.reads_back and not _has_plan(settlement, preflight):
         return None
-    if _another_suspect_runs(rt, tx, delivery):
+    if delivery.progress.deaths and _another_suspect_runs(rt, tx, delivery):
         delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
         return None
-    if preflight is not None or read_back.confirm_first(rt, delivery):
+    if preflight is not None or settlement.confirm_first():
         # The next call is another one than before, and may wait.
         delivery_rows.store(tx, delivery)
         if present := waits.list_current(tx, delivery_id, tx.stamp):
@@ -127,12 +132,20 @@ def claim(rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | No
         delivery.started_at = tx.stamp
         post_rows.begin(tx, delivery.post_id)
     delivery.state, delivery.held_by, delivery.run_at = State.RUNNING, rt.process.name, tx.stamp
-    read_back.announce(rt, tx, delivery)
+    if delivery.commits_next:
+        settlement.announce()
     delivery_rows.store(tx, delivery)
     return delivery
 
 
-def _ends(settlement: Settlement, present: Sequence[Row]) -> bool:
+def _is_late_or_stopped(settlement: Settlement) -> bool:
+    """Return whether a deadline, a reconnection or a stop can end the delivery."""
+    delivery, limits = settlement.delivery, settlement.rt.settings.publishing
+    in_time = parse(delivery.started_at or delivery.due_at) + min(limits.max_lateness, limits.give_up_after)
+    return delivery.progress.stopped or delivery.progress.reconnected_at is not None or in_time < settlement.tx.now
+
+
+def _ends(settlement: Settlement, present: Sequence[Any]) -> bool:
     """End a delivery that must no longer be sent or read back. Return whether it ended or closes."""
     delivery, reasons = settlement.delivery, {wait.reason for wait in present}
     if not delivery.progress.stopped:
@@ -153,7 +166,7 @@ def _ends(settlement: Settlement, present: Sequence[Row]) -> bool:
     return _ended_by_wait(settlement, present)
 
 
-def _ended_by_wait(settlement: Settlement, present: Sequence[Row]) -> bool:
+def _ended_by_wait(settlement: Settlement, present: Sequence[Any]) -> bool:
     """End a delivery whose wait outlasts its deadline."""
     give_up_at = waiting.give_up_at(settlement.rt, settlement.tx, settlement.delivery)
     for wait in present:
@@ -167,10 +180,13 @@ def _ended_by_wait(settlement: Settlement, present: Sequence[Row]) -> bool:
 def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
     """Take the plan from the preflight. Return whether the delivery has a plan."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
-    if preflight is None or preflight.options != delivery.options:
-        return False
-    if preflight.content != post_content.load_content(rt, tx, delivery.post_id):
+    if preflight is None or (preflight.options, preflight.content_key) != (delivery.options, delivery.content_key):
         return False  # a change has reached the disk meanwhile
+    post, content = post_rows.find(tx, delivery.post_id), preflight.content
+    if post is None or (post.body or "") != content.text:
+        return False
+    if content.media and content != post_content.load_content(rt, tx, delivery.post_id):
+        return False  # other media, or another alt text
     if preflight.later is not None:
         _postpone(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
         return False
@@ -334,10 +350,8 @@ def _end_deadly(settlement: Settlement, step: str) -> None:
 
 
 def _another_suspect_runs(rt: Runtime, tx: Database, delivery: Delivery) -> bool:
-    if not delivery.progress.deaths:
-        return False
-    others = delivery_rows.running_after_death(tx)
-    return any(row.id != delivery.id and rt.process.works_on(row.held_by, row.id) for row in others)
+    others = [row for row in delivery_rows.list_running(tx) if Progress.from_json(row.progress).deaths]
+    return any(row.id != delivery.id and rt.process.works_on(row.owner or "", row.id) for row in others)
 
 
 # --- examinations that kill the worker -------------------------------------------------------------------------------

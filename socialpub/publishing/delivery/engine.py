@@ -1,10 +1,10 @@
 """Run a profile's due deliveries: claim in a short transaction, call the network, settle in a short transaction."""
 
 import sqlite3
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from socialpub.accounts import grants, hints, profiles, tokens
@@ -15,13 +15,16 @@ from socialpub.core.secrets import redaction, signed_urls
 from socialpub.core.settings.loader import Settings
 from socialpub.db import clock_jumps
 from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.queries import profile_queue
-from socialpub.db.states import ProfileStatus, State
+from socialpub.db.states import CommittingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, waits
+from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import (
     Again,
     CallTrace,
     CannotTell,
+    Content,
     Done,
     Held,
     Job,
@@ -29,6 +32,7 @@ from socialpub.providers.base import (
     Published,
     Readback,
     Refused,
+    Stopped,
     Unfit,
     Unknown,
     Withdrawn,
@@ -81,11 +85,11 @@ def work(rt: Runtime, profile_id: str, others_wait: Callable[[], bool] = lambda:
 
 def find_next_due(rt: Runtime, profile_id: str) -> Delivery | None:
     """Return the profile's orphaned delivery, else its oldest due one. None while a delivery runs."""
-    running = delivery_rows.running_in(rt.reader, profile_id)
+    running = delivery_rows.list_running(rt.reader, profile_id)
     if not running:
         limits = rt.settings.publishing
         return profile_queue.oldest_due(rt.reader, profile_id, rt.stamp(), limits.max_lateness, limits.give_up_after)
-    if rt.process.works_on(running[0].held_by, running[0].id):
+    if rt.process.works_on(running[0].owner or "", running[0].id):
         return None
     return delivery_rows.find(rt.reader, running[0].id)
 
@@ -93,33 +97,50 @@ def find_next_due(rt: Runtime, profile_id: str) -> Delivery | None:
 def list_due_queues(rt: Runtime) -> list[tuple[str, str]]:
     """Return the network and the id of each profile with a due or orphaned delivery, the longest waiting first."""
     limits = rt.settings.publishing
-    orphans = [row for row in delivery_rows.running(rt.reader) if not rt.process.works_on(row.held_by, row.id)]
+    orphans = [row for row in delivery_rows.list_running(rt.reader) if not rt.process.works_on(row.owner or "", row.id)]
     due = profile_queue.due_per_profile(rt.reader, rt.stamp(), limits.max_lateness, limits.give_up_after)
     return list(dict.fromkeys([(row.provider, row.profile_id) for row in orphans] + due))
 
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
     delivery: Delivery | None
-    write_again = rt.engine.pending_writes.get(candidate.id)
+    run = Run(profiles.get(rt.reader, candidate.profile_id))
+    write_again = rt.engine.find_write(candidate.id)
     if write_again is not None:
         delivery = write_again()
     else:
-        planned = candidate.plan or candidate.phase.reads_back
-        preflight = None if planned else claim.prepare(rt, candidate)
-        delivery = rt.write(claim.claim, candidate.id, preflight)
+        preflight = None
+        if not (candidate.plan or candidate.phase.reads_back):
+            preflight = claim.prepare(rt, candidate, run.profile)
+            run.content = preflight.content
+        delivery = rt.write(claim.claim, candidate.id, preflight, run.profile)
+    has_one_step = False
     while delivery is not None:
-        delivery = advance(rt, delivery)
+        has_one_step = len(delivery.plan or ()) == 1
+        delivery = advance(rt, delivery, run)
+        if delivery is not None:
+            run.profile = profiles.get(rt.reader, candidate.profile_id)
     if not delivery_rows.is_open(rt.reader, candidate.id):
-        renditions.forget(rt, candidate.id)
-        read_back.forget(rt, candidate.id)
+        rt.engine.forget(candidate.id)
+        if not has_one_step:  # a commit alone makes no renditions
+            renditions.forget(rt, candidate.id)
 
 
-def advance(rt: Runtime, delivery: Delivery) -> Delivery | None:
+@dataclass(slots=True)
+class Run:
+    """What a run of a delivery loads once."""
+
+    profile: Profile
+    """As it was before the step that runs."""
+    content: Content | None = None
+
+
+def advance(rt: Runtime, delivery: Delivery, run: Run) -> Delivery | None:
     """Run the next step of a claimed delivery and settle it. Return the delivery if it goes on at once."""
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
         trace, step = CallTrace(started_at=rt.stamp()), delivery.step_name
         # A result must not contain a token of the account, or a text that cannot be stored.
-        result = storable(redaction.mask_value(_run_step(rt, delivery, trace)))
+        result = storable(redaction.mask_value(_run_step(rt, delivery, run, trace)))
         shown = (trace.code, trace.message, trace.request_id)
         trace.code, trace.message, trace.request_id = redaction.mask_value(storable(shown))
         following = _settle(rt, delivery, result, trace)
@@ -135,7 +156,7 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace, f
     try:
         following = rt.write(settle.settle, delivery, result, trace)
     except (Unavailable, sqlite3.OperationalError) as error:
-        rt.engine.pending_writes[delivery.id] = partial(_settle, rt, delivery, result, trace, failures)
+        rt.engine.keep_write(delivery.id, partial(_settle, rt, delivery, result, trace, failures))
         log.error("the result of a step could not be stored yet", reason=str(error))
         return None
     except Exception:
@@ -145,7 +166,7 @@ def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace, f
         simpler = _interpret_crash(delivery) if failures else _without_words(result)
         bare = replace(trace, code=None, message=None, request_id=None)
         return _settle(rt, delivery, simpler, bare, failures + 1)
-    rt.engine.pending_writes.pop(delivery.id, None)
+    rt.engine.end_write(delivery.id)
     return following
 
 
@@ -171,7 +192,8 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: Call
     level: logging.Level = "debug"
     outcome, text, run_at = type(result).__name__.lower(), "", None
     if not isinstance(result, Published | Refused):
-        run_at = delivery_rows.queued_until(rt.reader, delivery.id)
+        row = rt.reader.get(DeliveryRow, delivery.id)
+        run_at = row.run_at if row is not None and row.state == State.QUEUED else None
     match result:
         case Published(post_id, url):
             notes = delivery.memo.get("notes", ())
@@ -195,9 +217,9 @@ def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: Call
 
 def forget_ended(rt: Runtime) -> None:
     """Forget deliveries that another process has ended, for example by the owner's stop."""
-    for delivery_id in {*rt.engine.read_back_at, *rt.engine.announced_at}:
+    for delivery_id in rt.engine.remembered():
         if not delivery_rows.is_open(rt.reader, delivery_id):
-            read_back.forget(rt, delivery_id)
+            rt.engine.forget(delivery_id)
     claim.clean_marks(rt)
 
 
@@ -208,28 +230,31 @@ class ReadbackDue(Exception):
     """The last read-back is too old for a second call. The account is read back again first."""
 
 
-def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
+def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Result:
     """Run the next step, or read the account back. Return every error of the network as a result."""
-    profile = profiles.get(rt.reader, delivery.profile_id)
-    unusable = interpret_unusable(delivery, profile)
-    if unusable is not None:
+    profile = run.profile
+    if profile.status is not ProfileStatus.ACTIVE and (unusable := interpret_unusable(delivery, profile)) is not None:
         return unusable
     calls = False
     try:
+        needs_refresh = tokens.needs_refresh(rt, profile)
         token = tokens.load_fresh(rt, profile.id, profile)
+        if needs_refresh:
+            run.profile = profiles.get(rt.reader, profile.id)
         try:
             calls = True
-            return _call_network(rt, delivery, token, trace)
+            return _call_network(rt, delivery, run, token, trace)
         except AuthExpired:
             calls = False  # the network refused the call
             token = tokens.replace_spent(rt, profile.id, spent=token)
+            run.profile = profiles.get(rt.reader, profile.id)
             calls = True
-            return _call_network(rt, delivery, token, trace)
+            return _call_network(rt, delivery, run, token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
-        return _interpret_error(rt, delivery, error, asked=trace.answered)
+        return _interpret_error(rt, delivery, error, trace)
     except Withdrawn as withdrawn:
-        if delivery.phase.may_be_public and str(withdrawn) == STOPPED:
+        if delivery.phase.may_be_public and isinstance(withdrawn, Stopped):
             return Retry(STOPPED, seconds=0.0)  # the claim reads the account back again and ends the delivery
         return _not_sendable(delivery, str(withdrawn))
     except ReadbackDue:
@@ -248,13 +273,13 @@ def _run_step(rt: Runtime, delivery: Delivery, trace: CallTrace) -> Result:
         return _interpret_crash(delivery) if calls else CRASHED
 
 
-def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Result:
+def _call_network(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: CallTrace) -> Result:
     provider, phase = rt.providers[delivery.provider], delivery.phase
-    job = _build_job(rt, delivery, token, trace)
+    job = _build_job(rt, delivery, run, token, trace)
     if delivery.step_kind == "prepare" and not phase.reads_back:
         for media in job.content.media:
             media.path.stat()
-    if read_back.is_due(rt, delivery):
+    if isinstance(phase, CommittingAgain) and read_back.is_due(rt, delivery):
         raise ReadbackDue
     if not phase.reads_back:
         outcome = provider.run(delivery.step_name, job)
@@ -262,7 +287,7 @@ def _call_network(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace)
             return outcome
         if trace.refused and waiting.is_refused_for_hours(rt, delivery, trace.code):
             return Refused(f"{trace.message} {waiting.REFUSED_FOR_HOURS}", trace.code)
-        return outcome.after(job.times(outcome.reason))
+        return outcome.after(job.times(outcome.cause))
     match provider.recover(job):
         case CannotTell() if phase.is_uncalled:
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
@@ -323,26 +348,28 @@ SLICE_SECONDS = 10.0
 """The approximate duration of one slice of an upload. A profile queue must not occupy a worker for a whole video."""
 
 
-def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) -> Job:
-    profile = profiles.get(rt.reader, delivery.profile_id)
-    trace.grant = profile.access_token
+def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: CallTrace) -> Job:
+    trace.grant = run.profile.access_token
+    run.content = run.content or post_content.load_content(rt, rt.reader, delivery.post_id)
     began, asked = rt.clock.monotonic(), False
     moved = clock_jumps.total_shift(rt.reader, rt.clock)
     place = ("delivery", delivery.id, "memo")
     committed_at = delivery.unknown_since
-    options = rt.providers[delivery.provider].read_options(delivery.options)[0]
+    options: Mapping[str, Any] = rt.providers[delivery.provider].read_options(delivery.options)[0]
+    if delivery.reply_to is not None:
+        options = replies.fill_in_parent(rt.reader, delivery, options)
 
     def check_still_allowed() -> None:
         """Raise Withdrawn if the profile was disconnected or the post was stopped."""
-        row = delivery_rows.reload_state(rt.reader, delivery.id)
-        if row is None or row.profile_status == ProfileStatus.DISCONNECTED:
+        row, account = rt.reader.get(DeliveryRow, delivery.id), rt.reader.get(ProfileRow, delivery.profile_id)
+        if row is None or (account is not None and not account.is_connected):
             raise Withdrawn("The profile was disconnected.")
-        if (row.state, row.held_by) != (State.RUNNING, rt.process.name):
+        if (row.state, row.owner) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not asked:  # announced, but the call has not left yet
             if Progress.from_json(row.progress).stopped:
-                raise Withdrawn(STOPPED)
-            if read_back.is_due(rt, delivery):
+                raise Stopped(STOPPED)
+            if isinstance(delivery.phase, CommittingAgain) and read_back.is_due(rt, delivery):
                 raise ReadbackDue
 
     def call(method: str, url: str, **arguments: Any) -> Any:
@@ -353,18 +380,18 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
             asked = True
         trace.answered = True
         if "token" in arguments:  # a call without a token does not go to the network's API
-            read_back.set_network_clock(rt, delivery.provider, response)
+            rt.engine.set_network_clock(delivery.provider, response.headers.get("date"), rt.clock.monotonic())
         return response
 
     def public_url(media: MediaFile) -> str:
         key, lifetime = renditions.storage_key(rt, media), public_url_lifetime(rt.settings)
         return signed_urls.media_url(rt.settings, rt.secrets, key, rt.now(), lifetime)
 
-    links = LinkFetcher(rt, delivery.id)
+    links = cache(lambda: LinkFetcher(rt, delivery.id))
     return Job(
-        content=post_content.load_content(rt, rt.reader, delivery.post_id),
-        options=replies.fill_in_parent(rt.reader, delivery, options),
-        account=grants.to_account(profile),
+        content=run.content,
+        options=options,
+        account=grants.to_account(run.profile),
         memo=dict(delivery.memo),
         token=token,
         call=call,
@@ -377,8 +404,8 @@ def _build_job(rt: Runtime, delivery: Delivery, token: str, trace: CallTrace) ->
         shifts=lambda: clock_jumps.shifts_since(rt.reader, committed_at) if committed_at else (),
         unknown_before=delivery.unknown_calls > 0,
         public_url=public_url,
-        fetch=links.fetch,
-        fetch_image=links.fetch_image,
+        fetch=lambda url, max_bytes: links().fetch(url, max_bytes),
+        fetch_image=lambda url, limits: links().fetch_image(url, limits),
         kept_file=partial(renditions.path_of, rt, delivery.id),
         seal=lambda text: rt.secrets.seal(text, *place).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode(), *place),
@@ -399,8 +426,7 @@ def public_url_lifetime(settings: Settings) -> timedelta:
 LOCKED_SECONDS = 10.0
 
 
-def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, asked: bool) -> Result:
-    """`asked`: the network answered a call of this run, not only a token call before it."""
+def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trace: CallTrace) -> Result:
     match error:
         case tokens.Locked():
             return Retry(error.message, seconds=LOCKED_SECONDS)
@@ -410,7 +436,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             # Under the steps' names, which every delivery of the profile shares.
             endpoints = {waits.step_endpoint(delivery.step_name), *error.steps}
             return Limited(plausible_wait(error.retry_after_seconds), endpoints, error.message, error.code)
-        case AppRefused() | Rejected(reauth=False) if delivery.phase.is_uncalled and asked:
+        case AppRefused() | Rejected(reauth=False) if delivery.phase.is_uncalled and trace.answered:
             # An account that cannot be read does not block the post.
             return NotFoundOnAccount(rt.clock.monotonic(), asked=False)
         case AppRefused():
@@ -425,6 +451,9 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, *, a
             return Unknown(error.message, error.code)
         case NoAnswer(refuses=True) if waiting.is_refused_for_hours(rt, delivery, error.code):
             return Refused(f"{error.message} {waiting.REFUSED_FOR_HOURS}", error.code)
+        case NoAnswer(refuses=True):
+            trace.refused = True
+            return Retry(error.message, error.code)
         case _:
             return Retry(error.message, error.code)
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from typing import Any
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.queries import profile_queue
 from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.responses import MAX_WAIT_SECONDS
@@ -110,7 +111,7 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     )
 
 
-def _reason(row: Row, now: str) -> QueuePlace:
+def _reason(row: Any, now: str) -> QueuePlace:
     match row.waits_for:
         case WaitReason.RECONNECT:
             return QueuePlace.HELD

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from socialpub.core.clock import parse, stamp
+from socialpub.core.clock import parse
 from socialpub.db import clock_jumps, states
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import delivery_rows, waits
-from socialpub.providers.responses import HttpResponse, http_date
 from socialpub.publishing.delivery.transitions import PhaseEvent, move
 from socialpub.runtime import Runtime
 
@@ -124,25 +123,14 @@ def require_first(tx: Database, delivery: Delivery, since: str, earlier: Sequenc
 
 def _begin_round(rt: Runtime, tx: Database, delivery: Delivery) -> None:
     delivery.progress.tries = 0
-    tx.call_after_commit(rt.engine.read_back_at.__setitem__, delivery.id, rt.clock.monotonic())
-
-
-def confirm_first(rt: Runtime, delivery: Delivery) -> bool:
-    """Return whether a read-back must precede the second call. If so, the read-back runs next."""
-    if not is_due(rt, delivery):
-        return False
-    move(delivery, PhaseEvent.CHECK_DUE)
-    return True
+    tx.call_after_commit(rt.engine.note_read_back, delivery.id, rt.clock.monotonic())
 
 
 def is_due(rt: Runtime, delivery: Delivery) -> bool:
-    """Return whether a second call comes next and the last read-back is older than a minute.
-
-    A repeatable call needs no read-back.
-    """
-    if not isinstance(delivery.phase, states.CommittingAgain) or delivery.is_repeatable:
-        return False
-    last = rt.engine.read_back_at.get(delivery.id)
+    """Return whether the last read-back before this second call is older than a minute."""
+    if delivery.is_repeatable:
+        return False  # the repetition cannot create a second post
+    last = rt.engine.read_back_at(delivery.id)
     return last is None or rt.clock.monotonic() - last > FRESH_SECONDS
 
 
@@ -151,8 +139,8 @@ def count_readback(rt: Runtime, tx: Database, delivery: Delivery, at: float) -> 
 
     A single read-back before a call belongs to no round.
     """
-    last = rt.engine.read_back_at.get(delivery.id)
-    tx.call_after_commit(rt.engine.read_back_at.__setitem__, delivery.id, at)
+    last = rt.engine.read_back_at(delivery.id)
+    tx.call_after_commit(rt.engine.note_read_back, delivery.id, at)
     phase = delivery.phase
     if isinstance(phase, states.ReadingBack | states.Closing):
         # The time before a process died is unknown and does not count.
@@ -211,35 +199,8 @@ def conclude(rt: Runtime, delivery: Delivery, found: NotFoundOnAccount) -> tuple
 
 SLACK = timedelta(minutes=2)
 """The hosts of one network may differ."""
-NOTED_SECONDS = 10.0
 WITHOUT_A_DATE = timedelta(days=1)
 """The largest assumed difference between our clock and an unknown network clock."""
-
-
-def set_network_clock(rt: Runtime, provider: str, response: HttpResponse) -> None:
-    """Set the network's clock by a response of its API, at most once in ten seconds."""
-    engine, now = rt.engine, rt.clock.monotonic()
-    if now - engine.clock_noted_at.get(provider, -NOTED_SECONDS) < NOTED_SECONDS:
-        return
-    at = http_date(response.headers.get("date"))
-    if at is not None:
-        engine.clock_offsets[provider], engine.clock_noted_at[provider] = at.timestamp() - now, now
-
-
-def network_now(rt: Runtime, provider: str) -> datetime | None:
-    """Return the time at the network. None: it has not responded to this process yet."""
-    offset = rt.engine.clock_offsets.get(provider)
-    return None if offset is None else datetime.fromtimestamp(rt.clock.monotonic() + offset, UTC)
-
-
-def announce(rt: Runtime, tx: Database, delivery: Delivery) -> None:
-    """Announce a commit before it is sent. A search of the account starts at the first commit."""
-    if delivery.commits_next and not delivery.unknown_calls:
-        delivery.committed_at = tx.stamp
-    if delivery.commits_next and isinstance(delivery.phase, states.Committing):
-        at = network_now(rt, delivery.provider)
-        delivery.progress.phase = states.Committing(dated_since=None if at is None else stamp(at))
-        tx.call_after_commit(rt.engine.announced_at.__setitem__, delivery.id, rt.clock.monotonic())
 
 
 def search_from(rt: Runtime, delivery: Delivery) -> datetime:
@@ -247,8 +208,8 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     phase = delivery.phase
     if phase.dated_since is not None:
         return parse(phase.dated_since) - SLACK
-    now = network_now(rt, delivery.provider)
-    announced = rt.engine.announced_at.get(delivery.id)
+    now = rt.engine.network_now(delivery.provider, rt.clock.monotonic())
+    announced = rt.engine.announced_at(delivery.id)
     if now is not None and announced is not None:
         return now - timedelta(seconds=rt.clock.monotonic() - announced) - SLACK
     ours = delivery.unknown_since
@@ -263,8 +224,3 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     # Our clock may have been wrong before it was set, or may be wrong now.
     jumped = clock_jumps.recent_jump(rt.reader, rt.now())
     return parse(ours) - timedelta(seconds=max(jumped.jumped_by, 0.0) if jumped else 0.0) - WITHOUT_A_DATE
-
-
-def forget(rt: Runtime, delivery_id: str) -> None:
-    rt.engine.read_back_at.pop(delivery_id, None)
-    rt.engine.announced_at.pop(delivery_id, None)

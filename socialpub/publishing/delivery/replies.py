@@ -11,7 +11,7 @@ from typing import Any
 
 from socialpub.core.clock import after
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import Committing, Preparing, State
 from socialpub.db.tables import delivery_rows
@@ -71,20 +71,17 @@ REMOVED = f"Not sent: the post to which this post replies was removed. {CREATE_A
 
 def find_parent(store: Database, reply_to: str | None) -> Parent | None:
     """Return the parent of a delivery with this `reply_to`. None: no reply, or the parent's rows were removed."""
-    row = None if reply_to is None else delivery_rows.newest_try(store, reply_to)
-    return None if row is None else Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
+    tries = [] if reply_to is None else delivery_rows.list_tries(store, reply_to)
+    if not tries:
+        return None
+    row = max(tries, key=lambda row: (row.state == State.PUBLISHED, row.id))
+    return Parent(row.post_id, State(row.state), row.published_at, row.provider_post_id)
 
 
 def first_run_at(tx: Database, reply_to: str | None, due_at: str) -> str:
     """Return when a new or changed delivery runs: now if it ends with its parent, else at its time."""
     parent = find_parent(tx, reply_to)
     return tx.stamp if parent is not None and parent.state.final and not parent.is_published else due_at
-
-
-def wake(rt: Runtime, tx: Database, delivery: Delivery | Row, *, published: bool = False) -> None:
-    """Make the replies due that wait for this delivery. Call it in the transaction that ends the delivery."""
-    if delivery_rows.wake_replies(tx, delivery.id, published=published):  # a reply has the profile of its parent
-        tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
 
 def check_parent(tx: Database, delivery: Delivery) -> Refused | None:

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from socialpub.core import logging
-from socialpub.core.clock import after, parse
+from socialpub.core.clock import after, parse, stamp
 from socialpub.core.post_summary import OUTCOME_UNKNOWN
 from socialpub.db import states
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import counters, delivery_rows, log_entries, post_rows, profile_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
@@ -39,6 +40,9 @@ from socialpub.publishing.delivery.results import Limited, NeedsReauth, Result, 
 from socialpub.publishing.delivery.transitions import PhaseEvent
 from socialpub.runtime import Runtime
 
+LONG_STEP_SECONDS = 5.0
+"""A longer step delays the other posts of its profile noticeably, so it is recorded as a wait."""
+
 log = logging.get_logger("socialpub.settlement")
 
 
@@ -47,22 +51,25 @@ def settle(rt: Runtime, tx: Database, ran: Delivery, result: Result, trace: Call
 
     A settlement can fail and run again, so it does not change `ran`.
     """
-    row = delivery_rows.reload_state(tx, ran.id)
+    row = tx.get(DeliveryRow, ran.id)
     if row is None or State(row.state).final:
         return None
-    if (row.state, row.held_by) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
+    if (row.state, row.owner) != (State.RUNNING, rt.process.name) and not isinstance(result, Published):
         return None  # another process claimed the row; only a published post still counts
-    result = replies.wait_until_visible(rt, tx, ran, result)
+    if isinstance(result, Refused) and result.parent_missing:
+        result = replies.wait_until_visible(rt, tx, ran, result)
     settlement = Settlement(rt, tx, _as_stored(ran, row), trace)
-    waiting.record_long_step(tx, ran, row.run_at)
-    if ran.commits_next and isinstance(result, Done | Published | Unknown):
+    if after(row.run_at, LONG_STEP_SECONDS) <= tx.stamp:
+        waits.record_span(tx, WaitReason.STEP, ran.profile_id, waits.PAST, row.run_at, tx.stamp)
+    if rt.settings.publishing.min_gap and ran.commits_next and isinstance(result, Done | Published | Unknown):
         waiting.begin_gap(rt, tx, ran, is_unknown=isinstance(result, Unknown))
     settlement.store(result)
-    settlement.update_holds(ran, result)
+    if waits.any_hold(tx):
+        settlement.update_holds(ran, result)
     return settlement.run_next_step() if isinstance(result, Done) else None
 
 
-def _as_stored(ran: Delivery, row: Row) -> Delivery:
+def _as_stored(ran: Delivery, row: DeliveryRow) -> Delivery:
     """Return a copy with the changes during the call: a stop, and times moved by a set clock."""
     own, stored = ran.progress, Progress.from_json(row.progress)
     phase = stored.phase if stored.phase.name is own.phase.name else own.phase
@@ -71,7 +78,9 @@ def _as_stored(ran: Delivery, row: Row) -> Delivery:
         due_at=row.due_at,
         started_at=row.started_at,
         committed_at=row.committed_at,
-        progress=replace(own, phase=phase, stopped=stored.stopped, deaths=0, again=dict(own.again)),
+        progress=replace(
+            own, phase=phase, stopped=stored.stopped, deaths=0, again=dict(own.again), refusals=dict(own.refusals)
+        ),
     )
 
 
@@ -141,7 +150,7 @@ class Settlement:
         rt, tx, delivery = self.rt, self.tx, self.delivery
         if self.ended_by_stop():
             return None
-        read_back.confirm_first(rt, delivery)
+        self.confirm_first()
         delivery.run_at = tx.stamp
         delivery_rows.store(tx, delivery)
         # A probe that the network answered goes on.
@@ -150,9 +159,27 @@ class Settlement:
             self.requeue()
             return None
         if delivery.commits_next:
-            read_back.announce(rt, tx, delivery)
+            self.announce()
             delivery_rows.store(tx, delivery)
         return delivery
+
+    def confirm_first(self) -> bool:
+        """Return whether a read-back must precede the second call. If so, the read-back runs next."""
+        if not isinstance(self.delivery.phase, states.CommittingAgain) or not read_back.is_due(self.rt, self.delivery):
+            return False
+        transitions.move(self.delivery, PhaseEvent.CHECK_DUE)
+        return True
+
+    def announce(self) -> None:
+        """Announce a commit before it is sent. A search of the account starts at the first commit."""
+        rt, tx, delivery = self.rt, self.tx, self.delivery
+        if not delivery.unknown_calls:
+            delivery.committed_at = tx.stamp
+        if isinstance(delivery.phase, states.Committing):
+            now = rt.clock.monotonic()
+            at = rt.engine.network_now(delivery.provider, now)
+            delivery.progress.phase = states.Committing(dated_since=None if at is None else stamp(at))
+            tx.call_after_commit(rt.engine.note_announcement, delivery.id, now)
 
     def requeue(self, seconds: float = 0, *, notify: bool = True) -> None:
         """Release the delivery until its next run."""
@@ -186,6 +213,8 @@ class Settlement:
         started_at = trace.started_at or self.tx.stamp
         attempt = Attempt(step, started_at, outcome, message, code or trace.code, trace.request_id, next_at)
         log_entries.record_attempt(self.tx, self.delivery, attempt)
+        if trace.refused and outcome is AttemptOutcome.RETRYING:
+            self.delivery.progress.count_refusal(step, attempt.code, self.tx.stamp)
 
     def _clear_commit(self) -> None:
         """Clear the announcement of a commit that definitely did not happen."""
@@ -229,7 +258,7 @@ class Settlement:
         message = " ".join(filter(None, (again.reason, self.trace.message)))
         self.record_attempt(AttemptOutcome.RETRYING, message, next_at=next_at)
         times = delivery.progress.again
-        times[again.reason] = times.get(again.reason, 0) + 1
+        times[again.cause] = times.get(again.cause, 0) + 1
         delivery.memo = again.memo
         if isinstance(phase, states.Processing):
             transitions.move(delivery, PhaseEvent.VOIDED)
@@ -379,10 +408,12 @@ class Settlement:
     def _end(self, *, published: bool = False) -> None:
         """Let the deliveries go on that waited for the end of this delivery."""
         tx, delivery = self.tx, self.delivery
-        waits.forget(tx, delivery.id)
+        if not published:  # a published post has its approval
+            waits.forget(tx, delivery.id)
         if delivery.past_commit:
             delivery_rows.wake_equal(tx, delivery)
-        replies.wake(self.rt, tx, delivery, published=published)
+        if delivery_rows.wake_replies(tx, delivery.id, published=published):  # a reply has the profile of its parent
+            tx.call_after_commit(self.rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
     def fail_unconfirmed(
         self, hint: str, outcome: AttemptOutcome = AttemptOutcome.UNKNOWN, code: str | None = None
@@ -457,8 +488,6 @@ class Settlement:
         """Release the holds that this run disproves: publishing by an answered commit, questions by any answer, a step
         by its success. Otherwise return the probe."""
         tx, asked, calls, answered = self.tx, ran.asks, waits.next_calls(ran), self.trace.answered
-        if not waits.any_hold(tx):
-            return
         refused = isinstance(result, Refused) and not result.reauth
         if ran.commits_next and (isinstance(result, Done | Published) or (refused and answered)):
             self._release(waits.PUBLISHING)

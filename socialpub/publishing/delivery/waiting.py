@@ -12,9 +12,9 @@ from socialpub.accounts import hints
 from socialpub.core import units
 from socialpub.core.clock import after, later, parse, stamp
 from socialpub.db import clock_jumps
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
-from socialpub.db.tables import log_entries, profile_rows, waits
+from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import REASONS, WaitReason
@@ -22,9 +22,6 @@ from socialpub.providers.base import Content
 from socialpub.runtime import Runtime
 
 # --- gaps and fairness -----------------------------------------------------------------------------------------------
-
-LONG_STEP_SECONDS = 5.0
-"""A longer step delays the other posts of its profile noticeably."""
 
 
 def was_postponed(tx: Database, delivery: Delivery) -> bool:
@@ -77,11 +74,10 @@ def is_refused_for_hours(rt: Runtime, delivery: Delivery, status: str | None) ->
     """Return whether a response that is not the network's own has refused the same call before the commit for hours."""
     if delivery.phase.may_be_public or delivery.phase.reads_back or status is None:
         return False
-    refused = log_entries.list_refusals(rt.reader, delivery.id, delivery.step_name, status)
-    earlier = [ended_at for ended_at, message in refused if f'(HTTP {status}): "' in message]
-    if len(earlier) < REFUSED_TIMES - 1:
+    times, first_at = delivery.progress.refusals.get(f"{delivery.step_name} {status}", (0, ""))
+    if times < REFUSED_TIMES - 1:
         return False
-    return clock_jumps.age_seconds(rt.reader, rt.now(), earlier[0]) >= REFUSED_FOR.total_seconds()
+    return clock_jumps.age_seconds(rt.reader, rt.now(), first_at) >= REFUSED_FOR.total_seconds()
 
 
 def format_hours(span: timedelta) -> str:
@@ -95,16 +91,10 @@ def begin_gap(rt: Runtime, tx: Database, delivery: Delivery, *, is_unknown: bool
     The gap begins with the first call of unknown outcome: repetitions would extend the gap and so the deadline forever.
     """
     gap = rt.settings.publishing.min_gap
-    if gap and not (is_unknown and delivery.repeats):
+    if not (is_unknown and delivery.repeats):
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
         until = after(tx.stamp, gap.total_seconds())
         waits.record_span(tx, WaitReason.GAP, delivery.profile_id, waits.COMMITS, tx.stamp, until, reason)
-
-
-def record_long_step(tx: Database, delivery: Delivery, began_at: str) -> None:
-    """Record a long step, because it delays the other posts of its profile."""
-    if after(began_at, LONG_STEP_SECONDS) <= tx.stamp:
-        waits.record_span(tx, WaitReason.STEP, delivery.profile_id, waits.PAST, began_at, tx.stamp)
 
 
 # --- equal content ---------------------------------------------------------------------------------------------------
@@ -151,7 +141,7 @@ def list_shown(rt: Runtime, reader: Database, post_id: str) -> dict[str, ShownWa
     return {row.delivery_id: _shown(rt, reader, row) for row in waits.list_of_post(reader, post_id, rt.stamp())}
 
 
-def _shown(rt: Runtime, reader: Database, row: Row) -> ShownWait:
+def _shown(rt: Runtime, reader: Database, row: Any) -> ShownWait:
     reason, until = WaitReason(row.reason), row.until
     sentence = REASONS[reason].sentence.format(message=row.message, since=row.since)
     due_at, parent = parse(row.due_at), None

@@ -76,7 +76,7 @@ def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
 def media_limits(settings: Settings) -> MediaLimits:
     uploads = settings.uploads
     return MediaLimits(
-        uploads.max_image_bytes, uploads.max_image_pixels, uploads.max_image_total_pixels, uploads.max_video_bytes
+        uploads.max_image_bytes, uploads.max_image_pixels, 5 * uploads.max_image_pixels, uploads.max_video_bytes
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.queries import api_json
 from socialpub.db.states import COMMITS, State
 from socialpub.db.tables import artifact_rows, audit_log, delivery_rows
@@ -168,12 +169,12 @@ def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_i
 
 
 def _details(
-    reader: Database, row: Row, shown: dict[str, Any], attempts: list[dict[str, Any]], wait: DeliveryWait | None
+    reader: Database, row: DeliveryRow, shown: dict[str, Any], attempts: list[dict[str, Any]], wait: DeliveryWait | None
 ) -> DeliveryDetails:
     delivery = Delivery.from_row(row)
     own = [one for one in attempts if one["deliveryId"] == delivery.id]
-    tries = [one.post_id for one in delivery_rows.list_retries(reader, row) if one.id != delivery.id]
-    replies = delivery_rows.list_replies(reader, delivery.id, MAX_REPLIES)
+    tries = [one.post_id for one in delivery_rows.list_tries(reader, row.first_id) if one.id != delivery.id]
+    replies = delivery_rows.list_replies(reader, row.first_id, MAX_REPLIES)
     return DeliveryDetails(delivery, shown, _steps(delivery), own, wait, tries, replies)
 
 
@@ -185,7 +186,7 @@ def _steps(delivery: Delivery) -> list[PlanStep]:
     ]
 
 
-def _wait(row: Row, shown: ShownWait | None, attempts: list[dict[str, Any]], now: str) -> DeliveryWait | None:
+def _wait(row: DeliveryRow, shown: ShownWait | None, attempts: list[dict[str, Any]], now: str) -> DeliveryWait | None:
     if State(row.state).final:
         return None
     if row.state == State.RUNNING:

@@ -172,11 +172,15 @@ def _find_parent(
     post = post_rows.find(store, parse_id(named) or "") if isinstance(named, str) else None
     if post is None or not audience_rows.sees(store, caller, post.audience_id):
         return refuse("is not the id of a post; the page of a post and the API show its id")
-    first = delivery_rows.find_first(store, post.id, profile.id)
+    rows = delivery_rows.list_of_post(store, post.id)
+    first = next((row.first_id for row in rows if row.profile_id == profile.id), None)
     if first is None:
         return refuse(f"has no delivery to the profile “{profile.name}”; use a post to the same profile")
-    own = instead_of and delivery_rows.find_first_of_account(store, instead_of, profile.provider, profile.account_id)
-    if own and delivery_rows.replies_to_itself(store, first, own):
+    # The account may have had another profile.
+    account = (profile.provider, profile.account_id)
+    own = [] if instead_of is None else delivery_rows.list_of_post(store, instead_of)
+    own = [row for row in own if (row.provider, row.account_id) == account]
+    if any(delivery_rows.replies_to_itself(store, first, row.first_id) for row in own):
         return refuse("makes the post wait for itself; use a post that does not reply to this post")
     return first, []
 

@@ -14,7 +14,7 @@ from socialpub.core.errors import Conflict, Forbidden, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database, Value
 from socialpub.db.delivery import Delivery
-from socialpub.db.models import MediaRow, PostRow
+from socialpub.db.models import DeliveryRow, MediaRow, PostRow
 from socialpub.db.queries import post_list
 from socialpub.db.queries.post_list import PostFilter, PostPage
 from socialpub.db.states import PostStatus, State
@@ -82,7 +82,7 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
     if draft.media:
         _insert_media(tx, post_id, draft.media)
         content = load_content(rt, tx, post_id)
-    content_key = waiting.content_key(body, len(draft.media))
+    content_key, due_at = waiting.content_key(body, len(draft.media)), at or tx.stamp
     rows: list[dict[str, Value]] = []
     delivery_ids = [new_id(tx.now) for _ in targets]
     for position, target in enumerate(targets):
@@ -99,15 +99,15 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
                 "state": State.QUEUED,
                 "options": delivery_rows.as_json(target.options),
                 "scheduled_at": at,
-                "due_at": at or tx.stamp,
-                "run_at": replies.first_run_at(tx, target.reply_to, at or tx.stamp),
+                "due_at": due_at,
+                "run_at": replies.first_run_at(tx, target.reply_to, due_at) if target.reply_to else due_at,
                 "content_key": content_key,
                 "first_endpoint": waiting.first_endpoint(rt, profile.provider, content, target.options),
                 "retry_of": target.retry_of,
                 "reply_to": target.reply_to,
             }
         )
-    delivery_rows.insert_many(tx, rows)
+    tx.insert(DeliveryRow, *rows)
     log_entries.record(tx, "pending", *delivery_ids)
     for target in targets:
         if not (at or caller.approval):
@@ -302,10 +302,10 @@ def _stop_deliveries(rt: Runtime, tx: Database, post_id: str) -> None:
     # deliveries back.
     unclear = _may_be_of_original(tx, post_id)
     for delivery in delivery_rows.list_open_of_post(tx, post_id):
+        delivery.progress.stopped = True
         if not may_be_sent(tx, delivery, tx.stamp):
             Settlement(rt, tx, delivery).fail(STOPPED)
             continue
-        delivery.progress.stopped = True
         delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
         reads_back = delivery.phase.reads_back and not delivery.phase.is_uncalled
         if delivery.state is State.QUEUED and not reads_back and not unclear:
@@ -392,14 +392,15 @@ def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
         delivery_rows.update(tx, row.id, state=State.CANCELED)
         waits.forget(tx, row.id)
         log_entries.record(tx, "canceled", row.id)
-        replies.wake(rt, tx, row)
+        if delivery_rows.wake_replies(tx, row.id, published=False):
+            tx.call_after_commit(rt.wakeup.notify, row.provider, row.profile_id)
     tx.update(PostRow, post_id, canceled_at=tx.stamp)
     post_rows.set_status(tx, post_id, PostStatus.CANCELED)
 
 
 def _named_artifacts(tx: Database, post_id: str) -> set[str]:
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    return shown | delivery_rows.named_in_options(tx, post_id)
+    return shown | delivery_rows.artifacts_in_options(delivery_rows.list_of_post(tx, post_id))
 
 
 def _insert_arrived(rt: Runtime, tx: Database, draft: Draft) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import delivery_rows, post_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
@@ -55,7 +56,7 @@ def retry_changed(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller:
     for index, target in enumerate(targets):
         account = (target.profile.provider, target.profile.account_id)
         first = next((row for row in found.certain if _account(row) == account), None)
-        tries.append(target if first is None else replace(target, retry_of=first.retry_of or first.id))
+        tries.append(target if first is None else replace(target, retry_of=first.first_id))
         if account in found.taken:
             errors.append(FieldError(("profiles", index), found.taken[account]))
     if errors:
@@ -76,9 +77,9 @@ def retry_changed(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller:
 class RetryOutlook:
     """The deliveries of a post that can be published again."""
 
-    certain: list[Row]
+    certain: list[DeliveryRow]
     """Deliveries that definitely failed."""
-    unknown: list[Row]
+    unknown: list[DeliveryRow]
     """Failed deliveries that may be public."""
     why: str
     """The reason why no delivery can be retried, if both lists are empty."""
@@ -97,12 +98,12 @@ class RetryOutlook:
 
 
 def load_outlook(store: Database, post_id: str) -> RetryOutlook:
-    certain, unknown, why = list[Row](), list[Row](), NOTHING_FAILED
+    certain, unknown, why = list[DeliveryRow](), list[DeliveryRow](), NOTHING_FAILED
     taken: dict[tuple[str, str], str] = {}
     for delivery in delivery_rows.list_of_post(store, post_id):
         if State(delivery.state).outcome not in ("failed", "unknown"):
             continue
-        tries = [(State(row.state), row.post_id) for row in delivery_rows.list_retries(store, delivery)]
+        tries = [(State(row.state), row.post_id) for row in delivery_rows.list_tries(store, delivery.first_id)]
         open_in = [at for state, at in tries if not state.final]
         published_in = [at for state, at in tries if state is State.PUBLISHED]
         account = _account(delivery)
@@ -120,11 +121,11 @@ def load_outlook(store: Database, post_id: str) -> RetryOutlook:
     return RetryOutlook(certain, unknown, why, taken)
 
 
-def _account(delivery: Row) -> tuple[str, str]:
+def _account(delivery: DeliveryRow) -> tuple[str, str]:
     return delivery.provider, delivery.account_id
 
 
-def _select_failed(tx: Database, post_id: str, include_unknown: bool) -> list[Row]:
+def _select_failed(tx: Database, post_id: str, include_unknown: bool) -> list[DeliveryRow]:
     found = load_outlook(tx, post_id)
     chosen = found.certain + found.unknown if include_unknown else found.certain
     if not chosen:
@@ -144,7 +145,7 @@ def _read_back_first(
         read_back.require_first(tx, delivery, since, [] if content is None else [content])
 
 
-def _targets(rt: Runtime, tx: Database, failed: Sequence[Row], media: Sequence[DraftMedia]) -> list[Target]:
+def _targets(rt: Runtime, tx: Database, failed: Sequence[DeliveryRow], media: Sequence[DraftMedia]) -> list[Target]:
     """Return the profiles and options of the failed deliveries. Raises InvalidRequest."""
     targets, gone = [], []
     errors = drafts.check_media(rt, tx, media)
@@ -152,9 +153,9 @@ def _targets(rt: Runtime, tx: Database, failed: Sequence[Row], media: Sequence[D
         profile = profile_rows.find(tx, delivery.profile_id)
         options = json.loads(delivery.options)
         if profile is None or profile.status is ProfileStatus.DISCONNECTED:
-            gone.append(f"{delivery.provider} “{delivery['profile_name']}”")
+            gone.append(f"{delivery.provider} “{delivery.profile_name}”")
         else:
-            targets.append(Target(profile, options, delivery.retry_of or delivery.id, delivery.reply_to))
+            targets.append(Target(profile, options, delivery.first_id, delivery.reply_to))
         errors += drafts.check_option_media(tx, {delivery.provider: options})
     errors += drafts.check_option_sizes(targets)
     if gone:

@@ -4,26 +4,112 @@ import base64
 import hashlib
 import json
 import math
+import re
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
-from socialpub.sandbox.bluesky.cid import cid_of_blob
-from socialpub.sandbox.bluesky.models import (
-    APP_PASSWORD_SCOPE,
-    POST,
-    BlueskyAccount,
-    BlueskyBlob,
-    BlueskyRecord,
-    BlueskySettings,
-    Status,
-    blobs_in,
-)
 from socialpub.sandbox.media import sniff
-from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
+from socialpub.sandbox.memory import FixedWindow, SandboxContext
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, StreamedBody, json_reply
 from socialpub.sandbox.network import COMMON_FIELDS, ApiCaller, SandboxNetwork
+
+POST = "app.bsky.feed.post"
+THREADGATE = "app.bsky.feed.threadgate"
+POSTGATE = "app.bsky.feed.postgate"
+PROFILE = "app.bsky.actor.profile"
+
+APP_PASSWORD_SCOPE, MAIN_SCOPE = "com.atproto.appPass", "com.atproto.access"
+
+Status = Literal["active", "deactivated", "takendown", "deleted"]
+
+TID_DIGITS = "234567abcdefghijklmnopqrstuvwxyz"
+TID = re.compile(rf"[234567abcdefghij][{TID_DIGITS}]{{12}}")
+HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
+
+
+@dataclass
+class BlueskyAccount:
+    did: str
+    username: str
+    """The handle of the day."""
+    name: str
+    app_passwords: dict[str, str]
+    """By name. Each can be revoked alone."""
+    password: str
+    """The main password, which signs in with all permissions."""
+    status: Status = "active"
+    picture: str = ""
+    email_confirmed: bool = True
+
+    @property
+    def id(self) -> str:
+        return self.did
+
+    @property
+    def app_password(self) -> str:
+        """The first app password that is not revoked."""
+        return next(iter(self.app_passwords.values()))
+
+
+@dataclass(slots=True)
+class BlueskyBlob:
+    cid: str
+    did: str
+    mime_type: str
+    size: int
+    uploaded_at: datetime
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The object that a record contains."""
+        return {"$type": "blob", "ref": {"$link": self.cid}, "mimeType": self.mime_type, "size": self.size}
+
+
+@dataclass(slots=True)
+class BlueskyRecord:
+    did: str
+    collection: str
+    rkey: str
+    value: dict[str, Any]
+    cid: str
+    created_at: datetime
+    """By the world's clock: when the server stored it."""
+    received_monotonic: float = 0.0
+    """When the call's first byte arrived, by the machine's clock."""
+    taken_down: bool = False
+
+    @property
+    def uri(self) -> str:
+        return f"at://{self.did}/{self.collection}/{self.rkey}"
+
+    @property
+    def sorted_at(self) -> datetime:
+        """Where readers find it: at its own date, but never after the server stored it."""
+        try:
+            dated = datetime.fromisoformat(self.value["createdAt"])
+        except (KeyError, TypeError, ValueError):
+            return self.created_at
+        return min(dated, self.created_at) if dated.tzinfo else self.created_at
+
+    @property
+    def text(self) -> str:
+        return str(self.value.get("text", ""))
+
+
+def blobs_in(value: Any) -> list[dict[str, Any]]:
+    """Return all blob objects in a record."""
+    if isinstance(value, list):
+        return [blob for item in value for blob in blobs_in(item)]
+    if not isinstance(value, dict):
+        return []
+    if value.get("$type") == "blob":
+        return [value]
+    return [blob for item in value.values() for blob in blobs_in(item)]
+
 
 REFRESH_SCOPE = "com.atproto.refresh"
 FIRST_APP_PASSWORD = "socialpub"
@@ -51,6 +137,7 @@ ERRORS: dict[str, tuple[int, str]] = {
     "RateLimitExceeded": (429, "Rate Limit Exceeded"),
     "RecordNotFound": (400, "Could not locate record"),
 }
+INACTIVE = {"deleted": "AccountNotFound", "takendown": "AccountTakedown", "deactivated": "AccountDeactivated"}
 HTTP_ERRORS = {
     400: "InvalidRequest", 401: "AuthenticationRequired", 403: "Forbidden", 404: "XRPCNotSupported",
     413: "PayloadTooLarge", 429: "RateLimitExceeded", 501: "MethodNotImplemented", 502: "UpstreamFailure",
@@ -58,7 +145,7 @@ HTTP_ERRORS = {
 }  # fmt: skip
 
 
-class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
+class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
     name = "bluesky"
     label = "Bluesky"
     endpoints = (
@@ -75,10 +162,18 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
     account_fields = ("status", "email_confirmed")
     account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
     errors = ERRORS
+    unauthorized_code, limited_code = "ExpiredToken", "RateLimitExceeded"
+
+    code_seconds = 0
+    """There is no consent page."""
+    access_seconds = 7200
+    refresh_seconds = 90 * 86400
+    blob_limit = 104_857_600
+    default_limits: ClassVar = {"put_record": 1000, "apply_writes": 1000}
+    """Calls of one account in 5 minutes."""
 
     def __init__(self, context: SandboxContext) -> None:
-        SandboxNetwork.__init__(self, context)
-        BlueskySettings.__init__(self)
+        super().__init__(context)
         self.created: list[str] = []
         """The URIs of all posts that were ever created. A post that came back after its deletion is here twice."""
         self.records = self.table("records", BlueskyRecord, key=attrgetter("uri"), on_keep=self._keep_record)
@@ -111,10 +206,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
             BlueskyAccount(did, handle, name or username.partition(".")[0].title(), **(passwords | facts))
         )
 
-    def set_status(self, username: str, status: Status) -> None:
-        """Let the owner deactivate, activate or delete an account, or the server take it down."""
-        self.change_account(username, status=status)
-
     def add_app_password(self, username: str, name: str) -> str:
         account = self.existing_account(username)
         account.app_passwords[name] = new_app_password()
@@ -144,17 +235,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
 
         return jwt(scopes[0], expires_at[0]), jwt(REFRESH_SCOPE, expires_at[1])
 
-    def rotate(self, old: Token) -> Token | None:
-        """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
-        ago."""
-        successor = self.tokens.by_refresh(old.successor)
-        if successor is not None:
-            return successor if self.timestamp() - old.spent_at < self.refresh_grace_seconds else None
-        new = self.issue(old.account_id, old.scopes, old.client_id, family=old.family)
-        old.successor = new.refresh or ""
-        self.tokens.spend(old, access_survives=True)
-        return new
-
     def window_headers(self, window: FixedWindow) -> Headers:
         return rate_headers(window.limit, window.remaining, window.reset, self.window_seconds)
 
@@ -173,13 +253,8 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
             self.require_active(caller.account)
 
     def require_active(self, account: BlueskyAccount) -> None:
-        match account.status:
-            case "deleted":
-                raise refused("AccountNotFound")
-            case "takendown":
-                raise refused("AccountTakedown")
-            case "deactivated":
-                raise refused("AccountDeactivated")
+        if account.status in INACTIVE:
+            raise refused(INACTIVE[account.status])
 
     # --- records -------------------------------------------------------------------------------------------------
 
@@ -198,8 +273,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
 
     def records_of(self, did: str, collection: str) -> list[BlueskyRecord]:
         """Return what readers see, the highest key first."""
-        found = [one for one in self.records.values() if one.did == did and one.collection == collection]
-        return sorted((one for one in found if not one.taken_down), key=lambda one: one.rkey, reverse=True)
+        records = [record for record in self.records.values() if record.did == did and record.collection == collection]
+        return sorted(
+            (record for record in records if not record.taken_down), key=lambda record: record.rkey, reverse=True
+        )
 
     def commit(self, stored: Iterable[BlueskyRecord], deleted: Iterable[str] = ()) -> None:
         """Store and delete records in one piece. A blob goes with the last record that contains it."""
@@ -216,6 +293,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
         if record.collection == POST and record.uri not in self.records:
             self.created.append(record.uri)
 
+    def cid_of_record(self, record: Any) -> str:
+        """Return the content id. The stand-in encodes the record as a server does."""
+        return cid_of(json.dumps(record, sort_keys=True).encode(), DAG_CBOR)
+
     def check_record(self, collection: str, record: dict[str, Any], validate: bool | None) -> str:  # noqa: ARG002
         """Return how a record was validated: `valid` or `unknown`. Stand-ins raise Refusal."""
         return "valid"
@@ -224,7 +305,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
 
     def add_blob(self, did: str, body: StreamedBody, declared_type: str) -> BlueskyBlob:
         """Keep a file. The type of known files comes from their first bytes."""
-        cid = cid_of_blob(body.sha256)
+        cid = _cid(bytes.fromhex(body.sha256), RAW)
         blob = BlueskyBlob(cid, did, sniff(body.head) or declared_type, body.size, self.now())
         if (data := body.data) is not None:
             self.cache.put(cid, data)
@@ -236,7 +317,7 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
     def is_blob_used(self, did: str, cid: str) -> bool:
         """Return whether a record of the account names the blob."""
         records = (record for record in self.records.values() if record.did == did)
-        return any(_link(one) == cid for record in records for one in blobs_in(record.value))
+        return any(_link(blob) == cid for record in records for blob in blobs_in(record.value))
 
     # --- what tests see ------------------------------------------------------------------------------------------
 
@@ -247,9 +328,9 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
         records = [facts | {"uri": uri} for uri, facts in zip(self.records, self.records.facts(), strict=True)]
         return {
             "accounts": self.accounts.facts(),
-            "posts": [one for one in records if one["collection"] == POST],
+            "posts": [record for record in records if record["collection"] == POST],
             "created": list(self.created),
-            "records": [one for one in records if one["collection"] != POST],
+            "records": [record for record in records if record["collection"] != POST],
         }
 
     # --- scripted errors -----------------------------------------------------------------------------------------
@@ -262,17 +343,17 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount], BlueskySettings):
         message = ERRORS.get(name, (0, "Something went wrong"))[1]
         return json_reply(status, {"error": name, "message": message})
 
-    def unauthorized_reply(self, endpoint: str = "") -> Reply:
-        return self.refusal_reply(endpoint, "ExpiredToken")
 
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
-        """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
-        reply = self.refusal_reply(endpoint, "RateLimitExceeded")
-        if told_in in ("window", "day"):
-            reply.headers += rate_headers(100, 0, self.timestamp() + seconds, 3600)
-        if told_in in ("window", "retry-after"):
-            reply.headers.append(("retry-after", str(math.ceil(seconds))))
-        return reply
+RAW, DAG_CBOR = 0x55, 0x71
+
+
+def cid_of(data: bytes, codec: int = RAW) -> str:
+    """Return the content id of a file or an encoded record: CIDv1 of its SHA-256 in base32."""
+    return _cid(hashlib.sha256(data).digest(), codec)
+
+
+def _cid(digest: bytes, codec: int) -> str:
+    return "b" + base64.b32encode(bytes((1, codec, 0x12, len(digest))) + digest).decode().rstrip("=").lower()
 
 
 def _handle(username: str) -> str:

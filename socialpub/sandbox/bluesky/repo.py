@@ -2,9 +2,17 @@
 
 from typing import Any
 
-from socialpub.sandbox.bluesky.cid import cid_of_record
-from socialpub.sandbox.bluesky.models import PROFILE, TID, TID_DIGITS, BlueskyAccount, BlueskyRecord, blobs_in
-from socialpub.sandbox.bluesky.network import BlueskySandbox, invalid, refused
+from socialpub.sandbox.bluesky.network import (
+    PROFILE,
+    TID,
+    TID_DIGITS,
+    BlueskyAccount,
+    BlueskyRecord,
+    BlueskySandbox,
+    blobs_in,
+    invalid,
+    refused,
+)
 from socialpub.sandbox.bluesky.sessions import BlueskyCaller, json_body, parameter
 from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, json_reply
@@ -28,8 +36,8 @@ def require_own_repo(bluesky: BlueskySandbox, repo: Any, caller: BlueskyCaller) 
 
 def account_of(bluesky: BlueskySandbox, repo: Any) -> BlueskyAccount | None:
     """Return the account of a DID or a whole handle."""
-    found = bluesky.account_named(repo) if isinstance(repo, str) and ("." in repo or ":" in repo) else None
-    return None if found is None or found.status == "deleted" else found
+    account = bluesky.account_named(repo) if isinstance(repo, str) and ("." in repo or ":" in repo) else None
+    return None if account is None or account.status == "deleted" else account
 
 
 def uri_of(account: BlueskyAccount, collection: Any, rkey: Any) -> str:
@@ -52,10 +60,7 @@ def validated(
     if record["$type"] != collection:
         raise invalid(f"Invalid $type: expected {collection}, got {record['$type']}")
     validation = bluesky.check_record(collection, record, validate)
-    try:
-        return record, cid_of_record(record), validation
-    except ValueError as error:
-        raise invalid(f"Invalid {collection} record: {error}") from None
+    return record, bluesky.cid_of_record(record), validation
 
 
 def require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> None:
@@ -74,7 +79,7 @@ def require_blobs(bluesky: BlueskySandbox, did: str, record: dict[str, Any]) -> 
 
 def commit_json(bluesky: BlueskySandbox) -> dict[str, str]:
     rev = new_tid(bluesky)
-    return {"cid": cid_of_record({"rev": rev}), "rev": rev}
+    return {"cid": bluesky.cid_of_record({"rev": rev}), "rev": rev}
 
 
 def new_tid(bluesky: BlueskySandbox) -> str:
@@ -175,7 +180,7 @@ def _profile(bluesky: BlueskySandbox, account: BlueskyAccount) -> BlueskyRecord:
     body.write(bytes(avatar(account.picture or account.name, 128).body))
     blob = bluesky.add_blob(account.did, body, "image/png")
     value = {"$type": PROFILE, "displayName": account.name, "avatar": blob.shown}
-    return BlueskyRecord(account.did, PROFILE, "self", value, cid_of_record(value), bluesky.now())
+    return BlueskyRecord(account.did, PROFILE, "self", value, bluesky.cid_of_record(value), bluesky.now())
 
 
 def list_records(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
@@ -186,16 +191,16 @@ def list_records(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
         raise invalid(f"Could not find repo: {query['repo']}")
     if not written.isdecimal() or not 1 <= int(written) <= 100:
         raise invalid("Error: limit must be between 1 and 100")
-    found = bluesky.records_of(account.did, collection)
+    records = bluesky.records_of(account.did, collection)
     backwards = query.get("reverse") == "true"
     if backwards:
-        found.reverse()
+        records.reverse()
     if cursor := query.get("cursor"):
-        found = [one for one in found if (one.rkey > cursor if backwards else one.rkey < cursor)]
-    shown = found[: int(written)]
-    answer: dict[str, Any] = {"records": [_record_json(record) for record in shown]}
-    if shown:
-        answer["cursor"] = shown[-1].rkey
+        records = [record for record in records if (record.rkey > cursor if backwards else record.rkey < cursor)]
+    page = records[: int(written)]
+    answer: dict[str, Any] = {"records": [_record_json(record) for record in page]}
+    if page:
+        answer["cursor"] = page[-1].rkey
     return json_reply(200, answer)
 
 

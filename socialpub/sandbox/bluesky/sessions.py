@@ -3,9 +3,12 @@
 import json
 from typing import Any
 
-from socialpub.sandbox.bluesky.models import APP_PASSWORD_SCOPE, HANDLE, MAIN_SCOPE, BlueskyAccount
 from socialpub.sandbox.bluesky.network import (
+    APP_PASSWORD_SCOPE,
+    HANDLE,
+    MAIN_SCOPE,
     REVOKED,
+    BlueskyAccount,
     BlueskySandbox,
     invalid,
     refused,
@@ -55,15 +58,11 @@ def create_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
     if not isinstance(body["identifier"], str) or not isinstance(body["password"], str):
         raise invalid("Input/identifier and Input/password must be strings")
     identifier, password = body["identifier"].lower(), body["password"]
-    return _sign_in(bluesky, request, identifier, password)
-
-
-def _sign_in(bluesky: BlueskySandbox, request: SandboxRequest, identifier: str, password: str) -> Reply:
     # The other accounts of the sandbox have short names, which no server knows.
     account = bluesky.account_named(identifier) if HANDLE.fullmatch(identifier) or ":" in identifier else None
     if account is None or account.status == "deleted":
         raise refused("AuthenticationRequired")
-    name = next((name for name, known in account.app_passwords.items() if known == password), None)
+    name = next((name for name, known_password in account.app_passwords.items() if known_password == password), None)
     if password != account.password and (name is None or account.status == "takendown"):
         raise refused("AuthenticationRequired")
     if account.status == "takendown":
@@ -92,7 +91,7 @@ def refresh_session(bluesky: BlueskySandbox, request: SandboxRequest) -> Reply:
         raise _no_user(account)
     if account.status == "takendown":
         raise refused("AccountTakedown")
-    successor = None if token.dead else bluesky.rotate(token)
+    successor = None if token.dead else bluesky.renew(token, token.client_id or "")
     if successor is None:
         raise refused("ExpiredToken", REVOKED)
     return json_reply(200, _session(request, account, successor))
@@ -116,7 +115,7 @@ def _no_user(account: BlueskyAccount) -> Refusal:
 
 
 def _session(request: SandboxRequest, account: BlueskyAccount, token: Token | None = None) -> dict[str, Any]:
-    shown: dict[str, Any] = {
+    session: dict[str, Any] = {
         "did": account.did,
         "handle": account.username,
         "email": f"{account.username.replace('.', '-')}@example.com",
@@ -124,10 +123,10 @@ def _session(request: SandboxRequest, account: BlueskyAccount, token: Token | No
         "active": account.status == "active",
     }
     if account.status != "active":
-        shown["status"] = account.status
+        session["status"] = account.status
     if token is not None:
-        shown |= {"accessJwt": token.access, "refreshJwt": token.refresh}
-    return shown | {"didDoc": _did_document(request, account)}
+        session |= {"accessJwt": token.access, "refreshJwt": token.refresh}
+    return session | {"didDoc": _did_document(request, account)}
 
 
 # --- the server, handles and DIDs ------------------------------------------------------------------------------------

@@ -1,16 +1,21 @@
-"""Pinterest's API of the account, its boards and videos, and the upload host."""
+"""Pinterest's API: the account, its boards and videos, the upload host, and pins.
+
+No key detects a repeated create: twice means two pins.
+"""
 
 import base64
+import binascii
+import hashlib
 import json
 import secrets
 from datetime import timedelta
 from typing import Any
 
 from socialpub.sandbox.endpoint import SandboxCall
-from socialpub.sandbox.media import sniff
-from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody, StreamedForm
+from socialpub.sandbox.media import dimensions, sniff
+from socialpub.sandbox.messages import Reply, SandboxRequest, StreamedBody
 from socialpub.sandbox.network import ApiCaller, api_call
-from socialpub.sandbox.pinterest.models import (
+from socialpub.sandbox.pinterest.network import (
     FAILED,
     MAX_BYTES,
     PROCESSING,
@@ -18,11 +23,19 @@ from socialpub.sandbox.pinterest.models import (
     REGISTERED,
     SECRET,
     SUCCEEDED,
+    Pin,
+    PinImage,
+    PinKind,
     PinterestAccount,
     PinterestBoard,
     PinterestMedia,
+    PinterestSandbox,
+    invalid,
+    ok,
+    paged,
+    refused,
+    zoneless,
 )
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, ok, paged, refused, zoneless
 
 PinterestCaller = ApiCaller[PinterestAccount]
 
@@ -60,12 +73,12 @@ def user_account(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
 
 @api_call("org_read", "boards:read")
 def list_boards(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
-    found = [
+    boards = [
         board
         for board in pinterest.boards.values()
         if board.takes_pins_of(caller.account) and (board.privacy != SECRET or caller.may("boards:read_secret"))
     ]
-    return paged(request, found, lambda board: _board_json(pinterest, board))
+    return paged(request, boards, lambda board: _board_json(pinterest, board))
 
 
 @api_call("org_read", "boards:read")
@@ -79,7 +92,7 @@ def create_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
     privacy = body.get("privacy", PUBLIC)
     if privacy == SECRET and not caller.may("boards:write_secret"):
         raise refused("missing_scope")
-    if any(one.name.lower() == body["name"].lower() for one in pinterest.boards_of(caller.account.username)):
+    if any(board.name.lower() == body["name"].lower() for board in pinterest.boards_of(caller.account.username)):
         raise invalid(400, 400, "Invalid board parameters: you already have a board with this name.")
     board = pinterest.add_board(caller.account, body["name"], privacy=privacy, description=body.get("description"))
     return ok(201, _board_json(pinterest, board))
@@ -88,7 +101,7 @@ def create_board(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
 @api_call("org_read", "boards:read")
 def list_sections(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
     board = readable_board(pinterest, request, caller)
-    return paged(request, list(board.sections.items()), lambda one: {"id": one[0], "name": one[1]})
+    return paged(request, list(board.sections.items()), lambda section: {"id": section[0], "name": section[1]})
 
 
 @api_call("org_write", "boards:read", "boards:write")
@@ -173,34 +186,15 @@ def media_status(pinterest: PinterestSandbox, request: SandboxRequest, caller: P
 # --- the upload host -------------------------------------------------------------------------------------------------
 
 
-def open_upload_sink(pinterest: PinterestSandbox, request: SandboxRequest) -> StreamedForm:  # noqa: ARG001
-    return StreamedForm(request.headers.get("content-type", ""))
-
-
 def upload_media(pinterest: PinterestSandbox, request: SandboxRequest) -> Reply:
-    """Accept the form of a registration. It is the credential: all its fields must be unchanged, and the file last."""
-    form: StreamedForm = request.sink
-    parts = form.parts
-    file = parts[-1].body if form.is_whole and parts and parts[-1].name == "file" else None
+    """Accept the form of a registration. It is the credential."""
+    parts = request.form_parts or []
     fields = {part.name: part.text for part in parts if part.name != "file"}
-    if "content-length" not in request.headers:
-        return _xml(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
-    if "authorization" in request.headers:
-        return _xml(400, "InvalidArgument", "Only one auth mechanism allowed: the form is signed.")
-    if not form.is_whole or "file" not in {part.name for part in parts}:
-        return _xml(400, "MalformedPOSTRequest", "The body is no well-formed multipart form with a file.")
-    if file is None:
-        return _xml(400, "InvalidArgument", "The file must be the last field of the form.")
     media = pinterest.media_by_key.get(fields.get("key", ""))
-    if media is None or fields != media.form or len(parts) != len(fields) + 1:
-        return _xml(403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many.")
-    if pinterest.timestamp() >= media.form_expires_at:
-        return _xml(403, "AccessDenied", "Invalid according to Policy: Policy expired.")
-    if not pinterest.may_upload(media):
-        return _xml(403, "AccessDenied", "The form has been used.")
-    if not 1 <= file.size <= MAX_BYTES:
-        code = "EntityTooLarge" if file.size else "EntityTooSmall"
-        return _xml(400, code, "Your proposed upload is outside of the allowed size.")
+    if refusal := pinterest.upload_refusal(request, media, fields):
+        return _xml(*refusal)
+    assert media is not None
+    file = parts[-1].body
     _accept(pinterest, media, file)
     return Reply(204)
 
@@ -224,6 +218,147 @@ def _xml(status: int, code: str, message: str) -> Reply:
     return Reply(status, body.encode(), "application/xml")
 
 
+SMALLEST_SIDE = 100
+"""Pixels."""
+TEXTS = ("title", "description", "alt_text", "link")
+
+
+@api_call("org_write", "boards:read", "boards:write", "pins:read", "pins:write")
+def create_pin(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
+    body = json_body(request)
+    source = body["media_source"]
+    kind: PinKind = "video" if "media_id" in source else "carousel" if "items" in source else "image"
+    board = _board(pinterest, body, caller)
+    video = _video(pinterest, source, caller) if kind == "video" else None
+    images = _images_in(pinterest, source)
+    if len({(image.width, image.height) for image, _ in images}) > 1:
+        raise invalid(400, 1, "Invalid request: all images of a carousel must have the same size.")
+    pin = Pin(
+        pinterest.new_id(), caller.account.id, caller.account.username, board.id, body.get("board_section_id"),
+        kind, body.get("title"), body.get("description"), body.get("alt_text"), body.get("link"),
+        body.get("dominant_color"), tuple(image for image, _ in images), video.id if video else None,
+        source.get("cover_image_key_frame_time"), pinterest.now(), caller.token.client_id,
+        (body.get("ai_disclosures") or {}).get("values", []),
+    )  # fmt: skip
+    pinterest.add_pin(pin, images)
+    return ok(201, pin_json(pinterest, request, pin, caller))
+
+
+def _board(pinterest: PinterestSandbox, body: dict[str, Any], caller: PinterestCaller) -> PinterestBoard:
+    board = pinterest.boards.get(body["board_id"])
+    if board is None:
+        raise refused("board_not_found")
+    secret = board.privacy == SECRET and not caller.may("boards:write_secret", "pins:write_secret")
+    if not board.takes_pins_of(caller.account) or secret:
+        raise refused("not_permitted")
+    section = body.get("board_section_id")
+    if section is not None and section not in board.sections:
+        raise refused("section_not_found")
+    return board
+
+
+def _video(pinterest: PinterestSandbox, source: dict[str, Any], caller: PinterestCaller) -> PinterestMedia:
+    media = pinterest.media.get(source["media_id"])
+    if media is None or media.owner_id != caller.account.id:
+        raise refused("media_not_found")
+    if not pinterest.may_use(media):
+        raise invalid(400, 1, f"Invalid request: the media is {media.status}, it cannot be used.")
+    return media
+
+
+def _images_in(pinterest: PinterestSandbox, source: dict[str, Any]) -> list[tuple[PinImage, bytes]]:
+    """Return the image, the images of a carousel, or the cover of a video, with their bytes."""
+    if "media_id" in source:
+        if "cover_image_data" not in source:
+            return []
+        return [_image(pinterest, source["cover_image_data"], source.get("cover_image_content_type"))]
+    return [
+        _image(
+            pinterest,
+            item["data"],
+            item["content_type"],
+            **{name: item.get(name) for name in ("title", "description", "link")},
+        )
+        for item in source.get("items", [source])
+    ]
+
+
+def _image(
+    pinterest: PinterestSandbox, encoded: str, content_type: str | None, **texts: str | None
+) -> tuple[PinImage, bytes]:
+    try:
+        data = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        data = b""
+    width, height = dimensions(data, whole=True) if sniff(data) == content_type else (0, 0)
+    if not width:
+        raise refused("image_broken")
+    if min(width, height) < SMALLEST_SIDE:
+        raise refused("image_too_small")
+    digest = hashlib.sha256(data).hexdigest()
+    return PinImage(pinterest.new_id(), sniff(data), len(data), digest, width, height, **texts), data
+
+
+# --- list ------------------------------------------------------------------------------------------------------------
+
+
+@api_call("org_read", "boards:read", "pins:read")
+def list_pins(pinterest: PinterestSandbox, request: SandboxRequest, caller: PinterestCaller) -> Reply:
+    """Return the pins of a board and its sections, newest first."""
+    pins = pinterest.pins_on(readable_board(pinterest, request, caller))
+    lag = pinterest.list_lag_seconds
+    listed = [pin for pin in reversed(pins) if pinterest.seconds_since(pin.created_at) >= lag]
+    return paged(request, listed, lambda pin: pin_json(pinterest, request, pin, caller))
+
+
+def pin_json(pinterest: PinterestSandbox, request: SandboxRequest, pin: Pin, caller: PinterestCaller) -> dict[str, Any]:
+    board = pinterest.boards[pin.board_id]
+    creative = {"image": "REGULAR", "carousel": "CAROUSEL", "video": "VIDEO"}[pin.kind]
+    return {
+        "id": pin.id,
+        "created_at": zoneless(pin.created_at),
+        **{name: getattr(pin, name) or None for name in TEXTS},
+        "dominant_color": pin.dominant_color or "#6e7874",
+        "board_id": pin.board_id,
+        "board_section_id": pin.section_id,
+        "board_owner": {"username": pinterest.accounts[board.owner_id].username},
+        "parent_pin_id": None,
+        "creative_type": creative,
+        "is_owner": pin.account_id == caller.account.id,
+        "is_standard": True,
+        "has_been_promoted": False,
+        "pin_metrics": None,
+        "media": _media(request, pin),
+        **({"ai_disclosures": {"values": pin.ai_disclosures}} if pin.ai_disclosures else {}),
+    }
+
+
+def _media(request: SandboxRequest, pin: Pin) -> dict[str, Any]:
+    if pin.kind == "carousel":
+        items = [
+            {"item_type": "image", "title": image.title, "description": image.description, "link": image.link,
+             "images": _images(request, image)}
+            for image in pin.pictures
+        ]  # fmt: skip
+        return {"media_type": "multiple_images", "items": items}
+    if pin.kind == "image":
+        return {"media_type": "image", "images": _images(request, pin.pictures[0])}
+    media: dict[str, Any] = {
+        "media_type": "video", "duration": None, "width": None, "height": None, "video_url": None,
+    }  # fmt: skip
+    if pin.pictures:
+        media |= {"cover_image_url": _image_url(request, pin.pictures[0]), "images": _images(request, pin.pictures[0])}
+    return media
+
+
+def _images(request: SandboxRequest, image: PinImage) -> dict[str, Any]:
+    return {"originals": {"width": image.width, "height": image.height, "url": _image_url(request, image)}}
+
+
+def _image_url(request: SandboxRequest, image: PinImage) -> str:
+    return f"{request.base_url}/pinterest/media/{image.id}"
+
+
 CALLS = (
     SandboxCall("GET", "/v5/user_account", "user_account", user_account),
     SandboxCall("GET", "/v5/boards", "list_boards", list_boards),
@@ -233,5 +368,7 @@ CALLS = (
     SandboxCall("POST", "/v5/boards/{board_id}/sections", "create_section", create_section),
     SandboxCall("POST", "/v5/media", "register_media", register_media),
     SandboxCall("GET", "/v5/media/{media_id}", "media_status", media_status),
-    SandboxCall("POST", "/upload/", "upload_media", upload_media, open_upload_sink),
+    SandboxCall("POST", "/upload/", "upload_media", upload_media),
+    SandboxCall("GET", "/v5/boards/{board_id}/pins", "list_pins", list_pins),
+    SandboxCall("POST", "/v5/pins", "create_pin", create_pin),
 )

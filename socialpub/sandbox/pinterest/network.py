@@ -4,23 +4,110 @@ import base64
 import math
 import secrets
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from socialpub.sandbox.memory import FixedWindow, SandboxContext
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
-from socialpub.sandbox.pinterest.models import (
-    ACCOUNT_TYPES,
-    PUBLIC,
-    SUCCEEDED,
-    Pin,
-    PinImage,
-    PinterestAccount,
-    PinterestBoard,
-    PinterestMedia,
-    PinterestSettings,
-)
+
+ACCOUNT_TYPES = ("BUSINESS", "PINNER")
+PUBLIC, PROTECTED, SECRET = "PUBLIC", "PROTECTED", "SECRET"
+MAX_BYTES = 2 * 1024**3
+REGISTERED, PROCESSING, SUCCEEDED, FAILED = "registered", "processing", "succeeded", "failed"
+PinKind = Literal["image", "carousel", "video"]
+
+
+@dataclass(slots=True)
+class PinterestAccount:
+    id: str
+    username: str
+    business_name: str
+    account_type: str = "BUSINESS"
+    picture: str = ""
+
+    @property
+    def is_business(self) -> bool:
+        return self.account_type == "BUSINESS"
+
+
+@dataclass(slots=True)
+class PinterestBoard:
+    id: str
+    name: str
+    owner_id: str
+    privacy: str
+    created_at: datetime
+    description: str | None = None
+    is_ads_only: bool = False
+    collaborators: tuple[str, ...] = ()
+    """Ids of other accounts that may pin here."""
+    sections: dict[str, str] = field(default_factory=dict)
+    """Names by id."""
+    modified_at: datetime | None = None
+
+    def takes_pins_of(self, account: PinterestAccount) -> bool:
+        return account.id == self.owner_id or account.id in self.collaborators
+
+
+@dataclass(slots=True)
+class PinterestMedia:
+    id: str
+    owner_id: str
+    form: dict[str, str] = field(repr=False)
+    """The fields of its upload form."""
+    form_expires_at: float
+    """Unix seconds."""
+    status: str = REGISTERED
+    mime_type: str = ""
+    size: int = 0
+    sha256: str = ""
+    uploads: int = 0
+    fate: str = ""
+    """What happens to it. Empty until the upload."""
+    polls: int = 0
+    """Calls for the status since the upload."""
+    pinned_in: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class PinImage:
+    """One image of a pin, or the cover of its video."""
+
+    id: str
+    mime_type: str
+    size: int
+    sha256: str
+    width: int
+    height: int
+    title: str | None = None
+    description: str | None = None
+    link: str | None = None
+
+
+@dataclass(slots=True)
+class Pin:
+    id: str
+    account_id: str
+    username: str
+    board_id: str
+    section_id: str | None
+    kind: PinKind
+    title: str | None
+    description: str | None
+    alt_text: str | None
+    link: str | None
+    dominant_color: str | None
+    pictures: tuple[PinImage, ...]
+    """The image, the images of a carousel, or a video's cover (none for a key frame)."""
+    video_id: str | None
+    key_frame_seconds: int | None
+    created_at: datetime
+    """By the world's clock."""
+    client_id: str | None = None
+    ai_disclosures: list[str] = field(default_factory=list)
+
 
 ERRORS: dict[str, tuple[int, int, str]] = {
     "invalid_request": (400, 1, "Invalid request."),
@@ -62,7 +149,7 @@ ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", 
 VIDEOS = ("video/mp4", "video/quicktime")
 
 
-class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
+class PinterestSandbox(SandboxNetwork[PinterestAccount]):
     name = "pinterest"
     label = "Pinterest"
     endpoints = (
@@ -70,15 +157,27 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
         "create_section", "create_pin", "list_pins", "register_media", "upload_media", "media_status",
     )  # fmt: skip
     errors = ERRORS
+    unauthorized_code, limited_code = "authentication_failed", "rate_limited"
     default_scopes = ALL_SCOPES
     account_kind = PinterestAccount
     account_fields = ("business_name", "account_type")
     name_field = "business_name"
     account_choices: ClassVar = {"account_type": ACCOUNT_TYPES}
 
+    code_seconds = 600
+    access_seconds = 2592000
+    refresh_seconds = 5184000
+    default_limits: ClassVar = {"org_read": 1000, "org_write": 100}
+    """Calls of one user and app in a minute."""
+    list_lag_seconds: float = 0
+    """How old a pin must be to appear in lists."""
+    processing_ticks = 2
+    """Calls for the status of a video that return `processing`. 0: ready at once."""
+    policy_seconds = 3600
+    """How long an upload form is valid."""
+
     def __init__(self, context: SandboxContext) -> None:
-        SandboxNetwork.__init__(self, context)
-        PinterestSettings.__init__(self)
+        super().__init__(context)
         self.boards = self.table("boards", PinterestBoard)
         self.media_by_key: dict[str, PinterestMedia] = {}
         """By the field `key` of their upload form."""
@@ -159,7 +258,7 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
 
     def boards_of(self, username: str) -> list[PinterestBoard]:
         account = self.account_named(username)
-        return [one for one in self.boards.values() if account and one.owner_id == account.id]
+        return [board for board in self.boards.values() if account and board.owner_id == account.id]
 
     # --- videos and pins -----------------------------------------------------------------------------------------
 
@@ -179,8 +278,8 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
     def _keep_pin(self, pin: Pin) -> None:
         self._pins_on.setdefault(pin.board_id, []).append(pin)
         self.boards[pin.board_id].modified_at = pin.created_at
-        if pin.film_id in self.media:
-            self.media[pin.film_id].pinned_in.append(pin.id)
+        if pin.video_id in self.media:
+            self.media[pin.video_id].pinned_in.append(pin.id)
 
     def pins_on(self, board: PinterestBoard) -> list[Pin]:
         return list(self._pins_on.get(board.id, ()))
@@ -192,17 +291,26 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
         return {"pin_count": len(self._pins), "media_count": len(self.media)}
 
     def view(self) -> dict[str, Any]:
-        shown = super().view()
-        for media in shown["media"]:
+        facts = super().view()
+        for media in facts["media"]:
             del media["form"]
-        videos = {media["id"]: media for media in shown["media"]}
-        return shown | {"pins": [pin | {"film": videos.get(pin["film_id"])} for pin in shown["pins"]]}
+        videos = {media["id"]: media for media in facts["media"]}
+        return facts | {"pins": [pin | {"video": videos.get(pin["video_id"])} for pin in facts["pins"]]}
 
     # --- what stand-ins change -----------------------------------------------------------------------------------
 
-    def may_upload(self, media: PinterestMedia) -> bool:  # noqa: ARG002  # for stand-ins
-        """Return whether the upload form of a video is still good."""
-        return True
+    def upload_refusal(
+        self, request: SandboxRequest, media: PinterestMedia | None, fields: dict[str, str]
+    ) -> tuple[int, str, str] | None:
+        """Return what the upload host refuses: status, code, message. The stand-in checks more."""
+        parts = request.form_parts
+        if not parts or parts[-1].name != "file":
+            return 400, "InvalidArgument", "The file must be the last field of the form."
+        if media is None or fields != media.form:
+            return 403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many."
+        if self.timestamp() >= media.form_expires_at:
+            return 403, "AccessDenied", "Invalid according to Policy: Policy expired."
+        return None
 
     def may_use(self, media: PinterestMedia) -> bool:
         return media.status == SUCCEEDED
@@ -220,18 +328,6 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount], PinterestSettings):
         messages = {404: "Not found.", 405: "Method not allowed."}
         message = messages.get(status, "Sorry, something went wrong.")
         return ok(status, {"code": 5 if status == 405 else status, "message": message})
-
-    def unauthorized_reply(self, endpoint: str = "") -> Reply:
-        return self.refusal_reply(endpoint, "authentication_failed")
-
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
-        """Return a 429. `told_in` says where its wait is: in the window's headers, `retry-after`, or nowhere."""
-        reply = self.refusal_reply(endpoint, "rate_limited")
-        if told_in in ("window", "day"):
-            reply.headers += [("x-ratelimit-remaining", "0"), ("x-ratelimit-reset", str(int(seconds)))]
-        elif told_in == "retry-after":
-            reply.headers.append(("retry-after", str(int(seconds))))
-        return reply
 
 
 # --- replies ---------------------------------------------------------------------------------------------------------
@@ -255,15 +351,15 @@ def refusal(name: str) -> Reply:
     return ok(status, {"code": number, "message": message, **detail})
 
 
-def paged(request: SandboxRequest, found: Sequence[T], show: Callable[[T], Any]) -> Reply:
+def paged(request: SandboxRequest, entries: Sequence[T], show: Callable[[T], Any]) -> Reply:
     query = request.query()
     written = query.get("page_size", "25")
     if not written.isdecimal() or not 1 <= int(written) <= 250:
         raise invalid(400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
     size, begin = int(written), _begin(query.get("bookmark", ""))
-    more = begin + size < len(found)
+    more = begin + size < len(entries)
     bookmark = base64.urlsafe_b64encode(f"from:{begin + size}".encode()).decode() if more else None
-    items = [show(one) for one in found[begin : begin + size]]
+    items = [show(entry) for entry in entries[begin : begin + size]]
     return ok(200, {"items": items, "bookmark": bookmark})
 
 

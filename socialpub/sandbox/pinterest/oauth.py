@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 from socialpub.sandbox.memory import Token
 from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest
 from socialpub.sandbox.oauth import NetworkAuthorization
-from socialpub.sandbox.pinterest.models import PinterestAccount
-from socialpub.sandbox.pinterest.network import PinterestSandbox, invalid, refused
+from socialpub.sandbox.pinterest.network import PinterestAccount, PinterestSandbox, invalid, refused
 
 SCOPES = {
     "user_accounts:read": "See your account",

@@ -2,14 +2,13 @@
 
 import secrets
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from socialpub.sandbox.media import Fetch, dimensions, fetch, sniff
 from socialpub.sandbox.memory import SandboxContext
 from socialpub.sandbox.messages import Refusal, Reply, StreamedBody, json_reply
 from socialpub.sandbox.network import ApiCaller, SandboxNetwork
-from socialpub.sandbox.tiktok.models import PublishTask, TikTokAccount, TikTokPost, TikTokSettings
-from socialpub.sandbox.tiktok.tasks import TaskStore, is_direct_post
+from socialpub.sandbox.tiktok.tasks import PublishTask, TaskStore, TikTokAccount, TikTokPost, is_direct_post
 
 SOMETHING_WRONG = "Something is wrong. Please try again later."
 ERRORS: dict[str, tuple[int, str]] = {
@@ -45,7 +44,7 @@ VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
 PHOTOS = ("image/jpeg", "image/webp")
 
 
-class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
+class TikTokSandbox(SandboxNetwork[TikTokAccount]):
     name = "tiktok"
     label = "TikTok"
     endpoints = (
@@ -53,16 +52,40 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
         "upload_chunk", "status_fetch", "video_query",
     )  # fmt: skip
     errors = ERRORS
+    unauthorized_code, limited_code = "access_token_invalid", "rate_limit_exceeded"
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
     account_kind = TikTokAccount
     accounts_name = "users"
     account_fields = tuple(TikTokAccount.__slots__)
+    account_flags = ("private",)
     name_field = "display_name"
 
+    code_seconds = 300
+    access_seconds = 86400
+    refresh_seconds = 365 * 86400
+    refresh_restarts = False
+    posts_per_day = 15
+    """Direct posts of one user."""
+    default_limits: ClassVar = {
+        "user_info": 600, "creator_info": 20, "video_init": 6, "inbox_init": 6, "content_init": 6,
+        "status_fetch": 30, "video_query": 600,
+    }  # fmt: skip
+    """Calls of one user and app in a minute."""
+    upload_seconds = 3600
+    all_urls_verified = False
+    """Addresses of photos need no verification."""
+    processing_ticks = 2
+    """Calls for the status until a whole share has ended. 0: at once."""
+    processing_seconds: float = 30
+    """A fully received share also ends after this time, even if its status is never requested."""
+    moderation_seconds: float = 60
+    """How long a public post has no id yet."""
+
     def __init__(self, context: SandboxContext) -> None:
-        SandboxNetwork.__init__(self, context)
-        TikTokSettings.__init__(self)
+        super().__init__(context)
+        self.verified_prefixes: list[str] = []
+        """URL prefixes verified by a file."""
         self.fetch: Fetch | None = None
         """Returns the bytes of a pulled URL, or raises. None: over HTTP."""
         self.tasks = TaskStore(self)
@@ -115,10 +138,10 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
 
     def view(self) -> dict[str, Any]:
         self.tasks.advance_all()
-        shown = super().view()
-        for task in shown["tasks"]:
+        facts = super().view()
+        for task in facts["tasks"]:
             del task["upload_token"]
-        return shown
+        return facts
 
     async def before_view(self) -> None:
         for task in self.tasks.open_tasks():
@@ -128,8 +151,8 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
         """Fetch the file of a URL prefix and compare it, as the button in the portal does. Never on the event loop."""
         if not prefix.endswith("/"):
             raise ValueError("a URL prefix ends in /")
-        found = fetch(prefix + file_name, self.fetch)
-        data = found.data if found is not None else None
+        body = fetch(prefix + file_name, self.fetch)
+        data = body.data if body is not None else None
         verified = data is not None and data.decode("utf-8", "replace").strip() == content.strip()
         if verified and prefix not in self.verified_prefixes:
             self.verified_prefixes.append(prefix)
@@ -197,7 +220,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
     def unauthorized_reply(self, endpoint: str = "") -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
             return self.oauth_error("invalid_client", SOMETHING_WRONG, 401)
-        return self.refusal_reply(endpoint, "access_token_invalid")
+        return super().unauthorized_reply(endpoint)
 
     def refusal_reply(self, endpoint: str, code: str) -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
@@ -208,11 +231,7 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount], TikTokSettings):
         status, message = ERRORS[code]
         return self.envelope(200 if endpoint == "creator_info" and code in SENT_WITH_200 else status, code, message)
 
-    def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
+    def limited_reply(self, endpoint: str) -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
-            reply = self.oauth_error("rate_limit_exceeded", SOMETHING_WRONG, 429)
-        else:
-            reply = self.refusal_reply(endpoint, "rate_limit_exceeded")
-        if told_in == "retry-after":
-            reply.headers.append(("retry-after", str(int(seconds))))
-        return reply
+            return self.oauth_error("rate_limit_exceeded", SOMETHING_WRONG, 429)
+        return super().limited_reply(endpoint)

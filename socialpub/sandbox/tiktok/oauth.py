@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from socialpub.sandbox.memory import Token
 from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.oauth import NetworkAuthorization
-from socialpub.sandbox.tiktok.models import TikTokAccount
 from socialpub.sandbox.tiktok.network import TikTokSandbox
+from socialpub.sandbox.tiktok.tasks import TikTokAccount
 
 SCOPES = {
     "user.info.basic": "See your avatar and display name",
@@ -62,8 +62,8 @@ class TikTokAuthorization(NetworkAuthorization[TikTokSandbox]):
 
     def revoke(self, network: TikTokSandbox, request: SandboxRequest) -> Reply:
         client_id, form = self.client(network, request)
-        found = network.tokens.bearer(form.get("token"))
-        if found is None or found.client_id not in (None, client_id):
+        token = network.tokens.bearer(form.get("token"))
+        if token is None or token.client_id not in (None, client_id):
             raise Refusal(network.oauth_error("invalid_request", "token is missing or not an access token."))
-        network.tokens.end_family(found.family)
+        network.tokens.end_family(token.family)
         return json_reply(200, {})

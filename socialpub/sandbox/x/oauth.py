@@ -5,8 +5,7 @@ from typing import Any, ClassVar
 from socialpub.sandbox.memory import Token
 from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
 from socialpub.sandbox.oauth import NetworkAuthorization
-from socialpub.sandbox.x.models import XAccount
-from socialpub.sandbox.x.network import XSandbox
+from socialpub.sandbox.x.network import XAccount, XSandbox
 
 SCOPES = (
     "block.read", "block.write", "bookmark.read", "bookmark.write", "dm.read", "dm.write", "follows.read",

@@ -1,22 +1,16 @@
-"""The public pages of X: a feed, the posts of an account, and a page for each post."""
+"""The public pages of X."""
 
 import re
-from typing import Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from markupsafe import Markup
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from socialpub.sandbox.feeds import MediaView, NetworkPages, PostView
+from socialpub.sandbox.x.network import GIF, VIDEO, XMedia, XPost, XSandbox
 
-from socialpub.sandbox.feeds import SHOWN_POSTS, FaultChoices, NetworkPages
-from socialpub.sandbox.pages import page
-from socialpub.sandbox.x.models import XPost
-from socialpub.sandbox.x.network import XSandbox
-
-CREATE = "create_post"
 LINK = re.compile(r"(https?://[^\s\"'<>]+)")
 ANY_USERNAME = "i"
 """The name in links from callers that do not know the username."""
+USUAL_TYPES = {GIF: "image/gif", VIDEO: "video/mp4"}
 REPLIES = {
     "following": "Accounts the author follows can reply",
     "mentionedUsers": "Only mentioned accounts can reply",
@@ -27,58 +21,45 @@ REPLIES = {
 
 class XPages(NetworkPages[XSandbox]):
     name = "x"
-    faults: ClassVar[FaultChoices] = {
-        "503_after": (CREATE, "posts, then responds with 503", "fails_with", {"status": 503, "after_effect": True}),
-        "503_before": (CREATE, "does not post and responds with 503", "fails_with", {"status": 503}),
-        "timeout_after": (CREATE, "posts, but never responds", "times_out_after_effect", {}),
-        "cut_after": (CREATE, "posts, then the connection breaks", "drops_connection_after_effect", {}),
-        "limited": (CREATE, "is rate-limited for 60 seconds", "rate_limited", {"seconds": 60}),
-        "unauthorized": (CREATE, "is refused: the token has expired", "unauthorized", {}),
-        "no_credits": (CREATE, "is refused: the app has no credits left", "credits_depleted", {}),
+    account_path, post_path = "/{username}", "/{username}/status/{id}"
+    publishing = "create_post"
+    refusals: ClassVar = {
+        "credits_depleted": "is refused: the app has no credits left",
     }
 
-    def own_routes(self) -> list[Route]:
-        return [Route("/{username}/status/{id}", self.show_post), Route("/{username}", self.show_account)]
+    def posts(self, network: XSandbox) -> Sequence[XPost]:
+        return network.posts
 
-    async def show_feed(self, request: Request) -> Response:
-        return self._feed(request, self.network(request).posts)
+    def find(self, network: XSandbox, path: Mapping[str, str]) -> XPost | None:
+        post = network.find_post(path["id"])
+        return post if post and path["username"].lower() in (post.username.lower(), ANY_USERNAME) else None
 
-    async def show_account(self, request: Request) -> Response:
-        account = self.network(request).account_named(request.path_params["username"])
-        if account is None:
-            return page("x_post.html", 404, shown=None)
-        return self._feed(request, self.network(request).posts_of(account))
-
-    def _feed(self, request: Request, posts: list[XPost]) -> Response:
-        shown = [_view(self.network(request), post) for post in posts[: -SHOWN_POSTS - 1 : -1]]
-        return page("x_feed.html", posts=shown, **self.fault_form(request))
-
-    async def show_post(self, request: Request) -> Response:
-        post = self.network(request).find_post(request.path_params["id"])
-        if post is None or request.path_params["username"].lower() not in (post.username.lower(), ANY_USERNAME):
-            return page("x_post.html", 404, shown=None)
-        return page("x_post.html", shown=_view(self.network(request), post))
-
-
-def _view(x: XSandbox, post: XPost) -> dict[str, Any]:
-    labels = {
-        "Made with AI": post.made_with_ai,
-        "Paid partnership": post.paid_partnership,
-        REPLIES.get(post.reply_settings, ""): post.reply_settings in REPLIES,
-        "Reply": post.in_reply_to,
-    }
-    return {
-        "post": post,
-        "author": x.accounts[post.account_id].name,
-        "text": _with_links(post.text),
-        "labels": [label for label, applies in labels.items() if applies],
-        "available": x.cache,
-    }
+    def view(self, network: XSandbox, post: XPost) -> PostView:
+        account = network.accounts[post.account_id]
+        parent = network.find_post(post.in_reply_to or "")
+        labels = {
+            "Made with AI": post.made_with_ai,
+            "Paid partnership": post.paid_partnership,
+            REPLIES.get(post.reply_settings, ""): post.reply_settings in REPLIES,
+        }
+        return PostView(
+            _path(post),
+            account,
+            account.name,
+            post.created_at,
+            [(piece, piece if LINK.fullmatch(piece) else "") for piece in LINK.split(post.text)],
+            [_media(item) for item in post.media],
+            labels=[label for label, applies in labels.items() if applies],
+            app=post.client_id,
+            parent=_path(parent) if parent else "",
+        )
 
 
-def _with_links(text: str) -> Markup:
-    pieces = []
-    for piece in LINK.split(text):
-        link = Markup('<a href="{0}" rel="nofollow noreferrer">{0}</a>').format(piece)
-        pieces.append(link if LINK.fullmatch(piece) else Markup.escape(piece))
-    return Markup("").join(pieces)
+def _path(post: XPost) -> str:
+    return f"{post.username}/status/{post.id}"
+
+
+def _media(item: XMedia) -> MediaView:
+    # Any declared type of a video is one that a browser may play.
+    usual = USUAL_TYPES.get(item.category)
+    return MediaView(item.id, usual or item.mime_type or "image/jpeg", item.size, item.alt_text or "")

@@ -45,7 +45,7 @@ class ShownKey:
         return key_limits.list_names(self.key.posts_per_day, approval=self.key.approval)
 
     @property
-    def limits_in_words(self) -> str:
+    def limits_text(self) -> str:
         return key_limits.describe(self.key.posts_per_day, approval=self.key.approval)
 
 

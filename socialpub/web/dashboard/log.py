@@ -1,6 +1,6 @@
 """`/log` and `/log.csv`: the outcomes of deliveries. `/audit`: the audit log of owners, API keys and commands."""
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
 from socialpub.core.errors import InvalidRequest
 from socialpub.db.models import ProfileRow
@@ -100,13 +100,6 @@ async def audit_log(rt: Runtime, visit: Visit) -> Response:
         what=lambda entry: audit_text.describe(audit_text.with_times(entry, visit.written)),
         place=_subject_page,
     )
-
-
-@page()
-async def redirect_to_audit_log(rt: Runtime, visit: Visit) -> Response:
-    """Redirect the previous URL of the audit log."""
-    query = visit.request.url.query
-    return RedirectResponse(visit.href("/audit") + (f"?{query}" if query else ""), 308)
 
 
 def _subject_page(entry: AuditEntry) -> str | None:

@@ -130,19 +130,19 @@ def _clock(rt: Runtime, needs: AlertFacts) -> AtAGlance:
 
 
 def _backup(needs: AlertFacts) -> AtAGlance:
-    copy = needs.backup
-    if copy.failed_at is not None:
-        return AtAGlance("Backup", Badge("failed", "bad"), "The last backup failed", copy.failed_at, more="#copies")
-    if copy.made_at is None:
-        return AtAGlance("Backup", Badge("none yet", "warn"), "Download a backup now.", more="#copies")
+    backup = needs.backup
+    if backup.failed_at is not None:
+        return AtAGlance("Backup", Badge("failed", "bad"), "The last backup failed", backup.failed_at, more="#backups")
+    if backup.made_at is None:
+        return AtAGlance("Backup", Badge("none yet", "warn"), "Download a backup now.", more="#backups")
     state = Badge("too old", "warn") if needs.backup_reminder else Badge("made", "good")
-    return AtAGlance("Backup", state, "Last backup:", copy.made_at, more="#copies")
+    return AtAGlance("Backup", state, "Last backup:", backup.made_at, more="#backups")
 
 
-def _next_backup_at(rt: Runtime, copy: LastBackup) -> str | None:
+def _next_backup_at(rt: Runtime, backup: LastBackup) -> str | None:
     """Return the time at which the worker makes the next backup. None: a timer makes backups."""
     every, now = rt.settings.backup.every, rt.now()
-    return None if every is None else stamp(max(now, last_backup.next_backup_at(copy, every, now)))
+    return None if every is None else stamp(max(now, last_backup.next_backup_at(backup, every, now)))
 
 
 def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, int]]:

@@ -16,11 +16,12 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from socialpub.accounts import usage
 from socialpub.core import logging
-from socialpub.core.errors import MethodNotAllowed, NotFound, SocialpubError, Unavailable
+from socialpub.core.errors import MethodNotAllowed, NotFound, SocialpubError, Unavailable, cut
 from socialpub.media.decoder import client
 from socialpub.runtime import Runtime
 from socialpub.web import routes
@@ -77,7 +78,7 @@ def create_app(rt: Runtime) -> App:
     app = App(
         routes=routes.all_routes(rt.settings),
         middleware=[Middleware(RequestLog), Middleware(BodyLimits, state.body_memory)],
-        exception_handlers={SocialpubError: answer_error, HTTPException: answer_error},
+        exception_handlers={SocialpubError: respond_to_error, HTTPException: respond_to_error},
         lifespan=_flush_while_running,
     )
     app.state = state
@@ -106,10 +107,13 @@ class RequestLog:
 
             await self.app(scope, receive_until_canceled, send)
             return
-        scope["path"] = _without_last_slash(scope["path"])
+        path: str = scope["path"]
+        # A redirect would make curl need `-L` and send a POST twice. The path of a signed URL stays as it was signed.
+        if path.endswith("/") and path != "/" and not path.startswith("/storage/"):
+            scope["path"] = path[:-1]
         state: WebState = scope["app"].state
-        sent = dict(scope["headers"])  # faster than Starlette's Headers, for every request
-        own_id = sent.get(b"x-request-id", b"").decode("latin-1")
+        headers = dict(scope["headers"])  # faster than Starlette's Headers, for every request
+        own_id = headers.get(b"x-request-id", b"").decode("latin-1")
         about = scope.setdefault("state", {})
         about["id"] = own_id if _OWN_ID.fullmatch(own_id) else new_id()
         about["started_at"] = state.rt.clock.monotonic()
@@ -141,7 +145,7 @@ class RequestLog:
             request = Request(scope, receive, send_with_id)
             await problems.respond(problems.find_problem(error, request), request)(scope, receive, send_with_id)
         _record(scope, state, status)
-        if (forwarded := sent.get(b"x-forwarded-for")) is not None and not state.closed:
+        if (forwarded := headers.get(b"x-forwarded-for")) is not None and not state.closed:
             with contextlib.suppress(SocialpubError):
                 peer = client_address.peer_of(Request(scope))
                 await state.untrusted_forwarders.note(peer, forwarded.decode("latin-1"))
@@ -150,14 +154,14 @@ class RequestLog:
 def _record(scope: Scope, state: WebState, status: int) -> None:
     """Count and log the response. Successful reads are logged at level debug."""
     method = scope["method"] if scope["method"] in _METHODS else "other"
-    state.answers[routes.documented_path(scope), method, status] += 1
+    state.responses[_documented_path(scope), method, status] += 1
     is_plain_read = scope["method"] in ("GET", "HEAD") and status < 400
     level: logging.Level = "debug" if is_plain_read else "info"
     if log.is_enabled(level):
         about = scope["state"]
         fields: dict[str, object] = {
             "method": scope["method"],
-            "path": problems.logged_path(Request(scope)),
+            "path": cut(scope["path"]),
             "status": status,
             "milliseconds": round((state.rt.clock.monotonic() - about["started_at"]) * 1000, 1),
             "request_id": about["id"],
@@ -167,18 +171,18 @@ def _record(scope: Scope, state: WebState, status: int) -> None:
         log.write(level, "request", **fields)
 
 
-def _without_last_slash(path: str) -> str:
-    """Remove a slash at the end. A redirect would make curl need `-L` and send a POST twice.
-
-    The path of a signed URL is part of the signature and stays unchanged.
-    """
-    return path[:-1] if path[-1:] == "/" and path != "/" and not path.startswith("/storage/") else path
+def _documented_path(scope: Scope) -> str:
+    """Return the path of the route that the request matched, such as `/api/v1/posts/{postId}`, or `none`."""
+    route, root_path = scope.get("route"), scope.get("root_path", "")
+    if isinstance(route, Route):
+        return f"{root_path}{route.path_format}"
+    return "/static/{name}" if root_path.startswith("/static/") else "none"
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
 
 
-async def answer_error(request: Request, error: Exception) -> Response:
+async def respond_to_error(request: Request, error: Exception) -> Response:
     """Return the problem for an error of a handler, or for a refusal of Starlette."""
     problem = _refused_by_router(error, request) if isinstance(error, HTTPException) else error
     problem = problems.find_problem(problem, request)
@@ -192,7 +196,11 @@ async def answer_error(request: Request, error: Exception) -> Response:
 
 def _refused_by_router(error: HTTPException, request: Request) -> SocialpubError:
     if error.status_code == MethodNotAllowed.status:
-        allow, hint = routes.find_methods(request.scope) or ((error.headers or {})["Allow"], "")
+        path = _documented_path(request.scope)
+        allow, hint = routes.find_methods(request.app.routes, path, request.method) or (
+            (error.headers or {})["Allow"],
+            "",
+        )
         return MethodNotAllowed(f"This URL supports {allow}.{hint}", headers=(("allow", allow),))
     if b"//" in request.scope["raw_path"]:
         return NotFound("This URL does not exist. Its path contains two slashes in a row: remove one of them.")

@@ -5,10 +5,9 @@ disconnected, and one IP address cannot use all connections. Invalid HTTP gets a
 or will be sent.
 """
 
-import heapq
 from asyncio import Transport
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol, cast
@@ -30,10 +29,6 @@ LOG_INTERVAL_SECONDS = 60.0
 NAMED_ADDRESSES = 3
 """The number of IP addresses in a log line: those that reached the limit most often."""
 MAX_COUNTED_ADDRESSES = 1000
-IDLEST_BATCH = 64
-"""The number of idle connections that one search returns, for the next new connections."""
-SEARCH_INTERVAL_SECONDS = 0.01
-"""The minimum time between two searches without result. A search takes about a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +78,9 @@ class ConnectionWatch:
     def __init__(self, limits: ConnectionLimits, is_trusted: Callable[[str], bool] = lambda _: False) -> None:
         self.limits = limits
         self._is_trusted = is_trusted
-        self._open: dict[Connection, str | None] = {}
-        """Each connection with the network of its client; None for a trusted proxy."""
+        self._open: dict[Connection, str] = {}
+        """Each connection with the network of its client."""
         self._by_network: dict[str, set[Connection]] = {}
-        self._idlest: list[tuple[float, Connection]] = []
-        """The result of the last search; the longest idle connection is the last item."""
-        self._search_again_at = 0.0
         self._unlogged: dict[Limit, Counter[str]] = {}
         self._logged_at: dict[Limit, float] = {}
 
@@ -97,13 +89,34 @@ class ConnectionWatch:
 
         Return whether the new connection may stay.
         """
-        network = None if self._is_trusted(connection.peer) else client_address.client_network(connection.peer)
-        if not (self._make_room_in_network(network, now) and self._make_room(connection, now)):
-            return False
+        peer = connection.peer
+        # An IPv4 address, the usual case, is a network of its own.
+        network = peer if ":" not in peer else client_address.client_network(peer)
+        same_network = self._by_network.get(network, ())
+        if len(same_network) >= self.limits.connections_per_address and not self._is_trusted(peer):
+            self.report(Limit.ADDRESS_CONNECTIONS, now, peer)
+            if self._close_idlest(same_network) is None:
+                return False
+        if len(self._open) >= self.limits.connections:
+            closed = self._close_idlest(self._open)
+            if closed is None:
+                self.report(Limit.CONNECTIONS, now, peer)
+                return False
+            self.report(Limit.IDLE_CONNECTIONS, now, closed.peer)
         self._open[connection] = network
-        if network is not None:
-            self._by_network.setdefault(network, set()).add(connection)
+        self._by_network.setdefault(network, set()).add(connection)
         return True
+
+    def _close_idlest(self, connections: Collection[Connection]) -> Connection | None:
+        """Close the longest idle of these connections. None: each of them is in use."""
+        idle = [(since, connection) for connection in connections if (since := connection.idle_since()) is not None]
+        if not idle:
+            return None
+        _, connection = min(idle, key=lambda item: item[0])
+        # The connection ends later. Until then, its place must not be used twice.
+        self.forget(connection)
+        connection.abort()
+        return connection
 
     def forget(self, connection: Connection) -> None:
         network = self._open.pop(connection, None)
@@ -112,45 +125,6 @@ class ConnectionWatch:
             same_network.discard(connection)
             if not same_network:
                 del self._by_network[network]
-
-    def _make_room_in_network(self, network: str | None, now: float) -> bool:
-        same_network = self._by_network.get(network or "", ())
-        if len(same_network) < self.limits.connections_per_address:
-            return True
-        self.report(Limit.ADDRESS_CONNECTIONS, now, network or "")
-        idlest = _idlest(same_network)
-        if idlest:
-            self._close(idlest[-1][1])
-        return bool(idlest)
-
-    def _make_room(self, connection: Connection, now: float) -> bool:
-        if len(self._open) < self.limits.connections:
-            return True
-        idlest = self._find_idlest(now)
-        if idlest is None:
-            self.report(Limit.CONNECTIONS, now, connection.peer)
-            return False
-        self.report(Limit.IDLE_CONNECTIONS, now, idlest.peer)
-        self._close(idlest)
-        return True
-
-    def _find_idlest(self, now: float) -> Connection | None:
-        while True:
-            while self._idlest:
-                since, connection = self._idlest.pop()
-                if connection in self._open and connection.idle_since() == since:
-                    return connection
-            if now < self._search_again_at:
-                return None
-            self._idlest = _idlest(self._open)
-            if not self._idlest:
-                self._search_again_at = now + SEARCH_INTERVAL_SECONDS
-                return None
-
-    def _close(self, connection: Connection) -> None:
-        # The connection ends later. Until then, its place must not be used twice.
-        self.forget(connection)
-        connection.abort()
 
     def check(self, connections: Iterable[Connection], now: float) -> None:
         for connection in list(connections):
@@ -175,11 +149,6 @@ class ConnectionWatch:
             unlogged = self._unlogged.pop(reached)
             named = [network for network, _ in unlogged.most_common(NAMED_ADDRESSES + 1) if network][:NAMED_ADDRESSES]
             log.warning(reached.value, times=unlogged.total(), addresses=", ".join(named) or None)
-
-
-def _idlest(connections: Iterable[Connection]) -> list[tuple[float, Connection]]:
-    idle = ((since, connection) for connection in connections if (since := connection.idle_since()) is not None)
-    return heapq.nsmallest(IDLEST_BATCH, idle, key=lambda found: found[0])[::-1]
 
 
 # --- one connection ---------------------------------------------------------------------------------------------------
@@ -310,7 +279,7 @@ class GuardedProtocol(HttpToolsProtocol):
         app = cast("App", self.config.app)
         problem = problems.render_problem(error, app.state.rt.settings.base_url)
         headers = [*self.server_state.default_headers, *problem.raw_headers, (b"x-request-id", new_id().encode())]
-        lines = (b"%b: %b" % header for header in [*(one for one in headers if one != CLOSE), CLOSE])
+        lines = (b"%b: %b" % header for header in [*(header for header in headers if header != CLOSE), CLOSE])
         status_line = b"HTTP/1.1 %d %b" % (error.status, error.title.encode())
         self.transport.write(b"\r\n".join([status_line, *lines, b"", bytes(problem.body)]))
 

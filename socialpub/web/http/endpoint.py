@@ -7,7 +7,7 @@ an existing resource (`request.state.resource`), a valid body and a valid query.
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial, wraps
 from typing import Any, NamedTuple, Protocol, cast
@@ -63,12 +63,11 @@ class FormBody:
 
 
 class BodyRead(NamedTuple):
-    """A parsed body. `shape` is None if the body is invalid. `is_text` is false if some text is not valid Unicode."""
+    """A parsed body. `shape` is None if the body is invalid."""
 
     value: Any
     shape: Shape | None
     mistakes: Mistakes
-    is_text: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,90 +95,92 @@ class Endpoint:
 
     async def run(self, request: Request, caller: Caller) -> Response:
         """Answer a request whose caller is known and whose rate limit is counted, as a tool call inside a request."""
+        self.check_scope(caller)
+        if self.scope == "read":
+            return await self._respond(request, caller)
+        with actor.act_as(actor.key(caller.key_id, caller.name)), runtime.check_writes(partial(_check_key, caller)):
+            return await self._respond(request, caller)
+
+    async def _respond(self, request: Request, caller: Caller) -> Response:
         rt: Runtime = request.app.state.rt
         state = request.state
         state.caller = caller
-        with ExitStack() as stack:
-            self.check_scope(caller)
-            if self.scope == "write":
-                stack.enter_context(actor.act_as(actor.key(caller.key_id, caller.name)))
-                stack.enter_context(runtime.check_writes(partial(_check_key, caller)))
-            is_form = self.body is not None and self._is_form(request)
-            _check_ids(request.path_params)
-            if self.resource is not None:
-                state.resource = self.resource(rt, caller, request.path_params)
-                if not state.resource:
-                    raise NotFound(NO_SUCH_ID)
-            query_string = request.scope["query_string"]
-            if self.query is not None or query_string:
-                query = (self.query or Query).for_networks(api_keys.list_extensions(rt, caller))
-                state.query = read_query(query, query_string)
-            if self.body is None:
-                await limits.discard(request)
-                return await self.handler(rt, caller, request)
-            if not is_form:
-                body = await request.body() or (b"{}" if self.body_optional else b"")
-                return await self._answer_body(request, self.body, body, partial(self.handler, rt, caller, request))
-            assert self.form is not None
-            form = stack.enter_context(await self.form.read(rt, request))
-            work = partial(self.form.handler, rt, caller, request, form)
-            return await self._answer_body(request, self.form.shape, form.payload, work, form)
+        is_form = self.body is not None and self._is_form(request)
+        _check_ids(request.path_params)
+        if self.resource is not None:
+            state.resource = self.resource(rt, caller, request.path_params)
+            if not state.resource:
+                raise NotFound(NO_SUCH_ID)
+        extensions = api_keys.list_extensions(rt, caller)
+        query_string = request.scope["query_string"]
+        if self.query is not None or query_string:
+            state.query = read_query((self.query or Query).for_networks(extensions), query_string)
+        if self.body is None:
+            await limits.discard(request)
+            return await self.handler(rt, caller, request)
+        if not is_form:
+            body = await request.body() or (b"{}" if self.body_optional else b"")
+            handle = partial(self.handler, rt, caller, request)
+            return await self._respond_to_body(request, self.body.for_networks(extensions), body, handle)
+        assert self.form is not None
+        with await self.form.read(rt, request) as form:
+            handle = partial(self.form.handler, rt, caller, request, form)
+            shape = self.form.shape.for_networks(extensions)
+            return await self._respond_to_body(request, shape, form.payload, handle, form)
 
     def check_scope(self, caller: Caller) -> None:
         """Raise Forbidden if the key may not use this endpoint."""
         if self.scope == "write" and caller.scope != "write":
             raise Forbidden("This key may only read. Use a key with the write scope.")
-        if caller.restricted and not self.for_restricted:
+        if not self.for_restricted and caller.restricted:
             raise Forbidden("This key has a limit on its posts, so it may not do this. Use a key without such a limit.")
 
     def _is_form(self, request: Request) -> bool:
         if request.headers.get("content-encoding", "").strip().lower() not in ("", "identity"):
             raise UnsupportedMediaType("Send the body without compression, and remove the header Content-Encoding.")
-        sent = content_type(request)
-        if sent == JSON or (self.body_optional and not _has_body(request)):
+        media_type = content_type(request)
+        has_body = request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
+        if media_type == JSON or (self.body_optional and not has_body):
             return False
-        if sent == MULTIPART and self.form is not None:
+        if media_type == MULTIPART and self.form is not None:
             return True
         accepted = "application/json or multipart/form-data" if self.form else "application/json"
         raise UnsupportedMediaType(f"Send the body as {accepted}, and set Content-Type to that type.")
 
-    async def _answer_body(
+    async def _respond_to_body(
         self,
         request: Request,
         shape: type[Shape],
         body: bytes,
-        work: Callable[[], Awaitable[Response]],
+        handle: Callable[[], Awaitable[Response]],
         form: Any = None,
     ) -> Response:
-        """Return the response of `work`, or the stored response of the same Idempotency-Key (contract 1.11)."""
+        """Return the response of `handle`, or the stored response of the same Idempotency-Key (contract 1.11)."""
         state: WebState = request.app.state
-        rt, caller = state.rt, request.state.caller
-        shape = shape.for_networks(api_keys.list_extensions(rt, caller))
+        request.state.idempotency_key = None
         is_large = len(body) >= LARGE_BODY_BYTES
         reading = partial(_read, shape, body, None if form is None else PAYLOAD)
         read = await asyncio.to_thread(reading) if is_large else reading()
         check = partial(self._check, request, read, is_form=form is not None)
-        if not read.is_text:
-            check()
         header = request.headers.get("idempotency-key")
         key = None if self.replay is None or header is None else idempotency.read_key(header.encode("latin-1"))
         if key is None or self.replay is None:
             check()
-            return await work()
+            return await handle()
         parts = () if form is None else form.fingerprints
         hashing = partial(idempotency.fingerprint, request.scope["path"], read.value, parts)
         fingerprint = await asyncio.to_thread(hashing) if is_large else hashing()
-        request_key = RequestKey(caller.key_id, key, fingerprint)
+        request_key = RequestKey(request.state.caller.key_id, key, fingerprint)
         with idempotency.claim(state.running_keys, request_key):
-            stored = idempotency.find(rt.reader, request_key, rt.now())
+            stored = idempotency.find(state.rt.reader, request_key, state.rt.now())
             if stored is not None:
-                response = self.replay(rt, stored)
+                response = self.replay(state.rt, stored)
                 response.headers["idempotency-replayed"] = "true"
                 return response
             # Only after the lookup: an accepted request replays, even if its body would now be refused.
             check()
             request.state.idempotency_key = request_key
-            return await work()
+            return await handle()
 
     def _check(self, request: Request, read: BodyRead, *, is_form: bool) -> None:
         """Set the body of the request. Raises InvalidRequest with all errors of the shape and the rows.
@@ -208,14 +209,14 @@ def endpoint(**fields: Any) -> Callable[[Handler], EndpointFunction]:
     """Make `async def name(rt, caller, request) -> Response` an endpoint with these fields of `Endpoint`."""
 
     def decorate(handler: Handler) -> EndpointFunction:
-        found = Endpoint(handler, **fields)
+        target = Endpoint(handler, **fields)
 
         @wraps(handler)
         async def respond(request: Request) -> Response:
-            return await found.run(request, authenticate(request))
+            return await target.run(request, authenticate(request))
 
         decorated = cast("EndpointFunction", respond)
-        decorated.endpoint = found
+        decorated.endpoint = target
         return decorated
 
     return decorate
@@ -236,17 +237,15 @@ def write_once(
     rt: Runtime, request: Request, show: Callable[..., StoredResponse], fn: Callable[..., Any], *args: Any
 ) -> Awaitable[StoredResponse]:
     """Run the write `fn(rt, tx, *args)`. Return `show(rt, tx, result)`, which is stored with an Idempotency-Key."""
-    key: RequestKey | None = getattr(request.state, "idempotency_key", None)
-    return rt.write_soon(idempotency.respond, key, show, fn, *args)
+    return rt.write_soon(idempotency.respond, request.state.idempotency_key, show, fn, *args)
 
 
 def _read(shape: type[Shape], body: bytes, field: str | None) -> BodyRead:
     value, mistakes = shapes.parse_json(body, field)
-    is_text = not mistakes
-    found, more = shape.read(value)
+    parsed, more = shape.read(value)
     if more:
         mistakes.merge(more.errors, more.total)
-    return BodyRead(value, found, mistakes, is_text)
+    return BodyRead(value, parsed, mistakes)
 
 
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -256,9 +255,9 @@ def _check_ids(path_params: dict[str, str]) -> None:
     for name, text in path_params.items():
         if _ID.fullmatch(text):
             continue
-        if (known := parse_id(text)) is None:
+        if (parsed_id := parse_id(text)) is None:
             raise NotFound("This id is not a UUID.")
-        path_params[name] = known
+        path_params[name] = parsed_id
 
 
 # --- the request ------------------------------------------------------------------------------------------------------
@@ -267,10 +266,6 @@ def _check_ids(path_params: dict[str, str]) -> None:
 def content_type(request: Request) -> str:
     """Return the media type in lower case without parameters. Empty if there is none."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _has_body(request: Request) -> bool:
-    return request.headers.get("content-length", "0") != "0" or "transfer-encoding" in request.headers
 
 
 # --- the caller ------------------------------------------------------------------------------------------------------
@@ -301,20 +296,19 @@ def find_caller(request: Request) -> Caller | None:
 def authenticate_again(request: Request) -> Caller:
     """Return the caller after a wait during which the key may have ended. Raises Unauthorized."""
     rt: Runtime = request.app.state.rt
-    return _find_valid(rt, rt.reader, rt.stamp(), request.state.caller)
+    caller = api_keys.find_caller(rt, rt.reader, rt.stamp(), request.state.caller.key_id)
+    if caller is None:
+        raise unauthorized(UNKNOWN_KEY)
+    return caller
 
 
 def _check_key(caller: Caller, rt: Runtime, tx: Database) -> None:
     """Refuse a write of a running request whose key was revoked, has expired or has other limits now."""
-    if _find_valid(rt, tx, tx.stamp, caller).limits != caller.limits:
-        raise Forbidden("The permissions of this key changed during the request. Send the request again.")
-
-
-def _find_valid(rt: Runtime, store: Database, now: str, caller: Caller) -> Caller:
-    found = api_keys.find_caller(rt, store, now, caller.key_id)
-    if found is None:
+    present = api_keys.find_caller(rt, tx, tx.stamp, caller.key_id)
+    if present is None:
         raise unauthorized(UNKNOWN_KEY)
-    return found
+    if present != caller:
+        raise Forbidden("The permissions of this key changed during the request. Send the request again.")
 
 
 def wrong_key(request: Request, detail: str) -> Unauthorized:

@@ -9,15 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socialpub.core import logging
-from socialpub.core.errors import (
-    MAX_QUOTE,
-    InternalError,
-    SocialpubError,
-    Unavailable,
-    cut,
-    cut_path,
-)
-from socialpub.core.secrets.redaction import redact
+from socialpub.core.errors import InternalError, SocialpubError, Unavailable, cut, cut_path
 from socialpub.web.http.responses import JSONResponse, prefers_page
 from socialpub.web.pages import pages
 
@@ -26,18 +18,11 @@ PROBLEM_JSON = "application/problem+json"
 log = logging.get_logger("socialpub.requests")
 
 
-def logged_path(request: Request) -> str:
-    """Return the path for log lines, shortened."""
-    path: str = request.scope["path"]
-    # Redaction must precede the cut, because it does not recognize a part of a secret.
-    return path if len(path) <= MAX_QUOTE else cut(redact(path[: 8 * MAX_QUOTE]))
-
-
 def find_problem(error: Exception, request: Request) -> SocialpubError:
     """Return the error for the caller, and log its cause."""
     if isinstance(error, SocialpubError) and error.status < 500:
         return error
-    fields = {"method": request.method, "path": logged_path(request), "request_id": request.state.id}
+    fields = {"method": request.method, "path": cut(request.scope["path"]), "request_id": request.state.id}
     if isinstance(error, SocialpubError):
         cause = error.__cause__
         log.warning(error.detail, exc_info=cause, **fields)

@@ -1,4 +1,4 @@
-"""Responses of the API, and what a client accepts."""
+"""Responses of the API, compression, and what a client accepts."""
 
 import re
 from collections.abc import Mapping
@@ -6,8 +6,10 @@ from typing import Any
 
 import orjson
 import starlette.responses
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"
@@ -31,6 +33,16 @@ def created(content: bytes, location: str | None = None) -> Response:
     return JSONResponse(b'{"data":' + content + b"}", 201, None if location is None else {"location": location})
 
 
+class JSONCompression(GZipMiddleware):
+    """Compress JSON. A client that does not accept gzip skips Starlette's code, a tenth of the time of a request."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if any(name == b"accept-encoding" and b"gzip" in value for name, value in scope["headers"]):
+            await super().__call__(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+
 # --- content negotiation ----------------------------------------------------------------------------------------------
 
 _WEIGHT = re.compile(r"q=([01](?:\.[0-9]{0,3})?)")
@@ -41,13 +53,13 @@ def prefers_page(request: Request) -> bool:
     accept = request.headers.get("accept", "").lower()
     if _HTML_TYPE not in accept:
         return False
-    weights = dict(_read_weight(one) for one in accept.split(","))
+    weights = dict(map(_read_weight, accept.split(",")))
     page_weight = weights.get(_HTML_TYPE, 0.0)
     return page_weight > 0 and page_weight >= weights.get(JSON, 0.0)
 
 
-def _read_weight(one: str) -> tuple[str, float]:
-    media_type, *parameters = one.split(";")
+def _read_weight(entry: str) -> tuple[str, float]:
+    media_type, *parameters = entry.split(";")
     matches = (_WEIGHT.fullmatch(parameter.strip()) for parameter in parameters)
     return media_type.strip(), next((float(match[1]) for match in matches if match), 1.0)
 

@@ -3,10 +3,11 @@
 import codecs
 import json
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache, partial
-from typing import Annotated, Any, ClassVar, NoReturn, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Self, TypeVar, cast
 from unicodedata import category
 from urllib.parse import parse_qsl
 
@@ -14,9 +15,9 @@ import orjson
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, create_model
 from pydantic.alias_generators import to_camel
 
-from socialpub.core import repeated_names, validation
+from socialpub.core import validation
 from socialpub.core.clock import parse_id
-from socialpub.core.errors import FieldError, InvalidRequest
+from socialpub.core.errors import MAX_ERRORS, FieldError, InvalidRequest
 from socialpub.core.units import listed
 from socialpub.core.validation import Mistakes, Path, field_error, inner_errors, known_fields
 from socialpub.providers import options
@@ -25,103 +26,118 @@ from socialpub.providers import options
 
 _GZIP = b"\x1f\x8b"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-MAX_PATH_LEVELS = repeated_names.MAX_LEVELS
-"""The maximum depth of a path in an error. A deeper error contains the parent's path."""
-MAX_PATH_TEXT = 300
-"""The maximum number of characters of all parent names in a path."""
+_END_OF_NAME = re.compile(r'"[ \t\r\n]*:')
+MAX_LEVELS = 20
+"""The maximum depth of free-form values, far below the recursion limits of the code that stores and renders them.
 
+Also the maximum depth of the path of an error in the JSON. A deeper error has the path of its ancestor."""
+MAX_PATH_TEXT = 300
+"""The maximum number of characters of all names in such a path."""
 MAX_CONTAINERS = 100_000
 """The maximum number of arrays and objects of one body. An empty array needs 2 bytes in JSON and 60 in memory."""
 
 
 def parse_json(body: bytes, field: str | None = None) -> tuple[Any, Mistakes]:
-    """Return the parsed value, and the errors of the JSON itself: repeated names, and lone surrogates in texts.
-
-    A lone surrogate becomes U+FFFD in the value.
+    """Return the parsed value, and the errors of the JSON itself: repeated names, and texts that are not Unicode.
 
     `field` is the form field that contains the JSON. Raises InvalidRequest.
     """
+    whole = f"The field {field}" if field else "The body"
     body = body.removeprefix(codecs.BOM_UTF8)
     if body.count(b"[") + body.count(b"{") > MAX_CONTAINERS:
-        message = f"{_whole(field)} contains more than {MAX_CONTAINERS} arrays and objects."
-        raise InvalidRequest.at(message=message)
+        raise InvalidRequest.at(message=f"{whole} contains more than {MAX_CONTAINERS} arrays and objects.")
     try:
         text = body.decode()
-    except UnicodeDecodeError as error:
-        message = f"{_whole(field)} is not UTF-8: byte {error.start + 1} is wrong. Encode the JSON as UTF-8."
-        if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            message = f"{_whole(field)} is UTF-16. Encode the JSON as UTF-8."
-        elif body.startswith(_GZIP):
-            message = f"{_whole(field)} is compressed with gzip. Send the JSON without compression."
-        raise InvalidRequest.at(message=message) from None
-    try:
         value = orjson.loads(text)
-        return value, Mistakes(FieldError(path, "is given twice") for path in repeated_names.find(text, value))
+        return value, Mistakes(FieldError(path, "is given twice") for path in _find_repeated_names(text, value))
+    except UnicodeDecodeError as error:
+        message = f"{whole} is not UTF-8: byte {error.start + 1} is wrong. Encode the JSON as UTF-8."
+        if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            message = f"{whole} is UTF-16. Encode the JSON as UTF-8."
+        elif body.startswith(_GZIP):
+            message = f"{whole} is compressed with gzip. Send the JSON without compression."
+        raise InvalidRequest.at(message=message) from None
     except RecursionError:
-        raise InvalidRequest.at(message=f"{_whole(field)} is nested too deeply.") from None
+        raise InvalidRequest.at(message=f"{whole} is nested too deeply.") from None
     except orjson.JSONDecodeError as error:
-        found = _read_surrogates(text)
-        if found is None:
-            if not body.strip():
-                raise InvalidRequest.at(message=f"{_whole(field)} is empty. Send a JSON object.") from None
-            raise InvalidRequest.at(message=f"{_whole(field)} is not valid JSON: {error}.") from None
-        return found
+        if not body.strip():
+            raise InvalidRequest.at(message=f"{whole} is empty. Send a JSON object.") from None
+        if (repaired := _read_surrogates(text)) is not None:
+            return repaired
+        raise InvalidRequest.at(message=f"{whole} is not valid JSON: {error}.") from None
 
 
-def _whole(field: str | None) -> str:
-    return f"The field {field}" if field else "The body"
+class _RepeatingObject(dict[str, Any]):
+    """An object with repeated names."""
+
+    def __init__(self, members: list[tuple[str, Any]]) -> None:
+        super().__init__(members)
+        self.repeated = [name for name, times in Counter(name for name, _ in members).items() if times > 1]
 
 
-def _read_surrogates(body: str) -> tuple[Any, Mistakes] | None:
-    r"""Parse JSON with lone surrogates ("\ud800"), which only the standard library reads. None for another error."""
-    mistakes = Mistakes()
+def _find_repeated_names(text: str, value: Any) -> Iterator[Path]:
+    """Yield the path of each repeated name. `value` is the parsed text. Raises RecursionError for a deep value."""
+    # A second parser is slow, so the names are counted first. A text in the JSON may look like another name.
+    count, waiting = 0, [value]
+    while waiting:
+        container = waiting.pop()
+        if type(container) is dict:
+            count += len(container)
+            waiting.extend(container.values())
+        elif type(container) is list:
+            waiting.extend(container)
+    if len(_END_OF_NAME.findall(text)) != count:
+        # Numbers remain texts, because a long number is slow to read.
+        yield from _walk(json.loads(text, object_pairs_hook=_build, parse_int=str, parse_float=str), ())
+
+
+def _build(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(members)
+    return plain if len(plain) == len(members) else _RepeatingObject(members)
+
+
+def _walk(value: Any, path: Path) -> Iterator[Path]:
+    if isinstance(value, _RepeatingObject):
+        yield from ((*path, name)[:MAX_LEVELS] for name in value.repeated)
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, dict | list):
+            yield from _walk(item, (*path, key)[:MAX_LEVELS])
+
+
+def _read_surrogates(text: str) -> tuple[Any, Mistakes] | None:
+    r"""Parse JSON with halves of surrogate pairs ("\ud800"), which become U+FFFD. None for another error."""
+    paths: dict[Path, None] = {}
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
-        _find_lone_surrogates(value, (), mistakes)
-        if not mistakes:
-            return None
-        # One call for the whole text is much faster than one call for each of 100,000 strings.
-        text = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return orjson.loads(text), mistakes
+        value = json.loads(text)
+        _find_lone_surrogates(value, (), paths)
+        clean = json.dumps(value, ensure_ascii=False).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        value = orjson.loads(clean)
     except (ValueError, RecursionError):
         return None
+    message = "is not valid Unicode: it contains half of a surrogate pair"
+    return (value, Mistakes(FieldError(path, message) for path in paths)) if paths else None
 
 
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(constant)
+def _find_lone_surrogates(value: Any, path: Path, paths: dict[Path, None], room: int = MAX_PATH_TEXT) -> None:
+    """Add the path of each such text, up to the number that a response lists.
 
-
-def _find_lone_surrogates(value: Any, path: Path, mistakes: Mistakes, *, named: bool = True) -> None:
-    """`named`: inner values have their own paths. At some depth and below long names, paths would exceed the body."""
+    `room` is the number of characters that may follow in the path. Below long names, the path is that of an ancestor.
+    """
+    if len(paths) >= MAX_ERRORS:
+        return
     if isinstance(value, str):
         if _LONE_SURROGATE.search(value):
-            mistakes.add(FieldError(path, "is not valid Unicode: it contains half of a surrogate pair"))
-    elif isinstance(value, list):
-        if not {str, list, dict} & set(map(type, value)):
-            return
-        named = named and _is_short(path)
-        for index, item in enumerate(value):
-            if isinstance(item, str):
-                if item.isascii():
-                    continue
-                if mistakes.full and _LONE_SURROGATE.search(item):
-                    mistakes.total += named
-                    continue
-            if isinstance(item, str | list | dict):
-                _find_lone_surrogates(item, (*path, index) if named else path, mistakes, named=named)
-    elif isinstance(value, dict):
-        named = named and _is_short(path)
-        for key, item in value.items():
-            # A path cannot contain an invalid name, so the error contains the parent's path.
-            if _LONE_SURROGATE.search(key):
-                _find_lone_surrogates(key, path, mistakes)
-            elif isinstance(item, str | list | dict):
-                below = (*path, key) if named else path
-                _find_lone_surrogates(item, below, mistakes, named=named)
-
-
-def _is_short(path: Path) -> bool:
-    return len(path) < MAX_PATH_LEVELS and sum(len(name) for name in path if isinstance(name, str)) <= MAX_PATH_TEXT
+            paths[path] = None
+        return
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(key, str) and _LONE_SURROGATE.search(key):
+            paths[path] = None  # a path cannot contain an invalid name
+        elif isinstance(item, str | list | dict):
+            left = room - (len(key) if isinstance(key, str) else 1)
+            if left < 0 or len(path) == MAX_LEVELS:
+                _find_lone_surrogates(item, path, paths, 0)
+            else:
+                _find_lone_surrogates(item, (*path, key), paths, left)
 
 
 # --- shapes ----------------------------------------------------------------------------------------------------------
@@ -223,10 +239,10 @@ def read_instant_or_null(value: Any) -> datetime | None:
 
 def read_id(value: Any) -> str:
     """Return the id in lower case."""
-    known = parse_id(value) if isinstance(value, str) else None
-    if known is None:
+    parsed_id = parse_id(value) if isinstance(value, str) else None
+    if parsed_id is None:
         raise field_error("must be a UUID")
-    return known
+    return parsed_id
 
 
 MAX_IDS = 100
@@ -239,21 +255,17 @@ def read_ids(value: Any) -> list[str]:
         raise field_error(f"must be an array of UUIDs; {IDS_HINT}")
     if len(value) > MAX_IDS:
         raise field_error(f"may have at most {MAX_IDS} items and has {len(value)}")
-    known: dict[str, int] = {}
+    ids: dict[str, int] = {}
     errors: list[tuple[Path, str]] = []
     for index, item in enumerate(value):
-        one = parse_id(item) if isinstance(item, str) else None
-        if one is None:
+        parsed_id = parse_id(item) if isinstance(item, str) else None
+        if parsed_id is None:
             errors.append(((index,), f"must be a UUID; {IDS_HINT}"))
-        elif known.setdefault(one, index) != index:
+        elif ids.setdefault(parsed_id, index) != index:
             errors.append(((index,), "is listed twice"))
     if errors:
         raise inner_errors(errors, len(errors))
-    return list(known)
-
-
-MAX_LEVELS = 20
-"""The maximum depth of free-form values, far below the recursion limits of the code that stores and renders them."""
+    return list(ids)
 
 
 def read_free_form(value: Any) -> dict[str, Any]:
@@ -317,7 +329,7 @@ def read_text(value: str, longest: int) -> str:
         raise field_error(f"may have at most {longest} characters")
     if control := _CONTROL.search(text):
         raise field_error(f"contains the control character U+{ord(control[0]):04X}; remove it")
-    if not any(category(one) != "Cf" and not _BLANK.match(one) for one in text):
+    if not any(category(char) != "Cf" and not _BLANK.match(char) for char in text):
         raise field_error("must contain a visible character")
     return text
 
@@ -327,7 +339,7 @@ def _read_body(value: str) -> str:
     return read_text(value.strip(_SPACES) or value[:1], MAX_BODY)
 
 
-_SPACES = "".join(one for one in map(chr, range(0x3001)) if one.isspace() and not _CONTROL.match(one)) + "\r"
+_SPACES = "".join(char for char in map(chr, range(0x3001)) if char.isspace() and not _CONTROL.match(char)) + "\r"
 _SCHEMA = {"type": "string", "minLength": 1, "pattern": r"^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$"}
 
 Trimmed = Annotated[str, AfterValidator(_read_body), WithJsonSchema({**_SCHEMA, "maxLength": MAX_BODY})]
@@ -380,18 +392,16 @@ def read_query(shape: type[Q], query_string: bytes) -> Q:
     """Parse a query. Raises InvalidRequest, also for unknown and repeated parameters."""
     if not query_string:
         return cast(Q, _defaults(shape))
-    pairs = parse_qsl(query_string.decode("latin-1"), keep_blank_values=True)
-    optional = known_fields(shape).keys() - shape.NEVER_EMPTY
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     repeated = list[FieldError]()
-    for name, value in pairs:
-        if name in given and name not in shape.LISTS:
+    for name, value in parse_qsl(query_string.decode("latin-1"), keep_blank_values=True):
+        if name in parameters and name not in shape.LISTS:
             repeated.append(FieldError((name,), "is given twice"))
-        given[name] = ",".join(filter(None, (given.get(name), value)))
-    for name in optional & given.keys():
-        if given[name] == "" or (given[name] == "null" and name in shape.NULLABLE):
-            del given[name]
-    query, mistakes = validation.parse(shape, given)
+        parameters[name] = ",".join(filter(None, (parameters.get(name), value)))
+    for name in parameters.keys() & known_fields(shape).keys() - shape.NEVER_EMPTY:
+        if parameters[name] == "" or (parameters[name] == "null" and name in shape.NULLABLE):
+            del parameters[name]
+    query, mistakes = validation.parse(shape, parameters)
     mistakes = Mistakes([*repeated, *mistakes.errors], mistakes.total)
     if query is None or mistakes:
         # A list is one parameter, so the path does not contain the index of the item.

@@ -22,8 +22,8 @@ class WebState:
         self.untrusted_forwarders = UntrustedForwarders(rt, self.trusted_proxies)
         self.last_uses = LastUses(rt)
         self.body_memory = BodyMemory()
-        self.answers: Counter[tuple[str, str, int]] = Counter()
-        """The number of responses by route, method and status, for the metrics."""
+        self.responses: Counter[tuple[str, str, int]] = Counter()
+        """The number of responses by documented path, method and status, for the metrics."""
         self.readiness: tuple[float, asyncio.Task[Readiness]] | None = None
         """The start of the last readiness check (monotonic), and the check."""
         self.metrics: tuple[float, tuple[bytes, str]] | None = None

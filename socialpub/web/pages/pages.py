@@ -22,6 +22,7 @@ from socialpub.web.http.endpoint import public
 from socialpub.web.http.responses import HTML, Headers, JSONResponse, prefers_page, relative_root
 
 _BACKTICKS = re.compile(r"`([^`]+)`")
+_FILE_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 _BOLD = re.compile(r"\*\*([^*]+)\*\*")
 
 HEADERS = {
@@ -198,7 +199,12 @@ async def show_home(rt: Runtime, request: Request) -> Response:
 
 @public
 async def show_tiktok_verification(rt: Runtime, request: Request) -> Response:
-    return PlainTextResponse(rt.settings.providers.tiktok.verification_content)
+    """Return the file with which TikTok verifies the domain. The owner puts it into data_dir."""
+    name = request.path_params["name"]
+    file = rt.settings.data_dir / f"tiktok{name}.txt"
+    if not _FILE_NAME.fullmatch(name) or not file.is_file():
+        raise NotFound("There is no such file.")
+    return PlainTextResponse(file.read_text("utf-8").strip())
 
 
 # --- pages about problems --------------------------------------------------------------------------------------------

@@ -74,7 +74,7 @@ window.composeForm = (() => {
   let problems = 0;
   // The result of the last submit stays until a change. New problems appear above the buttons, so that nothing moves
   // while the owner writes.
-  let untouched = document.querySelector("#problems [role=alert], #problems [role=status]") !== null;
+  let keepsResult = document.querySelector("#problems [role=alert], #problems [role=status]") !== null;
 
   function fields() {
     const sent = new URLSearchParams();
@@ -115,7 +115,7 @@ window.composeForm = (() => {
       put("counters", part("counters"));
       put("preview", part("preview"));
       putWhich(part("which"));
-      if (!untouched) {
+      if (!keepsResult) {
         document.getElementById("problems").replaceChildren();
         put("found", part("found"));
         announceProblems(document.querySelectorAll("#found li.problem").length);
@@ -143,7 +143,7 @@ window.composeForm = (() => {
 
   function touched(event) {
     if (event.target.type === "file") return;
-    if (event.isTrusted) untouched = false;
+    if (event.isTrusted) keepsResult = false;
     show();
     soon();
   }

@@ -13,6 +13,7 @@ from socialpub.db.database import ApplianceDatabase
 from socialpub.db.models import LogEntryRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import log_entries
+from socialpub.publishing import retention
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
@@ -83,10 +84,10 @@ def test_a_position_that_does_not_exist_is_refused(client: Client, query: str, p
 def test_a_removed_position_is_refused_and_no_number_is_used_twice(
     client: Client, rt: Runtime, clock: HandClock, profile: str
 ) -> None:
-    accept(rt, profile, body="old")
+    post = accept(rt, profile, body="old")
     drain(rt, clock)
     first, last = read_feed(client)
-    rt.db.write(lambda tx: log_entries.delete_entries(tx, 0, 2, "9999"))
+    rt.db.write(lambda tx: (retention.remove_post(tx, post, rt.stamp()), log_entries.delete_entries(tx, 0, 2)))
     refused = client.send("GET", f"/publish/logs?after={first}")
     assert (refused.status, "after=start" in refused.json()["detail"]) == (400, True)
     accept(rt, profile, body="new")

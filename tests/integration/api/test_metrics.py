@@ -14,10 +14,10 @@ from socialpub.accounts.tokens import NotRenewed
 from socialpub.core import version
 from socialpub.core.clock import stamp
 from socialpub.core.settings.schema import MetricsSection
+from socialpub.db.backup_format import BackupSummary
 from socialpub.db.tables import waits
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
-from socialpub.ops.backup.format import BackupSummary
 from socialpub.providers.base import Published, Refused
 from socialpub.providers.responses import NoAnswer, Rejected
 from socialpub.publishing.delivery import resume

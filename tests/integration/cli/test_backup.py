@@ -146,12 +146,12 @@ def test_without_a_file_backups_gather_in_a_folder_and_any_of_them_is_restored(t
     assert (made.exit_code, made.stdout) == (0, f"{folder}\n")
     assert "1 post, 0 media files, secret.key." in made.stderr
     assert "are new" in made.stderr
-    for _ in range(3):
+    for _ in range(14):
         terminal.clock.forward(3600)
         later = terminal("backup", "--with-secret")
     assert "1 older backup was removed" in later.stderr
     copy = Path(later.stdout.strip())
-    assert len(list(folder.parent.iterdir())) == 3
+    assert len(list(folder.parent.iterdir())) == 14
     assert terminal("verify-backup", str(copy)).stdout == f"{copy} is complete and unchanged.\n"
     parent = terminal("verify-backup", str(copy.parent))
     assert (parent.exit_code, str(copy) in parent.stderr) == (1, True)
@@ -165,7 +165,7 @@ def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes
 ) -> None:
     said = "Also keep the password of true elsewhere"
     assert said not in terminal("backup").stderr
-    terminal.config.write_text(f'{terminal.config.read_text()}\n[backup]\nafter = ["/bin/true", "{{copy}}"]\n')
+    terminal.config.write_text(f'{terminal.config.read_text()}\n[backup]\nafter = ["/bin/true", "{{backup}}"]\n')
     terminal.clock.forward(60)
     assert said in terminal("backup").stderr
     assert said in terminal("backup", "--with-secret").stderr
@@ -173,7 +173,7 @@ def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes
 
 
 def test_the_second_of_two_backups_reports_the_first_and_does_not_fail(terminal: Terminal) -> None:
-    with terminal.open() as rt, FileLock(rt.settings.run_dir / "scheduled-copy.lock"):
+    with terminal.open() as rt, FileLock(rt.settings.run_dir / "backup.lock"):
         second = terminal("backup")
     assert (second.exit_code, second.stdout) == (0, "")
     assert "is already being made" in second.stderr
@@ -181,7 +181,7 @@ def test_the_second_of_two_backups_reports_the_first_and_does_not_fail(terminal:
 
 def test_a_backup_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: Terminal) -> None:
     text = terminal.config.read_text()
-    terminal.config.write_text(f'{text}\n[backup]\nafter = ["/nowhere/restic", "backup", "{{copy}}"]\n')
+    terminal.config.write_text(f'{text}\n[backup]\nafter = ["/nowhere/restic", "backup", "{{backup}}"]\n')
     assert "'/nowhere/restic' cannot be run: No such file or directory" in terminal.refusal("backup")
     found = terminal("doctor", "--problems").stdout
     assert "backup: " in found

@@ -110,7 +110,7 @@ def test_a_second_demo_in_the_same_folder_is_turned_away(tmp_path: Path) -> None
     with pytest.raises(CommandError, match="already"):
         DemoProcesses(tmp_path / "demo")
     first.__exit__()
-    assert load(first.config, {}).providers.tiktok.verification_file
+    assert (load(first.config, {}).data_dir / "tiktokdemo.txt").exists()
 
 
 def test_a_folder_that_another_version_left_keeps_its_data_beside_the_new_ones(

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.cli import output
-from socialpub.db import file_check, upgrade_backups
+from socialpub.db import backup_format, file_check
 from tests.integration.cli.conftest import Terminal
 
 ESCAPE = "\x1b"
@@ -78,7 +78,7 @@ def test_without_a_terminal_a_long_backup_prints_plain_lines(
     short = terminal("backup").stderr
     assert "Copying" not in short, "a line is due every 30 seconds"
     monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
-    monkeypatch.setattr(upgrade_backups, "STEP_PAGES", 10)
+    monkeypatch.setattr(backup_format, "STEP_PAGES", 10)
     monkeypatch.setattr(file_check, "STEPS", 1000)
     shown = terminal.success("backup")
     assert all(line.isprintable() for line in shown.stderr.splitlines()), shown.stderr

@@ -1,9 +1,8 @@
 """An upgrade for its owner: announced by the doctor, reported afterwards, and undone on request."""
 
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -85,7 +84,7 @@ def test_the_doctor_names_what_of_the_former_version_still_runs(
         assert "✗ worker: Processes of the previous version are still running: worker-" in words(
             terminal("doctor").stdout
         )
-        assert "A process of an earlier version is still running" in words(terminal("admin", "list-keys").stderr)
+        assert "A process of the previous version is still running" in words(terminal("admin", "list-keys").stderr)
 
 
 def test_afterwards_it_names_the_backup(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:
@@ -136,8 +135,8 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     with_the_second = signed_in(terminal)
 
     back = terminal.success("restore", str(copy_in(terminal)))
-    assert "API keys revoked since then stay revoked: leaked." in back.stderr
-    assert "API keys created since then are gone: fresh." in back.stderr
+    assert "API keys revoked since the backup stay revoked: leaked." in back.stderr
+    assert "API keys created since the backup are gone: fresh." in back.stderr
     assert "password is unchanged. Every browser must sign in again." in back.stderr
     assert "came with the restored backup" not in back.stderr, "nothing is left to decide"
     with former_version(next_version):
@@ -158,6 +157,7 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
         terminal("admin", "set-password", stdin="the third password\n")
 
     aside = next(one.path for one in upgrade_backups.list_all(database_of(terminal)) if "9001" in one.path.name)
+    terminal.clock.forward(60)
     forward = terminal.success("restore", str(aside))
     assert "stay revoked: lasting." in forward.stderr
     assert "1 API key came with the restored backup and is valid." in forward.stderr, (
@@ -187,22 +187,23 @@ def test_it_is_refused_while_something_runs(terminal: Terminal, next_version: py
     assert "socialpub is running with" in refused.stderr
 
 
-def test_a_database_from_elsewhere_has_no_seal_and_another_one_is_none_of_ours(
+def test_a_backup_that_somebody_changed_or_that_belongs_to_another_key_is_refused(
     terminal: Terminal, next_version: pytest.MonkeyPatch
 ) -> None:
     assert terminal("admin", "list-keys").exit_code == 0
-    elsewhere = terminal.folder / "from-elsewhere.db"
-    shutil.copy(copy_in(terminal), elsewhere)
-    assert "is an unsigned database" in words(terminal("restore", str(elsewhere)).stderr)
-    assert terminal("restore", "--unsealed", str(elsewhere)).exit_code == 0
-    foreign = terminal.folder / "foreign.db"
-    with closing(sqlite3.connect(foreign)) as rows:
-        rows.execute("CREATE TABLE notes (text TEXT)")
-    assert "is not overwritten" in words(terminal("restore", "--unsealed", str(foreign)).stderr)
-    shutil.copy(foreign, copy_in(terminal).with_name("foreign.db"))
-    among_them = str(copy_in(terminal).with_name("foreign.db"))
-    assert "is not a backup that socialpub made" in words(terminal("restore", among_them).stderr)
+    before = copy_in(terminal)
+    elsewhere = terminal.folder / "from-elsewhere"
+    shutil.copytree(before, elsewhere)
+    with open_file(elsewhere / "socialpub.db", "rw") as rows:
+        rows.execute_sql("DELETE FROM post")
+    assert "'socialpub.db' has changed" in words(terminal("restore", str(elsewhere)).stderr)
+    key = terminal.folder / "data" / "secret.key"
+    ours = key.read_text()
+    key.write_text("A" * 43)
+    assert "belongs to another secret.key" in words(terminal("restore", str(before)).stderr)
+    key.write_text(ours)
     assert terminal("admin", "list-profiles").exit_code == 0
+    assert "complete and unchanged" in terminal("verify-backup", str(before)).stdout
 
 
 def test_what_a_replica_brings_back_is_no_way_back_but_an_appliance(terminal: Terminal) -> None:
@@ -224,13 +225,13 @@ def test_what_fails_on_the_way_has_changed_nothing(
     assert terminal("admin", "list-keys").exit_code == 0
     with next_version.context() as patch:
 
-        def full(*_: object) -> None:
+        def full(*_: object, **__: object) -> None:
             raise OSError(28, "No space left on device")
 
-        patch.setattr("socialpub.ops.backup.rollback._replace", full)
+        patch.setattr("socialpub.ops.backup.restore._move_into_place", full)
         assert "No space left" in terminal("restore", str(copy_in(terminal))).stderr
     assert "paused" not in terminal("doctor").stdout
-    assert not list((terminal.folder / "data").glob(".rollback*"))
+    assert not list((terminal.folder / "data").glob(".restore-*"))
     assert profile in terminal("admin", "list-profiles").stdout
 
 

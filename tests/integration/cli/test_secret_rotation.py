@@ -55,8 +55,6 @@ def test_accounts_stay_connected_and_posts_go_out(terminal: Terminal, profile: s
     with terminal.open() as rt:
         drain(rt, terminal.clock)
         assert state_of(rt, post) == "published"
-        known = secret_key.own_keys(rt.reader, rt.secrets)
-        assert known == {before, rt.secrets.check_value}, "copies of before are still this installation's own"
         assert audit_text.describe(audit_log.load_page(rt.reader).entries[0]) == (
             "Created a new secret.key and encrypted all stored secrets again."
         )
@@ -123,7 +121,7 @@ def test_addresses_that_were_handed_out_are_valid_until_they_end_and_no_longer(
     key = "06/" + "0" * 8 + ".jpg"
     with terminal.open() as rt:
         query = urlsplit(signed_urls.media_url(rt.settings, rt.secrets, key, rt.now())).query
-        lifetime = rt.settings.media.url_lifetime.total_seconds()
+        lifetime = signed_urls.MEDIA_LIFETIME.total_seconds()
     thief = crypto.load(rotate(terminal))
     with terminal.open() as rt:
         assert signed_urls.check_media(rt.secrets, key, query, rt.now()) == lifetime

@@ -172,8 +172,3 @@ def test_a_long_audit_log_is_read_page_by_page(owner: Tab, rt: Runtime) -> None:
     page = owner.follow("Older")
     assert ("key number 9." in page.text, "kind=key" in page.path) == (True, True)
     assert owner.open("/audit?page=900&kind=nonsense").status == 200
-
-
-def test_the_former_address_of_the_audit_log_leads_to_the_present_one(owner: Tab) -> None:
-    answer = owner.ask("GET", "/trail?kind=key&page=2")
-    assert (answer.status, answer.headers["location"]) == (308, "./audit?kind=key&page=2")

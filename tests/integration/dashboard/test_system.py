@@ -16,7 +16,7 @@ from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log, counters, waits, webhooks
 from socialpub.media.files import Files
-from socialpub.ops.backup import create, format, schedule, verify
+from socialpub.ops.backup import create, schedule, verify
 from socialpub.ops.doctor import machine
 from socialpub.ops.webhooks import addresses
 from socialpub.publishing.delivery import resume
@@ -187,7 +187,7 @@ def test_the_usage_of_keys_and_networks_is_counted(owner: Tab, rt: Runtime) -> N
 def download(owner: Tab) -> Reply:
     owner.open("/system")
     form = owner.page.form_of(owner.page.button("Download backup"))
-    return owner.ask("POST", "/system/copy", urlencode(owner.fields_of(form)).encode())
+    return owner.ask("POST", "/system/backup", urlencode(owner.fields_of(form)).encode())
 
 
 def left(rt: Runtime) -> list[Path]:
@@ -207,7 +207,7 @@ def test_a_downloaded_backup_can_be_verified_and_restored(owner: Tab, rt: Runtim
     file.write_bytes(reply.body)
     summary = verify.verify_backup(file, rt.secrets)
     assert (summary.posts, summary.media_files, summary.holds_secret) == (1, 1, False)
-    assert format.SECRET not in members_of(file)
+    assert "secret.key" not in members_of(file)
     assert left(rt) == []
     assert "The last backup was made" in owner.open("/system").text
     newest = audit_log.load_page(rt.reader).entries[0]

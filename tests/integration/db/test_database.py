@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.settings.schema import DatabaseSection
 from socialpub.db import appliance_state, database
 from socialpub.db.queries import api_json
 from socialpub.ops import storage
@@ -85,11 +84,15 @@ USUAL = database._PRAGMAS["wal_autocheckpoint"] * 4096
 """The size at which the log restarts."""
 
 
+def open_replicated(folder: Path, clock: HandClock) -> Runtime:
+    (folder / "data" / ".socialpub.db-litestream").mkdir(parents=True)
+    return open_appliance(folder, clock)
+
+
 @pytest.fixture
 def replicated(tmp_path: Path, clock: HandClock) -> Iterator[Runtime]:
     folder = tmp_path / "replicated"
-    folder.mkdir()
-    rt = open_appliance(folder, clock, database=DatabaseSection(replicated=True))
+    rt = open_replicated(folder, clock)
     yield rt
     rt.close()
 
@@ -149,8 +152,7 @@ def test_a_missing_replica_does_not_fill_the_disk(
     tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "REPLICATED_LOG_PAGES", 2000)
-    (tmp_path / "alone").mkdir()
-    rt = open_appliance(tmp_path / "alone", clock, database=DatabaseSection(replicated=True))
+    rt = open_replicated(tmp_path / "alone", clock)
     try:
         write(rt, 30)
         assert 8 * MB < log_bytes(rt) < 12 * MB

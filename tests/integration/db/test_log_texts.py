@@ -135,7 +135,7 @@ def test_the_entries_of_a_removed_post_have_no_text_and_stay_a_position(
     assert former_texts(rt) == 0
     assert shown(rt) == [("pending", None), ("canceled", None), ("pending", "stays")]
     assert api_json.log_number(rt.reader, OWNER, oldest["id"]) == 1
-    rt.db.write(lambda tx: log_entries.delete_entries(tx, 0, 99, ""))
+    rt.db.write(lambda tx: log_entries.delete_entries(tx, 0, 99))
     assert shown(rt) == [("pending", "stays")]
 
 

@@ -3,25 +3,16 @@
 import json
 import re
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 from peewee import SqliteDatabase
 
-from socialpub.core.errors import OperatorError
-from socialpub.db import models, states, upgrade
+from socialpub.db import models, states
 from socialpub.db.delivery import Progress
 from socialpub.db.states import Phase
 from socialpub.db.tables import delivery_rows
-from socialpub.ops.backup import verify
-from socialpub.runtime import Runtime, build
-from tests.support.appliance import open_appliance, settings_in
-from tests.support.copies import copy_of
-from tests.support.doctor import outside, the
-from tests.support.hand_clock import HandClock
+from socialpub.runtime import Runtime
 
 AT = "2026-10-12T09:00:00.000Z"
 
@@ -70,40 +61,6 @@ def test_every_table_has_a_model(rt: Runtime) -> None:
 
 
 # --- other versions --------------------------------------------------------------------------------------------------
-
-
-def unreleased(database: Path) -> None:
-    """Make this a database of a commit before the first release: it has other migrations and no application id."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("INSERT INTO schema_migration (name, applied) VALUES ('0002_consent', '')")
-        connection.execute("PRAGMA application_id = 0")
-
-
-def first_unreleased(database: Path) -> None:
-    """The same for a commit with one migration."""
-    with closing(sqlite3.connect(database)) as connection, connection:
-        connection.execute("PRAGMA application_id = 0")
-
-
-@pytest.mark.parametrize("become", [unreleased, first_unreleased])
-def test_a_database_from_before_the_first_release_is_refused_with_the_commit_that_reads_it(
-    become: Callable[[Path], None], tmp_path: Path, clock: HandClock
-) -> None:
-    open_appliance(tmp_path, clock).close()
-    settings = settings_in(tmp_path)
-    become(settings.database_file)
-    before = settings.database_file.read_bytes()
-    with pytest.raises(OperatorError, match="its posts are not carried over") as refused:
-        build(settings, clock=clock, role="test")
-    assert upgrade.LAST_READER in refused.value.message
-    assert settings.database_file.read_bytes() == before
-    assert upgrade.LAST_READER in the(outside(settings), "database").message
-
-
-def test_a_backup_from_before_the_first_release_is_refused(rt: Runtime, tmp_path: Path) -> None:
-    first_unreleased(rt.settings.database_file)
-    with pytest.raises(OperatorError, match=upgrade.LAST_READER):
-        verify.verify_backup(copy_of(rt, tmp_path))
 
 
 # --- the queue -------------------------------------------------------------------------------------------------------

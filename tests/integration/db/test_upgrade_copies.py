@@ -15,7 +15,7 @@ import pytest
 from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
-from socialpub.db import appliance_state, upgrade, upgrade_backups
+from socialpub.db import upgrade, upgrade_backups
 from socialpub.db.connection import open_file
 from socialpub.db.locks import ProcessLock
 from socialpub.runtime import build
@@ -93,16 +93,17 @@ def test_the_backup_has_the_rows_before_the_upgrade_and_is_private(upgrading: Up
     assert "9001_next" in upgrading.applied
     (copy,) = upgrade_backups.list_all(upgrading.settings.database_file)
     assert copy.schema == newest
-    assert copy.path.stat().st_mode & 0o777 == 0o600
-    assert copy.path.parent.stat().st_mode & 0o777 == 0o700
-    assert posts_in(copy.path) == 1
-    with open_file(copy.path, "ro") as connection:
+    assert copy.path.stat().st_mode & 0o777 == 0o700
+    assert posts_in(copy.path / "socialpub.db") == 1
+    with open_file(copy.path / "socialpub.db", "ro") as connection:
         assert "9001_next" not in upgrade.list_applied(connection)
     upgrading.start()
     assert upgrading.in_folder == 1
 
 
-def test_the_name_of_the_backup_contains_both_versions(upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_backup_contains_the_version_that_used_the_database(
+    upgrading: Upgrading, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(version, "VERSION", "1.2.0")
     upgrading.add("9001_next", NEXT)
     upgrading.start()
@@ -110,10 +111,8 @@ def test_the_name_of_the_backup_contains_both_versions(upgrading: Upgrading, mon
     upgrading.clock.forward(60)
     upgrading.add("9002_more", NEXT.replace("extra", "more"))
     upgrading.start()
-    newest, before = upgrade_backups.list_all(upgrading.settings.database_file)
-    assert newest.path.name.endswith("@1.2.0-to-1.3.0.dev0.db")
+    newest = upgrade_backups.list_all(upgrading.settings.database_file)[0]
     assert (newest.schema, newest.version) == ("9001_next", "1.2.0")
-    assert before.path.name.endswith("-to-1.2.0.db")
 
 
 def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandClock) -> None:
@@ -121,15 +120,6 @@ def test_a_new_database_knows_which_version_made_it(tmp_path: Path, clock: HandC
     build(settings, clock=clock, role="test").close()
     with open_file(settings.database_file, "ro") as db:
         assert upgrade_backups.read_version(db) == version.VERSION
-
-
-def test_a_version_with_a_path_is_not_part_of_a_file_name(upgrading: Upgrading) -> None:
-    with open_file(upgrading.settings.database_file, "rw") as db:
-        appliance_state.put(db, appliance_state.VERSION, "../../1.0")
-    upgrading.add("9001_next", NEXT)
-    upgrading.start()
-    (copy,) = upgrade_backups.list_all(upgrading.settings.database_file)
-    assert copy.version == "unknown"
 
 
 def test_the_last_backups_are_kept_one_for_each_schema(upgrading: Upgrading) -> None:
@@ -156,6 +146,7 @@ def test_a_failed_migration_changes_nothing_and_its_hint_names_the_restore(upgra
     assert f"socialpub restore {copy.path}" in (refused.value.hint or "")
     assert upgrading.applied == before
     upgrading.add("9001_next", NEXT)
+    upgrading.clock.forward(60)
     upgrading.start()
     assert "9001_next" in upgrading.applied
 

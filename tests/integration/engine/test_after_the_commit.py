@@ -49,7 +49,7 @@ def test_only_a_verdict_on_the_post_itself_makes_it_failed(rt, network, profile,
 
 def test_a_post_that_the_network_reports_as_failed_may_start_again(rt, network, profile, clock):
     network.results["send_last"] = [SENT, SENT]
-    network.results["await_outcome"] = [Again("init", {}, "It failed inside.", seconds=600), Published("7")]
+    network.results["await_outcome"] = [Again("init", {}, "failed", "It failed inside.", seconds=600), Published("7")]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked.count("send_last") == 2

@@ -22,15 +22,15 @@ def network(request):
     network = ScriptedNetwork(("init", Kind.PREPARE), ("send_last", Kind.COMMIT), ("await", Kind.POLL))
     network.results["send_last"] = [NoAnswer("cut"), Done({"publish_id": "2"})]
     network.results["recover"] = [Done({"publish_id": "1"})]
-    network.results["await"] = [Again("init", {}, "internal: TikTok failed, and says that it made nothing")]
+    network.results["await"] = [Again("init", {}, "internal", "internal: TikTok failed, and says that it made nothing")]
     return network
 
 
 after_the_commit = pytest.mark.parametrize("network", ["tiktok"], indirect=True)
 
 
-def again(reason=GONE, limit=2, otherwise=STILL_GONE):
-    return Again("upload", {}, reason, limit, otherwise=otherwise)
+def again(cause="gone", limit=2, otherwise=STILL_GONE):
+    return Again("upload", {}, cause, GONE, limit, otherwise=otherwise)
 
 
 def test_a_step_goes_back_up_to_the_limit_and_counts_its_returns(rt, network, profile, clock):
@@ -38,7 +38,7 @@ def test_a_step_goes_back_up_to_the_limit_and_counts_its_returns(rt, network, pr
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked == ["upload", "create_post"] * 3
-    assert [job.times(GONE) for job in network.jobs] == [0, 0, 1, 1, 2, 2]
+    assert [job.times("gone") for job in network.jobs] == [0, 0, 1, 1, 2, 2]
     assert state_of(rt, post) is State.PUBLISHED
 
 
@@ -53,8 +53,8 @@ def test_at_the_limit_the_outcome_of_the_adapter_counts(rt, network, profile, cl
     assert network.effects == []
 
 
-def test_each_reason_has_its_own_count(rt, network, profile, clock):
-    network.results["create_post"] = [again(limit=1), again("It was too large.", limit=1), again(limit=1)]
+def test_each_cause_has_its_own_count(rt, network, profile, clock):
+    network.results["create_post"] = [again(limit=1), again("too-large", limit=1), again(limit=1)]
     post = accept(rt, profile)
     drain(rt, clock)
     assert network.asked == ["upload", "create_post"] * 3
@@ -83,7 +83,7 @@ def test_after_the_commit_a_refusal_ends_the_plan(rt, network, profile, clock):
 
 @after_the_commit
 def test_after_the_commit_a_stop_ends_a_step_that_goes_back(rt, network, profile, clock):
-    network.results["await"] = [Again("init", {}, "internal: TikTok failed", seconds=3600)]
+    network.results["await"] = [Again("init", {}, "internal", "internal: TikTok failed", seconds=3600)]
     network.results["init"] = [Done({"publish_id": "1"})]
     network.results["recover"] += [CannotTell("no publish_id")] * 100
     post = accept(rt, profile)

@@ -125,11 +125,11 @@ def test_a_plan_of_outdated_content_is_not_used(rt, network, profile, clock):
     clock.forward(11)
     candidate = engine.find_next_due(rt, profile)
     assert candidate is not None
-    preflight = claim.prepare(rt, candidate)
+    preflight = claim.prepare(rt, candidate, profiles.get(rt.reader, profile))
     clock.jump(-2)
     rt.write(posts.edit, post, Draft.change(options={"x": {"replySetings": "wrong"}}), OWNER)
     clock.jump(2)
-    assert rt.write(claim.claim, delivery, preflight) is None
+    assert rt.write(claim.claim, delivery, preflight, profiles.get(rt.reader, profile)) is None
     network.problems = [FieldError(("providerOptions", "x", "replySetings"), "Unknown key.")]
     drain(rt)
     assert (network.asked, state_of(rt, post)) == ([], State.FAILED)
@@ -166,8 +166,7 @@ def test_a_delivery_that_a_claim_ended_leaves_nothing_in_memory(rt, network, pro
     drain(rt, clock)
     assert state_of(rt, post) is State.FAILED
     engine.forget_ended(rt)  # as housekeeping does every hour
-    assert rt.engine.announced_at == {}
-    assert rt.engine.read_back_at == {}
+    assert not rt.engine.remembered()
 
 
 def test_a_stop_of_a_post_that_waits_for_its_owner_past_its_commit_does_not_wait_for_a_day(rt, network, profile, clock):

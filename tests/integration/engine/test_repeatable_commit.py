@@ -294,7 +294,7 @@ def test_an_equal_post_waits_for_the_unknown_outcome_and_delays_no_repetition(rt
 def test_an_earlier_step_again_leads_to_the_same_call(rt, network, profile):
     network.steps = KeyedNetwork(None).steps
     network.results["record"] = [Done({"key": "chosen"}), lambda job: Done(job.memo)]
-    network.results["publish"] = [no_answer, lambda job: Again("record", job.memo, "The image is missing.")]
+    network.results["publish"] = [no_answer, lambda job: Again("record", job.memo, "missing", "The image is missing.")]
     post = accept(rt, profile)
     drain(rt)
     assert is_published_once(rt, network, post)

@@ -385,7 +385,8 @@ def test_a_clock_that_is_set_after_the_publication_neither_delays_nor_ends_a_rep
         drain(rt)
         engine.work(rt, delivery_rows.list_of_post(rt.reader, reply)[0].profile_id)
     if moment == "in a gap":
-        rt.write(claim.claim, delivery_rows.list_of_post(rt.reader, reply)[0].id, None)
+        delivery_id = delivery_rows.list_of_post(rt.reader, reply)[0].id
+        rt.write(claim.claim, delivery_id, None, profiles.get(rt.reader, profile))
     assert states(rt, [first, reply]) == [State.PUBLISHED, State.QUEUED]
     clock.jump(days * DAY)
     drain(rt, clock, within=120)

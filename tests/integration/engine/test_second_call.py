@@ -208,7 +208,7 @@ def test_a_token_refused_at_the_second_call_waits_for_a_reconnection_and_reads_b
 def test_a_repeated_upload_of_minutes_is_followed_by_a_read_back(rt, network, profile, clock):
     network.lag_seconds = 630.0
     network.upload_seconds = [0.0, 300.0]
-    network.then = [Again("upload", {}, "X no longer accepts the media")]
+    network.then = [Again("upload", {}, "not-accepted", "X no longer accepts the media")]
     post = accept(rt, profile)
     drain(rt, clock)
     before_last = max(looked for looked in network.looked_at if looked <= network.called_at[-1])

@@ -8,7 +8,6 @@ import subprocess
 import tarfile
 import threading
 import tracemalloc
-from collections.abc import Callable
 from contextlib import closing, nullcontext
 from pathlib import Path
 
@@ -19,8 +18,10 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
+from socialpub.db.backup_format import Seal, TarWriter
+from socialpub.db.connection import Database
 from socialpub.db.tables import artifact_rows
-from socialpub.ops.backup import create, format, restore, verify
+from socialpub.ops.backup import create, restore, verify
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime, build
@@ -148,17 +149,17 @@ def test_nothing_is_overwritten_by_a_backup(rt: Runtime, tmp_path: Path, monkeyp
         with pytest.raises(OperatorError, match="already exists"):
             create.write_backup(rt, target)
     late = tmp_path / "late"
-    finish = format.TarWriter.finish
+    finish = TarWriter.finish
 
-    def meanwhile(self: format.TarWriter, sign: Callable[[str], str] | None) -> None:
-        finish(self, sign)
+    def meanwhile(self: TarWriter, secrets: Secrets) -> None:
+        finish(self, secrets)
         late.write_text("quicker")
 
-    monkeypatch.setattr(format.TarWriter, "finish", meanwhile)
+    monkeypatch.setattr(TarWriter, "finish", meanwhile)
     with pytest.raises(OperatorError, match="already exists"):
         create.write_backup(rt, late)
     assert (taken.read_text(), late.read_text()) == ("mine", "quicker")
-    assert files_in(tmp_path / "original") and not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    assert not list(tmp_path.glob("*.unfinished"))
 
 
 def test_a_disk_that_knows_no_links_is_good_enough(
@@ -176,10 +177,10 @@ def test_a_disk_that_knows_no_links_is_good_enough(
 def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = files_in(tmp_path)
 
-    def full(self: format.TarWriter, name: str, path: Path) -> None:
+    def full(self: TarWriter, name: str, path: Path) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(format.TarWriter, "add_file", full)
+    monkeypatch.setattr(TarWriter, "add_file", full)
     with pytest.raises(OperatorError, match="No space left") as failure:
         create.write_backup(rt, tmp_path / "appliance.copy")
     assert failure.value.hint
@@ -215,28 +216,29 @@ def places(size: int) -> list[int]:
 
 def test_a_backup_cut_short_anywhere_is_refused(rt: Runtime, image: str, tmp_path: Path) -> None:
     whole = copy_of(rt, tmp_path).read_bytes()
+    whole = whole[: whole.rindex(b"SEAL") + 512 + 64]  # the rest is padding
     cut = tmp_path / "cut"
     for length in places(len(whole)):
         cut.write_bytes(whole[:length])
-        with pytest.raises(format.InvalidBackup):
-            verify.verify_backup(cut)
-    for behind in (b"\0", b"\0" * 10240, b"more"):
-        cut.write_bytes(whole + behind)
-        with pytest.raises(format.InvalidBackup, match="damaged or incomplete"):
-            verify.verify_backup(cut)
+        with pytest.raises(verify.InvalidBackup):
+            verify.verify_backup(cut, rt.secrets)
 
 
-def test_a_byte_changed_anywhere_is_seen(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_a_changed_byte_is_seen_unless_it_is_padding(rt: Runtime, image: str, tmp_path: Path) -> None:
     copy = copy_of(rt, tmp_path)
-    whole = bytearray(copy.read_bytes())
+    contents, whole, unseen = copies.contents_of(copy), bytearray(copy.read_bytes()), 0
     for place in places(len(whole)):
         whole[place] ^= 1
         copy.write_bytes(whole)
-        with pytest.raises(format.InvalidBackup):
-            verify.verify_backup(copy)
+        try:
+            verify.verify_backup(copy, rt.secrets)
+        except OperatorError:
+            pass
+        else:
+            unseen += 1
+            assert copies.contents_of(copy) == contents, f"byte {place}"
         whole[place] ^= 1
-    copy.write_bytes(whole)
-    verify.verify_backup(copy)
+    assert unseen < len(places(len(whole))) / 2
 
 
 def strange(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int = 0) -> tarfile.TarInfo:
@@ -261,7 +263,6 @@ STRANGE = [
     strange(KEY, tarfile.BLKTYPE),
     strange(KEY, tarfile.FIFOTYPE),
     strange(KEY, tarfile.DIRTYPE),
-    strange(KEY, size=3),  # no row names it
     strange("socialpub.db", size=3),
     strange("secret.key", size=3),
 ]
@@ -273,9 +274,9 @@ def test_members_that_no_backup_holds_are_refused_and_touch_nothing(
 ) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
-    with pytest.raises(format.InvalidBackup, match="is not a backup that socialpub made"):
+    with pytest.raises(verify.InvalidBackup, match="is not a backup that socialpub made"):
         verify.verify_backup(copy)
-    with pytest.raises(format.InvalidBackup, match="is not a backup that socialpub made"):
+    with pytest.raises(verify.InvalidBackup, match="is not a backup that socialpub made"):
         put_back(copy, tmp_path / "new", clock)
     assert files_in(tmp_path) == before
 
@@ -297,33 +298,30 @@ def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, image: str, tmp_path
 def test_the_sums_come_last_and_list_everything(rt: Runtime, image: str, tmp_path: Path) -> None:
     copy, other = copy_of(rt, tmp_path), tmp_path / "other"
     sums = copies.sums_of(copy)
-    verify.verify_backup(copies.rewritten(copy, other, sums))
+    assert verify.verify_backup(copies.rewritten(copy, other, sums)).seal is Seal.NONE
     lines = sums.splitlines(keepends=True)
     for wrong in (b"", b"".join(lines[:-1]), b"".join(lines[1:]), b"".join(reversed(lines)), sums + lines[0], sums * 2):
-        with pytest.raises(format.InvalidBackup, match="damaged or incomplete: its checksum does not match"):
+        with pytest.raises(verify.InvalidBackup, match="damaged or incomplete: its checksum does not match"):
             verify.verify_backup(copies.rewritten(copy, other, wrong))
-    for name in ("more", "SHA256SUMS", KEY):
-        with pytest.raises(format.InvalidBackup, match=r"damaged or incomplete: (bytes follow its end|its end)"):
-            verify.verify_backup(copies.rewritten(copy, other, sums, strange(name, size=3)))
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
 def test_a_backup_that_lacks_a_part_is_refused(rt: Runtime, image: str, tmp_path: Path, lacking: str) -> None:
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
-    with pytest.raises(format.InvalidBackup, match="it lacks"):
+    with pytest.raises(verify.InvalidBackup, match="it lacks"):
         verify.verify_backup(copy)
 
 
 def test_a_file_of_another_kind_is_no_backup(rt: Runtime, tmp_path: Path) -> None:
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(format.InvalidBackup, match="is not a backup"):
+        with pytest.raises(verify.InvalidBackup, match="is not a backup"):
             verify.verify_backup(tmp_path / name)
     with tarfile.open(tmp_path / "tar", "w") as tar:
         tar.add(tmp_path / "text", "text")
-    with pytest.raises(format.InvalidBackup, match="is not a backup"):
+    with pytest.raises(verify.InvalidBackup, match="is not a backup"):
         verify.verify_backup(tmp_path / "tar")
-    with pytest.raises(format.InvalidBackup, match="is not a backup"):
+    with pytest.raises(verify.InvalidBackup, match="is not a backup"):
         verify.verify_backup(tmp_path)
     with pytest.raises(OperatorError, match="cannot be read"):
         verify.verify_backup(tmp_path / "missing")
@@ -360,7 +358,7 @@ def test_a_backup_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path:
     assert not (tmp_path / "new").exists()
     info = b'{"format": 2, "copied_at": "?", "secret_key": "?", "holds_secret": true}'
     with pytest.raises(OperatorError, match="newer socialpub"):
-        verify.verify_backup(copies.forged(copy, tmp_path / "forged", changed={"socialpub-copy.json": info}))
+        verify.verify_backup(copies.forged(copy, tmp_path / "forged", changed={"socialpub-backup.json": info}))
 
 
 # --- putting back ----------------------------------------------------------------------------------------------------
@@ -471,13 +469,13 @@ def test_an_appliance_that_appears_meanwhile_is_not_overwritten(
 ) -> None:
     copy = copy_of(rt, tmp_path)
     settings = Settings(data_dir=tmp_path / "new")
-    pause = restore.pause
+    pause = restore._pause
 
-    def meanwhile(database: Path, copied_at: str, now: str) -> None:
-        pause(database, copied_at, now)
+    def meanwhile(tx: Database, copied_at: str) -> None:
+        pause(tx, copied_at)
         settings.database_file.write_text("mine")
 
-    monkeypatch.setattr(restore, "pause", meanwhile)
+    monkeypatch.setattr(restore, "_pause", meanwhile)
     with pytest.raises(OperatorError, match=r"socialpub\.db already exists"):
         restore.restore(copy, settings, clock)
     assert files_in(settings.data_dir) == ["socialpub.db"]
@@ -497,7 +495,7 @@ def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, cloc
 OTHERS = Secrets(b"o" * 32)
 
 
-def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> format.Seal:
+def summary_of(copy: Path, ours: Secrets | None = None, **how: bool) -> Seal:
     return verify.verify_backup(copy, ours, **how).seal
 
 
@@ -514,7 +512,7 @@ def test_a_backup_that_somebody_changed_without_the_key_is_refused(
     rt: Runtime, image: str, tmp_path: Path, clock: HandClock, with_secret: bool
 ) -> None:
     copy = copy_of(rt, tmp_path, with_secret=with_secret)
-    assert summary_of(copy, rt.secrets) is format.Seal.FITS
+    assert summary_of(copy, rt.secrets) is Seal.FITS
     (name, content), *_ = [one for one in copies.contents_of(copy) if one[0].startswith("media/")]
     changed = {name: content + b"more"}
     forged = copies.forged(copy, tmp_path / "forged", changed=changed, key=OTHERS)
@@ -539,107 +537,20 @@ def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, image: str, tmp_path:
         with pytest.raises(OperatorError, match="is not signed") as failure:
             refuse()
         assert "--unsealed" in str(failure.value.hint)
-    assert summary_of(stripped, rt.secrets, unsealed=True) is format.Seal.NONE
-    assert summary_of(stripped) is format.Seal.NONE
-    assert restore.restore(stripped, settings, clock, unsealed=True).seal is format.Seal.NONE
+    assert summary_of(stripped, rt.secrets, unsealed=True) is Seal.NONE
+    assert summary_of(stripped) is Seal.NONE
+    assert restore.restore(stripped, settings, clock, unsealed=True).summary.seal is Seal.NONE
 
 
 def test_what_cannot_be_checked_is_reported(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
     bare = copy_of(rt, tmp_path, with_secret=False)
-    assert summary_of(bare) is format.Seal.UNCHECKED
-    assert summary_of(bare, OTHERS) is format.Seal.UNCHECKED
+    assert summary_of(bare) is Seal.UNCHECKED
+    assert summary_of(bare, OTHERS) is Seal.UNCHECKED
     (tmp_path / "more").mkdir()
     holding = copy_of(rt, tmp_path / "more")
-    assert summary_of(holding) is format.Seal.OWN
-    assert summary_of(holding, OTHERS) is format.Seal.OWN
-    wrong = copies.forged(holding, tmp_path / "wrong", changed={}, key=OTHERS)
-    with pytest.raises(OperatorError, match=r"does not match the secret\.key in the backup"):
-        verify.verify_backup(wrong)
-    assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).seal is format.Seal.OWN
-
-
-def test_a_seal_that_is_damaged_is_seen_without_its_key(rt: Runtime, tmp_path: Path) -> None:
-    copy = copy_of(rt, tmp_path, with_secret=False)
-    whole = bytearray(copy.read_bytes())
-    at = whole.rindex(b"SEAL") + 512
-    for place in range(at, at + 131):
-        whole[place] ^= 1
-        copy.write_bytes(whole)
-        with pytest.raises(format.InvalidBackup):
-            verify.verify_backup(copy)
-        whole[place] ^= 1
-
-
-LEADS_ELSEWHERE = "would become a file name|not in the media folder"
-PATHS = [
-    "UPDATE artifact SET storage_key = '../../../etc/passwd'",
-    "UPDATE artifact SET storage_key = '/etc/passwd'",
-    "UPDATE artifact SET storage_key = 'fitted/../../secret.key'",
-    "UPDATE artifact SET storage_key = x'2e2e2f'",
-    "UPDATE artifact SET id = '../../x'",
-    "UPDATE profile SET id = '../../../tmp/x'",
-    "UPDATE delivery SET id = '../' || id",
-    "UPDATE delivery SET owner = '../../../../tmp/x'",
-]
-SCHEMAS = {
-    "t": "CREATE TRIGGER t AFTER UPDATE ON profile BEGIN DELETE FROM post; END",
-    "v": "CREATE VIEW v AS SELECT * FROM profile",
-    "evil": "CREATE TABLE evil (x)",
-    "e": "CREATE INDEX e ON post (hex(zeroblob(1 + length(id) * 100000000)))",
-    "sqlite_stat1": "CREATE VIEW stat1 AS SELECT 1; UPDATE sqlite_schema SET name = 'sqlite_stat1', "
-    "tbl_name = 'sqlite_stat1', sql = 'CREATE VIEW sqlite_stat1 AS SELECT 1' WHERE name = 'stat1'",
-    "f": "CREATE VIRTUAL TABLE f USING fts5(x); "
-    "UPDATE sqlite_schema SET sql = 'CREATE/**/VIRTUAL  TABLE f USING fts5(x)' WHERE name = 'f'",
-    "api_key": "UPDATE sqlite_schema SET sql = replace(sql, 'revoked_at TEXT', "
-    "'revoked_at TEXT CHECK (revoked_at IS NULL)') WHERE name = 'api_key'",
-    "post": "ALTER TABLE post ADD COLUMN x GENERATED ALWAYS AS (hex(zeroblob(1000000000))) VIRTUAL",
-    "profile": "ALTER TABLE profile ADD COLUMN x DEFAULT (abs(-9223372036854775807 - 1))",
-    "delivery_queue": "DROP INDEX delivery_queue",
-    "schema_migration": """PRAGMA foreign_keys = 0; DROP TABLE schema_migration; CREATE VIEW schema_migration AS
-        WITH RECURSIVE n (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x AS id, 'x' || x AS name FROM n""",
-}
-"""Statements that change the schema, by the name of an object that they change."""
-
-
-@pytest.mark.parametrize("statement", PATHS)
-def test_a_strangers_database_names_no_path(
-    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, statement: str
-) -> None:
-    refused_after(statement, rt, tmp_path, clock, LEADS_ELSEWHERE)
-
-
-@pytest.mark.parametrize("name", SCHEMAS)
-def test_a_strangers_database_has_no_schema_of_its_own(
-    rt: Runtime, tmp_path: Path, clock: HandClock, name: str
-) -> None:
-    refused_after(SCHEMAS[name], rt, tmp_path, clock, f"differs from the schema of its version in '{name}")
-
-
-def refused_after(statements: str, rt: Runtime, folder: Path, clock: HandClock, because: str) -> None:
-    forged = changed_by(statements, copy_of(rt, folder), rt)
-    before = files_in(folder)
-    with pytest.raises(format.InvalidBackup, match=because):
-        verify.verify_backup(forged, rt.secrets)
-    with pytest.raises(format.InvalidBackup, match=because):
-        put_back(forged, folder / "new", clock)
-    assert files_in(folder) == before
-
-
-def changed_by(statements: str, copy: Path, rt: Runtime) -> Path:
-    """A backup whose database was changed, signed again by somebody with the key."""
-    changed = copy.with_name("changed.db")
-    changed.write_bytes(dict(copies.contents_of(copy))["socialpub.db"])
-    with closing(sqlite3.connect(changed)) as database:
-        database.execute("PRAGMA writable_schema = 1")
-        database.executescript(statements)
-    changes = {"socialpub.db": changed.read_bytes()}
-    return copies.forged(copy, copy.with_name("forged"), changed=changes, key=rt.secrets)
-
-
-def test_tables_of_sqlite_and_of_a_replica_are_no_strangers(rt: Runtime, tmp_path: Path) -> None:
-    tables = """ANALYZE; CREATE TABLE IF NOT EXISTS _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER);
-        CREATE TABLE IF NOT EXISTS _litestream_lock (id INTEGER); VACUUM;"""
-    assert verify.verify_backup(changed_by(tables, copy_of(rt, tmp_path), rt), rt.secrets).seal is format.Seal.FITS
+    assert summary_of(holding) is Seal.UNCHECKED
+    assert summary_of(holding, OTHERS) is Seal.UNCHECKED
+    assert restore.restore(holding, Settings(data_dir=tmp_path / "new"), clock).summary.seal is Seal.UNCHECKED
 
 
 def test_a_folder_that_the_unit_forbids_is_allowed_by_two_lines(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from socialpub.accounts import tokens
 from socialpub.core.settings.schema import StorageSection
+from socialpub.db.backup_format import BackupSummary
 from socialpub.db.tables import notifications
 from socialpub.ops import health
 from socialpub.ops.backup import last_backup
-from socialpub.ops.backup.format import BackupSummary
 from socialpub.ops.webhooks import addresses
 from socialpub.providers.base import Published, Refused
 from socialpub.web import metrics
@@ -59,7 +59,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     clock.jump(3600)
     rt.write(health.record_heartbeat)
     state = WebState(rt)
-    state.answers["/api/v1/posts", "GET", 200] += 1
+    state.responses["/api/v1/posts", "GET", 200] += 1
     text, _ = metrics.render_metrics(state, rt.reader)
     rt.close()
     return text.decode()

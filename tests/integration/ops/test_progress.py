@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from socialpub.core.settings.loader import Settings
-from socialpub.db import file_check, upgrade_backups
+from socialpub.db import backup_format, file_check
 from socialpub.ops.backup import create, restore, schedule, verify
 from socialpub.ops.doctor import checks
 from socialpub.runtime import Runtime, build
@@ -18,14 +18,14 @@ from tests.support.hand_clock import HandClock
 from tests.support.watched import Watched
 
 COPY = ["Copying the database", "Checking the copy of the database"]
-READ = ["Reading the backup", "Unpacking the backup", "Checking the database of the backup"]
+READ = ["Reading the backup", "Checking the database of the backup"]
 
 
 @pytest.fixture(autouse=True)
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """The database of a test is small. In small steps, it reports as often as a large one."""
     monkeypatch.setattr(file_check, "STEPS", 10)
-    monkeypatch.setattr(upgrade_backups, "STEP_PAGES", 1)
+    monkeypatch.setattr(backup_format, "STEP_PAGES", 1)
 
 
 def test_every_step_of_a_backup_and_a_restore_rises_to_its_total(
@@ -122,7 +122,7 @@ def test_after_ctrl_c_nothing_is_left_and_the_next_try_works(
     stopped = Watched(press).run(work)
     assert stopped.steps[-1] == pressed_in
     assert not new.data_dir.exists()
-    assert sorted(path.name for path in tmp_path.glob(".*")) == [] and files_in(rt.settings.run_dir) == before
+    assert list(tmp_path.glob("*.unfinished")) == [] and files_in(rt.settings.run_dir) == before
     tar.unlink(missing_ok=True)
     work()
     build(new, clock=clock).close()

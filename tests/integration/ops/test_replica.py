@@ -9,7 +9,8 @@ import pytest
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state
-from socialpub.ops.backup import create, format, restore, verify
+from socialpub.db.backup_format import Seal
+from socialpub.ops.backup import create, restore, verify
 from socialpub.runtime import Runtime, build
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
@@ -43,7 +44,7 @@ def test_it_is_restored_beside_its_media_and_is_paused(
     brought_back = elsewhere.media_dir / stored_image.parent.name / stored_image.name
     brought_back.parent.mkdir(parents=True)
     brought_back.write_bytes(stored_image.read_bytes())
-    told = restore.restore(replica, elsewhere, clock, unsealed=True)
+    told = restore.restore(replica, elsewhere, clock, unsealed=True).summary
     assert (told.posts, told.media_files, told.media_missing) == (1, 1, 0)
     with closing(build(elsewhere, clock=clock)) as other:
         assert appliance_state.paused_at(other.reader) == other.stamp()
@@ -53,17 +54,17 @@ def test_it_is_restored_beside_its_media_and_is_paused(
 
 
 def test_media_that_were_not_brought_back_are_reported(replica: Path, elsewhere: Settings, clock: HandClock) -> None:
-    told = restore.restore(replica, elsewhere, clock, unsealed=True)
+    told = restore.restore(replica, elsewhere, clock, unsealed=True).summary
     assert (told.media_files, told.media_missing) == (0, 1)
     assert elsewhere.media_dir.is_dir()
 
 
 def test_it_has_no_seal_and_says_so(rt: Runtime, replica: Path, elsewhere: Settings, clock: HandClock) -> None:
-    with pytest.raises(format.InvalidBackup, match="the file is only a database") as refused:
+    with pytest.raises(verify.InvalidBackup, match="the file is only a database") as refused:
         restore.restore(replica, elsewhere, clock)
     assert "--unsealed" in (refused.value.hint or "")
     found = verify.verify_backup(replica, rt.secrets, unsealed=True)
-    assert (found.seal, found.posts) == (format.Seal.NONE, 1)
+    assert (found.seal, found.posts) == (Seal.NONE, 1)
 
 
 def test_it_overwrites_no_database(replica: Path, elsewhere: Settings, clock: HandClock) -> None:

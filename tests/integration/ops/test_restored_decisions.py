@@ -15,7 +15,7 @@ from socialpub.db import upgrade, upgrade_backups
 from socialpub.db.connection import open_file
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
-from socialpub.ops.backup import rollback
+from socialpub.ops.backup import restore
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts, retries
@@ -498,10 +498,11 @@ def rolled_back(rt: Runtime, meanwhile: Callable[[], Any], world: World, clock: 
     """The appliance after a rollback to a backup from before `meanwhile`."""
     settings = rt.settings.model_copy(update={"providers": providers_of_the_sandbox()})
     with open_file(settings.database_file, "rw") as rows:
-        copy = upgrade_backups.create(rows, settings.database_file, max(upgrade.list_applied(rows)), clock.now(), "2.0")
+        schema = max(upgrade.list_applied(rows))
+        copy = upgrade_backups.create(rows, settings.database_file, rt.secrets, schema, clock.now())
     meanwhile()
     rt.close()
-    rollback.roll_back(copy.path, settings, clock)
+    restore.restore(copy.path, settings, clock)
     with closing(build(settings, clock=clock, http=http_over(FaultTransport(world)), role="test")) as older:
         yield older
 

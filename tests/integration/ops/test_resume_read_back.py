@@ -8,8 +8,8 @@ from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import waits
 from socialpub.providers.base import CannotTell, Job, Published, Readback
-from socialpub.providers.responses import AppRefused, HttpResponse, NoAnswer, Rejected
-from socialpub.publishing.delivery import read_back, resume
+from socialpub.providers.responses import AppRefused, NoAnswer, Rejected
+from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.copies import become_restored
@@ -121,8 +121,7 @@ def test_a_clock_that_is_behind_hides_nothing_of_the_original(
     copied_at = restored_on_a_machine_that_is_behind(rt, clock)
     rt.write(resume.resume)
     there = clock.now() + BEHIND + timedelta(hours=2)
-    answer = HttpResponse(200, {"date": there.strftime("%a, %d %b %Y %H:%M:%S GMT")}, b"{}")
-    read_back.set_network_clock(rt, "x", answer)
+    rt.engine.set_network_clock("x", there.strftime("%a, %d %b %Y %H:%M:%S GMT"), clock.monotonic())
     since = looked_since(network)
     drain(rt, clock)
     assert since

@@ -5,7 +5,6 @@ import errno
 import os
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ import pytest
 import uvloop
 from PIL import Image
 
-from socialpub.core import locks
-from socialpub.core.locks import SLOT_BYTES, MemoryBudget
-from socialpub.media.decoder import client, process, resize
+from socialpub.media.decoder import client, memory, process, resize
+from socialpub.media.decoder.memory import ORDINARY_BYTES, MemoryBudget
 from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
 from tests.support.decoding import child, child_that
@@ -221,8 +219,8 @@ def test_a_child_that_does_not_start_is_not_the_files_fault(tmp_path: Path, monk
 @pytest.fixture
 def one_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MemoryBudget:
     """Memory for one child at a time, shared with other processes."""
-    turns = MemoryBudget(tmp_path / "run", SLOT_BYTES)
-    monkeypatch.setattr(client, "_memory", turns)
+    turns = MemoryBudget(tmp_path / "run", ORDINARY_BYTES)
+    monkeypatch.setattr(memory, "budget", turns)
     return turns
 
 
@@ -235,27 +233,26 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
     async def looked_at_while_it_runs(child: Any, *rest: Any) -> dict[str, Any]:
         nonlocal running
         running += 1
-        with closing(one_slot.prepare(SLOT_BYTES)) as turn:
-            assert not turn.try_begin()
+        assert one_slot.try_reserve(ORDINARY_BYTES) is None
         return await answer_of(child, *rest)
 
     monkeypatch.setattr(client, "_exchange", looked_at_while_it_runs)
 
     async def story() -> None:
-        other = await one_slot.reserve(SLOT_BYTES, 0)
+        other = await one_slot.reserve(ORDINARY_BYTES, 0)
         asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         await asyncio.sleep(0)
         assert not _children() and not asking.done()
-        other.close()
+        os.close(other)
         assert (await asking).kind == "image"
-        (await one_slot.reserve(SLOT_BYTES, 0)).close()
+        os.close(await one_slot.reserve(ORDINARY_BYTES, 0))
         asking = asyncio.ensure_future(client.inspect_file_async(photo, "image/jpeg", MediaLimits()))
         while not _children():
             await asyncio.sleep(0)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        (await one_slot.reserve(SLOT_BYTES, 0)).close()
+        os.close(await one_slot.reserve(ORDINARY_BYTES, 0))
         assert running
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
@@ -264,11 +261,12 @@ def test_a_child_begins_when_memory_is_free_and_has_it_until_it_ends(
 
 def test_a_timeout_before_the_start_is_not_the_files_fault(tmp_path: Path, one_slot: MemoryBudget) -> None:
     path, limits = media.png(tmp_path / "a.png"), FitLimits(("image/jpeg",), 10_000)
-    with closing(asyncio.run(one_slot.reserve(SLOT_BYTES, 0))):
-        with pytest.raises(client.DecoderFailed, match="memory"):
-            client.fit(path, tmp_path / "b", limits, timeout_seconds=0)
-        with pytest.raises(client.DecoderFailed, match="memory"):
-            client.inspect_file(path, "image/png", MediaLimits(), timeout_seconds=0)
+    reservation = asyncio.run(one_slot.reserve(ORDINARY_BYTES, 0))
+    with pytest.raises(client.DecoderFailed, match="memory"):
+        client.fit(path, tmp_path / "b", limits, timeout_seconds=0)
+    with pytest.raises(client.DecoderFailed, match="memory"):
+        client.inspect_file(path, "image/png", MediaLimits(), timeout_seconds=0)
+    os.close(reservation)
     assert client.fit(path, tmp_path / "b", limits)["changed"]
 
 
@@ -293,11 +291,11 @@ def test_a_file_with_an_understated_size_gets_a_second_reservation(
         return await run_once(need, request, timeout_seconds)
 
     monkeypatch.setattr(client, "_run_once", noted)
-    monkeypatch.setattr(locks, "in_slots", lambda _: 16 * 2**20)
+    monkeypatch.setattr(client, "RESERVED_BYTES", 16 * 2**20)
     assert client.inspect_file(path, "image/gif", MediaLimits()) == found
     estimated = client.estimate_memory(path, client.MEMORY_BYTES)
     assert needs == [estimated, client.MEMORY_BYTES]
-    assert estimated <= SLOT_BYTES
+    assert estimated <= ORDINARY_BYTES
     needs.clear()
     assert client.inspect_file(media.gif(tmp_path / "b.gif"), "image/gif", MediaLimits())
     assert len(needs) == 1, "its turn was enough"
@@ -305,7 +303,7 @@ def test_a_file_with_an_understated_size_gets_a_second_reservation(
 
 def test_a_video_stays_within_its_reservation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.video_mp4(tmp_path / "a.mp4", 0.25, width=1920, height=1080)
-    monkeypatch.setattr(locks, "in_slots", lambda _: 2 * 2**20)
+    monkeypatch.setattr(client, "RESERVED_BYTES", 2 * 2**20)
     tries = list(client._attempts(path, {"memory_bytes": client.MEMORY_BYTES}))
     assert [need for need, _ in tries] == [240 * 2**20, client.MEMORY_BYTES]
     assert client.inspect_file(path, "video/mp4", MediaLimits()).facts["width"] == 1920

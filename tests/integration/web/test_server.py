@@ -10,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from socialpub.core.errors import OperatorError
-from socialpub.core.machine import ServiceManager
+from socialpub.core.sd_notify import ServiceManager
 from socialpub.runtime import Runtime
 from socialpub.web.http import server
 from socialpub.web.http.server import Server

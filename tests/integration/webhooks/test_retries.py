@@ -200,7 +200,7 @@ def test_data_retention_keeps_entries_that_a_webhook_has_not_read(
     clock.forward(8 * DAY)
     publish(rt, profile, "the newest entry always stays")
     rt.settings = rt.settings.model_copy(
-        update={"retention": rt.settings.retention.model_copy(update={"log": timedelta(days=7)})}
+        update={"retention": rt.settings.retention.model_copy(update={"posts": timedelta(days=7)})}
     )
     retention.remove_expired(rt)
     send_due(sender)

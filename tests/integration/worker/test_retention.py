@@ -10,7 +10,7 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.db import appliance_state
 from socialpub.db.models import PostRow
 from socialpub.db.states import State
-from socialpub.db.tables import audience_rows, delivery_rows, post_rows
+from socialpub.db.tables import audience_rows, post_rows
 from socialpub.db.tables.audit_log import AuditAction, record
 from socialpub.ops import health
 from socialpub.providers.base import Refused
@@ -243,7 +243,7 @@ def _target(tx, profile):
 def test_a_post_that_changed_after_the_search_stays(rt, clock, profile):
     known = published(rt, clock, profile)
     clock.forward(40 * DAY)
-    before = retention.retention_limits(rt).posts
+    before = retention.retention_limit(rt)
     assert before is not None
     rt.db.write(lambda tx: tx.update(PostRow, known, updated_at=tx.stamp))
     assert rt.db.write(lambda tx: retention.remove_post(tx, known, before)) is False
@@ -252,35 +252,7 @@ def test_a_post_that_changed_after_the_search_stays(rt, clock, profile):
 # --- the others ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kept", [{"log": "30d"}])
-def test_log_entries_have_their_own_retention(rt, clock, profile, kept):
-    settled = published(rt, clock, profile)
-    scheduled = accept(rt, profile, at=clock.now() + timedelta(days=300))
-    clock.forward(31 * DAY)
-    assert keep_house(rt, clock) == 2
-    assert [row[0] for row in rt.reader.all("SELECT post_id FROM log_entry")] == [scheduled]
-    assert status_of(rt, settled) == "settled"
-
-
-@pytest.mark.parametrize("kept", [{"attempts": "7d"}])
-def test_attempts_have_their_own_retention_except_for_open_deliveries(rt, clock, profile, kept):
-    published(rt, clock, profile)
-    waiting = accept(rt, profile, at=clock.now() + timedelta(days=300))
-    delivery = delivery_rows.find(rt.reader, rt.reader.value("SELECT id FROM delivery WHERE post_id = ?", (waiting,)))
-    assert delivery is not None
-    rt.db.write(
-        lambda tx: tx.execute_sql(
-            """INSERT INTO attempt (delivery_id, profile_id, provider, step, started_at, outcome)
-                VALUES (?, ?, 'x', 'create', ?, 'waiting')""",
-            (delivery.id, profile, tx.stamp),
-        )
-    )
-    clock.forward(8 * DAY)
-    assert keep_house(rt, clock) > 0
-    assert [row[0] for row in rt.reader.all("SELECT delivery_id FROM attempt")] == [delivery.id]
-
-
-@pytest.mark.parametrize("kept", [{"trail": "7d"}])
+@pytest.mark.parametrize("kept", [{"posts": "7d"}])
 def test_old_audit_entries_are_removed(rt, clock, kept):
     for at in range(1200):
         rt.db.write(lambda tx, at=at: record(tx, AuditAction.COPY_MADE, None, str(at)))
@@ -305,23 +277,21 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt, clock, profil
 # --- reports ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kept", [{"posts": "30d", "attempts": "7d"}])
+@pytest.mark.parametrize("kept", [{"posts": "30d"}])
 def test_the_doctor_reports_the_next_removal_and_the_last_housekeeping(rt, clock, profile, kept):
     published(rt, clock, profile)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
-        "Housekeeping has not run here yet. Retention: posts 30d, attempts 7d. 0 posts are due for removal."
+        "Housekeeping has not run here yet. Posts and their history are kept for 30d. 0 posts are due for removal."
     )
     clock.forward(40 * DAY)
     rt.write(health.record_housekeeping)
     (said,) = health.check_housekeeping(rt)
     assert said.message == (
-        f"Housekeeping last ran at {rt.stamp()}. Retention: posts 30d, attempts 7d. 1 post is due for removal."
+        f"Housekeeping last ran at {rt.stamp()}. Posts and their history are kept for 30d. 1 post is due for removal."
     )
 
 
-@pytest.mark.parametrize(
-    ("kept", "message"), [({}, "forever."), ({"log": "30d"}, "Retention: log 30d. Posts are kept forever.")]
-)
-def test_unlimited_retention_is_reported(rt, kept, message):
-    assert health.read_housekeeping(rt).sentence.endswith(message)
+@pytest.mark.parametrize("kept", [{}])
+def test_unlimited_retention_is_reported(rt, kept):
+    assert health.read_housekeeping(rt).sentence == "Posts and their history are kept forever."

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from socialpub.core.locks import SLOT_BYTES
 from socialpub.media.decoder.client import estimate_memory
+from socialpub.media.decoder.memory import ORDINARY_BYTES as SLOT_BYTES
 from tests.samples import hostile, media
 
 MOST = 2 * 1024**3

@@ -27,7 +27,7 @@ def test_what_is_no_time_of_a_clock_is_none(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("zone", "text", "complaint"),
+    ("zone", "text", "problem"),
     [
         (
             "Europe/Berlin",
@@ -46,10 +46,10 @@ def test_what_is_no_time_of_a_clock_is_none(text: str) -> None:
         ),
     ],
 )
-def test_a_skipped_time_is_no_instant_and_the_next_valid_one_is_named(zone: str, text: str, complaint: str) -> None:
+def test_a_skipped_time_is_no_instant_and_the_next_valid_one_is_named(zone: str, text: str, problem: str) -> None:
     found = read(text, zone)
     assert (found.is_skipped, found.instant(""), found.instant(times.FIRST)) == (True, None, None)
-    assert found.complaint == complaint
+    assert found.problem == problem
 
 
 def test_a_repeated_time_is_two_instants_of_which_one_is_chosen() -> None:
@@ -59,7 +59,7 @@ def test_a_repeated_time_is_two_instants_of_which_one_is_chosen() -> None:
     assert found.instant(times.FIRST) == datetime(2026, 10, 25, 0, 30, tzinfo=UTC)
     assert found.instant(times.SECOND) == datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
     assert found.choices == [("first", "02:30 CEST (UTC+2)"), ("second", "02:30 CET (UTC+1)")]
-    assert found.complaint == (
+    assert found.problem == (
         "the clocks show 02:30 on 25 Oct 2026 in Europe/Berlin twice: at 02:30 CEST (UTC+2) and at 02:30 CET (UTC+1). "
         "Choose one of them"
     )

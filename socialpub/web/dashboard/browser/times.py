@@ -122,7 +122,7 @@ class LocalTime:
         return found
 
     @property
-    def complaint(self) -> str:
+    def problem(self) -> str:
         """The reason why the time is not a single instant, and the remedy."""
         where = f"{self.local:%H:%M} on {_date(self.local)} in {zone_name(self.zone)}"
         if self.is_skipped:

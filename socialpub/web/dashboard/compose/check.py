@@ -49,7 +49,7 @@ class CheckResult:
     is_bad: bool
     draft: Draft | None = None
 
-    def may_be_done(self, *, anyway: bool) -> bool:
+    def is_acceptable(self, *, anyway: bool) -> bool:
         """Return whether the post can be accepted. `anyway` allows refusals by some networks."""
         return not self.is_bad and (not self.messages.problems or (anyway and self.messages.may_publish_anyway))
 
@@ -86,12 +86,12 @@ async def check_form(
     checked, post = await rt.read_in_thread(ask_networks)
     guidelines = _check_guidelines(form, context, post)
     refusals = _locate_refusals(form, context, checked, known={one.anchor for one in guidelines})
-    fine = [context.names[one.profile_id] for one in checked if not one.problems]
+    without_problems = [context.names[one.profile_id] for one in checked if not one.problems]
     messages = Messages(
         [*files, *guidelines, *refusals],
         notes=_list_notes(context, checked),
-        fine=() if guidelines else fine,
-        may_publish_anyway=bool(fine and refusals) and not files and not guidelines,
+        without_problems=() if guidelines else without_problems,
+        may_publish_anyway=bool(without_problems and refusals) and not files and not guidelines,
     )
     return CheckResult(messages, bool(files or guidelines), draft)
 
@@ -117,7 +117,7 @@ def _check_time(rt: Runtime, form: ComposeForm, editing: str | None) -> list[Fie
     if not times.is_zone(form.zone):
         found.append(FieldError(("zone",), "choose a zone from the list"))
     elif local is not None and form.scheduled_at is None:
-        found.append(FieldError(("post", "scheduledAt"), local.complaint))
+        found.append(FieldError(("post", "scheduledAt"), local.problem))
     if local is None:
         found.append(FieldError(("post", "scheduledAt"), "choose a date and a time"))
     return found
@@ -179,7 +179,7 @@ def _locate(
         anchor, label = _find_field(tuple(error.path), form, context.names)
         if profile is not None:
             label = f"{profile}: {label}"
-        found.append(FormProblem(anchor, label, _in_words(error)))
+        found.append(FormProblem(anchor, label, _message_for(error)))
     return list(dict.fromkeys(found))
 
 
@@ -211,7 +211,7 @@ def _find_field(path: Path, form: ComposeForm, names: Mapping[str, str]) -> tupl
             return "compose", "Post"
 
 
-def _in_words(error: FieldError) -> str:
+def _message_for(error: FieldError) -> str:
     """Return the message with the form's name of an option."""
     message = error.message
     if error.code in _WORDS:
@@ -221,4 +221,4 @@ def _in_words(error: FieldError) -> str:
     key = str(error.path[2])
     if error.code is FieldCode.OPTION_MISSING and key in option_fields.MISSING_TEXTS:
         return option_fields.MISSING_TEXTS[key]
-    return option_fields.complaint(key, message)
+    return option_fields.with_form_name(key, message)

@@ -80,7 +80,7 @@ class Messages:
     problems: Sequence[FormProblem] = ()
     notes: Sequence[tuple[str, Sequence[str]]] = ()
     """Names of profiles, and the notes about these profiles."""
-    fine: Sequence[str] = ()
+    without_problems: Sequence[str] = ()
     """The profiles without problems."""
     may_publish_anyway: bool = False
     message: str = ""

@@ -90,7 +90,7 @@ LISTED_HINTS = {
 MISSING_TEXTS = {"boardId": "choose a board, here or in the profile's default options"}
 
 
-def complaint(key: str, message: str) -> str:
+def with_form_name(key: str, message: str) -> str:
     """Replace the API's name of an option in a message with the form's name."""
     return OPTION_LABELS.get(key, key) + message.removeprefix(key) if message.startswith(f"{key} ") else message
 
@@ -239,7 +239,7 @@ def errors_of(network: str, errors: Sequence[FieldError]) -> dict[str, str]:
     for error in errors:
         if error.path[:2] == ("providerOptions", network) and len(error.path) > 2:
             key = str(error.path[2])
-            found[key] = complaint(key, error.message)
+            found[key] = with_form_name(key, error.message)
     return found
 
 

@@ -158,7 +158,7 @@ async def _handle(
     else:
         checked = await check.check_form(visit.rt, form, context, kept.refused, editing=editing)
     acts = sent.text("do") in ("publish", "anyway") and not only_changed
-    if acts and checked.may_be_done(anyway=sent.text("do") == "anyway"):
+    if acts and checked.is_acceptable(anyway=sent.text("do") == "anyway"):
         assert checked.draft is not None
         try:
             return await do(form, checked.draft)

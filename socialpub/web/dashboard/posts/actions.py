@@ -17,7 +17,7 @@ from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, FieldError, InvalidRequest
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row
+from socialpub.db.models import DeliveryRow
 from socialpub.db.queries import api_json
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
@@ -262,7 +262,7 @@ def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, er
     )
 
 
-def _account_link(rt: Runtime, delivery: Row) -> dict[str, str]:
+def _account_link(rt: Runtime, delivery: DeliveryRow) -> dict[str, str]:
     profile = profile_rows.find(rt.reader, delivery.profile_id)
     return {
         "network": LABELS[delivery.provider],
@@ -318,7 +318,7 @@ async def reschedule(rt: Runtime, visit: Visit) -> Response:
         return _show_time(visit, post, new, NO_TIME)
     at = local.instant(which)
     if at is None:
-        return _show_time(visit, post, new, f"{local.complaint[0].upper()}{local.complaint[1:]}.")
+        return _show_time(visit, post, new, f"{local.problem[0].upper()}{local.problem[1:]}.")
     new_time = times.format_time(at, visit.zone)
     change = Draft.change(scheduled_at=at)
     try:

@@ -188,9 +188,9 @@ def test_an_incomplete_pair_of_credentials_is_reported(configured):
 
 def test_every_key_can_be_set_in_the_environment_and_wins_over_the_file(configured):
     s = configured(
-        'base_url = "http://file"\n[publishing]\nworkers = 2',
+        'base_url = "http://file"\n[publishing]\nmin_gap = "2s"',
         SOCIALPUB_BASE_URL="http://variable",
-        SOCIALPUB_PUBLISHING__WORKERS="3",
+        SOCIALPUB_PUBLISHING__MIN_GAP="3s",
         SOCIALPUB_PROVIDERS__X__CLIENT_ID="abc",
         SOCIALPUB_PROVIDERS__TIKTOK__PKCE="false",
         SOCIALPUB_PROVIDERS__TIKTOK__UPLOAD_HOSTS="a.example, b.example",
@@ -201,7 +201,7 @@ def test_every_key_can_be_set_in_the_environment_and_wins_over_the_file(configur
         UNRELATED="x",
     )
     assert s.base_url == "http://variable"
-    assert s.publishing.workers == 3
+    assert s.publishing.min_gap == timedelta(seconds=3)
     assert s.providers.x.client_id == "abc"
     assert s.providers.tiktok.pkce is False
     assert s.providers.tiktok.upload_hosts == ("a.example", "b.example")
@@ -220,8 +220,8 @@ def test_each_key_has_exactly_one_variable():
 
 
 def test_an_unknown_variable_is_a_mistake_with_the_nearest_name(mistakes):
-    message = mistakes(SOCIALPUB_PUBLISHING_WORKERS="3", SOCIALPUB_base_url="x", SOCIALPUB_ZZZZZZZZZZ="hush")
-    assert "SOCIALPUB_PUBLISHING_WORKERS is not known; did you mean SOCIALPUB_PUBLISHING__WORKERS?" in message
+    message = mistakes(SOCIALPUB_PUBLISHING_MIN_GAP="3", SOCIALPUB_base_url="x", SOCIALPUB_ZZZZZZZZZZ="hush")
+    assert "SOCIALPUB_PUBLISHING_MIN_GAP is not known; did you mean SOCIALPUB_PUBLISHING__MIN_GAP?" in message
     assert "SOCIALPUB_base_url is not known; did you mean SOCIALPUB_BASE_URL?" in message
     assert "SOCIALPUB_ZZZZZZZZZZ is not known; remove it" in message
     assert "hush" not in message
@@ -258,8 +258,8 @@ def test_a_setting_that_resembles_such_a_variable_stays_a_mistake(mistakes, name
 
 
 def test_a_wrong_value_from_the_environment_names_its_variable(mistakes):
-    message = mistakes(SOCIALPUB_PUBLISHING__WORKERS="many")
-    assert 'publishing.workers (from SOCIALPUB_PUBLISHING__WORKERS) = "many"' in message
+    message = mistakes(SOCIALPUB_RATE_LIMIT__REQUESTS_PER_MINUTE="many")
+    assert 'rate_limit.requests_per_minute (from SOCIALPUB_RATE_LIMIT__REQUESTS_PER_MINUTE) = "many"' in message
 
 
 def test_a_secret_can_be_in_a_file_next_to_the_configuration(configured, tmp_path):
@@ -296,6 +296,14 @@ def test_a_secret_file_that_cannot_be_used_is_reported_with_its_path(mistakes, t
     assert reason in message
     assert "providers.tiktok.client_secret_file" in message
     assert str(tmp_path / name) in message
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [("client_secret_file = 5", "must be the name of a file, not a number"), ("api_url_file = ''", "")],
+)
+def test_only_a_secret_has_a_file_and_its_name_is_text(mistakes, key, message):
+    assert f"providers.x.{key.partition(' ')[0]} {message}" in mistakes(f"[providers.x]\n{key}")
 
 
 def test_a_secret_given_twice_is_a_mistake(mistakes, tmp_path):

@@ -14,7 +14,7 @@ def test_all_mistakes_are_listed_at_once_each_with_key_value_and_remedy(mistakes
         listen = "8000"
         give_up_after = "3h"
         [publishing]
-        workers = 0
+        min_gap = 0
         give_up_afte = "3h"
         [loging]
         level = "debug"
@@ -28,8 +28,8 @@ def test_all_mistakes_are_listed_at_once_each_with_key_value_and_remedy(mistakes
     assert "8 mistakes" in message
     assert message.count("\n- ") == 8
     assert 'listen = "8000"' in message
-    assert "publishing.workers = 0" in message
-    assert "from 1 to 64 (default 8)" in message
+    assert "publishing.min_gap = 0" in message
+    assert '(default "0s")' in message
     assert "publishing.give_up_afte is not known; did you mean publishing.give_up_after?" in message
     assert "give_up_after is not known; did you mean publishing.give_up_after?" in message
     assert "loging is not known; did you mean logging?" in message
@@ -53,7 +53,7 @@ def test_a_value_where_a_section_belongs_says_how_a_section_is_written(mistakes)
         '[metrics]\ntoken = ["12345678"]',
         'base_url = "https://me:12345678@example.com"',
         '[providers.x]\napi_url = "https://example.com/?key=12345678"',
-        '[providers.x]\nclient_secret = "12345678"\n[publishing]\nworkers = 0',
+        '[providers.x]\nclient_secret = "12345678"\n[publishing]\nmin_gap = 0',
     ],
 )
 def test_the_value_of_a_secret_is_never_shown(mistakes, text):

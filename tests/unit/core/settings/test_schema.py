@@ -27,13 +27,10 @@ def test_a_duration_can_be_forever(configured):
     assert configured('[media]\nkeep_after_settled = "90d"').media.keep_after_settled == timedelta(days=90)
 
 
-def test_an_upload_url_must_not_outlive_its_reservation(mistakes):
-    assert "uploads.reservation_lifetime" in mistakes('[uploads]\nurl_lifetime = "25h"')
-    assert "uploads.reservation_lifetime" in mistakes('[uploads]\nreservation_lifetime = "30m"')
-
-
-def test_all_frames_together_may_not_have_fewer_pixels_than_one(mistakes):
-    assert "lower both keys" in mistakes("[uploads]\nmax_image_total_pixels = 1000")
+def test_a_constant_is_an_unknown_key(mistakes):
+    for section, key in (("publishing", "workers"), ("uploads", "url_lifetime"), ("retention", "trail")):
+        assert f"{section}.{key} is not known" in mistakes(f'[{section}]\n{key} = "1h"')
+    assert "database is not known" in mistakes('[database]\nbusy_timeout = "5s"')
 
 
 # --- values ----------------------------------------------------------------------------------------------------------
@@ -49,7 +46,7 @@ def test_an_invalid_base_url_is_rejected(mistakes, url):
 
 
 def test_nothing_is_coerced_silently(mistakes):
-    assert "publishing.workers" in mistakes('[publishing]\nworkers = "8"')
+    assert "rate_limit.requests_per_minute" in mistakes('[rate_limit]\nrequests_per_minute = "8"')
     assert "providers.tiktok.pkce" in mistakes("[providers.tiktok]\npkce = 1")
     assert "providers.x.client_id" in mistakes("[providers.x]\nclient_id = 5")
     assert "publishing.give_up_after" in mistakes("[publishing]\ngive_up_after = 48")
@@ -190,7 +187,7 @@ def test_another_address_is_a_changed_configuration(configured):
 
 
 def test_causes_are_known_ones(configured, mistakes):
-    assert configured('[notify]\ncauses = ["disk", "copy"]').notify.causes == ("disk", "copy")
+    assert configured('[notify]\ncauses = ["disk", "backup"]').notify.causes == ("disk", "backup")
     assert "'dusk' is not an accepted value" in mistakes('[notify]\ncauses = ["dusk"]')
 
 

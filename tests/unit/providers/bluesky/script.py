@@ -15,9 +15,9 @@ from socialpub.providers.responses import HttpResponse
 from tests.support.scripted_calls import ScriptedCalls, SentCall, answer, counted, scripted_job
 
 SERVICE = "https://service.test"
-PLC = "https://directory.test"
+PLC = "https://site.test/plc"
 DID = "did:plc:abcdefghijklmnopqrstuvwx"
-SECTION = BlueskySection(enabled=True, service=SERVICE, plc_url=PLC, site_url="https://site.test")
+SECTION = BlueskySection(enabled=True, service=SERVICE, plc_url=PLC)
 ADAPTER = Bluesky(SECTION)
 POST_URI = f"at://{DID}/app.bsky.feed.post/3n2zc7qpcsx2l"
 

@@ -8,6 +8,7 @@ import pytest
 
 from socialpub.providers.base import (
     Again,
+    Cause,
     Content,
     Done,
     Fetched,
@@ -20,7 +21,6 @@ from socialpub.providers.base import (
 )
 from socialpub.providers.bluesky.card import read_page
 from socialpub.providers.bluesky.graphemes import count_graphemes
-from socialpub.providers.bluesky.publish import BLOBS_GONE
 from socialpub.providers.responses import AuthExpired, HttpResponse, NoAnswer, NotSent, Throttled
 from tests.support.scripted_calls import answer
 from tests.unit.providers.bluesky import script
@@ -256,7 +256,7 @@ def build(memo: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_a_refused_card_goes_first_without_its_image_and_then_not_at_all(refusal: HttpResponse, before: int) -> None:
-    memo, back = build({"card": CARD}), {BLOBS_GONE: before}
+    memo, back = build({"card": CARD}), {Cause.FORGOTTEN: before}
     outcome = script.run("publish", Script(refusal), TEXT, memo=memo, back=back)
     assert isinstance(outcome, Again)
     assert (outcome.step, "thumb" in outcome.memo["card"]) == ("record", False)

@@ -404,7 +404,7 @@ def test_media_that_the_server_removed_are_uploaded_again_with_a_new_record() ->
     outcome = run("publish", Script(BLOB_GONE), "Hi", image(), memo=memo)
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.memo) == ("upload:0", {})
-    back = {outcome.reason: 2}
+    back = {outcome.cause: 2}
     assert isinstance(run("publish", Script(BLOB_GONE), "Hi", image(), memo=memo, back=back), Refused)
 
 

@@ -99,7 +99,7 @@ OF_X = [
 def test_xs_old_form_and_xs_own_headers_are_recognized(own: HttpResponse) -> None:
     assert read_error(own).own_form
     back: dict[str, int] = {}
-    outcome: Any = Again("", {}, "")
+    outcome: Any = Again("", {}, "", "")
     for _ in range(5):
         if isinstance(outcome, Again):
             outcome = run("finalize:0", Script(own), "Hi", VIDEO, memo=OPENED, back=back)

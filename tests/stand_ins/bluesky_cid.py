@@ -1,10 +1,10 @@
 """Content ids, as a server computes them: DAG-CBOR, SHA-256, CIDv1 in base32."""
 
 import base64
-import hashlib
 from typing import Any
 
-RAW, DAG_CBOR = 0x55, 0x71
+from socialpub.sandbox.bluesky.network import DAG_CBOR, cid_of
+
 LINK_TAG = 42
 UNSIGNED, NEGATIVE, BYTES, TEXT, LIST, MAP, TAG = range(7)
 """The major types of CBOR."""
@@ -12,16 +12,7 @@ UNSIGNED, NEGATIVE, BYTES, TEXT, LIST, MAP, TAG = range(7)
 
 def cid_of_record(value: Any) -> str:
     """Return the id of a record. Raise ValueError for a value outside the data model, such as a float."""
-    return _cid(DAG_CBOR, hashlib.sha256(_encoded(value)).digest())
-
-
-def cid_of_blob(sha256: str) -> str:
-    """Return the id of a file by the hexadecimal digits of its hash."""
-    return _cid(RAW, bytes.fromhex(sha256))
-
-
-def _cid(codec: int, digest: bytes) -> str:
-    return "b" + base64.b32encode(bytes((1, codec, 0x12, len(digest))) + digest).decode().rstrip("=").lower()
+    return cid_of(_encoded(value), DAG_CBOR)
 
 
 def _encoded(value: Any) -> bytes:

@@ -1,0 +1,251 @@
+"""Messages to real services on this machine: those that socialpub calls itself, and one through Apprise."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from email.message import EmailMessage
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings
+from socialpub.core.settings.schema import HOSTED, HOSTED_WITH_PATH, NotifySection
+from socialpub.ops.notify import apprise_process, channels
+from socialpub.ops.notify import send as notify_send
+from socialpub.ops.notify.channels import Incomplete, Letter, NeedsApprise, Post
+from socialpub.providers import http as provider_http
+from socialpub.providers.http import Http
+from tests.support.file_host import certificate
+from tests.support.notify_services import HttpService, http_service, mail_server
+
+TITLE, BODY = "socialpub: 1 delivery failed", "Needs you:\n- “Hello <b>” failed & more\n  · a second line"
+
+
+@pytest.fixture
+def service() -> Iterator[HttpService]:
+    with http_service() as service:
+        yield service
+
+
+def send(url: str) -> str | None:
+    http = Http()
+    try:
+        return notify_send.send_message(http, url, TITLE, BODY)
+    finally:
+        http.close()
+
+
+def test_a_mail_arrives_as_plain_text_and_only_with_the_password() -> None:
+    with mail_server() as (mail, port):
+        address = f"127.0.0.1:{port}?from=socialpub@example.com&to=owner+alerts@example.com&mode=insecure"
+        assert send(f"mailto://owner:mail-password@{address}") is None
+        (letter,) = mail.taken
+        assert (letter["Subject"], letter["To"]) == (TITLE, "owner+alerts@example.com")
+        assert letter.get_content_type() == "text/plain"
+        assert isinstance(letter, EmailMessage)
+        assert letter.get_content().replace("\r\n", "\n").strip() == BODY
+        assert send(f"mailto://owner:wrong-password@{address}") == "the service refuses the user name or the password"
+        assert len(mail.taken) == 1
+        secure = address.replace("insecure", "starttls")
+        assert send(f"mailto://owner:mail-password@{secure}") == "the mail server does not offer TLS or a login"
+        assert len(mail.taken) == 1, "without TLS, the password is not sent"
+        assert "only ASCII" in (send(f"mailto://owner:m%C3%BCde@{address}") or "")
+
+
+def test_ntfy_json_and_gotify_get_title_and_text(service: HttpService) -> None:
+    assert send(f"ntfy://{service.address}/owners-Topic") is None
+    assert send(f"json://{service.address}/some/path") is None
+    assert send(f"gotify://{service.address}/AbCdEfGhIjKlMnO") is None
+    (ntfy, posted, gotify) = service.taken
+    assert (ntfy[1]["topic"], ntfy[1]["title"], ntfy[1]["message"]) == ("owners-Topic", TITLE, BODY)
+    assert (posted[0], posted[1]["title"], posted[1]["message"]) == ("/some/path", TITLE, BODY)
+    assert (gotify[0], gotify[1]["title"], gotify[1]["message"]) == ("/message", TITLE, BODY)
+
+
+def post(url: str) -> Post:
+    prepared = channels.prepare(url, TITLE, BODY)
+    assert isinstance(prepared, list)
+    return prepared[0]
+
+
+def test_the_forms_of_ntfy() -> None:
+    assert post("ntfy://Topic").url == post("ntfys://ntfy.sh/Topic").url == "https://ntfy.sh"
+    assert post("ntfy://Topic").payload["topic"] == post("ntfys://ntfy.sh/Topic").payload["topic"] == "Topic"
+    own = post("ntfys://user:p%40ss@ntfy.example.com:8443/topic")
+    assert (own.url, own.login, own.token) == ("https://ntfy.example.com:8443", ("user", "p@ss"), None)
+    for url in ("ntfy://tk_abc@localhost/topic", "ntfy://localhost/topic?token=tk_abc"):
+        assert (post(url).url, post(url).login, post(url).token) == ("http://localhost", None, "tk_abc")
+    assert len(channels.prepare("ntfy://localhost/one/two", TITLE, BODY)) == 2
+
+
+def test_the_forms_of_telegram() -> None:
+    sent = post("tgram://123456789:abc_DEF-hij/-1001234?topic=7")
+    assert sent.url == "https://api.telegram.org/bot123456789:abc_DEF-hij/sendMessage"
+    assert sent.payload["chat_id"] == "-1001234"
+    assert sent.payload["message_thread_id"] == "7"
+    assert sent.payload["text"] == f"{TITLE}\n\n{BODY}"
+    assert post("tgram://bot123456789:abc/channel").payload["chat_id"] == "@channel"
+    long = channels.prepare("tgram://1:abc/2", TITLE, "ä" * 5000)
+    assert isinstance(long, list)
+    assert len(long[0].payload["text"]) < 4096
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("mailto://me:secret@gmail.com", ("smtp.gmail.com", 587, "starttls", "me@gmail.com", "me@gmail.com")),
+        (
+            "mailtos://me%40example.com:secret@smtp.example.com?from=me@example.com&to=you@example.com",
+            ("smtp.example.com", 587, "starttls", "me@example.com", "you@example.com"),
+        ),
+        (
+            "mailtos://me:s@example.com?smtp=mail.example.com&mode=ssl",
+            ("mail.example.com", 465, "ssl", "me", "me@example.com"),
+        ),
+        ("mailto://localhost?from=a@b.c&to=c@d.e,e@f.g", ("localhost", 25, "insecure", None, "c@d.e, e@f.g")),
+    ],
+)  # fmt: skip
+def test_the_forms_of_mail(url: str, expected: tuple[Any, ...]) -> None:
+    letter = channels.prepare(url, TITLE, BODY)
+    assert isinstance(letter, Letter)
+    user = letter.login[0] if letter.login else None
+    assert (letter.server, letter.port, letter.mode, user, letter.message["To"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("ntfy://localhost/topic?click=https://example.com", NeedsApprise),
+        ("json://localhost/?:title=", NeedsApprise),
+        ("mailto://me:secret@yandex.ru", NeedsApprise),
+        ("tgram://123:abc/", NeedsApprise),
+        ("gotify://localhost/token", NeedsApprise),
+        ("tgram://token/1", Incomplete),
+        ("mailto://localhost", Incomplete),
+        ("json://localhost:port/", Incomplete),
+        ("json://[::1/", Incomplete),
+        ("mailto://me:secret@gmail.com?name=line%0Abreak", Incomplete),
+    ],
+)
+def test_what_socialpub_does_not_send_itself(url: str, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        channels.prepare(url, TITLE, BODY)
+
+
+def test_the_cause_of_a_failure_is_a_sentence(service: HttpService) -> None:
+    service.status = 401
+    refused = "the service refuses the user name, the password or the token (401)"
+    assert send(f"json://owner:wrong@{service.address}/") == refused
+    assert send(f"gotify://{service.address}/AbCdEfGhIjKlMnO") == refused
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    assert "127.0.0.1 could not be reached" in (send(f"ntfy://127.0.0.1:{port}/topic") or "")
+    assert send(f"gotify://127.0.0.1:{port}/AbCdEfGhIjKlMnO") == "the connection was refused"
+
+
+def test_a_service_is_trusted_as_this_machine_trusts_it(
+    service: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, _ = certificate("localhost", tmp_path)
+    service.socket = context.wrap_socket(service.socket, server_side=True)
+    urls = f"jsons://localhost:{service.server_port}/", f"gotifys://localhost:{service.server_port}/AbCdEfGhIjKlMnO"
+    for url in urls:
+        assert "its certificate is not valid" in (send(url) or "")
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE", raising=False)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "host.pem"))
+    provider_http.trusted_certificates.cache_clear()
+    assert [send(url) for url in urls] == [None, None]
+    provider_http.trusted_certificates.cache_clear()
+
+
+@pytest.mark.parametrize("url", ["json://{}/", "gotify://{}/AbCdEfGhIjKlMnO"])
+def test_a_service_that_hangs_is_given_up(service: HttpService, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    service.hangs = True
+    monkeypatch.setattr(channels, "SECONDS", 1.0)
+    monkeypatch.setattr(apprise_process, "SECONDS", 3)
+    assert "in time" in (send(url.format(service.address)) or "")
+
+
+def test_a_secret_is_neither_an_argument_nor_a_variable_of_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, Any] = {}
+
+    def run(command: tuple[str, ...], **options: Any) -> Any:
+        seen.update(options, command=command)
+        return subprocess.CompletedProcess(command, 0, b"")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setenv("SOCIALPUB_SECRET", "hidden")
+    assert send("gotify://localhost/AbCdEfGhIjKlMnO") is None
+    assert "AbCdEf" not in " ".join(seen["command"])
+    assert "hidden" not in " ".join(seen["env"].values())
+    assert b"AbCdEf" in seen["input"]
+
+
+def test_without_apprise_an_address_of_another_service_is_refused_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(apprise_process, "find_spec", lambda name: None)
+    fault = notify_send.find_fault("gotify://localhost/AbCdEfGhIjKlMnO")
+    assert fault is not None
+    assert "pip install 'socialpub[notify]'" in fault
+    assert notify_send.find_fault("ntfy://topic") is None
+    assert send("gotify://localhost/AbCdEfGhIjKlMnO") == fault
+
+
+def test_addresses_that_cannot_be_used_are_refused_by_number_and_service() -> None:
+    urls = ["ntfy://topic", "nosuch://owner:hidden-password@host", "tgram://hidden-token/1", "gotify://"]
+    with pytest.raises(OperatorError) as refused:
+        notify_send.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": urls[:3]})))
+    message = refused.value.message
+    assert "number 2, nosuch://, is not the address of a service that Apprise supports" in message
+    assert "number 3, tgram://, is not complete" in message
+    assert "ntfy" not in message
+    assert "hidden" not in message
+    assert refused.value.hint
+
+
+HOSTS = """
+import json, re
+from apprise.manager_plugins import NotificationManager
+found = {}
+for plugin in NotificationManager().plugins(include_disabled=True):
+    schemes = {one for name in ("protocol", "secure_protocol") if (value := getattr(plugin, name, None))
+               for one in ([value] if isinstance(value, str) else value)}
+    places = {re.split(r"[/?]|:\\{port", address.partition("://")[2])[0].rpartition("@")[2]
+              for address in getattr(plugin, "templates", ())}
+    found |= dict.fromkeys(schemes, sorted(places))
+print(json.dumps(found))
+"""
+
+
+def test_a_name_shows_a_host_only_where_apprise_has_one() -> None:
+    asked = subprocess.run([sys.executable, "-W", "ignore", "-c", HOSTS], capture_output=True, text=True, check=True)
+    places: dict[str, list[str]] = json.loads(asked.stdout)
+    assert len(places) > 100
+    for scheme in HOSTED & set(places):
+        assert all(re.fullmatch(r"\{host\}(\{path\}.*)?", place) for place in places[scheme]), (scheme, places[scheme])
+    for scheme in HOSTED_WITH_PATH:
+        assert "{host}" in places[scheme]
+
+
+def test_without_other_services_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subprocess, "Popen", None)
+    urls = [SecretStr("ntfy://topic"), SecretStr("mailto://me:secret@gmail.com")]
+    notify_send.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": urls})))
+
+
+def test_neither_web_server_nor_worker_imports_apprise() -> None:
+    """Apprise takes as much memory as these processes."""
+    code = (
+        "import sys, socialpub.worker.process, socialpub.web.http.server, socialpub.cli.run\n"
+        "print([name for name in sys.modules if name.partition('.')[0] in ('apprise', 'requests')])"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    assert answer.stdout.strip() == "[]"

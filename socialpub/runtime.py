@@ -22,17 +22,16 @@ from socialpub.db.connection import Database
 from socialpub.db.database import ApplianceDatabase
 from socialpub.db.delivery import Delivery
 from socialpub.db.locks import ProcessLock
-from socialpub.db.queries.post_list import Totals
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.decoder import memory
 from socialpub.media.files import Files
 from socialpub.providers import registry
 from socialpub.providers.registry import Loaded
-from socialpub.providers.responses import http_date
 
 if TYPE_CHECKING:
-    # Most commands call no network, and these modules are slow to import.
+    # Most commands neither list posts nor call a network, and these modules are slow to import.
+    from socialpub.db.queries.post_list import Totals
     from socialpub.providers.auth import Tokens
     from socialpub.providers.base import Provider
     from socialpub.providers.http import Http
@@ -142,6 +141,8 @@ class Engine:
         known = self._clocks.get(provider)
         if known is not None and now - known[1] < self.NOTED_SECONDS:
             return
+        from socialpub.providers.responses import http_date
+
         at = http_date(date)
         if at is not None:
             self._clocks[provider] = (at.timestamp() - now, now)
@@ -210,7 +211,7 @@ class Runtime:
     engine: Engine = field(default_factory=Engine)
     tokens: TokenKeeper = field(default_factory=TokenKeeper)
     media: MediaStore = field(default_factory=MediaStore)
-    post_totals: Totals = field(default_factory=Totals)
+    opened_totals: "Totals | None" = None
     """Of the event loop."""
     opened_http: "Http | None" = None
     """The client for calls to networks, once this process needs one."""
@@ -219,6 +220,14 @@ class Runtime:
     def reader(self) -> Database:
         """This thread's read-only connection."""
         return self.db
+
+    @property
+    def post_totals(self) -> "Totals":
+        if self.opened_totals is None:
+            from socialpub.db.queries.post_list import Totals
+
+            self.opened_totals = Totals()
+        return self.opened_totals
 
     @property
     def http(self) -> "Http":

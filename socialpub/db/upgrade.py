@@ -19,7 +19,7 @@ from socialpub.core import commands, logging, progress, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
 from socialpub.core.secrets.crypto import Secrets
-from socialpub.db import appliance_state, upgrade_backups
+from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.db.file_check import interruptible
 from socialpub.db.locks import living_processes
@@ -46,6 +46,8 @@ def list_applied(db: Database) -> list[str]:
 def refuse_unreadable(db: Database, what: str) -> None:
     """Raise OperatorError for a database of a newer version."""
     if unknown := list_unknown(list_applied(db)):
+        from socialpub.db import upgrade_backups
+
         made_by = upgrade_backups.read_version(db)
         raise OperatorError(
             f"{what} was made by a newer socialpub, {made_by}: {version.VERSION} does not know the migrations "
@@ -93,6 +95,8 @@ def apply_missing(db: Database, run_dir: Path, secrets: Secrets, now: datetime) 
             runner.up()
             appliance_state.put(db, appliance_state.VERSION, version.VERSION)
             return
+        from socialpub.db import upgrade_backups  # most starts have no migration to apply
+
         _refuse_old_processes(run_dir)
         backup = upgrade_backups.create(db, Path(db.database), secrets, max(before), now)
         names: list[str] = []

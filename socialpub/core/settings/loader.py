@@ -22,7 +22,7 @@ from socialpub.core.commands import CONFIG_VARIABLE, KEY_VARIABLE, URL_VARIABLE
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import messages, schema
 from socialpub.core.settings.messages import Key
-from socialpub.core.settings.values import BaseUrl, Section, is_secret, plain
+from socialpub.core.settings.values import BaseUrl, Section, empty, is_secret, plain
 from socialpub.core.validation import did_you_mean, format_mistakes, must_be, nearest
 
 PREFIX = "SOCIALPUB_"
@@ -215,21 +215,21 @@ class Settings(Section):
     data_dir: Annotated[Path, BeforeValidator(_read_folder)] = Field(
         default=Path("data"), description="an absolute folder, or a folder relative to the configuration file"
     )
-    providers: schema.ProvidersSection = schema.ProvidersSection()
-    publishing: schema.PublishingSection = schema.PublishingSection()
-    uploads: schema.UploadsSection = schema.UploadsSection()
-    media: schema.MediaSection = schema.MediaSection()
-    storage: schema.StorageSection = schema.StorageSection()
-    retention: schema.RetentionSection = schema.RetentionSection()
-    rate_limit: schema.RateLimitSection = schema.RateLimitSection()
-    proxies: schema.ProxiesSection = schema.ProxiesSection()
-    dashboard: schema.DashboardSection = schema.DashboardSection()
-    mcp: schema.McpSection = schema.McpSection()
-    notify: schema.NotifySection = schema.NotifySection()
-    metrics: schema.MetricsSection = schema.MetricsSection()
-    health: schema.HealthSection = schema.HealthSection()
-    logging: schema.LoggingSection = schema.LoggingSection()
-    backup: schema.BackupSection = schema.BackupSection()
+    providers: schema.ProvidersSection = Field(default_factory=empty)
+    publishing: schema.PublishingSection = Field(default_factory=empty)
+    uploads: schema.UploadsSection = Field(default_factory=empty)
+    media: schema.MediaSection = Field(default_factory=empty)
+    storage: schema.StorageSection = Field(default_factory=empty)
+    retention: schema.RetentionSection = Field(default_factory=empty)
+    rate_limit: schema.RateLimitSection = Field(default_factory=empty)
+    proxies: schema.ProxiesSection = Field(default_factory=empty)
+    dashboard: schema.DashboardSection = Field(default_factory=empty)
+    mcp: schema.McpSection = Field(default_factory=empty)
+    notify: schema.NotifySection = Field(default_factory=empty)
+    metrics: schema.MetricsSection = Field(default_factory=empty)
+    health: schema.HealthSection = Field(default_factory=empty)
+    logging: schema.LoggingSection = Field(default_factory=empty)
+    backup: schema.BackupSection = Field(default_factory=empty)
 
     _file: Path | None = PrivateAttr(default=None)
 

@@ -34,6 +34,7 @@ from socialpub.core.settings.values import (
     Section,
     SizeOrUnlimited,
     Trimmed,
+    empty,
     read_list,
     read_network,
 )
@@ -198,10 +199,10 @@ class BackupSection(Section):
 
 
 class ProvidersSection(Section):
-    x: XSection = XSection()
-    tiktok: TikTokSection = TikTokSection()
-    pinterest: PinterestSection = PinterestSection()
-    bluesky: BlueskySection = BlueskySection()
+    x: XSection = Field(default_factory=empty)
+    tiktok: TikTokSection = Field(default_factory=empty)
+    pinterest: PinterestSection = Field(default_factory=empty)
+    bluesky: BlueskySection = Field(default_factory=empty)
 
 
 class PublishingSection(Section):

@@ -25,7 +25,13 @@ MIN_KEPT = timedelta(days=7)
 
 class Section(BaseModel):
     # Defaults are validated because validators compare them with other keys.
-    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", validate_default=True)
+    # The validators of all sections are built once, with those of the whole configuration.
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", validate_default=True, defer_build=True)
+
+
+def empty() -> Any:
+    """Return the default of a section. Its validation makes the section."""
+    return {}
 
 
 def _read_duration(value: Any) -> Any:

@@ -240,22 +240,17 @@ def sql_functions(path: Path) -> Iterator[str]:
 
 
 SQL_TEXT = {
-    "clock_jumps": "_move_waits",
     "queries.api_json": "_log_page attempts event post_with_audience",
     "queries.calendar": "_read_day",
-    "queries.log_list": "_first_number",
     "queries.post_content": "load",
     "queries.post_list": "_show load_page",
     "queries.profile_queue": (
-        "count_by_provider count_due_by_provider count_posts_due_before count_queued_by_profile due_per_profile "
-        "find_overdue list_open load_totals next_run_at oldest_due oldest_open_call uncommitted_due_by"
+        "count_posts_due_before due_per_profile find_overdue list_open load_totals next_run_at oldest_due"
     ),
     "tables.counters": "_add",
     "tables.delivery_rows": "list_outcomes list_running wake_equal wake_replies",
     "tables.log_entries": "record",
-    "tables.waits": (
-        "any_hold begin delete_unasked_holds list_current list_of_post record_span total_spans was_limited"
-    ),
+    "tables.waits": "any_hold begin list_current list_of_post record_span",
 }
 """The functions with SQL text, each with its reason beside it. Everything else is a peewee query or a helper of
 `Database`. Remove a name when its function becomes a query. The target is twenty names."""

@@ -12,7 +12,17 @@ from datetime import datetime, timedelta
 from socialpub.core import logging
 from socialpub.core.clock import Clock, after, parse, stamp
 from socialpub.db import appliance_state
-from socialpub.db.connection import SHIFTED, Database, shift_by
+from socialpub.db.connection import Database, shifted
+from socialpub.db.models import (
+    AlertRow,
+    ConsentRow,
+    IdempotencyRow,
+    KeyUseRow,
+    NotificationServiceRow,
+    ProfileRow,
+    StoredWaitRow,
+    WebhookRow,
+)
 from socialpub.db.tables import artifact_rows, delivery_rows
 
 NOTICED_SECONDS = 30.0
@@ -22,16 +32,16 @@ REMEMBERED = 50
 SHOWN = timedelta(days=1)
 """How long readiness and `doctor` report a jump."""
 
-WAITS = {
-    "stored_wait": ("since", "until"),
-    "idempotency": ("created_at",),
-    "key_use": ("accepted_at",),
-    "profile": ("disconnected_at", "renewed_at", "warned_at"),
-    "consent": ("expires_at", "taken_at"),
-    "alert": ("since", "sent_at", "ended_at"),
-    "notification_service": ("failing_since", "next_at"),
-    "webhook": ("failing_since", "next_at"),
-}
+WAITS = (
+    (StoredWaitRow.since, StoredWaitRow.until),
+    (IdempotencyRow.created_at,),
+    (KeyUseRow.accepted_at,),
+    (ProfileRow.disconnected_at, ProfileRow.renewed_at, ProfileRow.warned_at),
+    (ConsentRow.expires_at, ConsentRow.taken_at),
+    (AlertRow.since, AlertRow.sent_at, AlertRow.ended_at),
+    (NotificationServiceRow.failing_since, NotificationServiceRow.next_at),
+    (WebhookRow.failing_since, WebhookRow.next_at),
+)
 """Columns with waits and ages, except those of `delivery` and `artifact`."""
 
 log = logging.get_logger("socialpub.clock")
@@ -173,9 +183,8 @@ def forward_jumps(store: Database, instant: str) -> list[tuple[str, float]]:
 
 def _move_waits(tx: Database, seconds: float, of_former_runs: float, booted_at: str) -> None:
     delivery_rows.move_waits(tx, seconds, of_former_runs, booted_at)
-    for table, columns in WAITS.items():
-        moved_columns = ", ".join(f"{column} = {SHIFTED.format(column)}" for column in columns)
-        tx.execute_sql(f"UPDATE {table} SET {moved_columns}", (shift_by(seconds),) * len(columns))
+    for columns in WAITS:
+        columns[0].model.update({column: shifted(column, seconds) for column in columns}).execute(tx)
     artifact_rows.shift_timestamps(tx, seconds)
     reported = appliance_state.get(tx, appliance_state.HEARTBEAT)
     if reported is not None:

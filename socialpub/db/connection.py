@@ -36,18 +36,15 @@ Convert = Callable[[Iterable[Any]], tuple[Any, ...]]
 BATCH_ROWS = 500
 """The maximum number of rows that one write of a clean-up deletes, so that other writes can run between two of them."""
 
-SHIFTED = "strftime('%Y-%m-%dT%H:%M:%fZ', {}, ?)"
-"""SQL: the stamp in a column, shifted by the parameter that `shift_by` returns."""
-
 
 def shift_by(seconds: float) -> str:
-    """Return the parameter of `SHIFTED`."""
+    """Return the parameter of SQLite's `strftime` that shifts by this number of seconds."""
     return f"{seconds:+.3f} seconds"
 
 
 def shifted(at: ColumnBase, seconds: float) -> Function:
     """Return a stamp, shifted by this number of seconds."""
-    return fn.STRFTIME("%Y-%m-%dT%H:%M:%fZ", at, f"{seconds:+.3f} seconds")
+    return fn.STRFTIME("%Y-%m-%dT%H:%M:%fZ", at, shift_by(seconds))
 
 
 def placeholders(values: Collection[object]) -> str:

@@ -161,17 +161,16 @@ def _first_number(db: Database, at: str) -> int:
     """Return a number: the entry before it is earlier than `at`, and the entry at it or after it is not.
 
     All entries before the number are at most `LogOrder.behind` later than the first of both, and all others at most as
-    much earlier than the second. This runs a statement 20 times, so it has SQL text: 0.1 ms instead of 2 ms.
+    much earlier than the second. This runs a statement 20 times, which takes 2 to 4 ms.
     """
     low, high = 0, log_entries.newest_number(db) + 1
     while low < high:
         middle = (low + high) // 2
-        statement = "SELECT n, occurred_at FROM log_entry WHERE n >= ? ORDER BY n LIMIT 1"
-        row = db.execute_sql(statement, (middle,)).fetchone()
-        if row is None or row[1] >= at:
+        following = entry.select(entry.n, entry.occurred_at).where(entry.n >= middle).order_by(entry.n).first(db)
+        if following is None or following.occurred_at >= at:
             high = middle
         else:
-            low = row[0] + 1
+            low = following.n + 1
     return low
 
 

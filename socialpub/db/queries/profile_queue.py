@@ -7,9 +7,13 @@ therefore read only the head of each line, even if a line is long. Only `find_ov
 import json
 from datetime import timedelta
 
+from peewee import SQL, ColumnBase, Field, fn
+
 from socialpub.core.clock import parse, stamp
 from socialpub.db.connection import Database, Row, Value, shift_by
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import IS_OPEN, IS_QUEUED, DeliveryRow
+from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows
 from socialpub.db.tables.waits import PROBED, RANK, SPARED_AT_END, SPARED_AT_START
 
@@ -233,23 +237,22 @@ def load_totals(reader: Database, profile_id: str, now: str, soon: str) -> Row:
 
 def count_queued_by_profile(reader: Database) -> list[tuple[str, int]]:
     """Return each profile with queued deliveries, and their number."""
-    rows = reader.all("SELECT profile_id, count(*) FROM delivery WHERE state = 'queued' GROUP BY profile_id")
-    return [(row[0], row[1]) for row in rows]
+    return _count_by(reader, DeliveryRow.profile_id, IS_QUEUED)
 
 
-def count_by_provider(reader: Database, state: str) -> list[tuple[str, int]]:
-    rows = reader.all(
-        "SELECT provider, count(*) FROM delivery WHERE state = ? GROUP BY provider ORDER BY provider", (state,)
-    )
-    return [(row[0], row[1]) for row in rows]
+def count_by_provider(reader: Database, state: State) -> list[tuple[str, int]]:
+    """Return each network with deliveries in this state (queued or running), and their number."""
+    return _count_by(reader, DeliveryRow.provider, DeliveryRow.state == SQL(f"'{state}'"))
 
 
 def count_due_by_provider(reader: Database, now: str) -> list[tuple[str, int]]:
     """Return each network with due queued deliveries, and their number."""
-    rows = reader.all(
-        "SELECT provider, count(*) FROM delivery WHERE state = 'queued' AND run_at <= ? GROUP BY provider", (now,)
-    )
-    return [(row[0], row[1]) for row in rows]
+    return _count_by(reader, DeliveryRow.provider, IS_QUEUED & (DeliveryRow.run_at <= now))
+
+
+def _count_by(reader: Database, column: Field, condition: ColumnBase) -> list[tuple[str, int]]:
+    query = DeliveryRow.select(column, fn.COUNT(SQL("*"))).where(condition).group_by(column).order_by(column)
+    return list(query.tuples().execute(reader))
 
 
 def count_posts_due_before(store: Database, instant: str) -> int:
@@ -272,18 +275,18 @@ def count_posts_due_before(store: Database, instant: str) -> int:
 
 def uncommitted_due_by(reader: Database, profile_id: str, instant: str, except_post: str | None) -> list[str]:
     """Return when open deliveries before their commit to this profile are due, up to this instant, oldest first."""
-    rows = reader.all(
-        """SELECT due_at FROM delivery WHERE profile_id = ? AND state IN ('queued', 'running')
-            AND committed_at IS NULL AND due_at <= ? AND post_id IS NOT ? ORDER BY due_at""",
-        (profile_id, instant, except_post),
-    )
-    return [row[0] for row in rows]
+    row = DeliveryRow
+    query = row.select(row.due_at).where(IS_OPEN, row.profile_id == profile_id, row.committed_at.is_null())
+    query = query.where(row.due_at <= instant)
+    if except_post is not None:
+        query = query.where(row.post_id != except_post)
+    return [due_at for (due_at,) in query.order_by(row.due_at).tuples().execute(reader)]
 
 
 def oldest_open_call(reader: Database) -> str | None:
     """Return the earliest call with an unknown outcome of an open delivery, or None."""
-    at: str | None = reader.value(
-        """SELECT min(min(ifnull(committed_at, '~'), ifnull(json_extract(progress, '$.since'), '~'))) FROM delivery
-            WHERE state IN ('queued', 'running') AND (committed_at IS NOT NULL OR progress <> '{}')"""
-    )
-    return None if at == "~" else at
+    row = DeliveryRow
+    called = row.select(row.committed_at, fn.json_extract(row.progress, "$.since"))
+    called = called.where(IS_OPEN, ~row.committed_at.is_null() | (row.progress != "{}"))
+    instants = [instant for times in called.tuples().execute(reader) for instant in times if instant is not None]
+    return min(instants, default=None)

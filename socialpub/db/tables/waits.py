@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from peewee import SQL, Expression, fn
+from peewee import SQL, Case, Expression, fn
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Database, Row, placeholders, prepared
+from socialpub.db.connection import Database, Row, prepared
 from socialpub.db.delivery import Delivery
-from socialpub.db.models import DeliveryRow, StoredWaitRow
+from socialpub.db.models import IS_OPEN, DeliveryRow, StoredWaitRow
 
 
 class EndedBy(StrEnum):
@@ -156,13 +156,6 @@ def list_of_post(reader: Database, post_id: str, now: str) -> list[Row]:
     )
 
 
-@prepared("each late delivery")
-def was_limited(tx: Database, delivery_id: str, since: str) -> bool:
-    """Return whether the network delayed the next call of this delivery since this instant."""
-    sql = "SELECT 1 FROM wait WHERE delivery_id = ? AND reason = ? AND until > ? LIMIT 1"
-    return tx.one(sql, (delivery_id, WaitReason.NETWORK, since)) is not None
-
-
 # --- stored waits ----------------------------------------------------------------------------------------------------
 
 
@@ -225,14 +218,11 @@ def end(tx: Database, profile_id: str, calls: str) -> str | None:
     return until
 
 
-@prepared("each late delivery")
 def total_spans(store: Database, profile_id: str, since: datetime, reasons: Sequence[WaitReason]) -> timedelta:
     """Return the duration of the profile's waits of these reasons since this instant, including known future waits."""
-    rows = store.all(
-        f"""SELECT since, until FROM stored_wait WHERE subject = ? AND reason IN ({placeholders(reasons)})
-            AND until > ? ORDER BY since""",
-        (profile_id, *reasons, stamp(since)),
-    )
+    wait = StoredWaitRow
+    of_reasons = (wait.subject == profile_id) & wait.reason.in_(list(reasons)) & (wait.until > stamp(since))
+    rows = wait.select(wait.since, wait.until).where(of_reasons).order_by(wait.since).execute(store)
     waited, counted_until = timedelta(), since
     for row in rows:
         began, ended = max(parse(row.since), counted_until), parse(row.until)
@@ -248,9 +238,8 @@ def delete_past(tx: Database) -> int:
     """
     wait, delivery = StoredWaitRow, DeliveryRow
     own = [reason for reason, one in REASONS.items() if not one.delays_start]
-    # SQLite uses the index of open deliveries only if the state is in the SQL text.
-    is_open = delivery.state.in_((SQL("'queued'"), SQL("'running'"))) & (delivery.due_at <= wait.until)
-    explained = delivery.select(delivery.id).where((delivery.profile_id == wait.subject) & is_open)
+    is_explained = IS_OPEN & (delivery.profile_id == wait.subject) & (delivery.due_at <= wait.until)
+    explained = delivery.select(delivery.id).where(is_explained)
     past = (wait.until < after(tx.stamp, -_KEPT_SECONDS)) | (wait.reason.not_in(own) & (wait.until <= tx.stamp))
     probed = [reason for reason, one in REASONS.items() if one.is_probed]
     return tx.delete(wait, past, wait.reason.not_in(probed), ~fn.EXISTS(explained))
@@ -332,14 +321,14 @@ def held_networks(reader: Database) -> frozenset[str]:
     return frozenset(row.subject for row in list_holds(reader) if row.calls == PUBLISHING)
 
 
-@prepared("a generated column has no peewee operators for its parts")
 def delete_unasked_holds(tx: Database) -> None:
     """Delete holds for which no delivery waits, because a probe would never end them. Holds of the whole app stay."""
-    tx.execute_sql(
-        f"""DELETE FROM stored_wait WHERE reason IN ({PROBED}) AND calls <> '{PUBLISHING}' AND NOT EXISTS (
-            SELECT 1 FROM delivery d WHERE d.state IN ('queued', 'running') AND d.provider = subject
-                AND calls IN (iif(d.line LIKE '?%', 'questions', ''), iif(d.line LIKE '?%', '', substr(d.line, 2))))"""
-    )
+    hold, delivery = StoredWaitRow, DeliveryRow
+    is_query = delivery.line.startswith("?")
+    endpoint = fn.SUBSTR(delivery.line, 2)
+    asks = Case(None, ((is_query, hold.calls == QUESTIONS),), hold.calls == endpoint)
+    asked = delivery.select(delivery.id).where(IS_OPEN, delivery.provider == hold.subject, asks)
+    tx.delete(hold, hold.reason == WaitReason.APP, hold.calls != PUBLISHING, ~fn.EXISTS(asked))
 
 
 # --- approvals -------------------------------------------------------------------------------------------------------

@@ -26,7 +26,10 @@ from socialpub.runtime import Runtime
 
 def was_postponed(tx: Database, delivery: Delivery) -> bool:
     """Return whether its network or an equal post has delayed this delivery. Gaps do not count here."""
-    return delivery.run_at > delivery.due_at or waits.was_limited(tx, delivery.id, delivery.due_at)
+    if delivery.run_at > delivery.due_at:
+        return True
+    since_due = waits.list_current(tx, delivery.id, delivery.due_at)
+    return any(wait.reason == WaitReason.NETWORK for wait in since_due)
 
 
 def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:

@@ -230,12 +230,6 @@ def test_a_path_that_is_no_media_file_is_refused_without_a_call(arguments: dict[
     assert refused["structuredContent"]["errors"] == [{"path": ["path"], "message": message}]
 
 
-def test_a_repeated_path_is_refused() -> None:
-    sent = line(id=1, method="tools/call", params={"name": "upload_media", "arguments": {"path": "a", "other": "b"}})
-    [found] = relay(pytest.fail, sent.replace(b"other", b"path"))
-    assert found["error"] == {"code": -32700, "message": "params.arguments.path is given twice."}
-
-
 def test_a_refusal_of_the_appliance_is_the_result(
     uploading: Callable[[Path], Any], tmp_path: Path, decoder: list[str]
 ) -> None:

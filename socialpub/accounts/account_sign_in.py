@@ -86,18 +86,20 @@ def sign_in(
 
 
 def _ask_sign_in(
-    rt: Runtime, provider: Provider, given: Mapping[str, str], surface: Surface, server: str | None
+    rt: Runtime, provider: Provider, entered: Mapping[str, str], surface: Surface, server: str | None
 ) -> tuple[Identity, Credentials]:
     """Sign in, and return the account and its tokens. Raises OperatorError."""
     auth = provider.auth
     assert isinstance(auth, SignIn), f"{provider.label} has no fields"
-    values = {one.name: given.get(one.name, "").strip() for one in auth.fields}
-    redaction.add_secrets(*(values[one.name] for one in auth.fields if one.secret))
-    for one in auth.fields:
-        if not values[one.name]:
-            raise WrongValue(one.name, f"{one.label} is empty.", one.hint or None)
-        if len(values[one.name]) > MAX_VALUE_LENGTH:
-            raise WrongValue(one.name, f"{one.label} has more than {MAX_VALUE_LENGTH} characters.", one.hint or None)
+    values = {field.name: entered.get(field.name, "").strip() for field in auth.fields}
+    redaction.add_secrets(*(values[field.name] for field in auth.fields if field.secret))
+    for field in auth.fields:
+        if not values[field.name]:
+            raise WrongValue(field.name, f"{field.label} is empty.", field.hint or None)
+        if len(values[field.name]) > MAX_VALUE_LENGTH:
+            raise WrongValue(
+                field.name, f"{field.label} has more than {MAX_VALUE_LENGTH} characters.", field.hint or None
+            )
     asked_at = rt.now()
     try:
         identity, answer = auth.sign_in(rt.http_for(provider.name), values, server)

@@ -140,13 +140,13 @@ def _public_address(section: NetworkSection, url: str) -> str | None:
         return None
     if parts.scheme != "https" or not host or port not in (None, HTTPS_PORT):
         raise ImageRefused("the URL of the image does not use HTTPS on port 443")
-    found = addresses.look_up(host, HTTPS_PORT)
-    if not found:
+    ip_addresses = addresses.look_up(host, HTTPS_PORT)
+    if not ip_addresses:
         raise ImageRefused("the host of the image was not found")
-    if not all(AllowedHosts().allow(host, address) for address in found):
+    if not all(AllowedHosts().allow(host, address) for address in ip_addresses):
         raise ImageRefused("the host of the image has a private IP address")
     # A proxy looks names up by itself.
-    return None if getproxies().keys() & {"https", "all"} else found[0]
+    return None if getproxies().keys() & {"https", "all"} else ip_addresses[0]
 
 
 def _remove_others(rt: Runtime, wanted: set[Path]) -> None:

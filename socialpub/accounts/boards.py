@@ -45,10 +45,10 @@ def list_boards(rt: Runtime, profile_id: str, with_sections: bool = False) -> li
     """
     profile, provider = _account(rt, profile_id)
     with explain_failures(rt, profile, UNKNOWN):
-        found = _boards(rt, profile, provider)
+        boards_of_account = _boards(rt, profile, provider)
         if not with_sections:
-            return [BoardWithSections(board) for board in found]
-        return [BoardWithSections(board, _sections(rt, profile, provider, board.id)) for board in found]
+            return [BoardWithSections(board) for board in boards_of_account]
+        return [BoardWithSections(board, _sections(rt, profile, provider, board.id)) for board in boards_of_account]
 
 
 def of_profile(rt: Runtime, profile_id: str) -> Question[list[Board]]:
@@ -98,7 +98,7 @@ def create_board(
         raise OperatorError(f"The board “{board.name}” already exists and is not secret.", hint)
     if is_new:
         # Pinterest's list may show a new board later.
-        remember(rt, of_profile(rt, profile.id), [*(one for one in before if one.id != board.id), board])
+        remember(rt, of_profile(rt, profile.id), [*(other for other in before if other.id != board.id), board])
         profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name})
         privacy = "secret" if secret else None
         rt.write(_record, AuditAction.PROFILE_BOARD_CREATED, profile, board=board.name, privacy=privacy)
@@ -124,7 +124,7 @@ def create_section(
     with explain_failures(rt, profile, "The section was not created.", surface):
         section, is_new, before = _create_once("section", is_it, known, call)
     if is_new:
-        sections = (*(one for one in before if one.id != section.id), section)
+        sections = (*(other for other in before if other.id != section.id), section)
         remember(rt, sections_of(rt, profile.id, board.id), sections)
         profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name})
         rt.write(_record, AuditAction.PROFILE_SECTION_CREATED, profile, board=board.name, section=section.name)
@@ -132,38 +132,38 @@ def create_section(
 
 
 def _create_once(
-    what: str, is_it: Callable[[Found], bool], known: Callable[[], list[Found]], call: Callable[[], Found]
+    what: str, is_it: Callable[[Found], bool], reload: Callable[[], list[Found]], call: Callable[[], Found]
 ) -> tuple[Found, bool, list[Found]]:
     """Return the created or found item, whether the item is new, and the items that existed before.
 
     Raises as `create_board` does.
     """
-    before = known()
-    found = next(filter(is_it, before), None)
-    if found is not None:
-        return found, False, before
+    before = reload()
+    existing = next(filter(is_it, before), None)
+    if existing is not None:
+        return existing, False, before
     try:
         return call(), True, before
     except Rejected as error:
         # The list may lag, or may not be readable.
-        found = None if error.reauth else next(filter(is_it, known()), None)
-        if found is None:
+        existing = None if error.reauth else next(filter(is_it, reload()), None)
+        if existing is None:
             raise
-        return found, False, before
+        return existing, False, before
     except NoAnswer as error:
         with contextlib.suppress(ProviderError):
-            found = next(filter(is_it, known()), None)
-        if found is not None:
-            return found, True, before
+            existing = next(filter(is_it, reload()), None)
+        if existing is not None:
+            return existing, True, before
         raise OperatorError(
             f"{error.message} The {what} may have been created.",
             f"Wait a minute, then try again with the same name. If the {what} exists, no second {what} is created.",
         ) from error
 
 
-def _is_same_name(one: str, other: str) -> bool:
+def _is_same_name(name: str, other: str) -> bool:
     """Return whether two names differ at most in letter case and spaces."""
-    return " ".join(one.split()).casefold() == other.casefold()
+    return " ".join(name.split()).casefold() == other.casefold()
 
 
 def _checked(name: str, field: str) -> str:
@@ -198,12 +198,12 @@ def _account(rt: Runtime, profile_id: str) -> tuple[Profile, Pinterest]:
 
 
 def _boards(rt: Runtime, profile: Profile, provider: Pinterest) -> list[Board]:
-    found = ask(rt, profile, provider.list_boards)
-    profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name for board in found})
-    return found
+    boards = ask(rt, profile, provider.list_boards)
+    profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name for board in boards})
+    return boards
 
 
 def _sections(rt: Runtime, profile: Profile, provider: Pinterest, board_id: str) -> tuple[BoardSection, ...]:
-    found = ask(rt, profile, lambda http, token: provider.list_sections(http, token, board_id))
-    profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name for section in found})
-    return tuple(found)
+    sections = ask(rt, profile, lambda http, token: provider.list_sections(http, token, board_id))
+    profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name for section in sections})
+    return tuple(sections)

@@ -141,12 +141,12 @@ async def load(rt: Runtime, profile: Profile, board_id: str | None, surface: Sur
 
 async def _load_boards(rt: Runtime, profile: Profile, board_id: str | None, surface: Surface) -> NetworkChoices:
     with questions.explain_failures(rt, profile, boards.UNKNOWN, surface):
-        found = await questions.answer_soon(rt, boards.of_profile(rt, profile.id))
-        choices = {BOARD: [OptionChoice(one.id, _board_label(one.name, one.privacy)) for one in found]}
-        if any(one.id == board_id for one in found):
+        own_boards = await questions.answer_soon(rt, boards.of_profile(rt, profile.id))
+        choices = {BOARD: [OptionChoice(item.id, _board_label(item.name, item.privacy)) for item in own_boards]}
+        if any(item.id == board_id for item in own_boards):
             sections = await questions.answer_soon(rt, boards.sections_of(rt, profile.id, str(board_id)))
-            choices[SECTION] = [OptionChoice(one.id, one.name) for one in sections]
-    if not found:
+            choices[SECTION] = [OptionChoice(item.id, item.name) for item in sections]
+    if not own_boards:
         how = hints.create_board(profile.id, surface)
         return NetworkChoices(choices, unknown=f"This account does not have boards yet. To create a board, {how}.")
     return NetworkChoices(choices)
@@ -192,13 +192,13 @@ async def describe(rt: Runtime, profile_id: str, board_id: str | None = None) ->
     if board_id is not None and BOARD not in (option.name for option in table):
         raise InvalidRequest.at(BOARD, message=f"is only for accounts that have boards; this is an account of {label}")
     _require_active(rt, profile)
-    known = await _load_in_time(rt, profile, board_id)
-    listed = known.choices.get(BOARD)
-    if board_id is not None and listed is not None and board_id not in (one.value for one in listed):
+    network_choices = await _load_in_time(rt, profile, board_id)
+    listed = network_choices.choices.get(BOARD)
+    if board_id is not None and listed is not None and board_id not in (choice.value for choice in listed):
         raise InvalidRequest.at(BOARD, message="is not one of this account's boards; omit it to list the boards")
-    options = [_describe_option(option, profile.options, known) for option in table]
+    options = [_describe_option(option, profile.options, network_choices) for option in table]
     shape: dict[str, Any] = {"profileId": profile.id, "provider": profile.provider, "options": options}
-    notes = _list_notes(rt, profile, known)
+    notes = _list_notes(rt, profile, network_choices)
     return {**shape, "notes": notes} if notes else shape
 
 
@@ -233,15 +233,17 @@ async def _load_in_time(rt: Runtime, profile: Profile, board_id: str | None) -> 
         raise Unavailable(failure.sentence, retry_after_seconds=seconds) from None
 
 
-def _describe_option(option: Option, stored: Mapping[str, Any], known: NetworkChoices) -> dict[str, Any]:
+def _describe_option(option: Option, stored: Mapping[str, Any], network_choices: NetworkChoices) -> dict[str, Any]:
     key = option.name
     values: list[dict[str, Any]] | None = None
-    if key in known.locked:
+    if key in network_choices.locked:
         values = [{"value": True, "label": "Turned off by the account's settings"}]
-    elif key in known.choices:
-        values = [{"value": one.value, "label": one.label} for one in known.choices[key][:MAX_VALUES]]
+    elif key in network_choices.choices:
+        values = [
+            {"value": choice.value, "label": choice.label} for choice in network_choices.choices[key][:MAX_VALUES]
+        ]
     elif option.values:
-        values = [{"value": one, "label": value_label(one)} for one in option.values]
+        values = [{"value": choice, "label": value_label(choice)} for choice in option.values]
     shape = {
         "key": key,
         "required": option.required(stored),
@@ -254,17 +256,17 @@ def _describe_option(option: Option, stored: Mapping[str, Any], known: NetworkCh
     return {name: value for name, value in shape.items() if value is not None}
 
 
-def _list_notes(rt: Runtime, profile: Profile, known: NetworkChoices) -> list[str]:
+def _list_notes(rt: Runtime, profile: Profile, network_choices: NetworkChoices) -> list[str]:
     limits = rt.providers[profile.provider].app_limits()
-    longest = known.longest_video_seconds
-    cut = [key for key, values in known.choices.items() if len(values) > MAX_VALUES]
+    longest = network_choices.longest_video_seconds
+    cut = [key for key, values in network_choices.choices.items() if len(values) > MAX_VALUES]
     notes = [
-        known.stop,
-        known.unknown,
-        *known.locked.values(),
+        network_choices.stop,
+        network_choices.unknown,
+        *network_choices.locked.values(),
         None if longest is None else f"A video may last at most {longest} seconds.",
         None if limits is None else " ".join(limits.sentences),
         *rt.providers[profile.provider].account_notes(grants.to_account(profile)),
-        *(f"{key} lists the first {MAX_VALUES} of {len(known.choices[key])} values." for key in cut),
+        *(f"{key} lists the first {MAX_VALUES} of {len(network_choices.choices[key])} values." for key in cut),
     ]
     return [note for note in notes if note]

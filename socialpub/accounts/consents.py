@@ -170,17 +170,17 @@ def read_pasted_address(text: str, redirect_uri: str) -> Mapping[str, str]:
     text = text.strip().strip("\"'<>").partition("#")[0]
     try:
         place, query = _place(text) if "?" in text else (None, text)
-        found = dict(parse_qsl(query, keep_blank_values=True))
+        parameters = dict(parse_qsl(query, keep_blank_values=True))
     except ValueError:
-        place, found = None, {}
-    if "code" not in found and "error" not in found:
+        place, parameters = None, {}
+    if "code" not in parameters and "error" not in parameters:
         raise WrongAddress(
             "This is not the address at which the browser ended. The address contains neither code= nor error=.",
             COPY_IT,
         )
     if place not in (None, _place(redirect_uri)[0]):
         raise WrongAddress(f"This is not the redirect address of this attempt, which is {redirect_uri}.", COPY_IT)
-    return found
+    return parameters
 
 
 def _place(address: str) -> tuple[tuple[str, str] | None, str]:

@@ -47,19 +47,23 @@ class Credentials:
 def read_credentials(text: str) -> Credentials:
     """Read the credentials in `text`. Raises OperatorError, which lists every mistake and the expected form."""
     try:
-        given = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         # The message of `json` contains the line and the column, and does not quote the text.
         raise OperatorError(f"The credentials are not JSON: {error}.", f"Use this form: {FORM}") from None
-    if not isinstance(given, dict):
+    if not isinstance(document, dict):
         raise OperatorError("The credentials are not a JSON object.", f"Use this form: {FORM}")
-    found, mistakes = validation.parse(_CredentialsFile, given)
-    if mistakes or found is None:
-        sentences = [one.sentence for one in mistakes.errors]
+    credentials, mistakes = validation.parse(_CredentialsFile, document)
+    if mistakes or credentials is None:
+        sentences = [error_of_field.sentence for error_of_field in mistakes.errors]
         raise OperatorError(format_mistakes("The credentials have", sentences), f"Use this form: {FORM}")
-    scopes = frozenset((found.scope or "").replace(",", " ").split())
+    scopes = frozenset((credentials.scope or "").replace(",", " ").split())
     return Credentials(
-        found.access_token, found.refresh_token, found.expires_at, found.refresh_expires_at, scopes or None
+        credentials.access_token,
+        credentials.refresh_token,
+        credentials.expires_at,
+        credentials.refresh_expires_at,
+        scopes or None,
     )
 
 

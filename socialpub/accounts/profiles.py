@@ -47,14 +47,14 @@ class Connected:
 def find_not_enabled(rt: Runtime) -> list[OperatorError]:
     """Return an error for each network that is not enabled and still has connected profiles."""
     connected = Counter(row.provider for row in profile_rows.list_all(rt.reader) if row.is_connected)
-    found = []
+    sentences = []
     for name, provider in rt.providers.items():
         if name in EXTENSIONS and connected[name] and not getattr(rt.settings.providers, name).is_set_up:
             are = units.count(connected[name], "profile of it is", "profiles of it are")
             message = f"{provider.label} is not enabled, but {are} connected."
             remedy = f"Set enabled = true in [providers.{name}], or disconnect all profiles of {provider.label}."
-            found.append(OperatorError(message, remedy))
-    return found
+            sentences.append(OperatorError(message, remedy))
+    return sentences
 
 
 def handle(profile: Profile) -> str:
@@ -104,8 +104,8 @@ def save(
 ) -> Connected:
     """Store this grant in the account's profile, or in a new profile."""
     missing = tuple(provider.auth.missing_scopes(credentials.scopes or frozenset()))
-    known = profile_rows.connected(tx, provider.name, identity.account_id)
-    profile_id = known or new_id(tx.now)
+    connected_id = profile_rows.connected(tx, provider.name, identity.account_id)
+    profile_id = connected_id or new_id(tx.now)
     columns = {
         **grants.token_columns(rt.secrets, profile_id, credentials, tx.stamp),
         **account_columns(identity, profile_rows.find(tx, profile_id), tx.stamp),
@@ -115,28 +115,28 @@ def save(
     }
     if name is not None:
         columns["name"] = name
-    if known is not None:
-        profile_rows.update(tx, known, **columns)
-        delivery_rows.wake_reconnected(tx, known)
-        return Connected(known, missing, revived=True)
+    if connected_id is not None:
+        profile_rows.update(tx, connected_id, **columns)
+        delivery_rows.wake_reconnected(tx, connected_id)
+        return Connected(connected_id, missing, revived=True)
     columns = {"name": columns["account_name"], **columns}
     of_account = {"id": profile_id, "provider": provider.name, "account_id": identity.account_id}
     tx.insert(ProfileRow, {**of_account, "created_at": tx.stamp, **columns})
     return Connected(profile_id, missing, revived=False)
 
 
-def account_columns(identity: Identity, known: Profile | None, now: str) -> dict[str, Value]:
+def account_columns(identity: Identity, profile: Profile | None, now: str) -> dict[str, Value]:
     """Return the columns for the account data of a network. Missing data do not change stored values.
 
     The label follows the account's name unless the owner has changed the label.
     """
     said = {"username": identity.username, "picture_url": identity.picture_url}
-    former = known.account_name if known else None
+    former = profile.account_name if profile else None
     name = identity.name or former or identity.username or to_label(identity.account_id)
     columns: dict[str, Value] = {key: value for key, value in said.items() if value is not None}
     columns |= {"account_name": name, "account_read_at": now}
-    columns["facts"] = json.dumps({**(known.facts if known else {}), **identity.facts}, ensure_ascii=False)
-    if known is not None and known.name == known.account_name:
+    columns["facts"] = json.dumps({**(profile.facts if profile else {}), **identity.facts}, ensure_ascii=False)
+    if profile is not None and profile.name == profile.account_name:
         columns["name"] = name
     return columns
 
@@ -154,8 +154,8 @@ def rename(rt: Runtime, tx: Database, profile_id: str, name: str) -> None:
 
 def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
     """Store the network's labels for the values of this option. A failed write is ignored."""
-    known = profile_rows.choice_labels(rt.reader, profile_id, key)
-    changed = {value: label for value, label in labels.items() if known.get(value) != label}
+    stored_labels = profile_rows.choice_labels(rt.reader, profile_id, key)
+    changed = {value: label for value, label in labels.items() if stored_labels.get(value) != label}
     if changed:
         with contextlib.suppress(Unavailable):
             rt.db.write(lambda tx: profile_rows.put_choice_labels(tx, profile_id, key, changed))
@@ -186,7 +186,7 @@ def disconnect(rt: Runtime, tx: Database, profile_id: str) -> None:
 
 def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
     """Return `KEY=VALUE` texts as a mapping. Raises InvalidRequest."""
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         key = key.strip()
@@ -194,13 +194,13 @@ def read_pairs(pairs: Sequence[str]) -> dict[str, str]:
             raise InvalidRequest.at(
                 pair or "An empty text", message="is not KEY=VALUE; KEY= without a value removes KEY"
             )
-        if key in given:
+        if key in options:
             raise InvalidRequest.at(key, message="is given twice")
-        given[key] = value.strip()
-    return given
+        options[key] = value.strip()
+    return options
 
 
-def set_options(rt: Runtime, tx: Database, profile_id: str, given: Mapping[str, str]) -> Options:
+def set_options(rt: Runtime, tx: Database, profile_id: str, changes: Mapping[str, str]) -> Options:
     """Add these options to the stored options, and return the result. An empty value removes an option.
 
     A value is JSON if that fits the option, and otherwise text. Raises NotFound, or InvalidRequest.
@@ -209,20 +209,20 @@ def set_options(rt: Runtime, tx: Database, profile_id: str, given: Mapping[str, 
     provider = rt.providers[profile.provider]
     stored: Options = dict(profile.options)
     problems: list[FieldError] = []
-    for key, text in given.items():
+    for key, text in changes.items():
         value, wrong = _read_option(provider, key, text)
         problems += wrong
         stored = provider.merge_options(stored, {key: value})
     if problems:
         raise _refused(problems)
-    return _store_options(rt, tx, profile, stored, given)
+    return _store_options(rt, tx, profile, stored, changes)
 
 
-def replace_options(rt: Runtime, tx: Database, profile_id: str, given: Mapping[str, Any]) -> Options:
+def replace_options(rt: Runtime, tx: Database, profile_id: str, options: Mapping[str, Any]) -> Options:
     """Replace the stored options, and return the result. Raises as `set_options` does."""
     profile = get(tx, profile_id)
-    changed = [key for key in {**profile.options, **given} if profile.options.get(key) != given.get(key)]
-    return _store_options(rt, tx, profile, given, changed)
+    changed = [key for key in {**profile.options, **options} if profile.options.get(key) != options.get(key)]
+    return _store_options(rt, tx, profile, options, changed)
 
 
 def check_options(rt: Runtime, profile: Profile, wanted: Mapping[str, Any]) -> Options:

@@ -81,9 +81,9 @@ class Question(Generic[T]):
         return self.profile.id, self.profile.access_token, self.profile.account_read_at, self.name
 
 
-def remember(rt: Runtime, question: Question[T], found: T | ProviderError) -> None:
+def remember(rt: Runtime, question: Question[T], result: T | ProviderError) -> None:
     """Make `answer` return this for a minute."""
-    rt.tokens.answers[question.key] = (rt.clock.monotonic() + REMEMBERED_SECONDS, found)
+    rt.tokens.answers[question.key] = (rt.clock.monotonic() + REMEMBERED_SECONDS, result)
 
 
 def answer(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
@@ -92,17 +92,17 @@ def answer(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
     Do not call on the event loop. Raises ProviderError, which is also kept, and Withdrawn. `again`: ask again, unless
     the last minute brought a failure.
     """
-    found: T | ProviderError | None = _recall(rt, question)
-    if found is None or (again and not isinstance(found, ProviderError)):
+    result: T | ProviderError | None = _recall(rt, question)
+    if result is None or (again and not isinstance(result, ProviderError)):
         try:
-            found = question.ask()
+            result = question.ask()
         except ProviderError as error:
-            found = error
+            result = error
         profile = profiles.get(rt.reader, question.profile.id)
         if profile.account_read_at == question.profile.account_read_at:
             question = replace(question, profile=profile)  # the question may have renewed the tokens
-        remember(rt, question, found)
-    return _value(found)
+        remember(rt, question, result)
+    return _value(result)
 
 
 async def answer_soon(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
@@ -118,9 +118,9 @@ async def answer_soon(rt: Runtime, question: Question[T], *, again: bool = False
             task.exception()  # reads the error, because the callers may no longer wait
 
     while True:
-        found: T | ProviderError | None = None if again else _recall(rt, question)
-        if found is not None:
-            return _value(found)
+        result: T | ProviderError | None = None if again else _recall(rt, question)
+        if result is not None:
+            return _value(result)
         if profile_id not in open_questions:
             asking = asyncio.create_task(runtime.run_in_thread(partial(answer, rt, question, again=again)))
             asking.add_done_callback(ended)
@@ -133,13 +133,13 @@ async def answer_soon(rt: Runtime, question: Question[T], *, again: bool = False
 
 def _recall(rt: Runtime, question: Question[Any]) -> Any:
     """Return the answer or the error of the last minute, or None."""
-    known, now = rt.tokens.answers, rt.clock.monotonic()
-    for old in [key for key, (until, _) in list(known.items()) if until <= now]:
-        known.pop(old, None)
-    return known.get(question.key, (0.0, None))[1]
+    answers, now = rt.tokens.answers, rt.clock.monotonic()
+    for old in [key for key, (until, _) in list(answers.items()) if until <= now]:
+        answers.pop(old, None)
+    return answers.get(question.key, (0.0, None))[1]
 
 
-def _value(found: T | ProviderError) -> T:
-    if isinstance(found, ProviderError):
-        raise found.with_traceback(None)  # each caller would add its frames to an error that is kept
-    return found
+def _value(result: T | ProviderError) -> T:
+    if isinstance(result, ProviderError):
+        raise result.with_traceback(None)  # each caller would add its frames to an error that is kept
+    return result

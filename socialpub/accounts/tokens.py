@@ -65,14 +65,14 @@ class RefreshOutcome(StrEnum):
     """An unusable response, or a refusal of the app: retried later."""
 
 
-def load_fresh(rt: Runtime, profile_id: str, known: Profile | None = None) -> str:
-    """Return an access token that works now. Refresh an expiring token. `known`: the profile, if it was just read.
+def load_fresh(rt: Runtime, profile_id: str, loaded: Profile | None = None) -> str:
+    """Return an access token that works now. Refresh an expiring token. `loaded`: the profile, if it was just read.
 
     Asks the network: do not call on the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the
     owner must connect again), `AppRefused` (the app's credentials), or an error to retry later: `Paused`, `NotRenewed`,
     `NotSent`, `Throttled`.
     """
-    profile = _require_usable(rt, profile_id, known)
+    profile = _require_usable(rt, profile_id, loaded)
     token = grants.open_access_token(rt.secrets, profile)
     if not needs_refresh(rt, profile):
         return token
@@ -107,8 +107,8 @@ def store_pending(rt: Runtime) -> None:
             log.error("the new tokens of an account could not be stored", profile=profile_id, exc_info=True)
 
 
-def _require_usable(rt: Runtime, profile_id: str, known: Profile | None = None) -> Profile:
-    profile = known or profile_rows.find(rt.reader, profile_id)
+def _require_usable(rt: Runtime, profile_id: str, loaded: Profile | None = None) -> Profile:
+    profile = loaded or profile_rows.find(rt.reader, profile_id)
     if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
         raise Withdrawn("The profile is disconnected.")
     if profile.status is ProfileStatus.REAUTH_REQUIRED:
@@ -209,48 +209,48 @@ def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
     return grants.open_access_token(rt.secrets, _require_usable(rt, profile.id))
 
 
-def _has_same_tokens(known: Profile | None, former: Profile) -> TypeGuard[Profile]:
+def _has_same_tokens(profile: Profile | None, former: Profile) -> TypeGuard[Profile]:
     tokens = (former.access_token, former.refresh_token)
-    return known is not None and (known.access_token, known.refresh_token) == tokens
+    return profile is not None and (profile.access_token, profile.refresh_token) == tokens
 
 
 def _store_pending(rt: Runtime, profile_id: str) -> None:
     """Store the pending pair, if any. The caller holds the lock of the profile."""
     pending = rt.tokens.pending_grants
-    kept = pending.get(profile_id)
-    if kept is not None:
-        rt.write(_store, *kept)
+    grant = pending.get(profile_id)
+    if grant is not None:
+        rt.write(_store, *grant)
         pending.pop(profile_id, None)
 
 
 def _store(rt: Runtime, tx: Database, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
     """Store the new pair, and the account of the day. Values that the network left out stay."""
-    known, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
-    if not _has_same_tokens(known, profile):
+    stored, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
+    if not _has_same_tokens(stored, profile):
         return  # an import was faster, and its grant stays
-    grant = grants.from_answer(answer, asked_at, previous=grants.open_stored(rt.secrets, known))
+    grant = grants.from_answer(answer, asked_at, previous=grants.open_stored(rt.secrets, stored))
     columns = grants.token_columns(rt.secrets, profile.id, grant, tx.stamp)
     if answer.identity is not None:
-        columns |= _account_columns(known, redaction.mask_value(answer.identity), tx.stamp)
-    if known.status is ProfileStatus.DISCONNECTED:
+        columns |= _account_columns(stored, redaction.mask_value(answer.identity), tx.stamp)
+    if stored.status is ProfileStatus.DISCONNECTED:
         del columns["expires_at"]  # it keeps the pair only for its revocation
-    if known.status is ProfileStatus.REAUTH_REQUIRED:
+    if stored.status is ProfileStatus.REAUTH_REQUIRED:
         # Another process broke our lock and used the token that this process had just spent.
         columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
         delivery_rows.wake_reconnected(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
     counters.count_event(tx, Event.REFRESH, provider.name, RefreshOutcome.RENEWED)
     if by_hand and actor.is_owner(tx.actor):
-        audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, known.name, provider=provider.name)
+        audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, stored.name, provider=provider.name)
     scopes = grant.scopes or frozenset()
     if not provider.auth.can_publish(scopes):
         missing = " ".join(provider.auth.missing_scopes(scopes))
         profile_rows.require_reauth(tx, profile.id, f"The new tokens do not allow publishing: {missing}")
 
 
-def _account_columns(known: Profile, identity: Identity, now: str) -> dict[str, Value]:
+def _account_columns(profile: Profile, identity: Identity, now: str) -> dict[str, Value]:
     """Return the columns for the account that a refresh reports. The weekly fetch of all account data stays due."""
-    columns = profiles.account_columns(identity, known, now)
+    columns = profiles.account_columns(identity, profile, now)
     del columns["account_read_at"]
     return columns
 
@@ -285,11 +285,11 @@ def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
 def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
     """Break a lock that is held for more than `LOCK_SECONDS`. Raises `Locked` before that."""
     taken, now, file = rt.tokens.taken_locks, rt.clock.monotonic(), held.file
-    known = taken.get(profile_id)
-    if known is None or known.file != file or now - known.last_seen > LOCK_SECONDS:
-        known = TakenLock(file, now, now)
-    taken[profile_id] = replace(known, last_seen=now)
-    if file is None or now - known.first_seen < LOCK_SECONDS or not held.break_open(file):
+    taken_lock = taken.get(profile_id)
+    if taken_lock is None or taken_lock.file != file or now - taken_lock.last_seen > LOCK_SECONDS:
+        taken_lock = TakenLock(file, now, now)
+    taken[profile_id] = replace(taken_lock, last_seen=now)
+    if file is None or now - taken_lock.first_seen < LOCK_SECONDS or not held.break_open(file):
         raise Locked("Another process is changing the account's tokens. It may be a command that hangs.")
     log.warning("the lock of an account's tokens was taken from a process that hangs", profile=profile_id)
 

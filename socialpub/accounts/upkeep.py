@@ -189,12 +189,12 @@ def _due_revocations(rt: Runtime) -> list[tuple[str, timedelta]]:
     now = rt.now()
     paused = appliance_state.paused_at(rt.reader) is not None
     resting = waits.subjects(rt.reader, (REVOKE_ENDPOINT,), clock.stamp(now))
-    found = []
+    due = []
     for row in profile_rows.disconnected_with_tokens(rt.reader):
         since = now - clock.parse(row.disconnected_at or row.updated_at)
         if not (paused or row.id in resting) or since >= ERASED_AFTER:
-            found.append((row.id, since))
-    return found
+            due.append((row.id, since))
+    return due
 
 
 def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
@@ -292,26 +292,26 @@ def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
 
 
 def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Identity) -> list[str]:
-    known = profiles.get(tx, profile_id)
-    if known.status is ProfileStatus.DISCONNECTED:
+    profile = profiles.get(tx, profile_id)
+    if profile.status is ProfileStatus.DISCONNECTED:
         return []
-    if identity.account_id != known.account_id:
+    if identity.account_id != profile.account_id:
         profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
         account_log.warning("the tokens of a profile belong to another account", profile=profile_id)
         return []
-    columns = profiles.account_columns(identity, known, tx.stamp)
+    columns = profiles.account_columns(identity, profile, tx.stamp)
     profile_rows.update(tx, profile_id, **columns, updated_at=tx.stamp)
-    return _changes(rt.providers[known.provider], known, profiles.get(tx, profile_id))
+    return _changes(rt.providers[profile.provider], profile, profiles.get(tx, profile_id))
 
 
 def _changes(provider: Provider, before: Profile, now: Profile) -> list[str]:
-    found = []
+    sentences = []
     if now.username != before.username and now.username:
-        found.append(f"The handle is now @{now.username}.")
+        sentences.append(f"The handle is now @{now.username}.")
     if before.account_name not in (None, now.account_name):
-        found.append(f"The account name is now “{now.account_name}”.")
+        sentences.append(f"The account name is now “{now.account_name}”.")
     former = dict(provider.account_facts(before.facts))
     for label, value in provider.account_facts(now.facts):
         if former.get(label) != value:
-            found.append(f"{label}: {value} (before: {former.get(label, 'not known')}).")
-    return found
+            sentences.append(f"{label}: {value} (before: {former.get(label, 'not known')}).")
+    return sentences

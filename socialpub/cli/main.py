@@ -68,8 +68,8 @@ class LazyGroup(click.Group):
 
             if isinstance(error, CommandError):
                 raise
-            known = ctx.find_object(CommandContext)
-            failure = as_command_error(error, known.find_fault if known else None)
+            command = ctx.find_object(CommandContext)
+            failure = as_command_error(error, command.find_fault if command else None)
             if failure is None:
                 raise
             raise failure from error
@@ -88,9 +88,9 @@ class LazyGroup(click.Group):
         """Return the commands that begin with this text, without their modules."""
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=one.short_help) for name, one in self.commands.items()]
+        items = [CompletionItem(name, help=item.short_help) for name, item in self.commands.items()]
         options = click.Command.shell_complete(self, ctx, incomplete)
-        return [one for one in found if one.value.startswith(incomplete)] + options
+        return [item for item in items if item.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         for heading, commands in self.sections.items():

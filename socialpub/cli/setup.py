@@ -190,14 +190,14 @@ def run_doctor(context: CommandContext, problems: bool, as_json: bool) -> None:
     configuration. The exit code is 1 if a problem must be fixed.
     """
     with progress_bar(lines=False):
-        found, base_url = _examine(context)
-    shown = [finding for finding in found if not problems or finding.level == "problem"]
+        findings, base_url = _examine(context)
+    printed = [finding for finding in findings if not problems or finding.level == "problem"]
     if as_json:
-        print_json([_as_dict(finding, base_url) for finding in shown])
+        print_json([_as_dict(finding, base_url) for finding in printed])
     else:
-        for finding in shown:
+        for finding in printed:
             _show(finding, base_url)
-    count = sum(finding.level == "problem" for finding in found)
+    count = sum(finding.level == "problem" for finding in findings)
     if count and not problems:
         print_note(f"{units.count(count, 'problem', 'problems')} must be fixed.")
     sys.exit(1 if count else 0)
@@ -215,19 +215,19 @@ def _examine(context: CommandContext) -> "tuple[list[Finding], str | None]":
     except OperatorError as error:
         return [problem("configuration", error.message, error.hint or "Correct the configuration.")], None
     file_check.read_ahead(settings.database_file)  # this process does not have the database open yet
-    found, can_be_opened = checks.check_offline(settings)
+    findings, can_be_opened = checks.check_offline(settings)
     if not can_be_opened:
-        return found, settings.base_url
+        return findings, settings.base_url
     try:
         with context.open("doctor") as rt:
-            found += checks.check(rt)
+            findings += checks.check(rt)
     except Exception as error:
         failure = as_command_error(error, context.find_fault)
         if failure is None:
             raise
         subject = "user" if isinstance(error, WrongUser) else "database"
-        found.append(problem(subject, failure.message, failure.hint or "Check data_dir."))
-    return found, settings.base_url
+        findings.append(problem(subject, failure.message, failure.hint or "Check data_dir."))
+    return findings, settings.base_url
 
 
 def _as_dict(finding: "Finding", base_url: str | None) -> dict[str, str]:

@@ -44,9 +44,9 @@ def started_with() -> tuple[str, ...]:
     """Return `socialpub` if PATH finds this program, else its path. The service adds `sudo`."""
     if is_service():
         return "sudo", NAME
-    found, script = shutil.which(NAME), Path(sys.executable).with_name(NAME)
+    on_path, script = shutil.which(NAME), Path(sys.executable).with_name(NAME)
     # In the environment of `make install`, PATH finds the wrapper of this program.
-    is_on_path = found is not None and (Path(sys.prefix) == PREFIX or Path(found).resolve() == script.resolve())
+    is_on_path = on_path is not None and (Path(sys.prefix) == PREFIX or Path(on_path).resolve() == script.resolve())
     return (NAME if is_on_path or _in_public.get() else str(script),)
 
 

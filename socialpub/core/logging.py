@@ -75,10 +75,10 @@ class Logger:
             exc_info = sys.exc_info()
         elif isinstance(exc_info, BaseException):
             exc_info = (type(exc_info), exc_info, exc_info.__traceback__)
-        shown = {name: value for name, value in fields.items() if value is not None}
+        own_fields = {name: value for name, value in fields.items() if value is not None}
         # No line shows its place in the code: finding the place takes more time than the rest of the line.
         record = self._logger.makeRecord(
-            self._logger.name, _NUMBERS[level], "", 0, message, (), exc_info, extra={"fields": shown}
+            self._logger.name, _NUMBERS[level], "", 0, message, (), exc_info, extra={"fields": own_fields}
         )
         self._logger.handle(record)
 
@@ -167,8 +167,8 @@ class _HumanFormatter(_Formatter):
         line = f"{_time(record)} {record.levelname:<7} {visible(self.text(record))}"
         for name, value in self.fields(record).items():
             is_plain = type(value) is int or (isinstance(value, str) and _PLAIN.fullmatch(value))
-            shown = str(value) if is_plain else json.dumps(value, ensure_ascii=False)
-            line += f" {visible(name)}={visible(shown)}"
+            text = str(value) if is_plain else json.dumps(value, ensure_ascii=False)
+            line += f" {visible(name)}={visible(text)}"
         trace = self.trace(record)
         if trace is not None:
             line += "\n  " + visible(trace.rstrip(), keep="\n").replace("\n", "\n  ")

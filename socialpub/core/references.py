@@ -20,13 +20,13 @@ def find_profile(reference: str, profiles: Sequence[Profile]) -> Profile:
     A disconnected profile answers only to its id, so that it does not make a network's name ambiguous.
     """
     wanted = _fold(reference)
-    found = [one for one in profiles if wanted == one["id"]]
-    connected = [one for one in profiles if one["status"] != "disconnected"]
-    found = found or [one for one in connected if wanted in _references(one)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        raise UnknownReference(f"“{reference}” names {len(found)} accounts. Use the id of one: {_list(found)}.")
+    matches = [profile for profile in profiles if wanted == profile["id"]]
+    connected = [profile for profile in profiles if profile["status"] != "disconnected"]
+    matches = matches or [profile for profile in connected if wanted in _references(profile)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise UnknownReference(f"“{reference}” names {len(matches)} accounts. Use the id of one: {_list(matches)}.")
     if connected:
         raise UnknownReference(f"“{reference}” names no account. Use one of: {_list(connected)}.")
     raise UnknownReference(
@@ -51,10 +51,12 @@ def _fold(text: str) -> str:
 
 
 def _list(profiles: Sequence[Profile]) -> str:
-    shown = [f"{clearest_reference(one)}{_username(one)} = {one['id']}" for one in profiles[:MAX_CANDIDATES]]
+    candidates = [
+        f"{clearest_reference(profile)}{_username(profile)} = {profile['id']}" for profile in profiles[:MAX_CANDIDATES]
+    ]
     if len(profiles) > MAX_CANDIDATES:
-        shown.append(f"and {len(profiles) - MAX_CANDIDATES} more")
-    return ", ".join(shown)
+        candidates.append(f"and {len(profiles) - MAX_CANDIDATES} more")
+    return ", ".join(candidates)
 
 
 def _username(profile: Profile) -> str:

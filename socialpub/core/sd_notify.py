@@ -44,11 +44,11 @@ class ServiceManager:
     @property
     def addresses(self) -> list[str]:
         """The addresses of the TCP sockets among `descriptors`, in the form of `listen`."""
-        found = []
+        names = []
         for descriptor in self.descriptors:
             with contextlib.suppress(OSError, ValueError), socket.socket(fileno=os.dup(descriptor)) as listener:
-                found.append(format_address(listener))
-        return found
+                names.append(format_address(listener))
+        return names
 
     @contextlib.contextmanager
     def starting(self, status: str) -> Iterator[None]:
@@ -108,17 +108,17 @@ def format_host(host: str, port: int) -> str:
 
 def find_service_manager(environ: MutableMapping[str, str]) -> ServiceManager:
     """Read systemd's variables and remove them: otherwise, a child process would report for this process."""
-    given = {name: environ.pop(name) for name in _VARIABLES if name in environ}
+    variables = {name: environ.pop(name) for name in _VARIABLES if name in environ}
     descriptors: tuple[int, ...] = ()
-    if given.get("LISTEN_PID") == str(os.getpid()):
-        count = _number(given.get("LISTEN_FDS"))
+    if variables.get("LISTEN_PID") == str(os.getpid()):
+        count = _number(variables.get("LISTEN_FDS"))
         descriptors = tuple(range(_FIRST_DESCRIPTOR, _FIRST_DESCRIPTOR + count))
         for descriptor in descriptors:
             os.set_inheritable(descriptor, False)
-    microseconds = _number(given.get("WATCHDOG_USEC"))
-    if given.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
+    microseconds = _number(variables.get("WATCHDOG_USEC"))
+    if variables.get("WATCHDOG_PID", str(os.getpid())) != str(os.getpid()):
         microseconds = 0
-    return ServiceManager(given.get("NOTIFY_SOCKET") or None, microseconds / 1e6 or None, descriptors)
+    return ServiceManager(variables.get("NOTIFY_SOCKET") or None, microseconds / 1e6 or None, descriptors)
 
 
 def _number(text: str | None) -> int:

@@ -50,9 +50,9 @@ def duration(duration: timedelta) -> str:
     return f"{seconds}s"
 
 
-def count(number: int, one: str, more: str) -> str:
-    """Return "1 post is" or "3 posts are" for `one` "post is" and `more` "posts are"."""
-    return f"1 {one}" if number == 1 else f"{number} {more}"
+def count(number: int, singular: str, plural: str) -> str:
+    """Return "1 post is" or "3 posts are" for `singular` "post is" and `plural` "posts are"."""
+    return f"1 {singular}" if number == 1 else f"{number} {plural}"
 
 
 def listed(names: Sequence[str], last: str = "and") -> str:

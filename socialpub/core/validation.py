@@ -32,17 +32,19 @@ def is_label(text: str) -> bool:
 
 def to_label(text: str) -> str:
     """Return the text of others as a label: one line, without control and direction characters."""
-    known = text[: 10 * MAX_LABEL_LENGTH]
-    visible = "".join(" " if one.isspace() else one if one.isprintable() or one == "\u200d" else "" for one in known)
+    beginning = text[: 10 * MAX_LABEL_LENGTH]
+    visible = "".join(
+        " " if char.isspace() else char if char.isprintable() or char == "\u200d" else "" for char in beginning
+    )
     label = " ".join(visible.split())[:MAX_LABEL_LENGTH].strip()
     return label if is_label(label) else ""
 
 
-def nearest(key: str, known: Iterable[str], cutoff: float = 0.5) -> str | None:
+def nearest(key: str, candidates: Iterable[str], cutoff: float = 0.5) -> str | None:
     """Return the known name nearest to `key`, or None. Ignore case, underscores and hyphens."""
     if len(key) > MAX_NAME:
         return None
-    names = {fold(name): name for name in reversed(list(known))}  # the first of two spellings counts
+    names = {fold(name): name for name in reversed(list(candidates))}  # the first of two spellings counts
     matches = difflib.get_close_matches(fold(key), names, n=1, cutoff=cutoff)
     return names[matches[0]] if matches else None
 
@@ -52,11 +54,11 @@ def fold(name: str) -> str:
     return name[: MAX_NAME + 1].replace("_", "").replace("-", "").casefold()
 
 
-def did_you_mean(suggestion: str | None, known: Iterable[str] = ()) -> str:
+def did_you_mean(suggestion: str | None, known_names: Iterable[str] = ()) -> str:
     """Return the message for an unknown name, with a suggestion or the known names."""
     if suggestion is not None:
         return f"is not known; did you mean {suggestion}?"
-    names = ", ".join(known)
+    names = ", ".join(known_names)
     return f"is not known; known names are {names}" if names else "is not known; remove it"
 
 
@@ -97,25 +99,25 @@ def suggest_place(root: type[BaseModel], place: str, name: str) -> str:
     places = _places(root)
     here = places.get(place, {})
     same = fold(name)
-    found = next((known for known in here if same in map(fold, (known, *here[known]))), None)
-    if found is not None:
-        return did_you_mean(found)
+    same_here = next((known_name for known_name in here if same in map(fold, (known_name, *here[known_name]))), None)
+    if same_here is not None:
+        return did_you_mean(same_here)
     elsewhere = [
-        (f"{other}.{known}".lstrip("."), known, more)
+        (f"{other}.{known_name}".lstrip("."), known_name, more)
         for other, names in places.items()
         if other != place
-        for known, more in names.items()
+        for known_name, more in names.items()
     ]
-    exact = [full for full, known, _ in elsewhere if known == name]
+    exact = [full for full, known_name, _ in elsewhere if known_name == name]
     if exact:
         return f"belongs in {' or '.join(exact)}"
-    alike = [full for full, known, more in elsewhere if same in map(fold, (known, *more))]
+    alike = [full for full, known_name, more in elsewhere if same in map(fold, (known_name, *more))]
     if alike:
         return did_you_mean(" or ".join(alike))
     near = nearest(name, here, CLOSE_MATCH)
     if near is None:
-        surely = nearest(name, (known for _, known, _ in elsewhere), CLOSE_MATCH)
-        near = next((full for full, known, _ in elsewhere if known == surely), None) or nearest(name, here)
+        surely = nearest(name, (known_name for _, known_name, _ in elsewhere), CLOSE_MATCH)
+        near = next((full for full, known_name, _ in elsewhere if known_name == surely), None) or nearest(name, here)
     return did_you_mean(near, here)
 
 
@@ -128,13 +130,13 @@ def _places(root: type[BaseModel]) -> dict[str, dict[str, tuple[str, ...]]]:
 def _walk(model: type[BaseModel], place: str) -> Iterator[tuple[str, dict[str, tuple[str, ...]]]]:
     names: dict[str, tuple[str, ...]] = {}
     for field, (name, inner) in zip(model.model_fields.values(), known_fields(model).items(), strict=True):
-        names[name] = next((one.names for one in field.metadata if isinstance(one, AlsoCalled)), ())
+        names[name] = next((note.names for note in field.metadata if isinstance(note, AlsoCalled)), ())
         below = f"{place}.{name}".lstrip(".")
         if inner is not None:
             yield from _walk(inner.model, f"{below}[]" if inner.listed else below)
-        for one in field.metadata:
-            if isinstance(one, Keys):
-                yield below, dict.fromkeys(one.names, ())
+        for note in field.metadata:
+            if isinstance(note, Keys):
+                yield below, dict.fromkeys(note.names, ())
     yield place, names
 
 
@@ -142,7 +144,7 @@ def _inner(annotation: Any, *, listed: bool) -> Inner | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return Inner(annotation, listed)
     listed = listed or getattr(annotation, "__origin__", None) in (list, tuple)
-    return next((found for part in get_args(annotation) if (found := _inner(part, listed=listed))), None)
+    return next((inner for part in get_args(annotation) if (inner := _inner(part, listed=listed))), None)
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -239,9 +241,9 @@ def parse(model: type[M], value: Any) -> tuple[M | None, Mistakes]:
         return model.model_validate(value), mistakes
     except ValidationError:
         pass  # this error has Python names, so the mistakes are collected below
-    known = _known_part(model, model, value, (), "", mistakes)
+    without_unknown = _known_part(model, model, value, (), "", mistakes)
     try:
-        return model.model_validate(known), mistakes
+        return model.model_validate(without_unknown), mistakes
     except ValidationError as error:
         for detail in error.errors(include_url=False):
             path = detail["loc"]
@@ -260,7 +262,7 @@ def _known_part(
     if not isinstance(value, dict):
         return value
     fields = known_fields(model)
-    found: dict[str, Any] = {}
+    part: dict[str, Any] = {}
     for name, inner in fields.items():
         if name not in value:
             continue
@@ -272,14 +274,14 @@ def _known_part(
             elif isinstance(item, list):
                 # Every list of objects has a lower limit, so the rest does not need a check.
                 some = [
-                    _known_part(root, inner.model, one, (*path, name, at), f"{below}[]", mistakes)
-                    for at, one in enumerate(item[:MAX_ERRORS])
+                    _known_part(root, inner.model, member, (*path, name, at), f"{below}[]", mistakes)
+                    for at, member in enumerate(item[:MAX_ERRORS])
                 ]
                 item = [*some, *item[MAX_ERRORS:]]
-        found[name] = item
-    if len(found) < len(value):
-        _add_unknown(root, value, fields, path, place, mistakes, len(value) - len(found))
-    return found
+        part[name] = item
+    if len(part) < len(value):
+        _add_unknown(root, value, fields, path, place, mistakes, len(value) - len(part))
+    return part
 
 
 def _add_unknown(

@@ -119,9 +119,10 @@ class DiskReservations:
     def _revoke_slow(self, reservation: "DiskReservation", missing_bytes: int, now: float) -> None:
         """Release slow reservations, the largest first. Raise Unavailable if they are not enough."""
         slow = sorted(
-            (one for one in self._active if one is not reservation and one.is_slow(now)), key=attrgetter("left_bytes")
+            (transfer for transfer in self._active if transfer is not reservation and transfer.is_slow(now)),
+            key=attrgetter("left_bytes"),
         )
-        if sum(one.left_bytes for one in slow) < missing_bytes:
+        if sum(transfer.left_bytes for transfer in slow) < missing_bytes:
             if self._free_bytes - reservation.left_bytes < reservation.floor_bytes:
                 raise disk_full()
             raise Unavailable(

@@ -151,15 +151,17 @@ def media_kind(mime_type: str) -> str | None:
     return None if name is None else ACCEPTED_TYPES[name]
 
 
-def type_mismatch(found: str, declared: str) -> MediaRejected:
+def type_mismatch(actual: str, declared: str) -> MediaRejected:
     """Return the error of a file that was declared as another type. It ends with what to do."""
-    if found == "video/x-matroska":
-        advice = f" Declare video/webm if it has VP8, VP9 or AV1 with Opus or Vorbis. Otherwise:{how_to_convert(found)}"
-    elif (right := canonical_type(found)) is not None:
+    if actual == "video/x-matroska":
+        advice = (
+            f" Declare video/webm if it has VP8, VP9 or AV1 with Opus or Vorbis. Otherwise:{how_to_convert(actual)}"
+        )
+    elif (right := canonical_type(actual)) is not None:
         advice = f" Declare {right}."
     else:
-        advice = how_to_convert(found)
-    return MediaRejected(f"The file was declared as {declared}, but its content is {found}.{advice}")
+        advice = how_to_convert(actual)
+    return MediaRejected(f"The file was declared as {declared}, but its content is {actual}.{advice}")
 
 
 def how_to_convert(mime_type: str) -> str:

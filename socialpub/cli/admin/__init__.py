@@ -16,10 +16,10 @@ class IdType(click.ParamType[str]):
     name = "id"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        known = parse_id(str(value))
-        if known is None:
+        parsed = parse_id(str(value))
+        if parsed is None:
             self.fail(f"{value!r} is not an id, such as 019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f.", param, ctx)
-        return known
+        return parsed
 
 
 class DurationType(click.ParamType[timedelta]):

@@ -122,16 +122,16 @@ def set_password(context: CommandContext) -> None:
     """
     with context.open() as rt:
         if sys.stdin.isatty():
-            given = ask_hidden("Password")
+            password = ask_hidden("Password")
             repeated = ask_hidden("Repeat password")
         else:
-            given = repeated = sys.stdin.readline().rstrip("\r\n")
-            if not given:
+            password = repeated = sys.stdin.readline().rstrip("\r\n")
+            if not password:
                 again = commands.line("admin", "set-password")
                 raise CommandError(
                     "No password was given, and there is no terminal.", f"Run `{again}` in a terminal{EXEC_TERMINAL}."
                 )
-        rt.write(sign_in.set_password, sign_in.hash_password(given, repeated))
+        rt.write(sign_in.set_password, sign_in.hash_password(password, repeated))
         print_note(f"The password is set. The dashboard is at {rt.settings.base_url}/")
         if not rt.settings.dashboard.enabled:
             print_note(f"The dashboard is disabled. Set dashboard.enabled to true. {commands.restart()}.")

@@ -74,11 +74,11 @@ def create_key(
 def list_keys(context: CommandContext, as_json: bool) -> None:
     """List the keys without their secrets."""
     with context.open() as rt:
-        found = api_keys.list_all(rt.reader)
+        keys = api_keys.list_all(rt.reader)
         now, extensions = rt.stamp(), api_keys.list_extensions(rt)
         networks = [name for name in rt.providers if name not in extensions] if extensions else []
     if as_json:
-        print_json([_shape(key) for key in found])
+        print_json([_shape(key) for key in keys])
         return
     rows = [
         (
@@ -90,7 +90,7 @@ def list_keys(context: CommandContext, as_json: bool) -> None:
             format_time(key.created_at),
             format_time(key.last_used_at) or "never",
         )
-        for key in found
+        for key in keys
     ]
     columns = ("ID", "Name", "Scope", "Limited to", "State", "Created", "Last used")
     print_table(columns, rows, f"No keys yet. Create a key with `{commands.line('admin', 'create-key', 'NAME')}`.")
@@ -110,16 +110,16 @@ def revoke_key(context: CommandContext, key_id: str) -> None:
 
 def _shape(key: ApiKeyRow) -> dict[str, object]:
     """Return the fields in camelCase, without those that are None."""
-    shown = {name: value for name, value in key.__data__.items() if value is not None and name != "secret_hash"}
-    words = {tuple(name.split("_")): value for name, value in shown.items()}
+    shape = {name: value for name, value in key.__data__.items() if value is not None and name != "secret_hash"}
+    words = {tuple(name.split("_")): value for name, value in shape.items()}
     return {first + "".join(map(str.title, more)): value for (first, *more), value in words.items()}
 
 
 def _describe_scope(key: ApiKeyRow, networks: Sequence[str]) -> str:
     """Return what limits the key. `networks` are those of a key without providers, if they are not every network."""
     covered = key.providers or (() if key.profiles else networks)
-    shown = () if api_keys.ALL in covered else covered
-    return ", ".join((*shown, *(key.profiles or ()), *_limits(key))) or "everything"
+    named = () if api_keys.ALL in covered else covered
+    return ", ".join((*named, *(key.profiles or ()), *_limits(key))) or "everything"
 
 
 def _limits(key: ApiKeyRow) -> list[str]:

@@ -44,7 +44,7 @@ def show_post(context: CommandContext, post_id: str, as_json: bool) -> None:
         note_paused(rt)
         details = _load(rt, post_id)
     if as_json:
-        plans = [_plan_json(one) for one in details.deliveries]
+        plans = [_plan_json(delivery) for delivery in details.deliveries]
         print_json({"post": details.post, "version": details.version, "plans": plans, "attempts": details.attempts})
         return
     _show(details)
@@ -67,12 +67,12 @@ def list_posts(
     with context.open() as rt:
         note_paused(rt)
         page = post_list.load_page(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
-        found = [json.loads(post) for post in page.shown] + [_find(rt, post_id) for post_id in page.rest]
+        posts = [json.loads(post) for post in page.shown] + [_find(rt, post_id) for post_id in page.rest]
     if as_json:
-        print_json(found)
+        print_json(posts)
         return
-    print_table(("ID", "Time", "Status", "Deliveries", "Text"), [_line(post) for post in found], "No posts found.")
-    if more := page.total - len(found):
+    print_table(("ID", "Time", "Status", "Deliveries", "Text"), [_line(post) for post in posts], "No posts found.")
+    if more := page.total - len(posts):
         print_note(f"{more} older {'post is' if more == 1 else 'posts are'} not shown. Use --limit to show more.")
 
 
@@ -150,10 +150,10 @@ def _load(rt: Runtime, post_id: str) -> PostDetails:
 
 
 def _find(rt: Runtime, post_id: str) -> dict[str, Any]:
-    found = api_json.post(rt.reader, post_id)
-    if found is None:
+    text = api_json.post(rt.reader, post_id)
+    if text is None:
         raise _no_post()
-    post: dict[str, Any] = json.loads(found)
+    post: dict[str, Any] = json.loads(text)
     return post
 
 
@@ -162,7 +162,7 @@ def _no_post() -> CommandError:
 
 
 def _line(post: dict[str, Any]) -> tuple[str, ...]:
-    counted = Counter((SIGNS[api_outcome(one)], one["provider"]) for one in post["deliveries"])
+    counted = Counter((SIGNS[api_outcome(delivery)], delivery["provider"]) for delivery in post["deliveries"])
     deliveries = ", ".join(f"{sign} {provider}{f' ×{n}' if n > 1 else ''}" for (sign, provider), n in counted.items())
     text = " ".join(post.get("body", "").split()) or f"({len(post['media'])} media)"
     time = format_time(post.get("scheduledAt", post["createdAt"]))
@@ -201,21 +201,21 @@ def _show_head(post: dict[str, Any]) -> None:
 
 
 def _show_delivery(details: DeliveryDetails) -> None:
-    shown = details.shown
+    delivery = details.shown
     print_line()
-    print_line(f"{SIGNS[shown['status']]} {shown['provider']} “{shown['profileName']}”: {shown['status']}")
+    print_line(f"{SIGNS[delivery['status']]} {delivery['provider']} “{delivery['profileName']}”: {delivery['status']}")
     for key in ("url", "providerPostId", "errorMessage"):
-        if key in shown:
-            print_line(f"  {shown[key]}")
-    if shown["providerOptions"]:
-        print_line(f"  options {json.dumps(shown['providerOptions'], ensure_ascii=False)}")
+        if key in delivery:
+            print_line(f"  {delivery[key]}")
+    if delivery["providerOptions"]:
+        print_line(f"  options {json.dumps(delivery['providerOptions'], ensure_ascii=False)}")
     if card := details.link_card:
         for text in _card_lines(card):
             print_line(f"  link card: {text}")
     if not details.steps:
         starts = f"starts at {format_time(details.delivery.run_at)}"
         waits = "waits for your approval" if details.is_unapproved else starts
-        print_line(f"  no plan yet, {waits}" if shown["status"] == "pending" else "")
+        print_line(f"  no plan yet, {waits}" if delivery["status"] == "pending" else "")
     for step in details.steps:
         mark = "✓" if step.done else "▸" if step.is_next else "·"
         note = "  (makes it public)" if step.commits else ""
@@ -223,7 +223,7 @@ def _show_delivery(details: DeliveryDetails) -> None:
     if details.attempts:
         print_table(
             ("Time", "Step", "Outcome", "Code", "Request id", "Message"),
-            [_attempt_row(one) for one in details.attempts],
+            [_attempt_row(attempt) for attempt in details.attempts],
             "",
         )
 
@@ -232,8 +232,8 @@ def _card_lines(card: dict[str, Any]) -> list[str]:
     if "unread" in card:
         return [f"{card['uri']} is being read. You can approve the post after that."]
     image = "with an image, which the dashboard shows" if "image" in card else None
-    found = (card["uri"], card.get("title"), card.get("description"), image, card.get("note"))
-    return [text for text in found if text]
+    values = (card["uri"], card.get("title"), card.get("description"), image, card.get("note"))
+    return [text for text in values if text]
 
 
 def _attempt_row(attempt: dict[str, Any]) -> tuple[str | None, ...]:

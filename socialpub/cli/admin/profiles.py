@@ -188,8 +188,8 @@ def _sign_in(
     profile = account_sign_in.check(rt, provider, profile_id, Surface.SHELL)
     if handle is None and profile is not None:
         handle = profile.username
-    given = {"handle": handle, "password": _read_password(password_file)}
-    values = {field.name: given.get(field.name) or _ask_value(provider, field) for field in auth.fields}
+    entered = {"handle": handle, "password": _read_password(password_file)}
+    values = {field.name: entered.get(field.name) or _ask_value(provider, field) for field in auth.fields}
     while True:
         try:
             with spinner(f"Signing in at {provider.label}"):
@@ -324,9 +324,9 @@ def import_profile(context: CommandContext, provider_name: str, name: str | None
         provider = known_provider(rt, provider_name)
         if file.isatty():
             print_note("Paste the credentials (JSON), then press Ctrl-D:")
-        given = grants.read_credentials(_text(file))
+        credentials = grants.read_credentials(_text(file))
         with spinner(f"Asking {provider.label} for the account"):
-            imported = connect.import_account(rt, provider_name, given, name)
+            imported = connect.import_account(rt, provider_name, credentials, name)
         print_connected(rt, imported)
 
 
@@ -354,10 +354,12 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """List the connected accounts."""
     with context.open() as rt:
-        found = [(row, upkeep.describe_warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)]
+        profiles_with_warnings = [
+            (row, upkeep.describe_warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)
+        ]
         shapes = json.loads(api_json.profiles(rt.reader, OWNER))
     if as_json:
-        print_json([_profile_shape(shape, *more) for shape, more in zip(shapes, found, strict=True)])
+        print_json([_profile_shape(shape, *more) for shape, more in zip(shapes, profiles_with_warnings, strict=True)])
         return
     rows = [
         (
@@ -370,7 +372,7 @@ def list_profiles(context: CommandContext, as_json: bool) -> None:
             str(profile.posts_count),
             _profile_notes(profile, warning),
         )
-        for profile, warning in found
+        for profile, warning in profiles_with_warnings
     ]
     columns = ("ID", "Name", "Network", "Account", "Status", "Expires", "Posts", "Notes")
     empty = f"No accounts yet. Connect an account with `{commands.line('admin', 'connect-profile', 'PROVIDER')}`."
@@ -412,10 +414,10 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
     A post's own options take precedence. The command prints the stored options as JSON. Without KEY=VALUE, it changes
     nothing. The options apply to posts that are accepted from now on.
     """
-    given = profiles.read_pairs(pairs)
+    options = profiles.read_pairs(pairs)
     with context.open() as rt:
-        if given:
-            stored = rt.write(profiles.set_options, profile_id, given)
+        if options:
+            stored = rt.write(profiles.set_options, profile_id, options)
         else:
             stored = dict(profiles.get(rt.reader, profile_id).options)
     print_json(stored, indent=None)
@@ -424,8 +426,8 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
 def _profile_shape(shape: dict[str, object], profile: ProfileRow, warning: str | None) -> dict[str, object]:
     """Add the stored options, the reason and the warning to the API's fields."""
     more = {"reason": profile.reason, "warning": warning}
-    given = {name: value for name, value in more.items() if value is not None}
-    return {**shape, **given, "options": json.loads(str(profile.options))}
+    values = {name: value for name, value in more.items() if value is not None}
+    return {**shape, **values, "options": json.loads(str(profile.options))}
 
 
 def _profile_notes(profile: ProfileRow, warning: str | None) -> str:
@@ -445,11 +447,11 @@ def _profile_notes(profile: ProfileRow, warning: str | None) -> str:
 def list_boards(context: CommandContext, profile_id: str, sections: bool, as_json: bool) -> None:
     """List the boards of a Pinterest profile."""
     with context.open() as rt, spinner("Asking for the boards"):
-        found = boards.list_boards(rt, profile_id, with_sections=sections)
+        boards_of_account = boards.list_boards(rt, profile_id, with_sections=sections)
     if as_json:
-        print_json([_board_shape(one, sections) for one in found])
+        print_json([_board_shape(board, sections) for board in boards_of_account])
         return
-    rows = [row for one in found for row in _board_rows(one)]
+    rows = [row for board in boards_of_account for row in _board_rows(board)]
     create = commands.line("admin", "create-board", profile_id, "NAME")
     empty = f"This account does not have a board yet. Create a board: `{create}`"
     print_table(("ID", "Name", "Section", "Privacy", "Pins"), rows, empty)
@@ -458,20 +460,20 @@ def list_boards(context: CommandContext, profile_id: str, sections: bool, as_jso
         print_note(f"To set the default board of this profile: `{line}`")
 
 
-def _board_shape(one: BoardWithSections, sections: bool) -> dict[str, object]:
-    board = one.board
+def _board_shape(listed_board: BoardWithSections, sections: bool) -> dict[str, object]:
+    board = listed_board.board
     values = {"id": board.id, "name": board.name, "privacy": board.privacy, "pinCount": board.pin_count}
     shape: dict[str, object] = {key: value for key, value in values.items() if value is not None}
     if sections:
-        shape["sections"] = [{"id": section.id, "name": section.name} for section in one.sections]
+        shape["sections"] = [{"id": section.id, "name": section.name} for section in listed_board.sections]
     return shape
 
 
-def _board_rows(one: BoardWithSections) -> list[tuple[str, ...]]:
-    board = one.board
+def _board_rows(listed_board: BoardWithSections) -> list[tuple[str, ...]]:
+    board = listed_board.board
     pins = "" if board.pin_count is None else str(board.pin_count)
     first = (board.id, board.name, "", (board.privacy or "").lower(), pins)
-    return [first, *((section.id, board.name, section.name, "", "") for section in one.sections)]
+    return [first, *((section.id, board.name, section.name, "", "") for section in listed_board.sections)]
 
 
 @click.command()
@@ -491,7 +493,7 @@ def create_board(
     """
     with context.open() as rt, spinner("Creating the board"):
         board, is_new = boards.create_board(rt, profile_id, name, secret=secret)
-        created = [boards.create_section(rt, profile_id, board, one) for one in sections]
+        created = [boards.create_section(rt, profile_id, board, title) for title in sections]
     if as_json:
         listed = [{"id": section.id, "name": section.name, "created": new} for section, new in created]
         shape = _board_shape(BoardWithSections(board), sections=False)

@@ -51,20 +51,22 @@ def list_webhooks(context: CommandContext, as_json: bool) -> None:
     The lag is the age of the oldest event that was not accepted yet.
     """
     with context.open() as rt:
-        found = addresses.list_health(rt.reader, rt.now())
+        webhooks = addresses.list_health(rt.reader, rt.now())
     if as_json:
-        print_json([_shape(one) for one in found])
+        print_json([_shape(webhook) for webhook in webhooks])
         return
     rows = [
         (
-            one.row.id,
-            one.row.name,
-            ", ".join(event.removeprefix("delivery.") for event in one.row.events),
-            units.in_words(one.lag_seconds) if one.lag_seconds else "none",
-            f"{one.row.last_response}, {format_time(one.row.last_response_at)}" if one.row.last_response else "none",
-            _state(one),
+            webhook.row.id,
+            webhook.row.name,
+            ", ".join(event.removeprefix("delivery.") for event in webhook.row.events),
+            units.in_words(webhook.lag_seconds) if webhook.lag_seconds else "none",
+            f"{webhook.row.last_response}, {format_time(webhook.row.last_response_at)}"
+            if webhook.row.last_response
+            else "none",
+            _state(webhook),
         )
-        for one in found
+        for webhook in webhooks
     ]
     add = commands.line("admin", "add-webhook", "URL")
     columns = ("ID", "Address", "Events", "Lag", "Last response", "State")
@@ -99,31 +101,31 @@ def test_webhook(context: CommandContext, webhook_id: str) -> None:
         )
 
 
-def _shape(one: WebhookHealth) -> dict[str, object]:
-    row = one.row
-    shown = {
+def _shape(webhook: WebhookHealth) -> dict[str, object]:
+    row = webhook.row
+    shape = {
         "id": row.id,
         "address": row.name,
         "events": row.events,
         "addedAt": row.added_at,
-        "lagSeconds": round(one.lag_seconds),
-        "waitingSince": one.waiting_since,
+        "lagSeconds": round(webhook.lag_seconds),
+        "waitingSince": webhook.waiting_since,
         "lastResponse": row.last_response,
         "lastResponseAt": row.last_response_at,
         "failingSince": row.failing_since,
-        "nextTryAt": row.next_at if one.waiting_since else None,
+        "nextTryAt": row.next_at if webhook.waiting_since else None,
         "accepted": row.accepted,
         "failedTries": row.failed,
         "leftOut": row.left_out,
         "disabledAt": row.disabled_at,
     }
-    return {name: value for name, value in shown.items() if value is not None}
+    return {name: value for name, value in shape.items() if value is not None}
 
 
-def _state(one: WebhookHealth) -> str:
-    if one.row.disabled_at:
-        return f"disabled by a 410, {format_time(one.row.disabled_at)}"
-    if one.row.failing_since:
-        next_try = f", next try {format_time(one.row.next_at)}" if one.waiting_since else ""
-        return f"failing since {format_time(one.row.failing_since)}{next_try}"
-    return f"{units.count(one.row.left_out, 'event', 'events')} left out" if one.row.left_out else "works"
+def _state(webhook: WebhookHealth) -> str:
+    if webhook.row.disabled_at:
+        return f"disabled by a 410, {format_time(webhook.row.disabled_at)}"
+    if webhook.row.failing_since:
+        next_try = f", next try {format_time(webhook.row.next_at)}" if webhook.waiting_since else ""
+        return f"failing since {format_time(webhook.row.failing_since)}{next_try}"
+    return f"{units.count(webhook.row.left_out, 'event', 'events')} left out" if webhook.row.left_out else "works"

@@ -21,21 +21,21 @@ REPLY_OPTION = "replyToPostId"
 MAX_KEY_CHARACTERS = 255
 
 
-def find_profiles(references: Sequence[str], known: Sequence[Profile]) -> list[Profile]:
+def find_profiles(references: Sequence[str], profiles: Sequence[Profile]) -> list[Profile]:
     """Return the accounts that the references name, each once."""
     try:
-        found = {one["id"]: one for one in (find_profile(reference, known) for reference in references)}
+        by_id = {profile["id"]: profile for profile in (find_profile(reference, profiles) for reference in references)}
     except UnknownReference as unknown:
         raise click.UsageError(f"--to {unknown}") from None
-    return list(found.values())
+    return list(by_id.values())
 
 
 def refuse_without_replies(profiles: Sequence[Profile], option: str) -> None:
     """Refuse accounts of a network that cannot reply to a post of ours."""
-    for one in profiles:
-        if not _has_option(one["provider"], REPLY_OPTION):
+    for profile in profiles:
+        if not _has_option(profile["provider"], REPLY_OPTION):
             raise click.UsageError(
-                f"{option}: {clearest_reference(one)} cannot get replies to your own posts. Leave it out of --to."
+                f"{option}: {clearest_reference(profile)} cannot get replies to your own posts. Leave it out of --to."
             )
 
 
@@ -122,15 +122,15 @@ def read_time(text: str) -> datetime:
         if match is None:
             raise ValueError
         day, time, offset = match.groups()
-        found = datetime.fromisoformat(f"{day}T{time}{(offset or '').upper()}")
-        if found.tzinfo is not None:
-            return found
-        first, second = (found.replace(fold=fold).astimezone() for fold in (0, 1))
+        local_time = datetime.fromisoformat(f"{day}T{time}{(offset or '').upper()}")
+        if local_time.tzinfo is not None:
+            return local_time
+        first, second = (local_time.replace(fold=fold).astimezone() for fold in (0, 1))
     except (ValueError, OverflowError):
         raise click.UsageError(f"--at needs a time that exists: {TIME_FORMS}.") from None
     if first.utcoffset() == second.utcoffset():
         return first
-    is_skipped = first.replace(tzinfo=None, fold=0) != found
+    is_skipped = first.replace(tzinfo=None, fold=0) != local_time
     reason = "the clock skips this time" if is_skipped else "this time occurs twice"
     raise click.UsageError(
         f"--at {text}: {reason} in the zone of this machine. Give the offset: "
@@ -159,11 +159,11 @@ def read_options(pairs: Sequence[str]) -> Options:
 
 def options_of_each_part(options: Options) -> Options:
     """Return the options without those of one post, such as the post that it answers."""
-    kept = {
+    options_of_replies = {
         network: {key: value for key, value in chosen.items() if not _is_of_one_post(network, key)}
         for network, chosen in options.items()
     }
-    return {network: chosen for network, chosen in kept.items() if chosen}
+    return {network: chosen for network, chosen in options_of_replies.items() if chosen}
 
 
 def _tables() -> Mapping[str, Any]:

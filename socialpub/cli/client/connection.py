@@ -86,20 +86,20 @@ class ApplianceTarget(NamedTuple):
 
 def load_target() -> ApplianceTarget:
     """Return the URL and the key from the environment or from the file. Raises click.UsageError."""
-    given = {"url": os.environ.get(URL_VARIABLE, "").strip(), "key": os.environ.get(KEY_VARIABLE, "").strip()}
+    target = {"url": os.environ.get(URL_VARIABLE, "").strip(), "key": os.environ.get(KEY_VARIABLE, "").strip()}
     file = _client_file()
-    if file is not None and not all(given.values()):
+    if file is not None and not all(target.values()):
         stored = _read_file(file)
-        given = {name: value or stored.get(name, "").strip() for name, value in given.items()}
+        target = {name: value or stored.get(name, "").strip() for name, value in target.items()}
     variables = {"url": URL_VARIABLE, "key": KEY_VARIABLE}
-    if missing := [variables[name] for name, value in given.items() if not value]:
+    if missing := [variables[name] for name, value in target.items() if not value]:
         raise click.UsageError(
             f"Set {' and '.join(missing)}, or write url and key to {file or 'a client.toml'}. "
             "The page “Keys” of the dashboard creates keys."
         )
-    if not (given["key"].isascii() and given["key"].isprintable() and " " not in given["key"]):
+    if not (target["key"].isascii() and target["key"].isprintable() and " " not in target["key"]):
         raise click.UsageError(f"The key ({KEY_VARIABLE}) contains characters that no key has. Copy the key again.")
-    return ApplianceTarget(_check_url(given["url"]), given["key"])
+    return ApplianceTarget(_check_url(target["url"]), target["key"])
 
 
 def _check_url(url: str) -> str:
@@ -295,8 +295,8 @@ def _refusal(response: "httpx2.Response", url: str) -> NotAccepted:
         message = f"{url} answered {status}, and not in the form of a socialpub appliance."
         hint = "Check the URL, and the proxy in front of the appliance."
         return NoResponse(message, hint, is_open=True) if status in (502, 503, 504) else NotAccepted(message, hint)
-    errors = [FieldError(tuple(one["path"]), one["message"]) for one in problem.get("errors", ())]
-    fields = [one.sentence for one in errors if one.message not in problem["detail"]]
+    errors = [FieldError(tuple(error["path"]), error["message"]) for error in problem.get("errors", ())]
+    fields = [error.sentence for error in errors if error.message not in problem["detail"]]
     after = response.headers.get("retry-after", "")
     return (WrongState if status == 409 else NotAccepted)(
         "\n- ".join([problem["detail"], *fields]),

@@ -159,12 +159,12 @@ def _routing_headers(message: Message) -> dict[str, str]:
     revision = messages.requested_revision(message)
     if revision is None:
         return {}
-    found = {
+    headers = {
         messages.REVISION_HEADER: revision,
         messages.METHOD_HEADER: message.get("method"),
         messages.NAME_HEADER: messages.repeated_name(message),
     }
-    return {name: _encoded(value) for name, value in found.items() if isinstance(value, str)}
+    return {name: _encoded(value) for name, value in headers.items() if isinstance(value, str)}
 
 
 def _encoded(value: str) -> str:

@@ -45,10 +45,10 @@ class Report:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self.as_json:
-            for shown in self.posts:
-                print_outcome(json_text(shown))
+            for response in self.posts:
+                print_outcome(json_text(response))
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            ids = ", ".join(shown["data"]["id"] for shown in self.posts)
+            ids = ", ".join(response["data"]["id"] for response in self.posts)
             print_note(f"Interrupted. Accepted: {ids or 'nothing'}.")
             if self.is_sending:
                 status = f"{commands.started_with()[-1]} status"
@@ -69,42 +69,44 @@ class Report:
 
     def wait_for_all(self) -> Result:
         """Wait for every post that is still pending, and print its deliveries again. Return the result of all."""
-        for index, shown in enumerate(self.posts):
-            if judge(shown["data"]) is Result.PENDING and self.seconds_left > 0:
+        for index, response in enumerate(self.posts):
+            if judge(response["data"]) is Result.PENDING and self.seconds_left > 0:
                 if not self.as_json:
-                    print_outcome(shown["data"]["id"])
+                    print_outcome(response["data"]["id"])
                 self._wait(index, math.inf)
-        return judge({"deliveries": [delivery for shown in self.posts for delivery in shown["data"]["deliveries"]]})
+        return judge(
+            {"deliveries": [delivery for response in self.posts for delivery in response["data"]["deliveries"]]}
+        )
 
     def _wait(self, index: int, at_most_seconds: float) -> Result:
         started = time.monotonic()
-        shown = self._poll(self.posts[index], min(self.seconds_left, at_most_seconds))
+        response = self._poll(self.posts[index], min(self.seconds_left, at_most_seconds))
         self.seconds_left = max(0.0, self.seconds_left - (time.monotonic() - started))
-        self.posts[index] = shown
+        self.posts[index] = response
         if not self.as_json:
-            for line in describe(self.connection, shown["data"]):
+            for line in describe(self.connection, response["data"]):
                 print_outcome(visible(line))
-        return judge(shown["data"])
+        return judge(response["data"])
 
-    def _poll(self, shown: Json, seconds: float) -> Json:
+    def _poll(self, response: Json, seconds: float) -> Json:
         """Return the post when it is final, or as it is after this time.
 
         The post is accepted, so a failure does not end the command with an error. A temporary failure causes a repeat.
         """
         deadline = time.monotonic() + seconds
-        while judge(shown["data"]) is Result.PENDING and (left := deadline - time.monotonic()) > 0:
+        while judge(response["data"]) is Result.PENDING and (left := deadline - time.monotonic()) > 0:
             wait = max(1, min(int(left), MAX_POLL_SECONDS))
             timeout_seconds = wait + POLL_MARGIN_SECONDS
             try:
-                path = "posts", shown["data"]["id"]
-                shown = self.connection.get_once(*path, wait=wait, timeout_seconds=timeout_seconds)
+                path = "posts", response["data"]["id"]
+                response = self.connection.get_once(*path, wait=wait, timeout_seconds=timeout_seconds)
             except NotAccepted as failed:
                 if failed.retry_after_seconds is None:
                     print_note(f"The post is accepted, but its outcome cannot be read: {failed.message}")
                     self.seconds_left = 0.0
                     break
                 self.connection.pause(min(left, max(REPEAT_SECONDS, failed.retry_after_seconds)))
-        return shown
+        return response
 
 
 def describe(connection: ApplianceConnection, post: Json) -> list[str]:

@@ -115,7 +115,7 @@ def post(
         profiles = arguments.find_profiles(references, connection.get("profiles")["data"])
         if thread is not None or reply_to is not None:
             arguments.refuse_without_replies(profiles, "--reply-to" if thread is None else "--thread")
-        ids, networks = [one["id"] for one in profiles], {one["provider"] for one in profiles}
+        ids, networks = [profile["id"] for profile in profiles], {profile["provider"] for profile in profiles}
         first = _draft(texts[0], ids, scheduled_at, options)
         if items:
             first["media"] = items

@@ -20,16 +20,16 @@ def status(post_id: str | None, as_json: bool) -> None:
     """Show the state of a post, or of the newest ten. The exit code is 0 for every state."""
     with connect() as connection:
         if post_id is None:
-            shown = connection.get("posts", perPage=NEWEST)
+            response = connection.get("posts", perPage=NEWEST)
             lines = []
         else:
-            shown = connection.get("posts", post_id)
-            lines = [] if as_json else [shown["data"]["id"], *describe(connection, shown["data"])]
+            response = connection.get("posts", post_id)
+            lines = [] if as_json else [response["data"]["id"], *describe(connection, response["data"])]
     if as_json:
-        print_json(shown, indent=None)
+        print_json(response, indent=None)
     elif post_id is None:
         columns = ("ID", "Time", "Status", "Deliveries")
-        print_table(columns, [_row(one) for one in shown["data"]], "This key sees no posts.")
+        print_table(columns, [_row(post) for post in response["data"]], "This key sees no posts.")
     for line in lines:
         print_line(line)
 
@@ -45,15 +45,17 @@ def cancel(post_id: str, as_json: bool) -> None:
     """Cancel a scheduled post. The exit code is 4 if the post cannot be canceled."""
     with connect() as connection:
         try:
-            shown = connection.post("posts", post_id, "cancel")
+            response = connection.post("posts", post_id, "cancel")
         except WrongState:
             # The response to the first try was lost, and the repeat finds a canceled post.
             if not connection.has_repeated:
                 raise
-            shown = connection.get("posts", post_id)
-            if shown["data"]["status"] != "canceled":
+            response = connection.get("posts", post_id)
+            if response["data"]["status"] != "canceled":
                 raise
-    for line in [json_text(shown)] if as_json else [shown["data"]["id"], *map(visible, summarize(shown["data"]))]:
+    for line in (
+        [json_text(response)] if as_json else [response["data"]["id"], *map(visible, summarize(response["data"]))]
+    ):
         print_outcome(line)
 
 
@@ -62,12 +64,17 @@ def cancel(post_id: str, as_json: bool) -> None:
 def profiles(as_json: bool) -> None:
     """Show the accounts that the key sees, and how to name them in --to."""
     with connect() as connection:
-        shown = connection.get("profiles")
+        response = connection.get("profiles")
     if as_json:
-        print_json(shown, indent=None)
+        print_json(response, indent=None)
         return
     rows = [
-        (one["id"], clearest_reference(one), f"@{one['username']}" if "username" in one else "", one["status"])
-        for one in shown["data"]
+        (
+            profile["id"],
+            clearest_reference(profile),
+            f"@{profile['username']}" if "username" in profile else "",
+            profile["status"],
+        )
+        for profile in response["data"]
     ]
     print_table(("ID", "Account", "Username", "Status"), rows, "This key sees no accounts.")

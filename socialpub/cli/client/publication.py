@@ -74,12 +74,12 @@ def create(connection: ApplianceConnection, part: PostToSend, *, strict: bool) -
     with _opened(part.files) as files:
         payload = json.dumps(part.draft)
         body: Json = {"data": {"payload": payload}, "files": files} if files else json_body(payload)
-        shown: Json = connection.post("posts", idempotency_key=part.once or new_key(), params=query, **body)
+        response: Json = connection.post("posts", idempotency_key=part.once or new_key(), params=query, **body)
     if connection.is_replay and part.once is not None:
         print_note(f"--once {part.once} was used before. Nothing new is accepted.")
         with suppress(NotAccepted):  # the response shows the post at its acceptance
-            shown = connection.get_once("posts", shown["data"]["id"])
-    return shown
+            response = connection.get_once("posts", response["data"]["id"])
+    return response
 
 
 def json_body(text: str) -> Json:

@@ -93,8 +93,8 @@ def _send(client: "httpx2.Client", url: str, path: Path) -> Any:
 def _read_type(file: IO[bytes]) -> str | None:
     head = file.read(32)
     file.seek(0)
-    found = (mime_type for start, mark, mime_type in _SIGNATURES if head[start : start + len(mark)] == mark)
-    return next(found, None)
+    types = (mime_type for start, mark, mime_type in _SIGNATURES if head[start : start + len(mark)] == mark)
+    return next(types, None)
 
 
 def _answer(response: "httpx2.Response") -> Any:

@@ -32,9 +32,9 @@ def add_secrets(*secrets: str | None) -> None:
     """Mask these secrets in all output of this thread or task, until `_MAX_IN_USE` newer secrets replace them."""
     for secret in secrets:
         if secret is not None and len(secret) >= MIN_SECRET_LENGTH:
-            known = dict(_in_use.get())
-            forms = known.pop(secret, None) or _forms(secret)
-            _in_use.set((*tuple(known.items())[1 - _MAX_IN_USE :], (secret, forms)))
+            forms_by_secret = dict(_in_use.get())
+            forms = forms_by_secret.pop(secret, None) or _forms(secret)
+            _in_use.set((*tuple(forms_by_secret.items())[1 - _MAX_IN_USE :], (secret, forms)))
 
 
 def add_configured_secrets(*secrets: str) -> None:
@@ -72,7 +72,8 @@ def _mask_value(value: Any) -> Any:
             return tuple(_mask_value(inner) for inner in value)
         case _ if is_dataclass(value) and not isinstance(value, type):
             return replace(
-                value, **{one.name: _mask_value(getattr(value, one.name)) for one in fields(value) if one.init}
+                value,
+                **{member.name: _mask_value(getattr(value, member.name)) for member in fields(value) if member.init},
             )
         case _:
             return value
@@ -83,7 +84,7 @@ def _forms(secret: str) -> _Forms:
     in_json = json.dumps(secret)[1:-1]
     slashed = in_json.replace("/", "\\/")
     written = [quote(secret, safe=""), quote_plus(secret), quote(secret, safe="/:=+~!*'(),;@&$")]
-    lower = [_lower_escapes(one) for one in written]
+    lower = [_lower_escapes(form) for form in written]
     every = [secret, in_json, slashed, json.dumps(in_json)[1:-1], json.dumps(slashed)[1:-1], *written, *lower]
     # The longest form is first: a shorter form would leave a part of the secret.
     return tuple(sorted(dict.fromkeys(every), key=len, reverse=True))
@@ -91,7 +92,7 @@ def _forms(secret: str) -> _Forms:
 
 def _lower_escapes(text: str) -> str:
     head, *rest = text.split("%")
-    return "%".join([head, *(one[:2].lower() + one[2:] for one in rest)])
+    return "%".join([head, *(piece[:2].lower() + piece[2:] for piece in rest)])
 
 
 _WORDS = (
@@ -144,7 +145,7 @@ def redact(text: str) -> str:
     if ":" in text or "=" in text:
         text = _NAMED.sub(rf"\1{MASK}", text)
         text = _COOKIE.sub(rf"\1{MASK}", text)
-        text = _PERHAPS.sub(lambda found: f"{found[1]}{MASK}" if _is_random(found[2]) else found[0], text)
+        text = _PERHAPS.sub(lambda match: f"{match[1]}{MASK}" if _is_random(match[2]) else match[0], text)
     if " " in text or not text.isprintable():
         text = _BEARER.sub(rf"\1 {MASK}", text)
     return text
@@ -199,11 +200,11 @@ def visible(text: str, keep: str = "") -> str:
     """
     if text.isprintable():
         return text
-    joiners = {place for found in _JOINED_EMOJI.finditer(text) for place in range(*found.span())}
+    joiners = {place for match in _JOINED_EMOJI.finditer(text) for place in range(*match.span())}
 
-    def spelled(found: re.Match[str]) -> str:
-        char = found[0]
-        return char if char in keep or found.start() in joiners else repr(char)[1:-1]
+    def spelled(match: re.Match[str]) -> str:
+        char = match[0]
+        return char if char in keep or match.start() in joiners else repr(char)[1:-1]
 
     return _INVISIBLE.sub(spelled, text)
 
@@ -212,7 +213,7 @@ def visible_json(text: str) -> str:
     """Return equal JSON with these characters escaped."""
     if text.isprintable():
         return text
-    return _INVISIBLE.sub(lambda found: found[0] if found[0] == "\n" else _json_name(found[0]), text)
+    return _INVISIBLE.sub(lambda match: match[0] if match[0] == "\n" else _json_name(match[0]), text)
 
 
 def _json_name(char: str) -> str:

@@ -57,9 +57,9 @@ def _url(
 
 
 def _check(secrets: Secrets, method: str, path: str, query: str, now: datetime, headers: Mapping[str, str]) -> int:
-    given = parse_qsl(query, keep_blank_values=True, max_num_fields=20) if query.count("&") < 20 else []
-    expires = [value for name, value in given if name == "expires"]
-    signatures = [value for name, value in given if name == "signature"]
+    parameters = parse_qsl(query, keep_blank_values=True, max_num_fields=20) if query.count("&") < 20 else []
+    expires = [value for name, value in parameters if name == "expires"]
+    signatures = [value for name, value in parameters if name == "signature"]
     # The signed text has one form of the number, and the path does not contain line breaks.
     well_formed = (
         "\n" not in path

@@ -54,7 +54,7 @@ def _merge_environment(values: dict[str, Any], environ: Mapping[str, str]) -> tu
             continue
         if key is None:
             # With the prefix, all variables would look similar.
-            near = nearest(name.removeprefix(PREFIX), [one.removeprefix(PREFIX) for one in by_variable])
+            near = nearest(name.removeprefix(PREFIX), [variable.removeprefix(PREFIX) for variable in by_variable])
             mistakes.append(f"the environment variable {name} {did_you_mean(near and PREFIX + near)}")
             continue
         section: Any = values
@@ -83,13 +83,13 @@ def _typed(text: str, annotation: Any) -> Any:
 
 def _join_urls(parts: list[str]) -> list[str]:
     """Join the parts of each URL. A URL can contain commas, and only its first part contains `://`."""
-    found: list[str] = []
+    urls: list[str] = []
     for part in parts:
-        if "://" in part or not found:
-            found.append(part)
+        if "://" in part or not urls:
+            urls.append(part)
         else:
-            found[-1] += f",{part}"
-    return found
+            urls[-1] += f",{part}"
+    return urls
 
 
 def _read_secret_files(values: dict[str, Any], folder: Path, credentials: str | None) -> list[str]:
@@ -150,7 +150,11 @@ class SettingsError(OperatorError):
 
 
 def _join_listen(value: Any) -> Any:
-    return ", ".join(value) if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value) else value
+    return (
+        ", ".join(value)
+        if isinstance(value, list | tuple) and all(isinstance(address, str) for address in value)
+        else value
+    )
 
 
 def _check_listen(value: str) -> str:
@@ -168,13 +172,13 @@ def _check_listen(value: str) -> str:
 
 def find_overlap(addresses: Iterable[str]) -> str | None:
     """Return a sentence about two addresses (`HOST:PORT`) that cannot both be listened on."""
-    for one, other in combinations(addresses, 2):
-        (host, port), (other_host, other_port) = _split_address(one), _split_address(other)
+    for address, other in combinations(addresses, 2):
+        (host, port), (other_host, other_port) = _split_address(address), _split_address(other)
         if int(port) != int(other_port):
             continue
         if host == other_host:
             return f"{other} is given twice"
-        for wide, narrow, place, inside in ((host, other_host, one, other), (other_host, host, other, one)):
+        for wide, narrow, place, inside in ((host, other_host, address, other), (other_host, host, other, address)):
             if wide == "::" or (wide == "0.0.0.0" and re.fullmatch(r"[0-9.]+", narrow)):  # noqa: S104  # no bind
                 return f"{place} also listens at {inside}"
     return None
@@ -286,11 +290,11 @@ class Settings(Section):
 
     def secret_values(self) -> list[str]:
         """Return every configured secret that is not empty."""
-        found: list[str] = []
+        secrets: list[str] = []
         for key, value in self._plain_values():
             if is_secret(KEYS[key].annotation):
-                found += value if isinstance(value, list) else [value]
-        return list(filter(None, found))
+                secrets += value if isinstance(value, list) else [value]
+        return list(filter(None, secrets))
 
     def fingerprints(self, sign: Callable[..., str]) -> dict[str, str]:
         """Return a fingerprint of each value by its key.
@@ -313,14 +317,14 @@ class Settings(Section):
 
     def advice(self) -> list[str]:
         """Return sentences about values that are valid but probably a mistake."""
-        found = []
+        sentences = []
         if self.publishing.give_up_after < MAX_NAMED_WAIT:
-            found.append(
+            sentences.append(
                 f"publishing.give_up_after is {units.duration(self.publishing.give_up_after)}, but a network can "
                 f"require a wait of {units.duration(MAX_NAMED_WAIT)}. Such a delivery fails at once. "
                 'To let such deliveries wait, set publishing.give_up_after to "24h" or more.'
             )
-        return found
+        return sentences
 
     def half_credentials(self) -> list[str]:
         """Return a sentence for each network with only one of two credentials."""

@@ -27,13 +27,13 @@ _TWICE = re.compile(r"Cannot (?:declare|mutate immutable namespace) (\(.*\))(?: 
 def explain_toml(text: str, error: tomllib.TOMLDecodeError) -> tuple[str, str]:
     """Return the end of a sentence about the file, and the hint, without values."""
     what = str(error)
-    found = _AT.search(what)
-    what = what[: found.start()] if found else what
-    line = int(found[1]) if found and found[1] else len(text.splitlines())
+    match = _AT.search(what)
+    what = what[: match.start()] if match else what
+    line = int(match[1]) if match and match[1] else len(text.splitlines())
     if twice := _TWICE.fullmatch(what):
         head = ".".join(re.findall(r"'([^']*)'", twice[1])).join("[]")
-        heads = (re.sub(r"\s+", "", one.partition("#")[0]) for one in text.splitlines())
-        first = next((number for number, one in enumerate(heads, 1) if one == head), None)
+        heads = (re.sub(r"\s+", "", line_text.partition("#")[0]) for line_text in text.splitlines())
+        first = next((number for number, line_text in enumerate(heads, 1) if line_text == head), None)
         also = "the second time in" if first in (None, line) else f"in line {first} and"
         return (
             f"has the section {head} twice, {also} line {line}",
@@ -72,19 +72,19 @@ def explain(detail: ErrorDetails, keys: Mapping[Key, FieldInfo], variables: Mapp
         return f"{'.'.join(place)} must be a section: write [{'.'.join(place)}], and its keys on the lines below"
     field = keys[key]
     origin = f" (from {variables[key]})" if key in variables else ""
-    shown = MASK if is_secret(field.annotation) else _show(detail["input"])
+    value = MASK if is_secret(field.annotation) else _show(detail["input"])
     # A message may quote the value, such as a URL with a password.
     reason = redact(validation.describe(detail))
-    return f"{'.'.join(key)}{origin} = {shown}: {reason}. Accepted: {field.description}{_default(field)}."
+    return f"{'.'.join(key)}{origin} = {value}: {reason}. Accepted: {field.description}{_default(field)}."
 
 
 def _nearest(place: Key, keys: Mapping[Key, FieldInfo]) -> str | None:
-    known = list(dict.fromkeys(_with_sections(keys)))
+    names = list(dict.fromkeys(_with_sections(keys)))
     # A key of the same section is more likely than the same key of another section.
-    near = nearest(place[-1], [one[-1] for one in known if one[:-1] == place[:-1]])
+    near = nearest(place[-1], [name[-1] for name in names if name[:-1] == place[:-1]])
     if near is not None:
         return ".".join((*place[:-1], near))
-    elsewhere = sorted(".".join(one) for one in known if one[-1] == place[-1])
+    elsewhere = sorted(".".join(name) for name in names if name[-1] == place[-1])
     return " or ".join(elsewhere) or None
 
 

@@ -123,8 +123,8 @@ class NetworkSection(Section):
     @property
     def address(self) -> str:
         """The URL to which the network's calls go first."""
-        found: str = getattr(self, self.ADDRESS_KEY)
-        return found
+        url: str = getattr(self, self.ADDRESS_KEY)
+        return url
 
     @property
     def is_set_up(self) -> bool:
@@ -189,7 +189,7 @@ class AppSection(NetworkSection):
         named = {self.ID_KEY: bool(getattr(self, self.ID_KEY))}
         if self.NEEDS_SECRET:
             named["client_secret"] = bool(self.client_secret)
-        return [key for key, given in named.items() if not given]
+        return [key for key, is_set in named.items() if not is_set]
 
     def half_given(self) -> tuple[str, str] | None:
         app_id, secret = bool(getattr(self, self.ID_KEY)), bool(self.client_secret)
@@ -213,10 +213,10 @@ class AppSection(NetworkSection):
 
 
 def _matches(pattern: str, host: str) -> bool:
-    wanted, found = pattern.split("."), host.split(".")
-    if wanted[0] == "*" and len(found) > len(wanted):
-        found = found[len(found) - len(wanted) :]
-    return len(wanted) == len(found) and all(w in ("*", f) and f for w, f in zip(wanted, found, strict=True))
+    wanted, parts = pattern.split("."), host.split(".")
+    if wanted[0] == "*" and len(parts) > len(wanted):
+        parts = parts[len(parts) - len(wanted) :]
+    return len(wanted) == len(parts) and all(w in ("*", f) and f for w, f in zip(wanted, parts, strict=True))
 
 
 class XSection(AppSection):

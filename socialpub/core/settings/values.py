@@ -94,7 +94,7 @@ def _trim(value: Any) -> Any:
 
 
 def _trim_each(value: Any) -> Any:
-    return tuple(_trim(one) for one in value) if isinstance(value, list) else value
+    return tuple(_trim(item) for item in value) if isinstance(value, list) else value
 
 
 def is_secret(annotation: Any) -> bool:
@@ -106,7 +106,7 @@ def plain(value: Any) -> Any:
     """Return the value as plain text, numbers and lists, including secrets."""
     if isinstance(value, SecretStr):
         return value.get_secret_value()
-    return [plain(one) for one in value] if isinstance(value, tuple) else value
+    return [plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def check_url(value: str) -> str:

@@ -96,7 +96,7 @@ def _image_sides(file: IO[bytes], head: bytes, mime_type: str) -> tuple[int, int
         return _jpeg_sides(file)
     if mime_type in types.BOXED_IMAGES:
         file.seek(0)
-        sides = [struct.unpack(">II", found) for found in _SIDES_OF_BOXED.findall(file.read(_HEAD_BYTES))]
+        sides = [struct.unpack(">II", match) for match in _SIDES_OF_BOXED.findall(file.read(_HEAD_BYTES))]
         return max(sides, key=math.prod, default=None)
     if mime_type == "image/png":
         return struct.unpack_from(">II", head, 16) if head[12:16] == b"IHDR" else None

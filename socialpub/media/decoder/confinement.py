@@ -171,7 +171,9 @@ def _syscall(number: int, *arguments: int | bytes | None) -> int:
 
 
 def _call(name: str, *arguments: int | bytes | None) -> int:
-    passed = [ctypes.c_long(one) if isinstance(one, int) else ctypes.c_char_p(one) for one in arguments]
+    passed = [
+        ctypes.c_long(argument) if isinstance(argument, int) else ctypes.c_char_p(argument) for argument in arguments
+    ]
     result = int(getattr(ctypes.CDLL(None, use_errno=True), name)(*passed))
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

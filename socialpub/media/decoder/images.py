@@ -71,13 +71,13 @@ def _load_decoder(mime_type: str | None) -> None:
         pillow_heif.register_heif_opener(decode_threads=1, thumbnails=False, depth_images=False, aux_images=False)
 
 
-def inspect_image(path: Path, mime_type: str, found: str, limits: MediaLimits) -> dict[str, Any]:
+def inspect_image(path: Path, mime_type: str, detected: str, limits: MediaLimits) -> dict[str, Any]:
     """Return the facts about an image (see `Facts`). Raise `MediaRejected`."""
     data = path.read_bytes()
     actual = types.image_type(data)
     both = {actual, mime_type}
     if len(both) > 1 and not ("image/heif" in both and both <= set(types.BOXED_IMAGES)):
-        raise type_mismatch(actual or found, mime_type)
+        raise type_mismatch(actual or detected, mime_type)
     try:
         other = structure.hidden_in_image(data, mime_type)
     except structure.Broken as broken:
@@ -97,11 +97,11 @@ def _check_complete(data: bytes, pixels: int, max_pixels: int) -> None:
 
     libjpeg fills missing pixels with gray and reports no error. The other decoders report an error.
     """
-    found = jpeg.read_segments(data)
-    with open_image(jpeg.with_padding(data, found), "image/jpeg", max_pixels) as image:
+    segments = jpeg.read_segments(data)
+    with open_image(jpeg.with_padding(data, segments), "image/jpeg", max_pixels) as image:
         image.load()
         complete = _checksum(image) == pixels
-    if not (complete and len(found.scanned) >= found.components):
+    if not (complete and len(segments.scanned) >= segments.components):
         raise MediaRejected("The JPEG image is incomplete: data of its pixels are missing.")
 
 
@@ -114,14 +114,14 @@ def shows_the_same(rewritten: bytes, original: bytes, mime_type: str, max_pixels
 
 
 def _shown(data: bytes, mime_type: str, max_pixels: int) -> list[tuple[Any, ...]]:
-    shown: list[tuple[Any, ...]] = []
+    frames_shown: list[tuple[Any, ...]] = []
     with open_image(data, mime_type, max_pixels) as image:
         for frame in range(count_frames(image, mime_type)):
             image.seek(frame)
             image.load()
             facts = (image.info.get(name) for name in ("duration", "loop", "icc_profile", "gamma", "transparency"))
-            shown.append((image.mode, image.size, _checksum(image), *facts))
-    return shown
+            frames_shown.append((image.mode, image.size, _checksum(image), *facts))
+    return frames_shown
 
 
 def _checksum(image: Image.Image) -> int:

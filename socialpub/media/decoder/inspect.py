@@ -79,17 +79,17 @@ def _recognize(path: Path) -> str:
         head = file.read(16)
     if not head:
         raise MediaRejected("The file is empty.")
-    found = types.image_type(head)
-    if found is None:
-        found = detect_type(path)
-        if types.is_video(head) and not found.startswith("image/"):
+    mime_type = types.image_type(head)
+    if mime_type is None:
+        mime_type = detect_type(path)
+        if types.is_video(head) and not mime_type.startswith("image/"):
             # The decoder decides whether Matroska is WebM.
-            found = structure.read_container(path, found).mime_type.replace("video/x-matroska", "video/webm")
-    if found not in ACCEPTED_TYPES:
+            mime_type = structure.read_container(path, mime_type).mime_type.replace("video/x-matroska", "video/webm")
+    if mime_type not in ACCEPTED_TYPES:
         raise MediaRejected(
-            f"The content of the file is {found}.{how_to_convert(found)} Accepted types are {_ACCEPTED}."
+            f"The content of the file is {mime_type}.{how_to_convert(mime_type)} Accepted types are {_ACCEPTED}."
         )
-    return found
+    return mime_type
 
 
 def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
@@ -103,17 +103,17 @@ def _inspect_as(path: Path, expected: str, limits: MediaLimits) -> Facts:
             f"The file has {units.size(size)}. {kind.capitalize()}s may have at most {units.size(most)}."
         )
 
-    found = detect_type(path)
-    if found != expected and found not in _ALSO_NAMED[expected]:
-        raise type_mismatch(found, expected)
+    detected = detect_type(path)
+    if detected != expected and detected not in _ALSO_NAMED[expected]:
+        raise type_mismatch(detected, expected)
     # Loading the decoders of both kinds would double the time of the child's start.
     if kind == "image":
         from socialpub.media.decoder import images
 
-        return Facts(kind, expected, size, images.inspect_image(path, expected, found, limits))
+        return Facts(kind, expected, size, images.inspect_image(path, expected, detected, limits))
     from socialpub.media.decoder import videos
 
-    return Facts(kind, expected, size, videos.inspect_video(path, expected, found))
+    return Facts(kind, expected, size, videos.inspect_video(path, expected, detected))
 
 
 def detect_type(path: Path) -> str:

@@ -52,38 +52,38 @@ class Segments:
 
 def read_segments(data: bytes) -> Segments:
     """Return the segments. Raise `MediaRejected` for more scans than programs write."""
-    found, restarts = Segments(end=len(data)), False
+    segments, restarts = Segments(end=len(data)), False
     at = 2
     while match := _MARKER.search(data, at):
         start, marker = match.start(), data[match.end() - 1]
-        if marker in _RESTARTS or (marker in _WITHOUT_LENGTH and not found.stops):
+        if marker in _RESTARTS or (marker in _WITHOUT_LENGTH and not segments.stops):
             at = start + 2
             continue
         at = start + 2 + int.from_bytes(data[start + 2 : start + 4])
-        if marker == END[1] or (found.stops and (marker not in _TABLES | _METADATA or at > len(data))):
-            found.end, found.ended = start, marker == END[1]
+        if marker == END[1] or (segments.stops and (marker not in _TABLES | _METADATA or at > len(data))):
+            segments.end, segments.ended = start, marker == END[1]
             break
         body = data[start + 4 : at]
         if marker == _RESTART_INTERVAL:
             restarts = body != b"\0\0"
         elif marker == _SCAN:
-            found.scans_at = found.scans_at or start
-            found.scanned.update(body[1 : 1 + 2 * body[0] : 2] if body else ())
+            segments.scans_at = segments.scans_at or start
+            segments.scanned.update(body[1 : 1 + 2 * body[0] : 2] if body else ())
             stop = (_STOP_WITH_RESTARTS if restarts else _MARKER).search(data, at)
             at = stop.start() if stop else len(data)
-            found.stops.append(at)
-            if len(found.stops) > MAX_SCANS:
+            segments.stops.append(at)
+            if len(segments.stops) > MAX_SCANS:
                 raise MediaRejected(
                     f"The JPEG image has more than {MAX_SCANS} scans, more than cameras and programs write. "
                     "Save the image again."
                 )
         elif marker in _FRAMES and body[5:6]:
-            found.components = body[5]
-        if found.stops:
-            found.late_metadata |= marker in _METADATA
+            segments.components = body[5]
+        if segments.stops:
+            segments.late_metadata |= marker in _METADATA
         elif marker not in _METADATA or body.startswith(_COLORS.get(marker, b"?")):
-            found.head.append((start, at))
-    return found
+            segments.head.append((start, at))
+    return segments
 
 
 def with_end(data: bytes) -> bytes:
@@ -91,17 +91,17 @@ def with_end(data: bytes) -> bytes:
     return data[: read_segments(data).end] + END
 
 
-def with_padding(data: bytes, found: Segments) -> bytes:
+def with_padding(data: bytes, segments: Segments) -> bytes:
     """Return the image with these segments and with random data after the data of each scan.
 
     libjpeg skips data after a complete scan. If the scan is incomplete, libjpeg takes the random data for pixels
     instead of filling the image with gray, so the result differs.
     """
     pieces, at = [], 0
-    for stop in found.stops:
+    for stop in segments.stops:
         pieces += [data[at:stop], _padding()]
         at = stop
-    return b"".join([*pieces, data[at : found.end], END])
+    return b"".join([*pieces, data[at : segments.end], END])
 
 
 def strip_metadata(data: bytes) -> bytes | None:
@@ -110,11 +110,11 @@ def strip_metadata(data: bytes) -> bytes | None:
     Further images and other data after the end go, because they contain metadata as well. Return None for an image
     without an end marker, or with metadata after the first scan.
     """
-    found = read_segments(data)
-    if not found.ended or not found.stops or found.late_metadata:
+    segments = read_segments(data)
+    if not segments.ended or not segments.stops or segments.late_metadata:
         return None
     return b"".join(
-        [data[:2], *(data[start:stop] for start, stop in found.head), data[found.scans_at : found.end], END]
+        [data[:2], *(data[start:stop] for start, stop in segments.head), data[segments.scans_at : segments.end], END]
     )
 
 

@@ -47,10 +47,10 @@ def _to_srgb(image: Image.Image, profile: bytes) -> Image.Image:
     """Return the pixels as RGB in sRGB. An invalid profile is ignored."""
     try:
         source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
-        shown = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
+        converted = ImageCms.profileToProfile(image, source, ImageCms.createProfile("sRGB"), outputMode="RGB")
     except (ImageCms.PyCMSError, OSError, ValueError):
-        shown = None
-    return image.convert("RGB") if shown is None else shown
+        converted = None
+    return image.convert("RGB") if converted is None else converted
 
 
 _MAX_PROFILE_BYTES = 1024 * 1024
@@ -66,10 +66,10 @@ def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Imag
         return image, {}
     if len(profile) <= _MAX_PROFILE_BYTES:
         return image, {"icc_profile": profile}
-    shown = _to_srgb(image.convert("RGB") if image.mode == "RGBA" else image, profile)
+    converted = _to_srgb(image.convert("RGB") if image.mode == "RGBA" else image, profile)
     if image.mode == "RGBA":
-        shown.putalpha(image.getchannel("A"))
-    return shown, {}
+        converted.putalpha(image.getchannel("A"))
+    return converted, {}
 
 
 def scale_image(image: Image.Image, sides: tuple[int, int]) -> Image.Image:
@@ -317,13 +317,13 @@ def write_within(
         image = scale_image(image, (width, height))
 
 
-def _sides(shown: tuple[int, int], factor: float, turned: int) -> tuple[int, int]:
+def _sides(upright: tuple[int, int], factor: float, turned: int) -> tuple[int, int]:
     """Return the scaled sides in the stored orientation, rounded down."""
     if factor == 1:
-        width, height = shown
+        width, height = upright
     else:
         # The epsilon keeps 1000 × (900 / 1000) at 900.
-        width, height = (max(1, math.floor(side * factor + 1e-6)) for side in shown)
+        width, height = (max(1, math.floor(side * factor + 1e-6)) for side in upright)
     return (width, height) if turned < 5 else (height, width)
 
 

@@ -160,8 +160,8 @@ def strip_metadata(data: bytes, mime_type: str) -> bytes | None:
         return None
     if mime_type == "image/gif":
         data += _GIF_MISSING_END
-    kept = [data[part.start : part.stop] for part in parts if not part.name or _IS_NEEDED[mime_type](part)]
-    return _join_webp(kept) if mime_type == "image/webp" else b"".join(kept)
+    needed = [data[part.start : part.stop] for part in parts if not part.name or _IS_NEEDED[mime_type](part)]
+    return _join_webp(needed) if mime_type == "image/webp" else b"".join(needed)
 
 
 def _is_needed_in_png(part: Part) -> bool:
@@ -178,10 +178,10 @@ def _is_needed_in_webp(part: Part) -> bool:
     return part.name in _WEBP_CHUNKS
 
 
-def _join_webp(kept: list[bytes]) -> bytes:
+def _join_webp(chunks: list[bytes]) -> bytes:
     """Join the chunks below a new header, without the flags of metadata."""
     whole = bytearray()
-    for chunk in kept[1:]:
+    for chunk in chunks[1:]:
         if chunk.startswith(b"VP8X"):
             chunk = chunk[:8] + bytes((chunk[8] & ~(_WEBP_HAS_EXIF | _WEBP_HAS_XMP),)) + chunk[9:]
         whole += chunk
@@ -212,8 +212,8 @@ class Container:
     """The position of the end in the file."""
 
 
-def read_container(path: Path, found: str) -> Container:
-    """Return the file's container. `found` is libmagic's type. Raise `MediaRejected` for an incomplete file."""
+def read_container(path: Path, detected: str) -> Container:
+    """Return the file's container. `detected` is libmagic's type. Raise `MediaRejected` for an incomplete file."""
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(4096)
@@ -224,13 +224,13 @@ def read_container(path: Path, found: str) -> Container:
                 "The file is one segment of a stream (DASH or HLS) and has no header. Join all segments of the stream "
                 "into one MP4 file."
             )
-        return Container(_type_by_brand(head, found), False, _end_of_boxes(file, size))
+        return Container(_type_by_brand(head, detected), False, _end_of_boxes(file, size))
 
 
-def _type_by_brand(head: bytes, found: str) -> str:
+def _type_by_brand(head: bytes, detected: str) -> str:
     """Return the type by the major brand. QuickTime files may have no brand."""
     if not types.is_boxes(head):
-        return found
+        return detected
     first, brand = head[4:8], head[8:12]
     if first != b"ftyp":
         return "video/quicktime"

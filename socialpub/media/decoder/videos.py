@@ -37,9 +37,9 @@ _POSITION_TRACK = "GoPro MET"
 """In the name of the track with a GoPro's sensors."""
 
 
-def inspect_video(path: Path, mime_type: str, found: str) -> dict[str, Any]:
+def inspect_video(path: Path, mime_type: str, detected: str) -> dict[str, Any]:
     """Return the facts about a video (see `Facts`). Raise `MediaRejected`."""
-    container = read_container(path, found)
+    container = read_container(path, detected)
     matroska_as_webm = container.mime_type == "video/x-matroska" and mime_type == "video/webm"
     if container.mime_type != mime_type and not matroska_as_webm:
         raise type_mismatch(container.mime_type, mime_type)
@@ -159,7 +159,7 @@ def _read_packets(
     Headers of live recordings and fragments have no duration or a wrong duration, so every packet is read.
     """
     first: VideoFrame | None = None
-    shown: list[float] = []
+    times: list[float] = []
     packets, began, ended = 0, float("inf"), 0.0
     for packet in container.demux([track, *container.streams.audio]):
         if not packet.size:
@@ -172,7 +172,7 @@ def _read_packets(
             continue
         packets += 1
         if start is not None:
-            shown.append(start)
+            times.append(start)
         if first is None:  # a recording may begin between two key frames, so the processor limit ends this search
             first = _decode_frame(track, packet)
     if not packets:
@@ -183,8 +183,8 @@ def _read_packets(
     seconds = max(0.0, ended - began)
     if container.duration and abs(container.duration / 1_000_000 - seconds) < 1:
         seconds = container.duration / 1_000_000
-    span = max(shown) - min(shown) if shown else 0.0
-    return packets, seconds, (len(shown) - 1) / span if span > 0 else 0.0, first
+    span = max(times) - min(times) if times else 0.0
+    return packets, seconds, (len(times) - 1) / span if span > 0 else 0.0, first
 
 
 def first_frame(container: InputContainer, track: VideoStream) -> VideoFrame | None:

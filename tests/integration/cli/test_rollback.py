@@ -1,8 +1,12 @@
 """An upgrade for its owner: announced by the doctor, reported afterwards, and undone on request."""
 
 import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -217,6 +221,46 @@ def test_what_a_replica_brings_back_is_no_way_back_but_an_appliance(terminal: Te
     assert terminal("restore", str(brought_back)).exit_code == 1, "tampering cannot be ruled out"
     assert "publishing is paused" in terminal.success("restore", "--unsealed", str(brought_back)).stderr
     assert "ada" in terminal("admin", "list-profiles").stdout
+
+
+DIE = """
+import os, signal, sys
+from pathlib import Path
+from socialpub.core import durable_files
+from socialpub.core.clock import SystemClock
+from socialpub.core.settings.loader import Settings
+from socialpub.ops.backup import restore
+die = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[3] == "before":
+    Path.replace = die
+else:
+    durable_files.flush_folder = lambda folder: die() if folder == Path(sys.argv[1]) and done else None
+    replace, done = Path.replace, []
+    Path.replace = lambda self, target: (replace(self, target), done.append(target))
+restore.restore(Path(sys.argv[2]), Settings(data_dir=Path(sys.argv[1])), SystemClock())
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_rollback_that_is_killed_leaves_the_older_or_the_newer_database_and_a_backup_of_the_newer(
+    terminal: Terminal, profile: str, next_version: pytest.MonkeyPatch, when: str
+) -> None:
+    assert terminal("admin", "list-keys").exit_code == 0
+    before = copy_in(terminal)
+    with terminal.open() as rt:
+        accept(rt, profile, body="Accepted since")
+    arguments = [str(database_of(terminal).parent), str(before), when]
+    killed = subprocess.run([sys.executable, "-c", DIE, *arguments], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    newer = next(one for one in upgrade_backups.list_all(database_of(terminal)) if one.schema == "9001_next")
+    for database, posts in ((newer.path / "socialpub.db", 1), (database_of(terminal), int(when == "before"))):
+        with closing(sqlite3.connect(database)) as rows:
+            assert [*rows.execute("PRAGMA integrity_check"), *rows.execute("SELECT count(*) FROM post")] == [
+                ("ok",),
+                (posts,),
+            ]
+    terminal.clock.forward(60)
+    terminal.success("restore", str(before))
 
 
 def test_what_fails_on_the_way_has_changed_nothing(

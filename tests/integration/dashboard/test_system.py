@@ -191,8 +191,8 @@ def download(owner: Tab) -> Reply:
 
 
 def left(rt: Runtime) -> list[Path]:
-    """Return the temporary folders of backups and their records."""
-    return [path for folder in (rt.settings.data_dir, rt.settings.run_dir) for path in folder.glob(f"{create.PREFIX}*")]
+    """Return the temporary folders of downloads."""
+    return list(rt.settings.data_dir.glob(f"{create.DOWNLOAD}*"))
 
 
 def test_a_downloaded_backup_can_be_verified_and_restored(owner: Tab, rt: Runtime, tmp_path: Path) -> None:

@@ -11,6 +11,8 @@ from jsonschema import Draft202012Validator
 from socialpub.accounts import api_keys
 from socialpub.core.errors import FieldError
 from socialpub.db.queries import api_json
+from socialpub.providers.responses import Rejected
+from socialpub.publishing.posts import details
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from tests.integration.mcp.agent import Agent
@@ -162,6 +164,37 @@ def test_media_options_and_time_reach_the_post(agent: Agent, rt: Runtime, accoun
     changed = agent.call("update_post", postId=post["id"], text="New", media=[], options={}, scheduledAt=None)
     assert (changed["data"]["body"], changed["data"]["media"], changed["summary"]) == ("New", [], ["x: pending"])
     assert "scheduledAt" not in changed["data"]
+
+
+def test_a_post_is_changed_canceled_and_listed(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+    post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
+    other_id = agent.call("create_post", text="b", profiles=["x"], waitSeconds=0)["data"]["id"]
+    assert agent.call("update_post", postId=post_id, text="c")["data"]["scheduledAt"].startswith("2098-12-31")
+    assert agent.call("cancel_post", postId=post_id)["summary"] == ["x: canceled"]
+    listed = agent.call("list_posts")
+    assert [(one["id"], one["summary"]) for one in listed["data"]] == [
+        (other_id, ["x: pending"]),
+        (post_id, ["x: canceled"]),
+    ]
+    assert [one["id"] for one in agent.call("list_posts", status="canceled", limit=1)["data"]] == [post_id]
+    assert [one["id"] for one in agent.call("list_posts", deliveryStatus="pending")["data"]] == [other_id]
+    assert agent.call("cancel_post", postId=post_id)["code"] == "conflict"
+
+
+def test_a_failed_post_is_retried(
+    agent: Agent, rt: Runtime, accounts: dict[str, str], three_networks: NETWORKS
+) -> None:
+    three_networks["x"].results["create_post"] = [Rejected("It is a duplicate.")]
+    failed = agent.call("create_post", text="a", profiles=["x"], waitSeconds=0)["data"]["id"]
+    drain(rt)
+    shown = agent.call("get_post", postId=failed)
+    assert shown["data"] == read_post(rt, failed)
+    assert shown["attempts"] == json.loads(details.load_attempts(rt, rt.reader, failed))
+    assert shown["attempts"][0]["outcome"] == "refused"
+    assert shown["summary"][0].startswith("x: failed: ") and "It is a duplicate" in shown["summary"][0]
+    retried = agent.call("retry_post", postId=failed, includeUnknown=True)
+    assert retried["data"]["id"] != failed and retried["summary"] == ["x: pending"]
+    assert agent.call("retry_post", postId=failed)["code"] == "conflict"
 
 
 def test_the_limits_of_a_key_are_listed_and_refuse_posts(

@@ -11,12 +11,10 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from peewee import (
-    BaseQuery,
     ColumnBase,
     Field,
     Function,
     Model,
-    ModelSelect,
     PeeweeException,
     SqliteDatabase,
     Tuple,
@@ -26,9 +24,7 @@ from peewee import (
 from socialpub.core import actor
 from socialpub.core.clock import stamp
 
-F = TypeVar("F", bound=Callable[..., object])
 M = TypeVar("M", bound=Model)
-T = TypeVar("T")
 Value = str | int | float | bytes | None
 Params = Sequence[Value] | Mapping[str, Value]
 Convert = Callable[[Iterable[Any]], tuple[Any, ...]]
@@ -50,15 +46,6 @@ def shifted(at: ColumnBase, seconds: float) -> Function:
 def placeholders(values: Collection[object]) -> str:
     """Return `?,?,?` for `IN (…)`."""
     return ",".join("?" * len(values))
-
-
-def prepared(_why: str, /) -> Callable[[F], F]:
-    """Mark a function with SQL text. Other functions have peewee queries over `db/models.py`.
-
-    `_why` is the frequency of the function, or a limit of peewee. A file with only such functions has `PREPARED`
-    instead.
-    """
-    return lambda function: function
 
 
 class Row(sqlite3.Row):
@@ -165,7 +152,7 @@ class Database(SqliteDatabase):
         row.__data__ = dict(zip(names, to_python(values), strict=True))
         return row
 
-    # --- hot statements: prepared SQL
+    # --- SQL text, for the few functions that `tests/test_architecture.py` lists
 
     def one(self, sql: str, params: Params = ()) -> Row | None:
         row: Row | None = self.execute_sql(sql, params).fetchone()
@@ -182,22 +169,12 @@ class Database(SqliteDatabase):
     def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
         self.connection().executemany(sql, rows)
 
-    # --- cold statements: peewee queries over `db/models.py`
-
-    def tuples(self, query: BaseQuery) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in query.tuples().execute(self)]
-
-    def scalar(self, query: "ModelSelect[M]") -> Any:
-        """Return the first column of the first row, or None."""
-        return query.scalar(self)
-
-    def run(self, query: BaseQuery) -> Any:
-        """Run a peewee query that writes. Return the number of rows; with `returning`, the rows."""
-        return query.execute(self)
+    # --- deleting
 
     def delete(self, model: type[Model], *conditions: Any) -> int:
         """Delete the rows that meet these conditions. Return their number."""
-        return int(self.run(model.delete().where(*conditions) if conditions else model.delete()))
+        query = model.delete().where(*conditions) if conditions else model.delete()
+        return int(query.execute(self))
 
     def delete_batch(self, model: type[Model], *conditions: Any) -> int:
         """Delete at most `BATCH_ROWS` rows that meet these conditions. Return their number."""

@@ -186,7 +186,7 @@ def _profiles(db: Database, *conditions: ColumnBase) -> list[dict[str, Any]]:
     rows = ProfileRow.select(*_PROFILE.values()).where(SQL("1"), *conditions)
     return [
         {name: value for name, value in zip(_PROFILE, row, strict=True) if value is not None}
-        for row in db.tuples(rows.order_by(ProfileRow.created_at, ProfileRow.id))
+        for row in rows.order_by(ProfileRow.created_at, ProfileRow.id).tuples().execute(db)
     ]
 
 
@@ -233,7 +233,8 @@ def event(db: Database, number: int) -> tuple[str, bytes] | None:
 
 def log_number(db: Database, scope: Scope, entry_id: str) -> int | None:
     """Return the number of an entry in the order of writing. None: the scope has no such entry."""
-    rows = db.tuples(entry.select(entry.n, entry.provider, entry.profile_id).where(entry.id == entry_id))
+    query = entry.select(entry.n, entry.provider, entry.profile_id).where(entry.id == entry_id)
+    rows = query.tuples().execute(db)
     return next((number for number, provider, profile_id in rows if scope.sees(provider, profile_id)), None)
 
 

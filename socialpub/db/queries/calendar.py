@@ -109,7 +109,7 @@ def pending_posts(db: Database, limit: int) -> tuple[CalendarPost, ...]:
 
 
 def _in_order(db: Database, ids: "ModelSelect[PostRow]") -> tuple[CalendarPost, ...]:
-    return tuple(sorted(load_posts(db, [row[0] for row in db.tuples(ids)]).values(), key=_by_time))
+    return tuple(sorted(load_posts(db, [post_id for (post_id,) in ids.tuples().execute(db)]).values(), key=_by_time))
 
 
 def load_posts(db: Database, post_ids: Collection[str]) -> dict[str, CalendarPost]:
@@ -121,7 +121,7 @@ def load_posts(db: Database, post_ids: Collection[str]) -> dict[str, CalendarPos
     columns = (delivery.provider, delivery.profile_name, delivery.state, fn.json_extract(delivery.options, "$.mode"))
     of_posts = delivery.select(delivery.post_id, IS_UNAPPROVED, delivery.provider_post_id, *columns)
     of_posts = of_posts.where(delivery.post_id.in_(post_ids)).order_by(delivery.post_id, delivery.position)
-    for post_id, is_unapproved, provider_post_id, provider, name, state, mode in db.tuples(of_posts):
+    for post_id, is_unapproved, provider_post_id, provider, name, state, mode in of_posts.tuples().execute(db):
         outcome = UNAPPROVED if is_unapproved else State(state).outcome
         deliveries[post_id].append(CalendarDelivery(provider, name, outcome, mode, provider_post_id))
     posts = post.select(
@@ -137,5 +137,5 @@ def load_posts(db: Database, post_ids: Collection[str]) -> dict[str, CalendarPos
     )
     posts = posts.join(first, JOIN.LEFT_OUTER, on=(first.post_id == post.id) & (first.position == 0))
     posts = posts.join(artifact, JOIN.LEFT_OUTER, on=artifact.id == first.artifact_id)
-    rows = db.tuples(posts.where(post.id.in_(post_ids)))
+    rows = posts.where(post.id.in_(post_ids)).tuples().execute(db)
     return {row[0]: CalendarPost(tuple(deliveries[row[0]]), *row) for row in rows}

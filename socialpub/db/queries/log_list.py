@@ -141,7 +141,8 @@ def load_page(db: Database, query: LogFilter) -> LogPage:
             profiles = [ProfileRow.alias("profile").provider == query.provider]
             newest = entry.select(entry.n).order_by(entry.n.desc()).limit(query.per_page + 1)
             conditions = [entry.n.in_(numbers_of_profiles(profiles, newest.where(*conditions or [SQL("1")])))]
-        rows = db.tuples(_entries(index).where(*conditions or [SQL("1")]).limit(query.per_page + 1))
+        page = _entries(index).where(*conditions or [SQL("1")]).limit(query.per_page + 1)
+        rows = list(page.tuples().execute(db))
     entries = [LogEntry(*row) for row in rows[: query.per_page]]
     return LogPage(entries, entries[-1].number if len(rows) > query.per_page else None)
 
@@ -188,7 +189,7 @@ def published(
         entries = entries.where(entry.provider.in_(list(providers)))
     if since is not None:
         entries = entries.where(entry.occurred_at >= since)
-    return [LogEntry(*row) for row in db.tuples(entries.limit(limit))]
+    return [LogEntry(*row) for row in entries.limit(limit).tuples().execute(db)]
 
 
 # --- failed deliveries, for alerts -----------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ def recent_failures(db: Database, since: str, limit: int) -> FailedDeliveries:
 def newest_failure(db: Database) -> int:
     """Return the number of the log's last entry about a failed delivery, or 0."""
     newest = entry.select(fn.MAX(entry.n)).from_(SQL("log_entry INDEXED BY log_entry_rare")).where(_IS_FAILURE)
-    return db.scalar(newest) or 0
+    return newest.scalar(db) or 0
 
 
 def failures_after(db: Database, number: int, since: str, limit: int) -> FailedDeliveries:
@@ -249,7 +250,7 @@ def _failures(db: Database, failed: "ModelSelect[DeliveryRow]", since: str, limi
     failed = failed.where(delivery.failed_at >= since, ~is_stopped, ~is_retried)
     states = failed.select(delivery.state).limit(MAX_FAILURES).alias("states")
     per_state = Select([states], [states.c.state, fn.COUNT(SQL("*"))]).group_by(states.c.state)
-    counts: dict[str, int] = dict(db.tuples(per_state))
+    counts: dict[str, int] = dict(per_state.tuples().execute(db))
     newest = failed.select(
         delivery.id,
         delivery.post_id,
@@ -262,5 +263,5 @@ def _failures(db: Database, failed: "ModelSelect[DeliveryRow]", since: str, limi
         PostRow.select(fn.substr(PostRow.body, 1, MAX_TEXT)).where(PostRow.id == delivery.post_id),
         delivery.content_refused,
     )
-    rows = [FailedDelivery(*row) for row in db.tuples(newest.limit(limit))]
+    rows = [FailedDelivery(*row) for row in newest.limit(limit).tuples().execute(db)]
     return FailedDeliveries(rows, counts.get(State.FAILED, 0), counts.get(State.UNCONFIRMED, 0))

@@ -119,7 +119,7 @@ def is_slow(db: Database, query: PostFilter, is_counted: bool) -> bool:
     """Return whether the query may take more than 5 ms. `is_counted`: the total is known."""
     if is_counted and not query.windowed and not query.text and query.skipped <= _FEW:
         return False
-    return int(db.scalar(post.select(fn.MAX(_ROWID))) or 0) > _MANY
+    return int(post.select(fn.MAX(_ROWID)).scalar(db) or 0) > _MANY
 
 
 def load_page(db: Database, query: PostFilter, total: int | None = None) -> PostPage:
@@ -142,7 +142,7 @@ def _search(db: Database, query: PostFilter) -> PostPage:
     """Scan the texts once. This finds the few matches. If many posts match, a page of the newest is found soon."""
     conditions = [*_conditions(query), contains(post.body, query.text or "")]
     scan = post.select(fn.COUNT(SQL("*")), fn.GROUP_CONCAT(_ROWID)).from_(SQL("post NOT INDEXED"))
-    ((total, rowids),) = db.tuples(scan.where(*conditions))
+    ((total, rowids),) = scan.where(*conditions).tuples().execute(db)
     if total <= _FEW:
         ids = _ids(query, "", [_ROWID.in_(_values(f"[{rowids or ''}]"))])
     else:
@@ -233,7 +233,7 @@ def find_groups(db: Database, query: PostFilter) -> PostFilter:
         if values:
             matching = matching.where(column.in_(values))
     pairs = fn.json_group_array(fn.json_array(group.c.audience_id, group.c.outcomes))
-    ((groups_of_posts,),) = db.tuples(Select([group], [pairs]).where(fn.EXISTS(matching)))
+    ((groups_of_posts,),) = Select([group], [pairs]).where(fn.EXISTS(matching)).tuples().execute(db)
     return replace(query, groups=groups_of_posts)
 
 

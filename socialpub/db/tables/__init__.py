@@ -1,1 +1,1 @@
-"""The statements about one table in one file: peewee queries, and prepared SQL for the hot ones."""
+"""The statements about one table in one file: peewee queries, and SQL text for the frequent ones."""

@@ -2,6 +2,9 @@
 
 The view (`db/migrations`) has a row for each wait of each delivery. A row of `stored_wait` exists only where no other
 row states the wait. Nothing else decides whether a delivery waits.
+
+Each claim, step or publication runs `list_current`, `begin`, `record_span` and `any_hold`. Their SQL text saves 0.1 to
+0.2 ms of peewee for each.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,7 +15,7 @@ from enum import StrEnum
 from peewee import SQL, Case, Expression, fn
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Database, Row, prepared
+from socialpub.db.connection import Database, Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import IS_OPEN, DeliveryRow, StoredWaitRow
 
@@ -130,7 +133,6 @@ def next_calls(delivery: Delivery) -> tuple[str, ...]:
 # --- the view --------------------------------------------------------------------------------------------------------
 
 
-@prepared("each claim and step")
 def list_current(store: Database, delivery_id: str, now: str) -> list[Row]:
     """Return the present waits of this delivery, the one to show first. Columns as in the view `wait`."""
     return store.all(
@@ -140,11 +142,11 @@ def list_current(store: Database, delivery_id: str, now: str) -> list[Row]:
     )
 
 
-@prepared("SQLite cannot push a peewee condition into the branches of the view")
 def list_of_post(reader: Database, post_id: str, now: str) -> list[Row]:
     """Return for each queued delivery of the post the wait to show.
 
-    A wait that only this delivery has is shown before the delivery is due.
+    A wait that only this delivery has is shown before the delivery is due. SQLite does not push the condition of a
+    peewee query into the branches of the view.
     """
     return reader.all(
         f"""SELECT * FROM (SELECT *, row_number() OVER (
@@ -159,7 +161,6 @@ def list_of_post(reader: Database, post_id: str, now: str) -> list[Row]:
 # --- stored waits ----------------------------------------------------------------------------------------------------
 
 
-@prepared("each publication")
 def begin(tx: Database, reason: WaitReason, subject: str, calls: str, until: str, message: str) -> None:
     """Make these calls wait until `until`, or until a later stored instant."""
     extended = tx.execute_sql(
@@ -170,7 +171,6 @@ def begin(tx: Database, reason: WaitReason, subject: str, calls: str, until: str
         _insert(tx, reason, subject, calls, tx.stamp, until, message)
 
 
-@prepared("each publication")
 def record_span(
     tx: Database, reason: WaitReason, profile_id: str, calls: str, since: str, until: str, message: str | None = None
 ) -> None:
@@ -196,7 +196,7 @@ def ends_at(reader: Database, profile_id: str, calls: Collection[str], now: str)
     """Return the end of the longest wait of these calls of the profile, or None."""
     wait = StoredWaitRow
     present = (wait.subject == profile_id) & wait.calls.in_([ALL_CALLS, *calls]) & (wait.until > now)
-    until: str | None = reader.scalar(wait.select(fn.MAX(wait.until)).where(present))
+    until: str | None = wait.select(fn.MAX(wait.until)).where(present).scalar(reader)
     return until
 
 
@@ -210,11 +210,12 @@ def subjects(reader: Database, calls: Collection[str], now: str) -> frozenset[st
 def end(tx: Database, profile_id: str, calls: str) -> str | None:
     """End the wait of these calls, and the waits with the same end. Return that end."""
     wait = StoredWaitRow
-    until: str | None = tx.scalar(wait.select(wait.until).where(wait.subject == profile_id, wait.calls == calls))
+    query = wait.select(wait.until).where(wait.subject == profile_id, wait.calls == calls)
+    until: str | None = query.scalar(tx)
     if until is not None:
         # The row stays for now, because it explains why posts are late.
         ended = wait.update(until=fn.MIN(wait.until, tx.stamp))
-        tx.run(ended.where((wait.subject == profile_id) & (wait.until == until)))
+        ended.where((wait.subject == profile_id) & (wait.until == until)).execute(tx)
     return until
 
 
@@ -269,7 +270,8 @@ def hold(tx: Database, provider: str, calls: str, message: str, code: str | None
     probe_at = after(tx.stamp, PROBE_SECONDS)
     if find_hold(tx, provider, calls) is None:
         _insert(tx, WaitReason.APP, provider, calls, tx.stamp, probe_at, message)
-    tx.run(StoredWaitRow.update(until=probe_at, message=message, code=code).where(_holds(provider, (calls,))))
+    change = StoredWaitRow.update(until=probe_at, message=message, code=code)
+    change.where(_holds(provider, (calls,))).execute(tx)
     return probe_at
 
 
@@ -281,12 +283,13 @@ def release(tx: Database, provider: str, calls: str) -> bool:
 def claim_probe(tx: Database, delivery: Delivery) -> None:
     """Make this delivery the probe of the holds on its next step, and let the next probe wait."""
     held = _holds(delivery.provider, next_calls(delivery))
-    tx.run(StoredWaitRow.update(until=after(tx.stamp, PROBE_SECONDS)).where(held))
+    StoredWaitRow.update(until=after(tx.stamp, PROBE_SECONDS)).where(held).execute(tx)
 
 
 def release_probe(tx: Database, provider: str, calls: Sequence[str], at: str) -> None:
     """Let the next probe begin at `at` or earlier: the last probe had no result."""
-    tx.run(StoredWaitRow.update(until=fn.MIN(StoredWaitRow.until, at)).where(_holds(provider, calls)))
+    earlier = StoredWaitRow.update(until=fn.MIN(StoredWaitRow.until, at))
+    earlier.where(_holds(provider, calls)).execute(tx)
 
 
 def _holds(provider: str, calls: Sequence[str]) -> Expression:
@@ -297,7 +300,7 @@ def _holds(provider: str, calls: Sequence[str]) -> Expression:
 def probe_all(tx: Database) -> None:
     """Let all holds be probed at once: the operator has fixed the cause."""
     wait = StoredWaitRow
-    tx.run(wait.update(until=fn.MIN(wait.until, tx.stamp)).where(wait.reason == WaitReason.APP))
+    wait.update(until=fn.MIN(wait.until, tx.stamp)).where(wait.reason == WaitReason.APP).execute(tx)
 
 
 def find_hold(reader: Database, provider: str, calls: str = PUBLISHING) -> StoredWaitRow | None:
@@ -305,7 +308,6 @@ def find_hold(reader: Database, provider: str, calls: str = PUBLISHING) -> Store
     return hold
 
 
-@prepared("each claim")
 def any_hold(store: Database) -> bool:
     return store.one(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})") is not None
 
@@ -353,7 +355,7 @@ def forget_holds(tx: Database) -> None:
 def is_unapproved(store: Database, delivery_id: str) -> bool:
     wait = StoredWaitRow
     query = wait.select(SQL("1")).where((wait.subject == delivery_id) & (wait.reason == WaitReason.APPROVAL))
-    return store.scalar(query) is not None
+    return query.scalar(store) is not None
 
 
 IS_UNAPPROVED = fn.EXISTS(

@@ -38,6 +38,8 @@ OPEN_TO_ALL = {
     "/oauth/{provider}/callback",  # needs a valid state
     "/storage/uploads/{artifactId}",  # by signature
     "/storage/media/{key}",  # by signature
+    "/tiktok{name}.txt",  # TikTok reads its own file from the data folder
+    "/storage/media/tiktok{name}.txt",
     "/",
     "/login",
     "/setup",  # needs a valid token

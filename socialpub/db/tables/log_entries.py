@@ -136,13 +136,6 @@ def record_attempt(tx: Database, delivery: Delivery, attempt: Attempt) -> None:
     tx.insert(AttemptRow, {**of_delivery, "step": attempt.step, "started_at": attempt.started_at, **columns})
 
 
-def move_last_attempt(tx: Database, delivery_id: str, next_at: str) -> None:
-    """Change until when the last attempt of a delivery says that it waits."""
-    number = AttemptRow.select(fn.MAX(AttemptRow.n)).where(AttemptRow.delivery_id == delivery_id).scalar(tx)
-    if number is not None:
-        tx.update(AttemptRow, number, next_at=next_at)
-
-
 def delete_attempts_of_post(tx: Database, post_id: str) -> None:
     deliveries = DeliveryRow.select(DeliveryRow.id).where(DeliveryRow.post_id == post_id)
     tx.delete(AttemptRow, AttemptRow.delivery_id.in_(deliveries))

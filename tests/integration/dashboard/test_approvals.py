@@ -102,20 +102,6 @@ def test_only_the_version_that_the_owner_saw_is_approved(
     assert sent(world) == ["Buy my coins"]
 
 
-@pytest.mark.parametrize("hours", [None, 1])
-def test_stop_ends_a_waiting_post(owner: Tab, rt: Runtime, world: World, ask: Ask, hours: float | None) -> None:
-    post = ask(hours=hours)
-    owner.open(f"/posts/{post}")
-    owner.follow("Stop")
-    assert "will not be sent" in owner.page.text
-    assert owner.press("Stop").role("status") == "Stopped. Nothing more of this post is sent."
-    assert status_of(rt, post) == ("canceled" if hours else "settled")
-    assert not owner.open(f"/posts/{post}").has_button("Approve")
-    assert "Stopped by the owner" not in owner.open("/").text
-    drain(rt)
-    assert sent(world) == []
-
-
 def test_publish_now_approves_nothing(owner: Tab, rt: Runtime, world: World, ask: Ask) -> None:
     post = ask(hours=1)
     assert "Publish now" not in owner.open(f"/posts/{post}").links()
@@ -127,21 +113,6 @@ def test_publish_now_approves_nothing(owner: Tab, rt: Runtime, world: World, ask
     owner.press("Approve")
     drain(rt)
     assert sent(world) == ["Draft"]
-
-
-def test_an_approved_post_waits_for_its_time_or_for_the_post_to_which_it_replies(
-    owner: Tab, rt: Runtime, x: str, ask: Ask
-) -> None:
-    first = ask("First", hours=1)
-    owner.open(f"/posts/{first}")
-    assert owner.press("Approve").role("status").startswith("Approved. The post is published on ")
-    assert "Waits for The scheduled time." in owner.page.text
-    options = {"x": {"replyToPostId": first}}
-    second = rt.write(posts.create, Draft("Second", None, (x,), options=options), AGENT)
-    owner.open(f"/posts/{second}")
-    after = "Approved. The post is published after the post to which it replies."
-    assert owner.press("Approve").role("status") == after
-    assert "Waits for The post “First”, to which this post replies." in owner.page.text
 
 
 def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(
@@ -164,24 +135,6 @@ def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(
     owner.press("Approve")
     assert owner.open("/posts").text.lower().count("waits for approval") == 12
     assert "Waits for approval" not in owner.open(f"/posts/{ordinary}").text
-
-
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        (
-            {"Posts a day": "five"},
-            "“Posts a day” must be a whole number. Enter a number such as 10, or leave it empty.",
-        ),
-        ({"Expires": "date", "Last day": "soon"}, "“Last day” must be a date. Enter a date such as 2027-01-31."),
-    ],
-)
-def test_a_refused_form_for_a_key_names_the_field_as_the_page_does(
-    owner: Tab, rt: Runtime, fields: dict[str, str], sentence: str
-) -> None:
-    page = owner.press("Create key", {"Name": "agent", **fields}, on="/keys")
-    assert page.role("alert") == sentence
-    assert api_keys.list_all(rt.reader) == []
 
 
 def test_a_key_that_needs_approval_is_created_in_the_dashboard(owner: Tab, rt: Runtime) -> None:

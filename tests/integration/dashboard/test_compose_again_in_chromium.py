@@ -6,11 +6,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from socialpub.db.states import State
 from socialpub.runtime import Runtime
 from tests.samples import media
-from tests.support import axe
-from tests.support.appliance import accept, end_deliveries
 
 pytestmark = pytest.mark.chromium
 
@@ -66,23 +63,6 @@ def test_back_and_publish_creates_one_post(page: Page, rt: Runtime, scripts: boo
     assert posts(rt) == ["Once"]
 
 
-def test_another_text_after_back_becomes_another_post_only_when_asked(page: Page, rt: Runtime, scripts: bool) -> None:
-    if not scripts:
-        pytest.skip("Without scripts it is another form: its own text makes it another post.")
-    write(page, "The first")
-    publish(page)
-    page.go_back()
-    expect(page.get_by_label("Text", exact=True)).to_have_value("The first")
-    write(page, "The second")
-    publish(page)
-    expect(page.get_by_role("alert")).to_contain_text("You already submitted this form with different content.")
-    assert axe.violations(page) == []
-    assert posts(rt) == ["The first"]
-    publish(page)
-    page.wait_for_url("**/posts/*")
-    assert posts(rt) == ["The first", "The second"]
-
-
 def test_back_restores_the_files_of_the_form(page: Page, rt: Runtime, scripts: bool, tmp_path: Path) -> None:
     if not scripts:
         pytest.skip("Without scripts a browser chooses files again by itself, or not at all.")
@@ -114,14 +94,3 @@ def test_a_submitted_form_is_not_a_draft(page: Page, rt: Runtime, scripts: bool)
     publish(page)
     page.wait_for_url("**/posts/*")
     assert posts(rt) == ["Once", "Once"], "a form of its own makes a post of its own"
-
-
-def test_post_again_after_back_creates_one_post(page: Page, rt: Runtime, x: str) -> None:
-    post = accept(rt, x, body="Again")
-    end_deliveries(rt, post, State.FAILED)
-    page.goto(f"/posts/{post}")
-    page.get_by_role("button", name="Post again").click()
-    page.wait_for_url(lambda url: not url.endswith(post))
-    page.go_back()
-    expect(page.get_by_role("button", name="Post again")).to_have_count(0)
-    assert posts(rt) == ["Again", "Again"]

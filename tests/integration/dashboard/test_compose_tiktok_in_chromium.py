@@ -89,17 +89,6 @@ def test_commercial_content_shows_its_label_its_policy_and_what_it_excludes(page
     expect(page.get_by_label("Who can see it")).to_be_hidden()
 
 
-def test_photos_show_comments_only_as_soon_as_they_are_there(page: Page, tmp_path: Path) -> None:
-    page.get_by_label("demo", exact=True).check()
-    expect(page.get_by_label("Allow duets")).to_be_visible()
-    page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))
-    expect(page.get_by_label("Allow duets")).to_be_hidden()
-    expect(page.get_by_label("Allow stitches")).to_be_hidden()
-    expect(page.get_by_label("Allow comments")).to_be_visible()
-    page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_label("Allow duets")).to_be_visible()
-
-
 def test_images_of_the_preview_load_from_every_form(page: Page, tmp_path: Path) -> None:
     page.get_by_label("x profile").check()
     page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))

@@ -1,8 +1,6 @@
 """Accounts of a network without a consent page are connected with a form."""
 
-import errno
 import logging
-import os
 from typing import Any
 
 import pytest
@@ -116,19 +114,6 @@ def test_an_error_of_the_network_is_shown_above_the_form(
         "Bluesky did not sign in the account: Bluesky did not respond. Nothing was saved. Try again later."
     )
     assert values_of(page) == ("demo.test", "")
-
-
-def test_a_full_disk_loses_only_the_password(
-    rt: Runtime, owner: Tab, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "posix_fallocate", refuse)
-    page = connect(owner)
-    assert "Free some disk space." in page.role("alert")
-    assert values_of(page) == ("demo.test", "")
-    assert network.auth.given == []
 
 
 def test_a_profile_is_connected_again_with_its_own_account(

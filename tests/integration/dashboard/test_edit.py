@@ -14,7 +14,6 @@ from socialpub.sandbox import World
 from socialpub.web.dashboard.posts import submissions
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, status_of
-from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import read_post
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
@@ -144,17 +143,6 @@ def test_a_corrected_typo_touches_neither_the_time_nor_the_options_nor_the_media
     assert {**after, "body": None, "updatedAt": None} == {**before, "body": None, "updatedAt": None}
 
 
-def test_tiktok_s_choices_stay_when_only_the_text_changes(
-    owner: Tab, rt: Runtime, world: World, at: datetime, tmp_path: Path, changes: list[Draft]
-) -> None:
-    video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", width=640, height=360, rate=30), "video/mp4")
-    options = {"tiktok": {"privacyLevel": "SELF_ONLY", "disableComment": False}}
-    post_id = accept(rt, connect_tiktok(rt, world), body="Helo", at=at, media=(DraftMedia(video),), options=options)
-    owner.press("Save", {"Text": "Hello"}, on=f"/posts/{post_id}/edit")
-    assert [one.given for one in changes] == [frozenset({"body"})]
-    assert options_of(rt, post_id) == [options["tiktok"]]
-
-
 def test_an_option_changes_alone_and_an_emptied_one_is_the_profile_s_again(
     owner: Tab, rt: Runtime, x: str, at: datetime, tmp_path: Path, pins: str
 ) -> None:
@@ -202,20 +190,6 @@ def test_after_a_concurrent_change_nothing_is_saved_and_the_page_shows_both_text
     assert page.role("status") == CHANGED
     post = read_post(rt, post_id)
     assert (post["body"], post["scheduledAt"][:10]) == ("Hello", str(later.date()))
-
-
-def test_another_concurrent_change_is_shown_again(owner: Tab, rt: Runtime, post_id: str) -> None:
-    change(rt, post_id, body="Second")
-    owner.press("Save", {"Text": "Hello"})
-    change(rt, post_id, body="Third")
-    page = owner.press("Check")
-    assert page.status == 200
-    page = owner.press("Save")
-    assert (page.status, page.role("alert")) == (409, CONFLICT)
-    assert "The post now Third" in page.text
-    assert read_post(rt, post_id)["body"] == "Third"
-    owner.press("Save")
-    assert read_post(rt, post_id)["body"] == "Hello"
 
 
 def test_the_version_is_compared_in_the_write_that_saves(
@@ -272,19 +246,6 @@ def test_the_content_of_an_edit_that_is_too_late_can_become_a_new_post(
     copy = read_post(rt, page.path.removeprefix("/posts/"))
     assert (copy["body"], len(copy["media"])) == ("Hello", 1)
     assert read_post(rt, post_id)["body"] == "Helo"
-
-
-def test_the_edit_page_of_a_sent_post_links_to_the_post_and_to_a_copy(owner: Tab, rt: Runtime, x: str) -> None:
-    post_id = accept(rt, x, body="Hello")
-    drain(rt)
-    page = owner.open(f"/posts/{post_id}/edit")
-    assert page.status == 409
-    reason = "it has been sent. Only posts scheduled for the future can be edited."
-    assert page.role("alert").startswith(f"The post can no longer be edited: {reason}")
-    assert page.links()["Open the post"].endswith(f"/posts/{post_id}")
-    page = owner.press("Compose a copy")
-    assert (page.heading, page.field("Text").raw_text.strip()) == ("Compose", "Hello")
-    assert "checked" in page.field("x profile").attributes
 
 
 def test_now_clears_the_time(owner: Tab, rt: Runtime, x: str, at: datetime) -> None:

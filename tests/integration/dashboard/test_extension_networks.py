@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import api_keys
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
@@ -36,22 +35,6 @@ def test_the_form_of_a_key_offers_the_network_and_all_networks(owner: Tab, app: 
     assert networks_of_new_key(owner, app, "all", {"All networks, including future ones": True}) == ["bluesky", "x"]
     assert "no limit: all profiles" in owner.open("/keys").text
     assert "profiles on X, TikTok, Pinterest" in owner.page.text
-
-
-def test_a_refused_key_for_an_account_says_which_network_to_choose(owner: Tab, rt: Runtime) -> None:
-    mine = add_profile(rt, "bluesky", "did:plc:one", name="Sky")
-    page = owner.press("Create key", {"Name": "mine", "#profiles": [mine]}, on="/keys")
-    assert page.status == 400
-    assert "A key sees “Sky” only if the key names Bluesky." in page.text
-    assert api_keys.list_all(rt.reader) == []
-
-
-@pytest.mark.parametrize("path", ["/log", "/posts"])
-def test_lists_can_be_filtered_by_the_network(owner: Tab, path: str) -> None:
-    assert "Bluesky" in owner.open(path).text
-    name = "network" if path == "/log" else "providers"
-    assert owner.open(f"{path}?{name}=bluesky").status == 200
-    assert 'role="alert"' not in owner.page.html
 
 
 def test_without_the_network_no_page_offers_it(owner: Tab, rt: Runtime) -> None:

@@ -194,27 +194,6 @@ def test_keep_keys_removes_the_alert_and_is_in_the_audit_log(owner: Tab, rt: Run
     assert "Kept the API key “leaked” of a restored backup." in owner.open("/audit?kind=key").text
 
 
-def test_revoking_the_keys_removes_the_alert(owner: Tab, rt: Runtime, leaked: str) -> None:
-    owner.open("/")
-    page = owner.follow("Review keys")
-    assert page.path == "/keys"
-    assert page.text.count("from the restored backup") == 2
-    for name in ("leaked", MARKUP):
-        owner.open("/keys")
-        owner.follow(f"Revoke {name}")
-        owner.press("Revoke")
-    assert FINDING not in findings(owner.open("/"))
-    assert names(rt) == ["fresh"]
-
-
-def test_a_stale_page_keeps_no_keys_twice(owner: Tab, rt: Runtime, leaked: str) -> None:
-    owner.open("/")
-    rt.write(api_keys.revoke_restored)
-    page = owner.press("Keep keys")
-    assert page.role("status") == "No restored key needs a decision."
-    assert names(rt) == ["fresh"]
-
-
 def test_the_question_before_resume_lists_the_keys(owner: Tab, rt: Runtime, leaked: str) -> None:
     become_restored(rt)
     page = owner.open("/system/resume")

@@ -10,7 +10,6 @@ from socialpub.accounts import api_keys
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.publishing import log_export
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, add_profile, state_of
@@ -127,18 +126,6 @@ def test_the_file_quotes_hostile_texts(owner: Tab, rt: Runtime, begins: str) -> 
     assert not any((cell or "").startswith(begins) for cell in row.values())
 
 
-def test_the_file_has_every_entry_of_the_filter(owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_export, "SLICE", 7)
-    one, other = add_profile(rt, name="one"), add_profile(rt, "tiktok", name="other")
-    for number in range(60):
-        accept(rt, one if number % 2 else other, body=str(number))
-    owner.open("/log?network=x")
-    address = owner.page.links()["Download as CSV"]
-    rows = list(csv.DictReader(io.StringIO(owner.ask("GET", address).body.decode(), newline="")))
-    assert [row["text"] for row in rows] == [str(number) for number in range(59, 0, -2)]
-    assert {row["network"] for row in rows} == {"x"}
-
-
 def test_the_audit_log_says_who_did_what(owner: Tab, rt: Runtime, profile: str) -> None:
     rt.write(api_keys.create, MARKUP)
     owner.press("Pause", on="/system")
@@ -162,13 +149,3 @@ def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: Tab, rt: R
         page = owner.open(path)
         assert "scheduled for 31 Oct 2027, 02:30 CET" in page.text, path
         assert "2027-10-31T01:30" not in page.text, path
-
-
-def test_a_long_audit_log_is_read_page_by_page(owner: Tab, rt: Runtime) -> None:
-    for number in range(60):
-        rt.write(api_keys.create, f"key number {number}.")
-    page = owner.open("/audit?kind=key")
-    assert ("key number 59." in page.text, "key number 9." in page.text) == (True, False)
-    page = owner.follow("Older")
-    assert ("key number 9." in page.text, "kind=key" in page.path) == (True, True)
-    assert owner.open("/audit?page=900&kind=nonsense").status == 200

@@ -86,13 +86,3 @@ def test_a_series_is_opened_and_stays_open_while_the_page_refreshes_itself(page:
     page.evaluate("htmx.ajax('GET', location.pathname, {target: '#live', select: '#live', swap: 'outerMorph'})")
     page.wait_for_load_state("networkidle")
     expect(folded.get_by_role("link")).to_have_count(5)
-
-
-def test_the_details_of_a_published_post_can_be_opened(page: Page, posts: dict[str, str]) -> None:
-    page.goto(f"/posts/{posts['published']}")
-    plan = page.get_by_role("list", name="Steps for X x profile")
-    expect(plan).to_have_count(0)
-    page.locator("summary", has_text="Details").first.click()
-    expect(plan).to_be_visible()
-    page.goto(f"/posts/{posts['refused']}")
-    expect(page.get_by_role("list", name="Steps for X x profile")).to_be_visible()

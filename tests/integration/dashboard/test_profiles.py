@@ -8,8 +8,6 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from socialpub.accounts import avatars, connect, profiles, tokens
-from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES, TikTokSection
-from socialpub.db import appliance_state
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.ops import audit_text
@@ -146,14 +144,6 @@ def test_an_address_of_another_host_path_or_attempt_connects_nothing(
     assert page.role("status") == "@demo on X is connected.", "nothing was used up"
 
 
-def test_another_attempt_s_address_connects_nothing(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
-    first = browser.decides(owner.press("Connect X", on="/profiles").links()["Continue to X"])
-    owner.press("Connect X", on="/profiles")
-    page = owner.press("Connect", {"Redirected address": first})
-    assert "belongs to another attempt" in page.role("alert")
-    assert profile_rows.list_all(rt.reader) == []
-
-
 def test_the_profiles_link_to_the_field_for_the_redirected_address(
     owner: Tab, browser: Browser, clock: HandClock
 ) -> None:
@@ -186,16 +176,6 @@ def test_an_attempt_of_a_command_has_no_dashboard_page(rt: Runtime, owner: Tab) 
     begun = connect.begin(rt, "x")
     assert owner.open(f"/profiles/connecting/{begun.id}").status == 404
     assert "waits for your consent" not in owner.open("/profiles").text
-
-
-def test_the_page_shows_the_redirect_rule_of_the_network_first(rt: Runtime, owner: Tab) -> None:
-    for key in ("api_url", "authorize_url"):
-        rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
-    rt.settings.__dict__["base_url"] = "http://box.lan"
-    page = owner.press("Connect TikTok", on="/profiles")
-    assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in page.text
-    assert "with a desktop app" in page.text
-    assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
 
 
 def test_reconnecting_an_account_publishes_its_waiting_posts(
@@ -243,17 +223,6 @@ def test_refresh_fetches_the_account_data_and_shows_the_changes(world: World, ow
     assert "Longest text: 25,000 characters (before: 280 characters)." in page.role("status")
     assert "X · @renamed" in page.text
     assert "Longest text 25,000 characters" in page.text
-
-
-def test_refresh_fetches_the_account_data_without_a_refresh_token(rt: Runtime, world: World, owner: Tab) -> None:
-    profile = connect_x(rt, world, scopes=["tweet.read", "tweet.write", "users.read"])
-    world.x.change_account("demo", subscription_type="Premium")
-    page = owner.press("Refresh", on=f"/profiles/{profile}")
-    assert page.role("status").startswith("“x profile” has its account data fetched again. Subscription: Premium")
-    world.x.next("me").fails_with(503)
-    page = owner.press("Refresh")
-    assert "The account data could not be fetched." in page.role("alert")
-    assert "Try again later" in page.role("alert")
 
 
 def test_a_label_can_be_changed_and_is_shown_as_text(rt: Runtime, owner: Tab, x: str) -> None:
@@ -359,16 +328,6 @@ def test_defaults_offer_no_options_of_a_single_post(rt: Runtime, world: World, o
     assert not labels & {"Title", "Cover image", "Cover frame (seconds)", "Dominant color"}
 
 
-def test_a_stored_default_of_a_single_post_option_can_be_removed(rt: Runtime, owner: Tab, pins: str) -> None:
-    rt.write(profiles.set_options, pins, {"title": "Always the same"})
-    page = owner.open(f"/profiles/{pins}")
-    assert page.field("Title").attributes["value"] == "Always the same"
-    owner.press("Save options")
-    assert profiles.get(rt.reader, pins).options == {"title": "Always the same"}
-    owner.press("Save options", {"Title": ""}, on=f"/profiles/{pins}")
-    assert profiles.get(rt.reader, pins).options == {}
-
-
 def test_interactions_are_shown_without_double_negation(rt: Runtime, owner: Tab, tiktok: str) -> None:
     choices = [one.text for one in owner.open(f"/profiles/{tiktok}").field("Comments").all("option")]
     assert choices == ["Default: not allowed", "Allowed", "Not allowed"]
@@ -467,13 +426,6 @@ def test_avatars_come_from_this_host_and_initials_replace_missing_ones(
     assert shown.headers["cache-control"].startswith("private")
 
 
-def test_a_restored_installation_refreshes_nothing(rt: Runtime, world: World, owner: Tab, x: str) -> None:
-    rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
-    page = owner.press("Refresh", on=f"/profiles/{x}")
-    assert "To continue, press “Resume” under System" in page.role("alert")
-    assert world.x.counts["token"] == 0
-
-
 def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
     world.pinterest.board_lag_seconds = 30
     page = owner.press("Create board", {"Board name": "Winter prints"}, on=f"/profiles/{pins}")
@@ -496,18 +448,6 @@ def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: T
     page = owner.press("Create section", {"In the board": board.id, "Section name": "blue"})
     assert page.role("status") == "The section “Blue” already exists."
     assert list(board.sections.values()).count("Blue") == 1
-
-
-def test_a_secret_board_needs_another_permission(rt: Runtime, world: World, owner: Tab) -> None:
-    owner.open(f"/profiles/{connect_pinterest(rt, world)}")
-    page = owner.press("Create board", {"Board name": "Plans", "Secret board (only the account sees it)": "yes"})
-    assert page.status == 409
-    assert "boards:write_secret" in page.role("alert")
-    profile = connect_pinterest(rt, world, "studio", scopes=(*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES))
-    owner.open(f"/profiles/{profile}")
-    page = owner.press("Create board", {"Board name": "Plans", "Secret board (only the account sees it)": "yes"})
-    assert page.role("status") == "The board “Plans” is created."
-    assert world.pinterest.boards_of("studio")[-1].privacy == "SECRET"
 
 
 def test_an_account_without_boards_shows_the_form_for_one(rt: Runtime, world: World, owner: Tab) -> None:

@@ -11,7 +11,6 @@ from socialpub.accounts import api_keys
 from socialpub.core import version
 from socialpub.core.errors import OperatorError
 from socialpub.core.locks import FileLock
-from socialpub.core.settings.schema import ProxiesSection
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log, counters, waits, webhooks
@@ -22,14 +21,13 @@ from socialpub.ops.webhooks import addresses
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.http.app import create_app
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, attempts_of, state_of
 from tests.support.copies import become_restored, members_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import artifact, connect_x
+from tests.support.sandbox_http import artifact
 from tests.support.tab import Page, Tab
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -122,17 +120,6 @@ def test_resume_after_a_restore_needs_an_answer(
     assert "publish" not in [step for step, _ in attempts_of(rt, post)]
 
 
-def test_the_answer_nothing_was_published_publishes_due_posts(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock
-) -> None:
-    post = accept(rt, connect_x(rt, world))
-    become_restored(rt)
-    owner.press("Resume", on="/system")
-    owner.press("Resume", {"#original": "nothing"})
-    drain(rt, clock)
-    assert state_of(rt, post) is State.PUBLISHED
-
-
 def test_resume_without_a_pause_is_refused(owner: Tab) -> None:
     assert "not paused" in owner.open("/system/resume").role("status")
 
@@ -161,16 +148,6 @@ def test_findings_name_the_button_to_press(owner: Tab, rt: Runtime, x: str) -> N
     assert page.root.all("img") == []
     first = page.root.all("ul")[1].all("li")[0]
     assert first.text.startswith("problem")
-
-
-def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: Tab, rt: Runtime) -> None:
-    rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=("10.0.0.1",))})
-    owner.caller.app = create_app(rt)
-    owner.headers["x-forwarded-for"] = "198.51.100.7"
-    page = owner.press("Check now", on="/system")
-    assert "X-Forwarded-For came from 127.0.0.1" in page.text
-    assert 'set [proxies] trusted = ["10.0.0.1", "127.0.0.1"]. Stop socialpub serve and start it again.' in page.text
-    assert "socialpub serve" in [code.text for code in page.root.all("code")]
 
 
 def test_the_usage_of_keys_and_networks_is_counted(owner: Tab, rt: Runtime) -> None:

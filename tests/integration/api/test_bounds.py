@@ -99,15 +99,6 @@ def test_a_body_with_too_many_arrays_is_refused_before_parsing(
     assert reply.json()["detail"] == "The body contains more than 100000 arrays and objects."
 
 
-def test_brackets_in_the_texts_of_the_largest_request_are_accepted(client: Client, rt: Runtime) -> None:
-    profiles = [add_profile(rt, name) for name in ("x", "tiktok", "pinterest")]
-    options = {name: {"title": "[" * (MOST - 12)} for name in ("x", "tiktok", "pinterest")}
-    media = [{"artifactId": "00000000-0000-7000-8000-000000000000", "alt": "[{" * 500}] * 20
-    body = {"post": {"body": "{" * 5000}, "profiles": profiles, "media": media, "providerOptions": options}
-    reply = client.send("POST", "/posts/validate", body)
-    assert reply.paths() == [["media", index, "artifactId"] for index in range(20)], "they are read, and are unknown"
-
-
 def test_a_post_has_at_most_100_profiles(client: Client, rt: Runtime) -> None:
     profiles = [add_profile(rt, "x", f"account-{number}") for number in range(101)]
     body = {"post": {"body": "x"}, "profiles": profiles}

@@ -97,11 +97,3 @@ def test_the_cost_of_a_body_depends_on_its_size_only(client: Client, profile: st
     assert len(reply.json()["errors"]) <= 100
     assert len(reply.body) <= 2 * len(body)
     assert taken <= RATIO * usual
-
-
-def test_a_query_with_as_many_ids_as_possible_is_cheap(client: Client, profile: str) -> None:
-    many = ",".join(new_id(START) for _ in range(800))
-    usual, _ = fastest(lambda: client.send("GET", f"/posts?profileIds={profile}"))
-    taken, reply = fastest(lambda: client.send("GET", f"/posts?profileIds={many}"))
-    assert reply.json()["pagination"]["total"] == 0
-    assert taken <= RATIO * usual

@@ -14,7 +14,7 @@ from socialpub.runtime import Runtime
 from socialpub.web.http import problems
 from socialpub.web.http.app import App
 from socialpub.web.pages.pages import PROBLEM_PAGES
-from tests.integration.api.client import Client, check
+from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
 from tests.support.appliance import accept
 
@@ -118,12 +118,6 @@ def test_ids_in_paths_may_be_in_upper_case(client: Client, rt: Runtime, profile:
     assert client.send("GET", f"/profiles/{profile.upper()}").data["id"] == profile
 
 
-def test_head_returns_the_headers_of_get(client: Client) -> None:
-    headers = {"authorization": f"Bearer {client.key}"}
-    assert client.ask("HEAD", "/api/v1/posts", headers=headers).status == 200
-    assert client.ask("HEAD", "/api/v1/posts").status == 401
-
-
 # --- Everything that fails is a problem, and a problem shows nothing that is not the caller's (spec 7, contract 1.7) --
 
 
@@ -205,13 +199,3 @@ def test_each_problem_has_a_page_with_a_remedy(client: Client, kind: type[errors
     assert kind.title in page
     assert kind.code in page
     assert PROBLEM_PAGES[kind.slug].remedy.split("`")[0] in page
-
-
-def test_a_browser_gets_a_page_outside_of_the_api_and_a_problem_inside(client: Client, rt: Runtime) -> None:
-    browser = {"accept": "text/html,application/xhtml+xml"}
-    outside = client.ask("GET", "/nowhere", headers=browser)
-    assert (outside.status, outside.headers["content-type"]) == (404, "text/html; charset=utf-8")
-    for path in ("/api/v1/nowhere", "/storage/media/a"):
-        inside = client.ask("GET", path, headers=browser)
-        assert inside.headers["content-type"] == "application/problem+json"
-        check("GET", path, inside)

@@ -56,31 +56,6 @@ def test_an_error_names_the_first_300_characters_of_an_unknown_field(client: Cli
     assert path == ["media", 0, MARK * (LONGEST - 1) + "…"]
 
 
-def test_long_names_with_the_same_beginning_are_all_counted(client: Client, profile: str) -> None:
-    names = {f"{MARK * 5000}{number}": 1 for number in range(150)}
-    reply = client.send("POST", "/posts/validate", draft(profile, **names))
-    assert len(reply.paths()) == 100
-    assert "There are 149 more errors. The response lists the first 100." in reply.json()["detail"]
-
-
-def test_errors_below_long_names_name_the_parent(client: Client) -> None:
-    halves = ",".join(['"\\ud800"'] * 200)
-    deep = "".join(f'{{"{MARK * 90}{level}":' for level in range(19)) + f"[{halves}]" + "}" * 19
-    reply = client.send("POST", "/posts/validate", deep.encode())
-    assert (reply.status, len(reply.body) < 5 * len(deep)) == (400, True)
-    near = client.send("POST", "/posts/validate", f'{{"{MARK * 90}":[{halves}]}}'.encode())
-    assert near.paths()[99] == [MARK * 90, 99]
-
-
-def test_an_error_names_the_first_300_characters_of_an_option(client: Client, profile: str) -> None:
-    given = draft(profile, providerOptions={"x": {MARK * 16_000: MARK}})
-    reply = client.send("POST", "/posts?strict=true", given)
-    assert longest_run(reply.body.decode()) <= LONGEST
-    (problem,) = client.send("POST", "/posts/validate", given).data["deliveries"][0]["problems"]
-    assert problem["path"] == ["providerOptions", "x", MARK * (LONGEST - 1) + "…"]
-    assert longest_run(problem["message"]) <= LONGEST
-
-
 LONG = MARK * 15_000
 REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
     "query parameter": ("GET", f"/posts?{LONG}=1", {}),

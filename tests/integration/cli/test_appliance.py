@@ -8,7 +8,6 @@ import pytest
 
 from socialpub.accounts import api_keys, sign_in
 from socialpub.core import commands
-from socialpub.db.tables import notifications
 from socialpub.ops.doctor import machine
 from socialpub.ops.notify import send
 from socialpub.runtime import Runtime
@@ -64,14 +63,6 @@ def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
     assert [(one["name"], one["scope"]) for one in json.loads(listed)] == [("[bold]script", "write")]
     secret = key.split("_", 2)[2]
     assert secret not in table + listed
-
-
-def test_a_revoked_key_is_refused_at_once(terminal: Terminal, rt: Runtime) -> None:
-    key = terminal("admin", "create-key", "old").stdout.strip()
-    assert api_keys.authenticate(rt, key) is not None
-    assert terminal("admin", "revoke-key", key).exit_code == 0, "the whole key is also accepted"
-    assert api_keys.authenticate(rt, key) is None
-    assert "revoked" in terminal("admin", "list-keys").stdout
 
 
 def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal: Terminal, rt: Runtime) -> None:
@@ -204,34 +195,6 @@ def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal:
     with terminal.open("worker") as worker:
         machine.publish_configuration(worker)
         assert terminal("admin", "notify-test").stderr == ""
-
-
-def test_an_address_that_took_a_test_message_is_no_finding(terminal: Terminal, postbox: Postbox) -> None:
-    terminal.config.write_text(terminal.config.read_text() + URLS)
-    terminal("admin", "list-keys")
-    assert findings_of(terminal) == {"ntfy://127.0.0.1": "note", "gotify://127.0.0.1": "note"}
-    postbox.failing["gotify"] = "nothing listens at the address"
-    terminal("admin", "notify-test")
-    assert findings_of(terminal) == {"ntfy://127.0.0.1": "ok", "gotify://127.0.0.1": "problem"}
-
-
-def test_addresses_of_one_host_are_reported_apart_in_every_list(terminal: Terminal, postbox: Postbox) -> None:
-    urls = '\n[notify]\nurls = ["ntfy://127.0.0.1/one", "ntfy://127.0.0.1/two"]\n'
-    terminal.config.write_text(terminal.config.read_text() + urls)
-    assert terminal("admin", "notify-test").stdout.splitlines() == [
-        "ntfy://127.0.0.1: sent",
-        "ntfy://127.0.0.1 (2): sent",
-    ]
-    terminal.config.write_text(terminal.config.read_text().replace("/one", "/three"))
-    terminal("admin", "notify-test")
-    with terminal.open() as rt:
-        names = [one.name for one in notifications.services(rt.reader)]
-    assert len(names) == len(set(names)) == 3, "metrics have a line for each"
-
-
-def findings_of(terminal: Terminal) -> dict[str, str]:
-    found = json.loads(terminal("doctor", "--json").stdout)
-    return {one["message"].split()[0]: one["level"] for one in found if one["subject"] == "notify"}
 
 
 # --- a network beyond the specification ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from socialpub.cli.admin import profiles
 from socialpub.providers import registry
 from socialpub.providers.auth import OtherServer
 from tests.integration.cli.conftest import SANDBOX, Terminal
-from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
+from tests.support.scripted_network import APP_PASSWORD, ScriptedSignInNetwork
 
 CONNECT = ("admin", "connect-profile", "bluesky")
 
@@ -116,30 +116,6 @@ def test_the_terminal_asks_for_the_missing_values_and_hides_the_password(
     assert network.auth.given == [{"handle": "demo.test", "password": APP_PASSWORD}]
 
 
-def test_a_profile_is_connected_again_with_its_own_handle(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
-    terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file)
-    (profile,) = profiles_of(terminal)
-    done = terminal.success(*CONNECT, "--profile", profile["id"], "--password-file", password_file)
-    assert "@demo.test has new tokens and is active" in done.stderr
-    how = ("--profile", profile["id"], "--handle", "studio.test", "--password-file", password_file)
-    assert "@demo.test was to be connected again, but Bluesky returned @studio.test." in terminal.refusal(
-        *CONNECT, *how
-    )
-    assert [one["id"] for one in profiles_of(terminal)] == [profile["id"]]
-
-
-def test_a_profile_that_cannot_be_connected_again_is_refused_before_the_terminal_asks(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file).stdout.strip()
-    terminal.success("admin", "disconnect-profile", profile)
-    typed = Typed(monkeypatch, password=APP_PASSWORD)
-    assert "Its connection cannot be restored." in terminal.refusal(*CONNECT, "--profile", profile)
-    assert typed.asked == []
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -158,13 +134,6 @@ def test_a_missing_or_wrong_value_connects_nothing(
     given = [password_file if one == "FILE" else one for one in options]
     assert said in terminal.refusal(*CONNECT, *given, stdin="")
     assert profiles_of(terminal) == []
-
-
-def test_the_main_password_is_refused_with_what_to_do(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
-    how = ("--handle", "demo.test", "--password-file", "-")
-    done = terminal.refusal(*CONNECT, *how, stdin=MAIN_PASSWORD)
-    assert "Error: This is the main password.\nHint: Create an app password in the app." in done
-    assert MAIN_PASSWORD not in done
 
 
 @pytest.mark.parametrize("content", [b"", b"  \n", b"\xff\xfe\x00"])
@@ -218,19 +187,6 @@ def bluesky(terminal: Terminal) -> Terminal:
     section = f'[providers.bluesky]\nenabled = true\nservice = "{url}"\nplc_url = "{url}/plc"\n'
     terminal.config.write_text(f"{terminal.config.read_text()}\n{section}")
     return terminal
-
-
-def test_a_bluesky_account_is_connected_with_an_app_password(bluesky: Terminal) -> None:
-    account = bluesky.world.bluesky.existing_account("demo")
-    how = ("--handle", "@Demo.Test ", "--password-file", "-")
-    done = bluesky.success(*CONNECT, *how, stdin=account.app_password)
-    assert "The Bluesky account @demo.test is connected as “Demo”." in done.stderr
-
-
-def test_the_main_password_of_a_bluesky_account_is_refused_with_where_to_create_another(bluesky: Terminal) -> None:
-    done = bluesky.refusal(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin="the main password of demo")
-    assert "This is the account's main password." in done
-    assert "Hint: In the Bluesky app, open Settings, Privacy and security, App passwords." in done
 
 
 def test_without_its_section_the_command_does_not_know_bluesky(terminal: Terminal) -> None:

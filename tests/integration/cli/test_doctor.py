@@ -50,15 +50,6 @@ def test_what_must_be_fixed_ends_with_1_and_says_how(terminal: Terminal) -> None
     assert short.stderr == ""
 
 
-def test_every_mistake_has_a_line_of_its_own(terminal: Terminal) -> None:
-    terminal.config.write_text('listne = "x"\nbase_url = 5\n')
-    shown = terminal("doctor").stdout
-    assert f"✗ configuration: The configuration {terminal.config} has 2 mistakes:\n    - " in shown
-    assert "\\n" not in shown
-    (finding,) = json.loads(terminal("doctor", "--json").stdout)
-    assert finding["subject"] == "configuration"
-
-
 def test_findings_come_as_json_too(terminal: Terminal) -> None:
     terminal.connect()
     shown = terminal("doctor", "--json")

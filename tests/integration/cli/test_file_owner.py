@@ -52,10 +52,3 @@ def test_the_doctor_says_what_it_could_not_look_at(terminal: Terminal) -> None:
     assert found.exit_code == 1
     assert f"✗ user: {data} is owned by {USER.pw_name}" in found.stdout
     assert "sudo -u" in found.stdout
-
-
-def test_what_belongs_to_root_is_roots(terminal: Terminal) -> None:
-    data = terminal.folder / "data"
-    for path in (data, *data.rglob("*")):
-        os.chown(path, 0, 0)
-    assert terminal("admin", "list-keys").exit_code == 0

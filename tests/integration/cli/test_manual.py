@@ -1,9 +1,5 @@
 """`socialpub manual` prints each topic, and names the nearest one for a misspelled name."""
 
-import io
-import re
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
@@ -34,21 +30,3 @@ def test_an_unknown_topic_names_the_nearest() -> None:
     shown = CliRunner().invoke(main, ["manual", "bakups"])
     assert shown.exit_code == 2
     assert "did you mean backups?" in shown.stderr
-
-
-def test_a_terminal_shows_each_command_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person copies commands from the terminal."""
-    shown = io.StringIO()
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("sys.stdout", shown)
-    monkeypatch.setattr(shown, "isatty", lambda: True)
-    main(["manual", "install"], standalone_mode=False)
-    (line,) = [line for line in shown.getvalue().splitlines() if "podman run --detach" in line]
-    assert "--publish 127.0.0.1:8000:8000 --volume socialpub:/data socialpub" in line
-    assert "# Install" not in shown.getvalue()
-
-
-@pytest.mark.parametrize("page", sorted(MANUAL.glob("*.md")), ids=lambda page: page.stem)
-def test_no_topic_has_code_inside_a_list(page: Path) -> None:
-    """A terminal would cut a long line there."""
-    assert not re.search(r"^ +```", page.read_text(), re.MULTILINE)

@@ -81,20 +81,6 @@ def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(
     assert "ada" in fresh("admin", "list-profiles").stdout
 
 
-def test_a_backup_that_holds_its_secret_key_says_how_to_make_way_for_it(fresh: Terminal, terminal: Terminal) -> None:
-    terminal.connect("ada")
-    copy = terminal.folder / "whole.copy"
-    terminal("backup", "--with-secret", str(copy))
-    key_file = fresh.folder / "data" / "secret.key"
-    assert (
-        f"The backup contains its own secret.key. To move the other key away, run `mv {key_file} {key_file}.new`."
-        in fresh("restore", str(copy)).stderr
-    )
-    key_file.rename(f"{key_file}.new")
-    assert fresh("restore", str(copy)).exit_code == 0
-    assert "ada" in fresh("admin", "list-profiles").stdout
-
-
 @pytest.mark.parametrize("what", ["a key", "a profile"])
 def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost: tuple[Path, bytes], what: str) -> None:
     if what == "a key":
@@ -105,18 +91,6 @@ def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost:
     (fresh.folder / "data" / "secret.key").write_bytes(key)
     assert "already exists and is not overwritten" in fresh("restore", str(copy)).stderr
     assert list((fresh.folder / "data").glob("socialpub.db.new-*")) == []
-
-
-def test_an_empty_database_in_use_stays_until_its_appliance_is_stopped(
-    fresh: Terminal, lost: tuple[Path, bytes]
-) -> None:
-    copy, key = lost
-    with fresh.open("worker"):
-        (fresh.folder / "data" / "secret.key").write_bytes(key)
-        refused = fresh("restore", str(copy))
-        assert "uses the database" in refused.stderr
-        assert "Stop `" in refused.stderr
-    assert fresh("restore", str(copy)).exit_code == 0
 
 
 # --- another address -------------------------------------------------------------------------------------------------

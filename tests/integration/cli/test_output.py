@@ -4,7 +4,6 @@ import ast
 import json
 import unicodedata
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -14,8 +13,6 @@ from rich.cells import cell_len
 
 from socialpub import cli
 from socialpub.cli.output import print_table
-from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept
@@ -112,33 +109,6 @@ def test_profiles(terminal: Terminal, profile: str) -> None:
     assert SEEN in check(terminal("admin", "refresh-profile", profile)).stderr
 
 
-def test_boards(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = terminal.connect(network="pinterest")
-    monkeypatch.setattr(Pinterest, "list_boards", lambda *_: [Board("5001", HOSTILE, HOSTILE, 1)])
-    monkeypatch.setattr(Pinterest, "list_sections", lambda *_: [BoardSection("7001", HOSTILE)])
-    assert SEEN in check(terminal("admin", "list-boards", profile, "--sections")).stdout
-    check(terminal("admin", "list-boards", profile, "--sections", "--json"))
-
-
-def test_keys(terminal: Terminal, rt: Runtime) -> None:
-    check(terminal("admin", "create-key", HOSTILE))
-    assert terminal("admin", "create-key", "laptop").exit_code == 0
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE api_key SET name = ?", (HOSTILE,)))
-    assert SEEN in check(terminal("admin", "list-keys")).stdout
-    check(terminal("admin", "list-keys", "--json"))
-    check(terminal("admin", "revoke-key", HOSTILE))
-
-
-def test_what_a_resume_lists(terminal: Terminal, rt: Runtime, profile: str) -> None:
-    accept(rt, profile, body=HOSTILE + "\nnext", at=terminal.clock.now() + timedelta(days=7))
-    copy = str(terminal.folder / "appliance.copy")
-    terminal("backup", copy, "--with-secret")
-    other = terminal.elsewhere()
-    assert other("restore", copy).exit_code == 0
-    resumed = check(other("admin", "resume"))
-    assert SEEN + "\\nnext" in resumed.stdout, "a row of the table stays one"
-
-
 def test_configuration_and_files(terminal: Terminal) -> None:
     named = terminal.folder / "a\x1b[2Jb.copy"
     assert "a\\x1b[2Jb.copy" in check(terminal("backup", str(named))).stdout
@@ -152,24 +122,6 @@ def test_configuration_and_files(terminal: Terminal) -> None:
     assert "\\x1b" in wrong.stderr or "\\u001b" in wrong.stderr
     check(terminal("doctor"))
     check(terminal("doctor", "--json"))
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["admin", "show-post", HOSTILE],
-        ["admin", HOSTILE],
-        [HOSTILE],
-        ["--" + HOSTILE],
-        ["admin", "create-key", "x", "--scope", HOSTILE],
-        ["admin", "create-key", "x", "--expires-in", HOSTILE],
-        ["admin", "import-profile", "x", "--credentials", HOSTILE],
-        ["admin", "connect-profile", HOSTILE],
-        ["sandbox", "--listen", HOSTILE],
-    ],
-)
-def test_wrong_arguments(terminal: Terminal, arguments: list[str]) -> None:
-    assert check(terminal(*arguments)).exit_code == 2
 
 
 def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, profile: str) -> None:

@@ -51,26 +51,6 @@ def test_on_a_terminal_doctor_shows_a_bar_beside_the_same_findings(terminal: Ter
     assert shown.endswith(quiet.stderr.replace("\n", "\r\n"))
 
 
-def test_on_a_terminal_a_backup_shows_its_steps(terminal: Terminal, tmp_path: Path) -> None:
-    file = str(tmp_path / "a.copy")
-    code, out, shown = in_pseudo_terminal("--config", str(terminal.config), "backup", file)
-    assert (code, out) == (0, f"{file}\n")
-    assert "Copying the database" in shown and "Writing the backup" in shown and " of " in shown
-    code, out, shown = in_pseudo_terminal("--config", str(terminal.config), "verify-backup", file)
-    assert (code, out) == (0, f"{file} is complete and unchanged.\n")
-    assert "Checking the database of the backup" in shown
-
-
-def test_without_a_terminal_doctor_is_silent_about_its_progress(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
-    terminal.connect()
-    found = terminal("doctor", "--problems")
-    assert found.stderr == ""
-    assert ESCAPE not in found.stdout
-
-
 def test_without_a_terminal_a_long_backup_prints_plain_lines(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

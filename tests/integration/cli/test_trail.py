@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from socialpub.accounts import api_keys, tokens
+from socialpub.accounts import api_keys
 from socialpub.core import actor
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction, AuditEntry
@@ -80,20 +80,6 @@ def test_posts_that_the_owner_stops_or_makes_by_hand_are_reported(terminal: Term
         ("dashboard", f"Created the post “{'w' * 80}…”."),
     ]
     assert audit_log.load_page(rt.reader, ("post",)).entries[0].subject_id == made
-
-
-def test_tokens_renewed_without_the_owner_are_no_news(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    before = audit_log.load_page(rt.reader).total
-    with actor.act_as(actor.SYSTEM):
-        tokens.renew(rt, profile)
-    assert audit_log.load_page(rt.reader).total == before
-
-
-def test_what_failed_leaves_no_trail(terminal: Terminal, rt: Runtime) -> None:
-    assert terminal("admin", "rename-profile", "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01", "x").exit_code == 1
-    assert terminal("admin", "create-key", " ").exit_code == 1
-    assert audit_log.load_page(rt.reader).total == 0
 
 
 def test_a_restored_backup_and_a_new_secret_are_reported(terminal: Terminal, rt: Runtime) -> None:

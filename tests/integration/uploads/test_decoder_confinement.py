@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -201,10 +200,3 @@ def test_without_kernel_support_media_are_inspected_and_doctor_reports_it(
     (found,) = decoder_findings(rt)
     assert found.level is Level.NOTE
     assert f"does not offer {' and '.join(lacking)}" in found.message
-
-
-def test_a_target_that_stays_unwritten_is_removed(tmp_path: Path) -> None:
-    source, target = media.jpeg_grey(tmp_path / "a.jpg"), tmp_path / "b.jpg"
-    limits: dict[str, Any] = {"types": ("image/jpeg",), "max_bytes": 100_000}
-    assert not client.fit(source, target, FitLimits(**limits))["changed"]
-    assert not target.exists()

@@ -6,7 +6,6 @@ import pytest
 
 from socialpub.media.decoder import client
 from tests.integration.uploads.caller import Caller
-from tests.integration.uploads.test_multipart import file, payload, send
 from tests.samples import media
 from tests.support.decoding import child
 
@@ -43,14 +42,6 @@ def test_a_decoder_that_fails_for_every_file_rejects_none(
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
         "an artifact could not be examined"
     ]
-
-
-def test_a_decoder_that_fails_for_every_file_rejects_no_file_of_a_form(
-    caller: Caller, profile: str, png: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(client, "_COMMAND", child(IN_LIBRARIES["libmagic is wrong"]))
-    assert send(caller, payload(profile, {"fileField": "a"}), file("a", png)).status == 503
-    assert "files could not be examined" in [record.message for record in caplog.records]
 
 
 @pytest.mark.parametrize("error", ["TypeError", "ValueError", "KeyError", "AttributeError", "OSError", "RuntimeError"])

@@ -1,7 +1,6 @@
 """The decoder process: its answers, its end, and its isolation from the parent process."""
 
 import asyncio
-import errno
 import os
 import subprocess
 import sys
@@ -14,7 +13,7 @@ from PIL import Image
 
 from socialpub.media.decoder import client, memory, process, resize
 from socialpub.media.decoder.memory import ORDINARY_BYTES, MemoryBudget
-from socialpub.media.types import CannotFit, FitLimits, MediaLimits, MediaRejected
+from socialpub.media.types import FitLimits, MediaLimits, MediaRejected
 from tests.samples import hostile, media
 from tests.support.decoding import child, child_that
 
@@ -31,20 +30,9 @@ def test_a_photo_is_examined_in_a_child(tmp_path: Path) -> None:
     assert found.facts == {"width": 320, "height": 240, "frames": 1, "orientation": 6}
 
 
-def test_a_relative_path_means_the_same_to_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    media.video_webm(tmp_path / "a: video.webm", 0.25)
-    monkeypatch.chdir(tmp_path)
-    assert client.inspect_file(Path("a: video.webm"), "video/webm", MediaLimits()).facts["video_codec"] == "vp8"
-
-
 def test_the_child_rejects_a_bad_file_with_the_same_message(tmp_path: Path) -> None:
     with pytest.raises(MediaRejected, match="declared as image/png, but its content is text/html"):
         client.inspect_file(hostile.html(tmp_path / "a.png"), "image/png", MediaLimits())
-
-
-def test_the_child_applies_the_limits(tmp_path: Path) -> None:
-    with pytest.raises(MediaRejected, match="at most 10"):
-        client.inspect_file(media.png(tmp_path / "a.png"), "image/png", MediaLimits(image_bytes=10))
 
 
 def test_the_event_loop_is_free_while_children_decode(tmp_path: Path) -> None:
@@ -183,32 +171,6 @@ def test_a_machine_without_memory_is_not_the_files_fault(tmp_path: Path, monkeyp
         client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000, max_width=100))
 
 
-def test_with_strict_overcommit_a_decoding_error_may_be_missing_memory(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = hostile.cut(media.png(tmp_path / "a.png", noise=True))
-    monkeypatch.setattr(client, "_COMMAND", child(REFUSES_MEMORY))
-    with pytest.raises(MediaRejected):
-        client.inspect_file(path, "image/png", MediaLimits())
-    strict = "process._has_strict_overcommit = lambda: True"
-    monkeypatch.setattr(client, "_COMMAND", child(f"{REFUSES_MEMORY}; {strict}"))
-    with pytest.raises(client.DecoderFailed, match="too little memory"):
-        client.inspect_file(path, "image/png", MediaLimits())
-    monkeypatch.setattr(client, "_COMMAND", child(strict))
-    with pytest.raises(MediaRejected):
-        client.inspect_file(path, "image/png", MediaLimits())
-
-
-def test_a_machine_without_processes_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_process(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOMEM, "Cannot allocate memory")
-
-    monkeypatch.setattr(subprocess, "Popen", no_process)
-    path = media.png(tmp_path / "a.png")
-    with pytest.raises(client.DecoderFailed, match="could not be started"):
-        client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
-
-
 def test_a_child_that_does_not_start_is_not_the_files_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = media.png(tmp_path / "a.png")
     monkeypatch.setattr(client, "_COMMAND", (str(tmp_path / "no-python"),))
@@ -270,15 +232,6 @@ def test_a_timeout_before_the_start_is_not_the_files_fault(tmp_path: Path, one_s
     assert client.fit(path, tmp_path / "b", limits)["changed"]
 
 
-def test_an_image_is_fitted_for_a_caller_whose_thread_has_a_running_loop(tmp_path: Path) -> None:
-    path = media.png(tmp_path / "a.png")
-
-    async def fit() -> dict[str, Any]:
-        return client.fit(path, tmp_path / "b", FitLimits(("image/jpeg",), 10_000))
-
-    assert asyncio.run(fit())["changed"]
-
-
 def test_a_file_with_an_understated_size_gets_a_second_reservation(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,21 +252,6 @@ def test_a_file_with_an_understated_size_gets_a_second_reservation(
     needs.clear()
     assert client.inspect_file(media.gif(tmp_path / "b.gif"), "image/gif", MediaLimits())
     assert len(needs) == 1, "its turn was enough"
-
-
-def test_a_video_stays_within_its_reservation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = media.video_mp4(tmp_path / "a.mp4", 0.25, width=1920, height=1080)
-    monkeypatch.setattr(client, "RESERVED_BYTES", 2 * 2**20)
-    tries = list(client._attempts(path, {"memory_bytes": client.MEMORY_BYTES}))
-    assert [need for need, _ in tries] == [240 * 2**20, client.MEMORY_BYTES]
-    assert client.inspect_file(path, "video/mp4", MediaLimits()).facts["width"] == 1920
-
-
-def test_a_missing_file_is_not_rejected(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        client.inspect_file(tmp_path / "gone", "image/png", MediaLimits())
-    with pytest.raises(client.DecoderFailed):
-        client.inspect_file(tmp_path, "image/png", MediaLimits())
 
 
 def test_the_child_does_not_inherit_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,16 +275,6 @@ def test_a_child_fits_an_image(tmp_path: Path) -> None:
     }
     again = client.fit(target, tmp_path / "c.jpg", FitLimits(("image/jpeg",), 100_000, max_width=160))
     assert again["changed"] is False and not (tmp_path / "c.jpg").exists()
-
-
-def test_the_error_says_why_an_image_cannot_fit(tmp_path: Path) -> None:
-    source = media.gif_animated(tmp_path / "a.gif")
-    with pytest.raises(CannotFit, match="animated GIF"):
-        client.fit(source, tmp_path / "b", FitLimits(("image/gif",), 100))
-    with pytest.raises(FileNotFoundError):
-        client.fit(tmp_path / "gone", tmp_path / "b", FitLimits(("image/gif",), 100))
-    with pytest.raises(client.DecoderFailed):
-        client.fit(media.png(tmp_path / "c.png"), tmp_path / "no" / "folder", FitLimits(("image/jpeg",), 10_000))
 
 
 def test_the_client_imports_no_decoder() -> None:
@@ -375,14 +303,6 @@ def clear_webp(path: Path, side: int) -> Path:
     image = Image.merge("RGBA", (grey, grey.rotate(90), grey, grey.rotate(180)))
     image.save(path, "WEBP", lossless=True, quality=0, method=0)
     return path
-
-
-@pytest.mark.endurance
-def test_the_memory_for_inspecting_an_image_is_enough_to_fit_it(tmp_path: Path) -> None:
-    path, little = clear_webp(tmp_path / "a.webp", 4000), 460 * 2**20
-    client.inspect_file(path, "image/webp", MediaLimits(), memory_bytes=little)
-    fitted = client.fit(path, tmp_path / "b.webp", WEBP, memory_bytes=little)
-    assert (fitted["mime_type"], fitted["width"], fitted["height"]) == ("image/webp", 3500, 3500)
 
 
 @pytest.mark.endurance
@@ -425,16 +345,6 @@ def test_an_encoder_without_memory_gets_a_smaller_image(tmp_path: Path) -> None:
     fitted = resize.fit(source, tmp_path / "b.webp", FitLimits(("image/webp",), 5_000_000))
     assert (fitted["width"], fitted["height"]) == (294, 196)
     assert fitted["gave_way"]
-
-
-def test_other_errors_of_an_encoder_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any, **__: Any) -> None:
-        raise ValueError("encoding error 4")
-
-    source = media.png(tmp_path / "a.png", 600, 400)
-    monkeypatch.setattr(Image.Image, "save", broken)
-    with pytest.raises(CannotFit, match=r"cannot be written as image/webp \(encoding error 4\)"):
-        resize.fit(source, tmp_path / "b.webp", FitLimits(("image/webp",), 5_000_000))
 
 
 @pytest.mark.usefixtures("greedy_encoder")

@@ -87,24 +87,6 @@ def test_a_response_that_is_not_a_file_is_explained(sent: bytes, message: str) -
 
 
 @pytest.mark.parametrize(
-    ("sent", "charset"),
-    [
-        ("text/html", None),
-        ("Text/HTML; a=b; Charset=ISO-8859-1;c", "iso-8859-1"),
-        ('text/html;charset="utf-8"', "utf-8"),
-        ("text/html;" + ";" * 60_000 + "charset=utf-8", None),  # the parser of the standard library would take seconds
-    ],
-)
-def test_the_charset_is_read_from_the_beginning_of_the_type(sent: str, charset: str | None) -> None:
-    async def story() -> None:
-        host = FileHost({"/a": response(b"a", f"Content-Type: {sent}")})
-        async with host, download(host.url(), LOOPBACK) as found:
-            assert (found.content_type, found.charset) == ("text/html", charset)
-
-    run(story())
-
-
-@pytest.mark.parametrize(
     "url", ["", "image.png", "file:///etc/passwd", "http://", "gopher://127.0.0.1/", "http://a%00b/", "//127.0.0.1/a"]
 )
 def test_only_http_urls_are_fetched(url: str) -> None:
@@ -296,16 +278,6 @@ def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(addresses, "look_up", lambda *_: ["93.184.216.34", "192.168.1.1"])
     with pytest.raises(DownloadFailed, match=r"leads to split\.example, which does not exist or is not a public host"):
         run(fetch("http://split.example/", AllowedHosts()))
-
-
-def test_the_next_address_is_tried_when_the_first_address_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(addresses, "look_up", lambda *_: ["127.0.0.9", "127.0.0.1"])
-
-    async def story(allowed: AllowedHosts) -> bytes:
-        async with FileHost({"/a": response(IMAGE)}) as host:
-            return await fetch(host.url(host="two.example"), allowed)
-
-    assert run(story(AllowedHosts.parse(["two.example"]))) == IMAGE
 
 
 def test_an_unknown_host_and_a_closed_port_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -253,21 +253,6 @@ def test_a_media_item_has_exactly_one_source(
     assert host.heads == []
 
 
-def test_every_failing_url_is_named_and_nothing_is_accepted(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any
-) -> None:
-    reply = caller.send(
-        "POST", "/posts", draft(*({"url": host.url(path)} for path in ("/a", "/missing", "/page", "/b", "/gone")))
-    )
-    assert reply.paths() == [["media", 1, "url"], ["media", 2, "url"], ["media", 4, "url"]]
-    assert [error["message"][:12] for error in reply.json()["errors"]] == [
-        "answered 404",
-        "answered tex",
-        "answered 404",
-    ]
-    assert stored(rt) == NOTHING
-
-
 @pytest.mark.parametrize("query", ["", "?strict=true"])
 def test_no_file_is_fetched_for_an_invalid_post(
     rt: Runtime, caller: Client, host: FileHost, draft: Any, query: str

@@ -4,17 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.providers.base import Kind
-from socialpub.publishing.delivery import claim
 from socialpub.publishing.media import renditions
-from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Caller
 from tests.samples import media
-from tests.support.appliance import accept, message_of, state_of
-from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
 
 OUTSIDE = ["../../../victim.png", "ab/../../../victim.png", "fitted/../../../victim.png", "victim.png", ""]
@@ -77,24 +72,6 @@ def test_a_read_url_of_such_a_row_is_a_404(rt, caller, artifact, profile, victim
     assert reply.json()["code"] == "notFound"
 
 
-def test_a_delivery_with_such_a_file_fails_naming_it(rt, artifact, profile):
-    post = accept(rt, profile, media=(DraftMedia(artifact["artifactId"]),))
-    drain(rt)
-    assert state_of(rt, post) == "failed"
-    assert "holiday.png" in message_of(rt, post)
-    assert "missing" in message_of(rt, post)
-
-
-def test_completing_such_a_row_reports_missing_bytes(rt, caller, png, victim, foreign_key):
-    reservation = caller.reserve(len(b"precious"))
-    caller.put(reservation, b"precious")
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE artifact SET storage_key = ?", (foreign_key,)))
-    reply = caller.complete(reservation)
-    assert (reply.status, "has lost its bytes" in reply.json()["detail"]) == (400, True)
-    assert caller.put(reservation, b"precious").status == 200
-    assert victim.read_bytes() == b"precious"
-
-
 @pytest.mark.parametrize("delivery_id", ["../..", "../../..", "..", ".", "", "a/../../.."])
 def test_a_foreign_delivery_id_is_no_folder(rt, victim, delivery_id):
     folder = rt.settings.media_dir / files.RENDITIONS / "mine"
@@ -104,22 +81,6 @@ def test_a_foreign_delivery_id_is_no_folder(rt, victim, delivery_id):
     assert victim.exists()
     assert rt.settings.database_file.exists()
     assert (folder / "version").exists()
-
-
-def test_no_file_is_created_for_such_an_id(rt, monkeypatch):
-    monkeypatch.setattr(type(rt.process), "follows_a_death", True)
-    with claim.mark_examination(rt, "../../../mark"):
-        assert not list(rt.settings.data_dir.parent.rglob("mark*"))
-
-
-def test_new_keys_are_valid(rt):
-    for mime_type in ("image/jpeg", "video/quicktime", "video/webm"):
-        key = rt.files.new_key("019aa5c0-0000-7000-8000-0000000000ab", mime_type)
-        assert files.is_storage_key(key)
-        assert rt.files.path(key) == rt.files.root / key
-    key = files.rendition_key("019aa5c0-0000-7000-8000-0000000000ab", "0" * 24)
-    assert rt.files.path(key) == rt.files.root / key
-    assert artifact_rows.verified_type(rt.reader, key) is None and renditions.rendition_type(rt, key) is None
 
 
 # --- What a file is called decides nothing: not where it lies, not what it is, not what it overwrites -----------------

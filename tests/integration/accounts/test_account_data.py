@@ -84,20 +84,6 @@ def test_a_network_that_refuses_what_its_own_data_allows_is_asked_once_an_hour(r
     assert world.x.counts["me"] == before + 2
 
 
-def test_other_refusals_say_nothing_about_the_account(rt, world, profile, clock):
-    accept(rt, profile, body="$ONE")
-    world.x.next("create_post").fails_with(404)
-    drain(rt, clock)
-    assert look(rt) is None
-
-
-def test_a_limit_that_no_subscription_lifts_names_no_button(rt, world, profile):
-    draft = Draft("x" * 25_001, None, (profile,))
-    (checked,) = drafts.check_draft(rt, rt.reader, draft, OWNER)
-    assert "25000 characters" in checked.problems[0].message
-    assert "Refresh" not in checked.problems[0].message
-
-
 # --- once a week -----------------------------------------------------------------------------------------------------
 
 
@@ -143,11 +129,6 @@ def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left
     rt.write(profiles.disconnect, profile)
     assert look(rt) is None
     assert calls == (world.x.counts["me"], world.x.counts["token"])
-
-
-def test_a_network_that_refuses_the_app_is_left_alone(rt, world, profile, clock):
-    clock.forward(WEEK)
-    assert upkeep.refresh_account_data(rt, ("x",)) is None
 
 
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(rt, world, profile, clock):
@@ -208,13 +189,6 @@ def test_a_label_that_the_owner_chose_stays(rt, world, profile):
     world.x.change_account("demo", name="Renamed")
     upkeep.fetch_account_data(rt, profile)
     assert profiles.get(rt.reader, profile).name == "Our shop"
-
-
-def test_a_profile_of_an_older_version_keeps_its_label(rt, world, profile):
-    rt.db.write(lambda tx: tx.update(ProfileRow, profile, account_name=None, account_read_at=None))
-    world.x.change_account("demo", name="Renamed")
-    assert look(rt) == profile
-    assert profiles.get(rt.reader, profile).name == "Demo"
 
 
 def test_data_of_another_account_are_not_stored(rt, world, profile, clock):

@@ -197,7 +197,3 @@ def test_a_restored_installation_fetches_no_avatar_before_its_resume(rt, http):
     assert avatars.fetch_next(rt) is None
     rt.write(lambda _, tx: appliance_state.remove(tx, appliance_state.RESTORED_FROM))
     assert avatars.fetch_next(rt) == profile
-
-
-def test_an_unknown_profile_has_no_avatar(rt):
-    assert avatars.load(rt, "../secret.key") is None

@@ -1,7 +1,6 @@
 """Accounts come, get new tokens, get defaults, and go."""
 
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +22,6 @@ from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile, end_deliveries, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
 
 GRANT = Credentials("access-a", "refresh-a")
@@ -192,14 +190,6 @@ def test_an_expired_access_token_is_renewed_before_the_import(rt, desk, clock):
     desk.answers = [Tokens("access-d", "refresh-d", 7200)]
     told = Credentials("access-c", "refresh-c", expires_at=clock.now() - timedelta(seconds=1))
     assert access_of(rt, connect.import_account(rt, "x", told).profile_id) == "access-d"
-
-
-def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt, desk):
-    rt.write(resume.pause)
-    desk.expired = {"access-a"}
-    with pytest.raises(OperatorError, match="paused"):
-        connect.import_account(rt, "x", GRANT)
-    assert desk.refreshes == []
 
 
 def test_a_missing_scope_is_reported_and_accepted_if_publishing_remains_possible(rt):
@@ -375,23 +365,6 @@ def test_a_revocation_waits_for_a_running_refresh(rt, desk):
         assert upkeep.revoke_disconnected(rt) == 0
     assert desk.revoked == []
     assert upkeep.revoke_disconnected(rt) == 1
-
-
-def test_a_network_that_hangs_at_a_revocation_delays_no_other_task(rt, desk, clock):
-    profile = add_profile(rt)
-    rt.write(profiles.disconnect, profile)
-    answers, begun = threading.Event(), threading.Event()
-    desk.revoke = lambda *_: begun.set() or answers.wait(60) or None  # type: ignore[method-assign]
-    with background_tasks(rt) as tasks:
-        thread = threading.Thread(target=tasks.run, args=("revocation",))
-        thread.start()
-        assert begun.wait(60)
-        tasks.run("revocation")
-        tasks.run("warnings")
-        assert list(rt.running_tasks) == ["revocation"], "one runs already"
-        answers.set()
-        thread.join(60)
-    assert access_of(rt, profile) is None
 
 
 # --- defaults --------------------------------------------------------------------------------------------------------

@@ -70,13 +70,6 @@ def test_the_program_that_claude_desktop_starts_reaches_the_appliance(programs: 
     assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "socialpub"
 
 
-def test_the_command_for_claude_code_has_the_same_settings() -> None:
-    [command] = re.findall(r"claude mcp add .*", example("Claude Code", "bash"))
-    entry = settings("Claude Code")
-    header = entry["headers"]["Authorization"].replace("{", "").replace("}", "")
-    assert f'--transport {entry["type"]} socialpub {entry["url"]} --header "Authorization: {header}"' in command
-
-
 def test_the_skill_has_the_front_matter_that_agents_read_and_explains_every_exit_code() -> None:
     _, front, body = CliRunner().invoke(main, ["config", "--skill"]).stdout.split("---\n", 2)
     read = yaml.safe_load(front)

@@ -78,17 +78,6 @@ def test_each_command_of_the_page_publishes(
     assert three_networks["x"].effects == ["Hello from the shell", "Tonight", "From a pipe", *parts]
 
 
-def test_a_script_continues_by_the_exit_code(
-    programs: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path
-) -> None:
-    x, script = three_networks["x"], ["bash", "-c", example("Shell", "bash"), "announce.sh"]
-    done = run([*script, "first", "Hello"], programs, tmp_path)
-    assert done.returncode == 0 and done.stdout.endswith("The post is public.\n")
-    x.results["create_post"], x.results["recover"] = [NoAnswer("It broke.")], [CannotTell("Look there.")]
-    done = run([*script, "second", "Hello again"], programs, tmp_path)
-    assert done.returncode == 3 and "Check the account" in done.stderr
-
-
 def test_the_line_of_cron_publishes_with_the_key_of_the_users_file(
     programs: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path
 ) -> None:

@@ -45,11 +45,6 @@ def echo(request: httpx2.Request) -> httpx2.Response:
     return httpx2.Response(200, json={"jsonrpc": "2.0", "id": message["id"], "result": shown})
 
 
-def test_every_request_gets_its_response_and_a_notification_gets_none() -> None:
-    lines = (line(id=1, method="ping"), b" \n", line(method="notifications/initialized"), line(id="1", method="ping"))
-    assert sorted(str(one["id"]) for one in relay(echo, *lines)) == ["1", "1"]
-
-
 @pytest.mark.parametrize(("text", "code"), [(b"{\n", -32700), (b"\xff\n", -32700), (b"[]\n", -32600), (b"7\n", -32600)])
 def test_a_broken_line_gets_its_failure_and_the_next_line_its_response(text: bytes, code: int) -> None:
     broken, answered = sorted(relay(echo, text, line(id=1, method="ping")), key=lambda one: "result" in one)
@@ -118,23 +113,6 @@ def test_without_a_response_the_request_gets_a_failure_with_its_id(answer: Any, 
     [found] = relay(fail, line(id=1, method="ping"), line(method="notifications/initialized"))
     assert (found["id"], found["error"]["code"]) == (1, -32603)
     assert message in found["error"]["message"] and "secret" not in found["error"]["message"]
-
-
-def test_a_failure_without_an_id_gets_the_id_of_its_request() -> None:
-    def refuse(_request: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Bad."}})
-
-    [found] = relay(refuse, line(id=1, method="ping"))
-    assert (found["id"], found["error"]["code"]) == (1, -32700)
-
-
-def test_a_closed_output_ends_nothing() -> None:
-    class Closed(io.BytesIO):
-        def write(self, _data: Any) -> int:
-            raise BrokenPipeError
-
-    with httpx2.Client(transport=httpx2.MockTransport(echo)) as http:
-        Relay(http, URL, Closed()).serve([line(id=1, method="ping"), b"{"])
 
 
 def test_the_program_writes_only_the_protocol_and_imports_no_server(tmp_path: Path) -> None:

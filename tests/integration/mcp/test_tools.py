@@ -197,20 +197,6 @@ def test_a_failed_post_is_retried(
     assert agent.call("retry_post", postId=failed)["code"] == "conflict"
 
 
-def test_the_limits_of_a_key_are_listed_and_refuse_posts(
-    app: App, rt: Runtime, accounts: dict[str, str], clock: HandClock
-) -> None:
-    with Agent(app, rt.write(api_keys.create, "limited", posts_per_day=3)) as limited:
-        accepted = {"text": "a", "profiles": ["x", "shop"], "idempotencyKey": "one", "waitSeconds": 0}
-        for _ in range(2):  # a repeated call does not count
-            limited.call("create_post", **accepted)
-            assert limited.call("list_profiles")["limits"] == {"postsPerDay": 3, "leftToday": 1, "approval": False}
-        refused = limited.call("create_post", text="b", profiles=["x", "shop"])
-        assert (refused["status"], refused["code"]) == (429, "rateLimited")
-        assert limited.call("create_post", text="b", profiles=list(accounts))["code"] == "rateLimited"
-        assert len(post_ids(rt)) == 1
-
-
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 ANY_ID = "01890000-0000-7000-8000-000000000000"
@@ -290,17 +276,6 @@ def test_a_read_key_reads_and_changes_nothing(
         # The scope is checked before the arguments.
         assert reader.call(tool["name"])["code"] == "forbidden"
     assert post_ids(rt) == [post_id] and read_post(rt, post_id)["status"] == "scheduled"
-
-
-def test_an_agent_with_a_limit_changes_only_its_own_posts(
-    agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]
-) -> None:
-    foreign = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
-    with Agent(app, rt.write(api_keys.create, "limited", posts_per_day=9)) as limited:
-        own = limited.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
-        for post_id, code in ((foreign, "forbidden"), (own, None)):
-            assert limited.call("update_post", postId=post_id, text="b").get("code") == code
-            assert limited.call("cancel_post", postId=post_id).get("code") == code
 
 
 @pytest.mark.parametrize("tool", ["create_post", "update_post", "cancel_post", "retry_post"])

@@ -27,12 +27,6 @@ def test_a_post_can_be_canceled_once(shell: Shell, planned: str) -> None:
     assert json.loads(shell("status", planned, "--json").stdout)["data"]["status"] == "canceled"
 
 
-def test_a_cancel_whose_response_is_lost_is_a_success(shell: Shell, wire: Wire, planned: str) -> None:
-    wire.faults[f"POST /posts/{planned}/cancel"] = [lost]
-    result = shell("cancel", planned)
-    assert (result.exit_code, result.stdout) == (0, f"{planned}\nx: canceled\n")
-
-
 def test_a_retry_publishes_what_failed_and_reports_it(
     shell: Shell, rt: Runtime, wire: Wire, three_networks: dict[str, ScriptedNetwork]
 ) -> None:

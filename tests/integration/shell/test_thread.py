@@ -109,17 +109,6 @@ def test_once_continues_a_thread_that_was_killed(shell: Shell, rt: Runtime, wire
     assert sent == ["t/1", "t/2", "t/1", "t/1", "t/2", "t/3"]
 
 
-def test_a_scheduled_thread_is_accepted_at_once(shell: Shell, rt: Runtime, thread: str) -> None:
-    assert shell("post", "--thread", thread, "--to", "x", "--at", "2099-01-01T00:00:00Z").exit_code == 0
-    assert [read_post(rt, one)["status"] for one in post_ids(rt)] == ["scheduled"] * 3
-
-
-def test_a_first_comment_replies_to_a_post(shell: Shell, rt: Runtime) -> None:
-    first = shell("post", "Hello", "--to", "x").stdout.split()[0]
-    assert shell("post", "A comment", "--to", "x", "--reply-to", first).exit_code == 0
-    assert parents(rt) == [None, first]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

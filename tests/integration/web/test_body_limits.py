@@ -93,16 +93,6 @@ async def test_a_wrong_key_with_a_large_declared_body_is_a_401(port: int) -> Non
 
 
 @on_server()
-async def test_with_a_valid_key_an_unread_body_may_have_one_mebibyte(key: str, port: int) -> None:
-    for path, status in (("/api/v1/profiles", 200), (UNKNOWN, 404)):
-        for length, expected in ((1 << 20, status), ((1 << 20) + 1, 413)):
-            async with Line(key, port) as line:
-                line.ask(path, length)
-                line.writer.write(b"a" * length)
-                assert (await line.answer())[0] == expected
-
-
-@on_server()
 async def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(serving: Server, port: int) -> None:
     async with Line("", port) as line:
         line.ask("/system/pause", 1 << 20, "POST", more="hx-request: true\r\n")
@@ -110,16 +100,6 @@ async def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(se
         status, headers, _ = await line.answer()
         assert (status, headers["hx-redirect"]) == (401, "../login")
     await until(lambda: held(serving) == 0)
-
-
-@on_server()
-async def test_a_refusal_sends_no_100_continue(port: int) -> None:
-    for path in ("/api/v1/posts", UNKNOWN, "/login"):
-        async with Line("", port) as line:
-            line.ask(path, ANONYMOUS + 1, "POST", more="expect: 100-continue\r\n")
-            response = await line.reader.read()  # until the connection ends
-            assert response.split()[1] in (b"401", b"413")
-            assert b"100 Continue" not in response
 
 
 # --- a body that nothing reads ---------------------------------------------------------------------------------------

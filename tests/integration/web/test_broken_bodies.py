@@ -29,7 +29,6 @@ class Asked(NamedTuple):
 
 
 BROKEN = b"ZZ not a size\r\n"
-CHUNKED = b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"
 FORM = "multipart/form-data; boundary=b"
 
 
@@ -141,20 +140,6 @@ async def test_invalid_bytes_in_a_refused_body_get_no_second_response(port: int,
         assert (await line.answer())[0] == 401
         line.writer.write(BROKEN)
         assert await line.ended()
-
-
-@on_server()
-async def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_response(
-    serving: Server, line: Line, post: str
-) -> None:
-    line.ask(f"/api/v1/posts/{post}?wait=60")
-    while serving.app.state.long_poll._poller is None:
-        await asyncio.sleep(0)
-    line.writer.write(b"nonsense\r\n\r\n" * 10)
-    while not all(one._is_refused for one in serving._connections()):
-        await asyncio.sleep(0)
-    serving.app.state.long_poll.stop()
-    assert await only_status(line) == 200
 
 
 @on_server()

@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import resource
-import socket
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +21,7 @@ from socialpub.web.http.client_address import TrustedProxies
 from socialpub.web.http.connections import ConnectionLimits, ConnectionWatch, Limit
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import HANG_SECONDS, Line, on_server, reached_limits, serve, sweep, until
+from tests.integration.web.wire import HANG_SECONDS, Line, on_server, reached_limits, sweep, until
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 
@@ -75,14 +74,6 @@ async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
     assert reached_limits(caplog) == [Limit.HEAD_BYTES]
 
 
-@on_server()
-async def test_a_large_head_after_another_request_ends_the_connection(line: Line) -> None:
-    line.writer.write(START + b"\r\n" + head_of(100_000))
-    status, headers, _ = await line.answer()
-    assert (status, headers["connection"]) == (200, "close")
-    assert await line.ended()
-
-
 @pytest.mark.parametrize("rest", [b"0\r\nx: ", b"1;"])
 @on_server()
 async def test_bytes_of_no_head_and_no_body_are_limited(
@@ -99,16 +90,6 @@ async def test_bytes_of_no_head_and_no_body_are_limited(
                 await line.writer.drain()
     await until(lambda: not serving.server_state.tasks)
     assert reached_limits(caplog) == [Limit.HEAD_BYTES]
-
-
-@on_server()
-async def test_a_body_may_be_larger_than_the_limit_of_a_head(line: Line) -> None:
-    for _ in range(2):
-        line.ask("/api/v1/posts", 500_000, "POST")
-        line.writer.write(b" " * 500_000)
-        assert (await line.answer())[0] == 400
-    line.ask("/healthz")
-    assert (await line.answer())[0] == 200
 
 
 # --- how long it may take --------------------------------------------------------------------------------------------
@@ -152,19 +133,6 @@ async def test_a_slow_head_must_be_complete_in_time(serving: Server, line: Line,
 
 
 @on_server()
-async def test_line_breaks_do_not_start_a_request(serving: Server, line: Line) -> None:
-    line.ask("/healthz")
-    await line.answer()
-    (connection,) = serving._connections()
-    for _ in range(3):
-        before = connection._unfinished_bytes
-        line.writer.write(b"\r\n")
-        await until(lambda before=before: connection._unfinished_bytes > before)
-    sweep(serving, 21)
-    assert await line.ended()
-
-
-@on_server()
 async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(serving: Server, port: int) -> None:
     async with Line("wrong", port) as line:
         line.ask("/api/v1/posts", 100, "POST")
@@ -178,24 +146,6 @@ async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(se
         sweep(serving, 21)
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await line.answer()
-
-
-def test_idle_time_and_response_time_do_not_count(rt: Runtime) -> None:
-    post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
-
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as idle, Line(key, port) as waiting:
-            idle.ask("/healthz")
-            await idle.answer()
-            waiting.ask(f"/api/v1/posts/{post}?wait=60")
-            await until(lambda: serving.app.state.long_poll._poller)
-            sweep(serving, 74)
-            serving.app.state.long_poll.stop()
-            assert (await waiting.answer())[0] == 200
-            idle.ask("/healthz")
-            assert (await idle.answer())[0] == 200
-
-    serve(rt, story)
 
 
 @on_server(ConnectionLimits(head_seconds=0.001))
@@ -375,22 +325,6 @@ def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt() -> Non
     assert [one for one in (*trusted, *household, *others) if one.is_aborted] == household[:1]
 
 
-def test_many_new_connections_close_the_longest_idle_connections() -> None:
-    watch = ConnectionWatch(ConnectionLimits(connections=300, connections_per_address=300))
-    old = [Idle("192.0.2.1", since=number * 7 % 300) for number in range(300)]
-    new = [Idle("192.0.2.2", since=1000 + number) for number in range(200)]
-    for one in old:
-        watch.admit(one, 1000.0)
-    busy = next(one for one in old if one.since == 50)
-    for number, one in enumerate(new):
-        if number == 10:
-            busy.since = 2000.0  # the client sends a byte too early
-        assert watch.admit(one, 1000.0)
-    closed = {one.since for one in old if one.is_aborted}
-    assert closed == {*range(201)} - {50}
-    assert not any(one.is_aborted for one in new)
-
-
 @pytest.mark.parametrize(
     ("limits", "soft"),
     [((1024, 524288), 524288), ((1024, 1024), 1024), ((1024, resource.RLIM_INFINITY), 1 << 20)],
@@ -403,18 +337,6 @@ def test_the_descriptor_limit_is_raised_to_the_hard_limit(
     monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.__setitem__(0, wanted))
     assert server.raise_descriptors() == soft
     assert now[0] == (soft, limits[1])
-
-
-def test_a_refused_descriptor_limit_stays_unchanged(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*_: object) -> None:
-        raise ValueError("not allowed to raise maximum limit")
-
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
-    monkeypatch.setattr(resource, "setrlimit", refuse)
-    assert server.raise_descriptors() == 256
-    assert "cannot raise the limit of file descriptors" in caplog.text
 
 
 @pytest.mark.parametrize(("descriptors", "connections"), [(524288, 4096), (1024, 412), (100, 1)])
@@ -442,16 +364,3 @@ def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest
         assert times() == [49]
         watch.check((), 200.0)
         assert times() == []
-
-
-@on_server()
-async def test_a_small_socket_buffer_is_enough_for_a_response(serving: Server, port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as wire:
-        wire.setblocking(False)
-        loop = asyncio.get_running_loop()
-        await loop.sock_sendall(wire, START + b"\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += await loop.sock_recv(wire, 1)
-            sweep(serving, 0)
-        assert answer.startswith(b"HTTP/1.1 200")

@@ -202,20 +202,6 @@ def test_a_name_that_means_an_address_of_the_list_is_refused(rt: Runtime) -> Non
         server.bind(settings.model_copy(update={"listen": f"localhost:{port}, 127.0.0.1:{port}"}))
 
 
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_socket_at_the_configured_address_logs_no_warning(
-    rt: Runtime, caplog: pytest.LogCaptureFixture, host: str
-) -> None:
-    port = free_port()
-    rt.settings = rt.settings.model_copy(update={"listen": f"{host}:{port}"})
-    bound = server.bind(rt.settings)
-    hand_over(rt, *bound)
-    with caplog.at_level(logging.WARNING):
-        for each in server.open_for(rt):
-            each.close()
-    assert caplog.text == ""
-
-
 @pytest.mark.parametrize(
     "make",
     [

@@ -65,12 +65,6 @@ def test_a_file_is_compressed_if_the_client_accepts_gzip(caller: Caller, name: s
     assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
 
 
-def test_a_small_file_is_not_compressed(caller: Caller) -> None:
-    reply = caller.ask("GET", f"/{static.static_url('start.js')}", headers=GZIP)
-    assert (reply.body, "content-encoding" in reply.headers) == (b"go()", False)
-    assert reply.headers["content-type"] == "text/javascript; charset=utf-8"
-
-
 def test_a_cached_file_is_not_sent_again(caller: Caller) -> None:
     address = f"/{static.static_url('style.css')}"
     etag = caller.ask("GET", address).headers["etag"]
@@ -80,13 +74,6 @@ def test_a_cached_file_is_not_sent_again(caller: Caller) -> None:
         assert (again.status, again.body, again.headers["etag"]) == (304, b"", etag)
         assert again.headers["cache-control"] == "public, max-age=31536000, immutable"
     assert caller.ask("GET", address, headers={"if-none-match": '"else"'}).status == 200
-
-
-def test_head_returns_the_headers_of_a_file(caller: Caller) -> None:
-    address = f"/{static.static_url('style.css')}"
-    whole, head = caller.ask("GET", address), caller.ask("HEAD", address)
-    assert (head.status, head.body) == (200, b"")
-    assert head.headers["content-length"] == whole.headers["content-length"] == str(len(STYLE))
 
 
 def test_every_refusal_is_a_problem(caller: Caller) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.errors import Unavailable
 from socialpub.core.settings.schema import ProxiesSection
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, Level
@@ -124,15 +123,3 @@ def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(
             "an hour later there is room"
         )
         assert GATEWAY in [one.peer for one in addresses.read_untrusted_proxies(rt.reader)]
-
-
-def test_a_failed_write_is_repeated_at_the_next_start(app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full(*_: object) -> None:
-        raise Unavailable("The disk is full.")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(rt.db, "write_soon", full)
-        call(app, GATEWAY, x_forwarded_for="198.51.100.7")
-        assert found(rt) == []
-    started(app)
-    assert len(found(rt)) == 1

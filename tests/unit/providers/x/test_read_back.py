@@ -8,7 +8,7 @@ import pytest
 from socialpub.providers.base import CannotTell, MediaFile, Readback
 from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Rejected, Throttled
 from socialpub.providers.x import X
-from tests.unit.providers.x.script import NOW, SECTION, Script, answer, image, invalid, job, problem, video
+from tests.unit.providers.x.script import NOW, SECTION, Script, answer, invalid, job, problem
 
 
 def shown(
@@ -20,10 +20,6 @@ def shown(
     if media:
         post["attachments"] = {"media_keys": [f"{key}_{n}" for n in range(media)]}
     return post
-
-
-def link(short: str, target: str, **more: Any) -> dict[str, Any]:
-    return {"url": f"https://t.co/{short}", "expanded_url": target, "start": 0, "end": 23, **more}
 
 
 def timeline(*posts: dict[str, Any], next_token: str | None = None) -> HttpResponse:
@@ -95,81 +91,6 @@ def test_a_post_is_found_with_its_address() -> None:
 
 def test_several_candidates_are_returned_oldest_first() -> None:
     assert found("Hi", shown("10", "Hi"), shown("9", "Hi"), shown("8", "Hi there")) == ["9", "10"]
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "urls"),
-    [
-        ("Read https://example.org/a?b=1", "Read https://t.co/a", [link("a", "https://example.org/a?b=1")]),
-        ("Read example.org now", "Read https://t.co/a now", [link("a", "http://example.org")]),
-        ("Read https://example.org/", "Read https://t.co/a", [link("a", "https://example.org")]),
-        ("(example.org/x/)", "(https://t.co/a)", [link("a", "http://example.org/x/")]),
-        ("a.com, b.com", "https://t.co/a, https://t.co/b", [link("a", "http://a.com"), link("b", "http://b.com")]),
-        ("A & B < C", "A &amp; B &lt; C", []),
-        ("cafe\u0301", "café", []),
-        ("  two\n\n\nlines ", "two\n\nlines", []),
-        ("See https://example.org/a", "See https://t.co/a", []),
-        ("a.com, b.com!", "https://t.co/a, https://t.co/b!", []),
-        ("a.com,b.com", "https://t.co/a,https://t.co/b", []),
-        ("more… example.org", "more… https://t.co/a", []),
-    ],
-)
-def test_a_text_that_x_changed_still_matches(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:
-    assert found(ours, shown("5", theirs, *urls)) == ["5"]
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs", "urls"),
-    [
-        ("Hello", "Hello!", []),
-        ("Hello", "hello", []),
-        ("Hello https://example.org/a", "Hello https://t.co/a", [link("a", "https://example.org/b")]),
-        ("Hello", "Hello https://t.co/a and more", []),
-        ("Hello https://example.org", "Bye https://t.co/a", []),
-        ("Hello", "Hellohttps://t.co/a", []),
-        ("a.com,", "https://t.co/a,https://t.co/b", []),
-        ("a," * 2400, "https://t.co/a," * 150 + "b", []),
-    ],
-)
-def test_another_post_is_not_taken_for_ours(ours: str, theirs: str, urls: list[dict[str, Any]]) -> None:
-    assert found(ours, shown("5", theirs, *urls)) == []
-
-
-MEDIA_LINK = link("m", "https://x.com/acme/status/5/photo/1", media_key="3_0")
-
-
-def test_the_link_that_media_add_is_no_part_of_the_text() -> None:
-    media = (image(0), image(1))
-    assert found("Hi", shown("5", "Hi https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
-    assert found("", shown("5", "https://t.co/m", MEDIA_LINK, media=2), media=media) == ["5"]
-    video_link = link("m", "https://x.com/acme/status/5/video/1")
-    assert found("Hi", shown("5", "Hi https://t.co/m", video_link, media=1, key="7"), media=(video(),)) == ["5"]
-    assert found("Hi", shown("5", "Hi https://t.co/m", media=1, key="13"), media=(video(),)) == ["5"]
-
-
-def test_a_long_post_is_read_from_its_note_or_known_by_its_beginning() -> None:
-    text = "word " * 100 + "see https://example.org/a"
-    beginning = text[:270] + "… https://t.co/more"
-    whole = text.replace("https://example.org/a", "https://t.co/a")
-    note = {"text": whole, "entities": {"urls": [link("a", "https://example.org/a")]}}
-    assert found(text, shown("5", beginning, note_tweet=note)) == ["5"]
-    assert found(text, shown("5", beginning, note_post=note)) == ["5"]
-    assert found(text, shown("5", beginning)) == ["5"]
-    assert found("other " * 100, shown("5", beginning, note_tweet=note), shown("6", beginning)) == []
-
-
-def test_a_reply_may_begin_with_names_and_a_quote_end_with_its_post() -> None:
-    to_one = {"referenced_posts": [{"type": "replied_to", "id": "1"}]}
-    assert found("Yes!", shown("5", "@bob @eve Yes!", **to_one), inReplyToPostId="1") == ["5"]
-    assert found("@eve Yes!", shown("5", "@bob @eve Yes!", **to_one), inReplyToPostId="1") == ["5"]
-    assert found("@eve", shown("5", "@bob", **to_one), inReplyToPostId="1") == []
-    assert found(
-        "", shown("5", "@bob https://t.co/m", MEDIA_LINK, media=1, **to_one), media=(image(),), inReplyToPostId="1"
-    ) == ["5"]
-    assert found("Yes!", shown("5", "@bob Yes!"), inReplyToPostId="1") == [], "no field shows what it replies to"
-    assert found("Yes!", shown("5", "@bob Yes!")) == []
-    quoted = link("q", "https://twitter.com/bob/status/77")
-    assert found("Look", shown("5", "Look https://t.co/q", quoted), quotePostId="77") == ["5"]
 
 
 def test_the_whole_list_is_read() -> None:

@@ -9,9 +9,16 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.x.read_back import SentPost
 from tests.unit.providers.x.script import gif, image, video
-from tests.unit.providers.x.test_read_back import MEDIA_LINK, link, shown
+from tests.unit.providers.x.test_read_back import shown
 
 ME = Account("2244990001", "acme")
+
+
+def link(short: str, target: str, **more: Any) -> dict[str, Any]:
+    return {"url": f"https://t.co/{short}", "expanded_url": target, "start": 0, "end": 23, **more}
+
+
+MEDIA_LINK = link("m", "https://x.com/acme/status/5/photo/1", media_key="3_0")
 
 
 def could_be(post: Any, text: str, *media: MediaFile, **options: Any) -> bool:

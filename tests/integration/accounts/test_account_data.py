@@ -17,7 +17,6 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.queue_threads import background_tasks
 
 LONG = "word " * 80
 WEEK = 7 * 86400
@@ -98,22 +97,6 @@ def test_account_data_are_refreshed_once_a_week_with_one_call(rt, world, profile
     assert world.x.counts["me"] == calls + 2
 
 
-def test_an_account_whose_data_fail_unexpectedly_rests_and_the_others_are_fetched(
-    rt, world, profile, clock, monkeypatch
-):
-    other = connected_studio(rt, world)
-    clock.forward(WEEK)
-    real = profiles.account_columns
-
-    def fails(identity, *more):
-        if identity.username == "demo":
-            raise UnicodeEncodeError("utf-8", "", 0, 1, "surrogates not allowed")
-        return real(identity, *more)
-
-    monkeypatch.setattr(profiles, "account_columns", fails)
-    assert [look(rt) for _ in range(3)] == [profile, other, None]
-
-
 def connected_studio(rt: Runtime, world: World) -> str:
     return connect.import_account(rt, "x", grants.read_credentials(json.dumps(world.x.grant("studio")))).profile_id
 
@@ -144,23 +127,6 @@ def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(rt, wo
     world.x.existing_account("demo").name = "Demo & Sons"
     assert look(rt) == profile
     assert profiles.get(rt.reader, profile).name == "Demo & Sons"
-
-
-def test_a_rate_limit_of_the_network_is_waited_for(rt, world, profile, clock):
-    clock.forward(WEEK)
-    world.x.next("me").rate_limited(7200)
-    assert look(rt) == profile
-    clock.forward(3700)
-    assert look(rt) is None
-    clock.forward(3600)
-    assert look(rt) == profile
-
-
-def test_the_worker_keeps_account_data_current(rt, world, profile, clock):
-    clock.forward(WEEK)
-    with background_tasks(rt) as tasks:
-        assert tasks.all["account data"].act(rt) == profile
-        assert tasks.all["account data"].act(rt) is None
 
 
 # --- what is taken over ----------------------------------------------------------------------------------------------

@@ -220,11 +220,6 @@ def test_a_refresh_stores_a_new_handle_and_server_with_the_pair(rt, network):
     assert "new.test" in {row["username"] for row in rows(rt)}
 
 
-def test_a_refresh_that_reports_only_the_server_keeps_the_handle(rt, network):
-    profile = refreshed(rt, network, Identity("did:plc:demo.test", None, None, None, {"server": "https://other.test"}))
-    assert (profile.username, grants.to_account(profile).server) == ("demo.test", "https://other.test")
-
-
 def test_the_tokens_of_another_account_are_refused(rt, network):
     with pytest.raises(Rejected, match="tokens of another account") as refused:
         refreshed(rt, network, Identity("did:plc:studio.test", "studio.test", None, None))

@@ -73,21 +73,6 @@ def test_an_avatar_is_fetched_once_a_week_and_kept_small(rt, http, clock):
     assert [one["address"] for one in http.calls] == ["93.184.216.34"] * 2, "the address that was looked at"
 
 
-def test_an_avatar_that_fails_unexpectedly_rests_and_the_others_are_fetched(rt, http, clock, monkeypatch):
-    broken, other = pictured(rt, account_id="1"), pictured(rt, account_id="2")
-    real = avatars._fetch
-
-    def fails(rt, row, path):
-        if row.id == broken:
-            raise OverflowError("date value out of range")
-        real(rt, row, path)
-
-    monkeypatch.setattr(avatars, "_fetch", fails)
-    assert [avatars.fetch_next(rt) for _ in range(3)] == [broken, other, None]
-    clock.forward(3600)
-    assert avatars.fetch_next(rt) == broken
-
-
 def test_a_proxy_resolves_names(rt, http, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
     pictured(rt)

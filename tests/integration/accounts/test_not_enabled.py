@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import api_keys, connect, profiles
+from socialpub.accounts import connect, profiles
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.core.settings.schema import ProvidersSection
@@ -75,21 +75,4 @@ def test_the_doctor_reports_connected_profiles_of_it(
     assert error.hint == "Set enabled = true in [providers.bluesky], or disconnect all profiles of Bluesky."
     (found,) = [one for one in checks.check(again) if one.message == error.message]
     assert (found.level, found.remedy) == ("problem", error.hint)
-    again.close()
-
-
-def test_a_disconnected_profile_is_only_history(rt: Runtime, tmp_path: Path, clock: HandClock, account: str) -> None:
-    rt.write(profiles.disconnect, account)
-    again = restarted(tmp_path, clock)
-    assert profiles.find_not_enabled(again) == []
-    assert "Bluesky" not in " ".join(one.message for one in checks.check(again))
-    again.close()
-
-
-def test_keys_without_providers_do_not_see_it(rt: Runtime, tmp_path: Path, clock: HandClock, account: str) -> None:
-    key = rt.write(api_keys.create, "old")
-    again = restarted(tmp_path, clock)
-    caller = api_keys.authenticate(again, key)
-    assert caller is not None
-    assert not caller.sees("bluesky", account)
     again.close()

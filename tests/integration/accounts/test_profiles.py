@@ -268,17 +268,6 @@ def test_all_mistakes_are_reported_together_without_tokens():
 # --- going -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_repeated_disconnection_changes_nothing(rt, clock):
-    profile = add_profile(rt)
-    rt.write(profiles.disconnect, profile)
-    at = row(rt, profile)["disconnected_at"]
-    clock.forward(10)
-    rt.write(profiles.disconnect, profile)
-    assert row(rt, profile)["disconnected_at"] == at
-    with pytest.raises(NotFound):
-        rt.write(profiles.disconnect, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
-
-
 def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt, desk):
     stays, goes = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
     rt.write(profiles.disconnect, goes)
@@ -310,29 +299,6 @@ def test_a_revocation_is_retried_for_an_hour(rt, desk, clock):
     assert upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
     assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
-
-
-def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(
-    rt, desk, clock, monkeypatch
-):
-    broken, other = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
-    for profile in (broken, other):
-        rt.write(profiles.disconnect, profile)
-    revoke = desk.revoke
-
-    def fails(http, account, *given):
-        if account.id == "1":
-            asked.append(account.id)
-            raise OverflowError("date value out of range")
-        return revoke(http, account, *given)
-
-    asked: list[str] = []
-    monkeypatch.setattr(desk, "revoke", fails)
-    assert [upkeep.revoke_disconnected(rt) for _ in range(2)] == [1, 0]
-    assert (asked, access_of(rt, other), access_of(rt, broken)) == (["1"], None, "access-0")
-    clock.forward(3600)
-    assert upkeep.revoke_disconnected(rt) == 1
-    assert access_of(rt, broken) is None
 
 
 def test_a_revocation_waits_as_long_as_the_network_says(rt, desk, clock):

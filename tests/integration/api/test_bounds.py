@@ -1,6 +1,5 @@
 """Limits of one post, and lists of the largest posts (contract 1.19)."""
 
-import asyncio
 import json
 from datetime import timedelta
 from typing import Any
@@ -135,34 +134,3 @@ def test_a_list_of_the_largest_posts_is_sent_post_by_post(
     assert "content-length" not in whole.headers
     assert len(whole.body) > 1_600_000
     assert max(sent) < 600_000
-
-
-def test_other_requests_are_served_between_the_pieces_for_a_fast_client(
-    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = add_profile(rt)
-    for _ in range(12):
-        accept(rt, profile, at=rt.now() + timedelta(hours=1))
-    monkeypatch.setattr(post_list, "MAX_PAGE_BYTES", 1)
-    between: list[int] = []
-
-    async def read(scope: Any, receive: Any, send: Any) -> None:
-        async def take(message: Any) -> None:
-            between.append(turns)
-            await send(message)
-
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        turns = 0
-        task = asyncio.create_task(others())
-        await client.app(scope, receive, take)
-        task.cancel()
-
-    with Client(read, client.key) as reader:
-        headers = {"authorization": f"Bearer {client.key}"}
-        assert len(reader.ask("GET", "/api/v1/posts", headers=headers).data) == 12
-    assert between[-1] - between[0] >= 11

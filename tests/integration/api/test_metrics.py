@@ -251,28 +251,3 @@ def test_every_reason_against_readiness_has_a_metric(client: Client, rt: Runtime
     assert found["socialpub_unready", ("code", "mediaUnwritable")] == 1
     assert ("socialpub_disk_free_bytes",) not in found
     moved.rename(rt.files.root)
-
-
-def test_counters_from_rows_survive_a_restart(
-    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
-) -> None:
-    three_networks["x"].results["create_post"] = [Published("1", None)]
-    accept(rt, profile)
-    drain(rt)
-    tokens.renew(rt, profile)
-    before = scrape(client, clock)
-    again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
-    with Client(create_app(again), "none") as other:
-        after = scrape(other)
-    again.close()
-    kept = (
-        "socialpub_attempts_total",
-        "socialpub_token_refreshes_total",
-        "socialpub_deliveries_total",
-        "socialpub_sending_delay_seconds_sum",
-        "socialpub_sending_delay_seconds_count",
-    )
-    assert sum(count for sample, count in before.items() if sample[0] in kept) >= 3
-    for sample, count in before.items():
-        if sample[0] in kept:
-            assert after[sample] == count

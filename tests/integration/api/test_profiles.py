@@ -2,11 +2,9 @@
 
 from datetime import timedelta
 
-from socialpub.accounts import profiles
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
-from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
@@ -62,16 +60,3 @@ def test_logs_are_read_newest_first_in_pages(client: Client, rt: Runtime, profil
     assert client.send("GET", "/publish/logs?offset=9007199254740991").json() == {"data": []}
     for fine in ("limit=100", "limit=&offset=", "limit=null&offset=null"):
         assert len(client.send("GET", f"/publish/logs?{fine}").data) == 3
-
-
-def test_a_log_entry_has_the_profile_label_of_its_time(client: Client, rt: Runtime, clock: HandClock) -> None:
-    profile = add_profile(rt, name="Before")
-    accept(rt, profile)
-    rt.write(profiles.rename, profile, "Meanwhile")
-    drain(rt, clock)
-    rt.write(profiles.rename, profile, "Long after")
-    entries = client.send("GET", "/publish/logs").data
-    assert [(entry["type"], entry["profileName"]) for entry in entries] == [
-        ("published", "Meanwhile"),
-        ("pending", "Before"),
-    ]

@@ -11,7 +11,6 @@ from socialpub.cli.admin import posts as commands_of_posts
 from socialpub.cli.admin.posts import SIGNS
 from socialpub.cli.output import ask_to_continue
 from socialpub.db.tables import audit_log, post_rows
-from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
@@ -45,15 +44,6 @@ def test_a_published_post_shows_its_plan_with_ticks_and_every_attempt(terminal: 
     assert told["plans"][0]["steps"] == [{"step": "create_post", "kind": "commit", "done": True}]
     assert told["attempts"][-1]["outcome"] == "published"
     assert told["attempts"][-1]["requestId"] in shown
-
-
-def test_a_refused_post_shows_what_x_said(terminal: Terminal, rt: Runtime) -> None:
-    post = refused(terminal, rt, says="You are not allowed.")
-    shown = terminal("admin", "show-post", post).stdout
-    assert SIGNS["failed"] in shown
-    assert "refused" in shown
-    assert "You are not allowed." in shown
-    assert "✓ create_post" not in shown
 
 
 AGENT = Caller("agent", "write", approval=True)
@@ -126,17 +116,6 @@ def test_at_a_terminal_the_owner_reads_the_post_and_then_agrees(
     assert (done.exit_code, "The post is approved" in done.stderr) == (0, True)
     done = terminal("admin", "approve-post", post, stdin="y\n")
     assert (done.exit_code, "does not wait" in done.stderr) == (1, True)
-
-
-def test_stopping_a_post_fails_what_has_not_been_sent(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    rt.write(resume.pause)
-    post = accept(rt, profile)
-    assert "failed" in terminal("admin", "stop-post", post).stdout
-    assert "Stopped by the owner" in terminal("admin", "show-post", post).stdout
-    rt.write(resume.end_pause)
-    drain(rt, terminal.clock)
-    assert terminal.world.x.posts == []
 
 
 def test_a_post_that_is_not_there_is_reported(terminal: Terminal) -> None:

@@ -113,15 +113,3 @@ def test_keeping_and_revoking_exclude_each_other(restored: Terminal, leaked: str
     assert refused.exit_code == 2
     assert "cannot be combined" in refused.stderr
     assert "restored backup" in restored("doctor").stdout
-
-
-def test_a_second_restore_reports_every_key_of_its_backup(restored: Terminal, leaked: str) -> None:
-    restored("admin", "resume", "--keep-keys")
-    fresh = created(restored, "fresh")
-    backup = str(restored.folder / "second.copy")
-    restored("backup", backup, "--with-secret")
-    third = restored.elsewhere("third")
-    said = third("restore", backup).stderr
-    assert "3 API keys came with the restored backup" in said
-    third("admin", "resume", "--revoke-keys")
-    assert not works(third, fresh)

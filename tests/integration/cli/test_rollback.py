@@ -79,17 +79,6 @@ def test_the_doctor_says_beforehand_what_will_be_done_and_does_nothing(
     assert refused.exit_code == 1
 
 
-def test_the_doctor_names_what_of_the_former_version_still_runs(
-    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with terminal.open("worker"):
-        install_next(terminal, monkeypatch)
-        assert "✗ worker: Processes of the previous version are still running: worker-" in words(
-            terminal("doctor").stdout
-        )
-        assert "A process of the previous version is still running" in words(terminal("admin", "list-keys").stderr)
-
-
 def test_afterwards_it_names_the_backup(terminal: Terminal, next_version: pytest.MonkeyPatch) -> None:
     assert terminal("admin", "list-keys").exit_code == 0
     assert f"is in {copy_in(terminal)}" in words(terminal("doctor").stdout)

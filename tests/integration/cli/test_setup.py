@@ -55,12 +55,6 @@ def test_every_unit_can_be_printed(terminal: Terminal) -> None:
     assert "OnCalendar=" in shown["timer"]
 
 
-@pytest.mark.parametrize("which", ["alerts", "dashboard"])
-def test_what_prometheus_and_grafana_read_can_be_printed(which: str) -> None:
-    there = ROOT / "systemd" / "monitoring" / config_command.MONITORING[which]
-    assert run("--monitoring", which) == there.read_text()
-
-
 def test_a_program_in_a_home_folder_is_no_service(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_command.sys, "executable", "/nowhere/python")
     monkeypatch.setattr(config_command.shutil, "which", lambda _: "/home/ada/.local/bin/socialpub")
@@ -115,13 +109,6 @@ def test_a_lost_configuration_makes_no_second_key_beside_the_data(tmp_path: Path
         start(config)
 
 
-def test_the_place_is_the_one_that_the_environment_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SOCIALPUB_CONFIG", str(tmp_path / "volume" / "config.toml"))
-    with click.Context(click.Command("serve")):
-        create_if_missing(CommandContext())
-    assert (tmp_path / "volume" / "data" / "secret.key").exists()
-
-
 def test_a_volume_of_another_user_is_reported_with_the_needed_user(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,16 +116,6 @@ def test_a_volume_of_another_user_is_reported_with_the_needed_user(
         raise OperatorError(f"{folder}/data cannot be written: Permission denied.", "Choose another folder.")
 
     monkeypatch.setattr(template, "create", refused)
-    with pytest.raises(OperatorError) as told:
-        start(tmp_path / "config.toml")
-    assert f"to user {os.getuid()}" in (told.value.hint or "")
-
-
-def test_an_unreadable_volume_is_reported_in_the_same_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def closed(*_: object, **__: object) -> bool:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "exists", closed)
     with pytest.raises(OperatorError) as told:
         start(tmp_path / "config.toml")
     assert f"to user {os.getuid()}" in (told.value.hint or "")

@@ -99,12 +99,3 @@ def test_a_wrong_url_is_refused_without_quoting_it(terminal: Terminal) -> None:
     assert refused.exit_code == 2
     assert "Invalid value for URL: it must begin with http:// or https:// and a host." in refused.stderr
     assert "hidden" not in refused.output
-
-
-def test_an_unknown_event_is_refused_and_the_test_event_cannot_be_subscribed(terminal: Terminal) -> None:
-    assert terminal("admin", "add-webhook", "http://n8n.test", "--event", "webhook.test").exit_code == 2
-
-
-def test_an_unknown_id_is_refused(terminal: Terminal) -> None:
-    for command in ("remove-webhook", "test-webhook"):
-        assert "No webhook has this id" in terminal.refusal("admin", command, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")

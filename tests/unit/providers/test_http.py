@@ -509,27 +509,3 @@ def test_certificates_that_cannot_be_loaded_are_not_a_missing_media_file(
 def test_two_bodies_are_a_mistake(http: Http) -> None:
     with pytest.raises(ValueError, match="one body"):
         http.call("POST", "http://127.0.0.1/", json={}, form={})
-
-
-def test_a_network_that_sends_no_response_for_ever_is_given_up(http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-    fed: list[int] = []
-    feed = h11.Connection.receive_data
-    monkeypatch.setattr(
-        h11.Connection, "receive_data", lambda parser, data: (fed.append(len(data)), feed(parser, data))[1]
-    )
-
-    def flood(server: Server, connection: socket.socket) -> None:
-        # The connection is kept open after the first response.
-        server.hear(connection)
-        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 70000\r\n\r\n" + b"\n" * 70_000)
-        server.hear(connection)
-        for _ in range(100):
-            connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n" * 1000)
-
-    with Server(flood) as server:
-        http.call("GET", server.url)
-        fed.clear()
-        with pytest.raises(NoAnswer, match="broke: it sent more than 64 kB or 500 lines without content"):
-            http.call("GET", server.url)
-        assert len(server.heard) == 2
-    assert sum(fed) <= 64 * 1024

@@ -1,7 +1,6 @@
-"""A form is submitted twice in Chromium, with and without scripts."""
+"""A form is submitted twice in Chromium. `test_compose.py` does so in a browser without scripts."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -10,16 +9,6 @@ from socialpub.runtime import Runtime
 from tests.samples import media
 
 pytestmark = pytest.mark.chromium
-
-
-@pytest.fixture(params=["with scripts", "without scripts"])
-def scripts(request: pytest.FixtureRequest) -> bool:
-    return bool(request.param == "with scripts")
-
-
-@pytest.fixture
-def context_options(scripts: bool) -> dict[str, Any]:
-    return {"java_script_enabled": scripts}
 
 
 @pytest.fixture
@@ -41,31 +30,22 @@ def publish(page: Page) -> None:
     page.wait_for_load_state()
 
 
-def test_back_and_publish_creates_one_post(page: Page, rt: Runtime, scripts: bool) -> None:
+def test_back_and_publish_creates_one_post(page: Page, rt: Runtime) -> None:
     write(page, "Once")
     publish(page)
     first = page.url
     page.go_back()
-    if scripts:
-        expect(page.get_by_label("Text", exact=True)).to_have_value("Once")
-        expect(page.get_by_role("status").first).to_contain_text("You submitted this form on")
-        publish(page)
-        expect(page.get_by_role("status").first).to_have_text(
-            "You already submitted this form. This is the post that it created."
-        )
-        assert page.url == first
-    else:
-        write(page, "Once")  # unless the browser has put it back itself
-        publish(page)
-        expect(page.get_by_role("alert")).to_contain_text("You already published this content in the last hour.")
-        page.get_by_role("link", name="Open the post").click()
-        assert page.url == first
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Once")
+    expect(page.get_by_role("status").first).to_contain_text("You submitted this form on")
+    publish(page)
+    expect(page.get_by_role("status").first).to_have_text(
+        "You already submitted this form. This is the post that it created."
+    )
+    assert page.url == first
     assert posts(rt) == ["Once"]
 
 
-def test_back_restores_the_files_of_the_form(page: Page, rt: Runtime, scripts: bool, tmp_path: Path) -> None:
-    if not scripts:
-        pytest.skip("Without scripts a browser chooses files again by itself, or not at all.")
+def test_back_restores_the_files_of_the_form(page: Page, rt: Runtime, tmp_path: Path) -> None:
     write(page, "A view")
     page.locator("#field-media").set_input_files([media.jpeg(tmp_path / "view.jpg")])
     expect(page.locator("#media-list > li[data-artifact]")).to_have_count(1)
@@ -79,9 +59,7 @@ def test_back_restores_the_files_of_the_form(page: Page, rt: Runtime, scripts: b
     assert posts(rt) == ["A view"]
 
 
-def test_a_submitted_form_is_not_a_draft(page: Page, rt: Runtime, scripts: bool) -> None:
-    if not scripts:
-        pytest.skip("Without scripts there are no drafts.")
+def test_a_submitted_form_is_not_a_draft(page: Page, rt: Runtime) -> None:
     write(page, "Once")
     publish(page)
     page.go_back()

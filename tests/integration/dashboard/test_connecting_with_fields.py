@@ -78,10 +78,7 @@ def test_an_account_is_connected_with_the_fields_of_its_network(rt: Runtime, own
 @pytest.mark.parametrize(
     ("label", "value", "said"),
     [
-        ("Handle", "", "Handle is empty. The handle of the account."),
         ("Handle", "other.test", "There is no account other.test."),
-        ("App password", "", "App password is empty. Not the main password."),
-        ("App password", "x", "The network says: “x” is wrong."),
         ("App password", "wrong-password", "The network says: “****” is wrong."),
         ("App password", MAIN_PASSWORD, "This is the main password. Create an app password in the app."),
     ],

@@ -47,16 +47,13 @@ def through_consent(
     return owner.open(f"{back.path}?{back.query}")
 
 
-@pytest.mark.parametrize(("network", "label"), [("x", "X"), ("tiktok", "TikTok"), ("pinterest", "Pinterest")])
-def test_an_account_is_connected_on_the_page_of_its_network(
-    rt: Runtime, owner: Tab, browser: Browser, network: str, label: str
-) -> None:
+def test_an_account_is_connected_on_the_page_of_its_network(rt: Runtime, owner: Tab, browser: Browser) -> None:
     page = owner.open("/profiles")
     assert "No account is connected yet" in page.text
-    page = through_consent(owner, browser, f"Connect {label}", label)
+    page = through_consent(owner, browser, "Connect X", "X")
     (row,) = profile_rows.list_all(rt.reader)
     assert page.path == f"/profiles/{row.id}"
-    assert page.role("status").endswith(f"on {label} is connected.")
+    assert page.role("status").endswith("on X is connected.")
     assert page.heading == row.name
     assert owner.open("/profiles").links()[row.name].endswith(row.id)
     assert "No account" not in owner.page.text
@@ -121,10 +118,7 @@ def test_an_address_on_another_host_can_be_pasted(rt: Runtime, owner: Tab, brows
     ("wrong", "said"),
     [
         ("http://evil.example/oauth/x/callback?state={state}&code={code}", "not the redirect address of this attempt"),
-        ("http://127.0.0.1:9000/elsewhere?state={state}&code={code}", "not the redirect address of this attempt"),
         (ELSEWHERE + "?state=another&code={code}", "To start again, press “Connect X” under Profiles."),
-        (ELSEWHERE + "?state={state}", ""),
-        ("", ""),
     ],
 )
 def test_an_address_of_another_host_path_or_attempt_connects_nothing(

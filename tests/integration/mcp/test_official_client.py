@@ -20,9 +20,6 @@ from tests.support.served import served
 ROOT = Path(__file__).parents[3]
 MODES = [("auto", STATELESS), (STATELESS, STATELESS), *(("legacy", revision) for revision in CONNECTED)]
 
-IN_EVERY_RUN = [("auto", STATELESS), ("legacy", "2025-11-25")]
-"""Each other revision over stdin starts one more process, and differs only in messages that the command passes on."""
-
 
 @asynccontextmanager
 async def over_http(app: App, key: str, mode: str) -> AsyncIterator[Client]:
@@ -67,13 +64,7 @@ def served_at(app: App) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize(
-    ("mode", "revision"),
-    [
-        pytest.param(mode, revision, marks=() if (mode, revision) in IN_EVERY_RUN else pytest.mark.endurance)
-        for mode, revision in MODES
-    ],
-)
+@pytest.mark.parametrize(("mode", "revision"), [("auto", STATELESS), ("legacy", "2025-11-25")])
 def test_over_socialpub_mcp(
     served_at: str,
     agent: Agent,

@@ -199,26 +199,16 @@ def test_a_failed_post_is_retried(
 
 # --- refusals --------------------------------------------------------------------------------------------------------
 
-ANY_ID = "01890000-0000-7000-8000-000000000000"
-
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "path", "message"),
     [
         ("create_post", {"text": "a"}, ["profiles"], "is required"),
-        ("create_post", {"text": "a", "profiles": "x"}, ["profiles"], "must be an array"),
         ("create_post", {"profiles": ["x"]}, ["text"], "is required when there is no media"),
         ("create_post", {"text": "a", "profiles": ["pinterest"]}, ["profiles", 0], "names 2 accounts"),
         ("create_post", {"text": "a", "profiles": ["x", "y"]}, ["profiles", 1], "names no account"),
         ("create_post", {"text": "a", "profiles": ["x", "@AcmeCorp"]}, ["profiles", 1], "is listed twice"),
         ("create_post", {"text": "a", "profiles": ["x"], "scheduledAt": "tomorrow"}, ["scheduledAt"], "offset"),
-        ("create_post", {"text": "a", "profiles": ["x"], "scheduledAt": None}, ["scheduledAt"], "offset"),
-        (
-            "create_post",
-            {"text": "a", "profiles": ["x"], "scheduledAt": "2001-01-01T00:00:00Z"},
-            ["scheduledAt"],
-            "in the future",
-        ),
         (
             "create_post",
             {"text": "a", "profiles": ["x"], "publishAt": LATER},
@@ -227,19 +217,12 @@ ANY_ID = "01890000-0000-7000-8000-000000000000"
         ),
         ("create_post", {"body": "a", "profiles": ["x"]}, ["body"], "did you mean text?"),
         ("create_post", {"text": "a", "profiles": ["x"], "waitSeconds": 51}, ["waitSeconds"], "at most 50"),
-        ("create_post", {"text": "a", "profiles": ["x"], "waitSeconds": "5"}, ["waitSeconds"], "a whole number"),
         ("create_post", {"text": "a", "profiles": ["x"], "idempotencyKey": "ä"}, ["idempotencyKey"], "printable"),
         (
             "create_post",
             {"text": "a", "profiles": ["x"], "options": {"tiktok": {}}},
             ["options", "tiktok"],
             "selected profile",
-        ),
-        (
-            "create_post",
-            {"profiles": ["x"], "media": [{"artifactId": ANY_ID}]},
-            ["media", 0, "artifactId"],
-            "",
         ),
         ("update_post", {"postId": "1", "text": "a"}, ["postId"], "must be a UUID"),
         ("list_posts", {"limit": 21}, ["limit"], "at most 20"),

@@ -11,12 +11,8 @@ from tests.support.decoding import child
 
 IN_LIBRARIES = {
     "PyAV lost an argument": "import av; opens = av.open; av.open = lambda *a, **k: opens(*a, **k, lost=1)",
-    "FFmpeg lost a format": "import av; opens = av.open; av.open = lambda *a, **k: opens(*a, **k | {'format': 'lost'})",
     "PyAV lost an attribute": "import av.logging; del av.logging.PANIC",
-    "no frame can be decoded": "from socialpub.media.decoder import videos; videos._decode_frame = lambda *_: None",
-    "every video is empty": "from socialpub.media.decoder import videos; videos.find_track = lambda *_: 1 / 0",
     "libmagic fails": "inspect.detect_type = lambda _: __import__('magic').from_buffer(0)",
-    "libmagic is wrong": "inspect.detect_type = lambda _: 'text/plain'",
     "a crash": "process._respond = lambda *_: os.abort()",
     "an end without a response": "process._respond = lambda *_: sys.exit(1)",
 }
@@ -44,7 +40,7 @@ def test_a_decoder_that_fails_for_every_file_rejects_none(
     ]
 
 
-@pytest.mark.parametrize("error", ["TypeError", "ValueError", "KeyError", "AttributeError", "OSError", "RuntimeError"])
+@pytest.mark.parametrize("error", ["TypeError", "ValueError", "OSError"])
 @pytest.mark.parametrize("place", ["Image.open", "PngImagePlugin.PngImageFile.load"])
 def test_an_error_of_pillow_with_every_image_rejects_none(
     caller: Caller, png: bytes, monkeypatch: pytest.MonkeyPatch, error: str, place: str
@@ -53,7 +49,7 @@ def test_an_error_of_pillow_with_every_image_rejects_none(
     assert complete(caller, png, "image/png", before, monkeypatch) == 503
 
 
-@pytest.mark.parametrize("error", ["1 / 0", "{}['rotation']", "''.lost", "int('')", "max(0)", "assert_()"])
+@pytest.mark.parametrize("error", ["1 / 0", "{}['rotation']", "int('')"])
 def test_an_error_of_our_code_with_one_file_does_not_reject_it(
     caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str
 ) -> None:

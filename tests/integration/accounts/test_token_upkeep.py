@@ -18,7 +18,6 @@ from socialpub.db.models import ProfileRow
 from socialpub.db.tables import profile_rows, waits
 from socialpub.providers.auth import Tokens
 from socialpub.providers.responses import NotSent, Rejected, Throttled
-from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import add_profile, open_appliance
@@ -96,26 +95,6 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_loop(rt, network, clock, mo
     assert upkeep.renew_idle_tokens(rt, held=()) == (broken if step == "describe_warning" else other)
     rt.db.write(lambda tx: profile_rows.require_reauth(tx, other, "No."))
     assert upkeep.log_warnings(rt) == 1
-
-
-def test_a_pair_that_cannot_be_stored_does_not_stop_the_others(rt, network, clock, monkeypatch):
-    one, two = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
-    for profile in (one, two):
-        with monkeypatch.context() as failing:
-            failing.setattr(tokens, "_store", lambda *_: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                tokens.replace_spent(rt, profile, "access-0")
-    real = tokens._store
-    monkeypatch.setattr(tokens, "_store", lambda rt, tx, of, *more: (of.id == one and 1 / 0) or real(rt, tx, of, *more))
-    tokens.store_pending(rt)
-    assert list(rt.tokens.pending_grants) == [one]
-
-
-def test_a_paused_installation_renews_no_tokens(rt, network, profile, clock):
-    rt.write(resume.pause)
-    clock.forward(2 * MONTH)
-    assert upkeep.renew_idle_tokens(rt, held=()) is None
-    assert network.auth.refreshes == []
 
 
 @pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
@@ -221,17 +200,6 @@ def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
     clock.forward(DAY)
     upkeep.renew_idle_tokens(appliance, held=())
     return upkeep.log_warnings(appliance)
-
-
-def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(rt, network, clock):
-    add_profile(rt)
-    clock.forward(40 * DAY)
-    network.auth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
-    upkeep.renew_idle_tokens(rt, ())
-    assert network.auth.refreshes == ["refresh-0"]
-    clock.forward(3 * DAY)
-    upkeep.renew_idle_tokens(rt, ())
-    assert network.auth.refreshes == ["refresh-0", "refresh-0"]
 
 
 # --- telling the owner -----------------------------------------------------------------------------------------------

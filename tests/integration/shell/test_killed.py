@@ -1,24 +1,20 @@
 """The real program, killed at the worst moments, started twice and without a usable output: the outcome counts."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db.states import State
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.samples import media
-from tests.support.appliance import accept, end_deliveries
 from tests.support.rows import post_ids
 from tests.support.served import served
 
@@ -147,27 +143,3 @@ def test_an_output_that_cannot_be_written_changes_no_outcome_and_ends_no_thread(
     if how in ("full", "closed pipe"):
         assert "Standard output cannot be written" in notes
         assert all(post_id in notes for post_id in ids), "what stdout does not take is on stderr"
-
-
-@pytest.mark.parametrize("command", ["retry --no-wait", "cancel"])
-def test_retry_and_cancel_report_the_outcome_as_well(rt: Runtime, start: Start, profile: str, command: str) -> None:
-    post_id = accept(rt, profile, at=rt.now() + timedelta(days=1))
-    if command != "cancel":
-        end_deliveries(rt, post_id, State.FAILED)
-    with broken("full") as streams:
-        ended = start(post_id, command=command, **streams)
-        notes = ended.communicate()[1]
-    assert ended.returncode == 0, notes
-    assert post_ids(rt)[-1] in notes
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_a_terminal_without_the_characters_of_a_name_changes_no_outcome(
-    rt: Runtime, start: Start, encoding: str
-) -> None:
-    name = "“Grüße” 🎉"
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET name = ?", (name,)))
-    ended = start("Hello", "--json", env={"PYTHONIOENCODING": encoding})
-    shown, notes = ended.communicate()
-    assert ended.returncode == 0, notes
-    assert json.loads(shown)["data"]["deliveries"][0]["profileName"] == name

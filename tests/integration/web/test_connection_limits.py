@@ -21,7 +21,7 @@ from socialpub.web.http.client_address import TrustedProxies
 from socialpub.web.http.connections import ConnectionLimits, ConnectionWatch, Limit
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import HANG_SECONDS, Line, on_server, reached_limits, sweep, until
+from tests.integration.web.wire import Line, on_server, reached_limits, sweep, until
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 
@@ -146,12 +146,6 @@ async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(se
         sweep(serving, 21)
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await line.answer()
-
-
-@on_server(ConnectionLimits(head_seconds=0.001))
-async def test_the_server_checks_connections_by_itself(key: str, port: int) -> None:
-    async with Line(key, port) as line, asyncio.timeout(HANG_SECONDS):
-        assert await line.ended()
 
 
 # --- who does not read -----------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Redacted text contains no secret and no control character."""
 
 import json
-import time
 import unicodedata
 
 import pytest
@@ -52,32 +51,6 @@ def test_a_field_is_hidden_by_its_name_or_by_name_and_value():
     assert not is_secret("request_id", "Zm9vYmFy0123456789abcdef")
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "?",
-        "a?a",
-        "http://",
-        "access_token: ",
-        'token:"\\',
-        "bearer ",
-        "://a",
-        'x"=\\"',
-        "cookie: ",
-        'cookie:"\\',
-        "code=",
-        "code=aA",
-        "state=a_",
-        "code: a1B2c3D4e5F6g7H8",
-    ],
-)
-def test_redaction_takes_linear_time(piece):
-    text = piece * (100_000 // len(piece))
-    started = time.process_time()
-    redact(text)
-    assert time.process_time() - started < 2
-
-
 # --- characters ------------------------------------------------------------------------------------------------------
 
 
@@ -124,16 +97,3 @@ def test_json_keeps_its_meaning_without_control_characters(value: object) -> Non
     shown = visible_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(shown) == value
     assert steers(shown) <= {"\n"}
-
-
-@pytest.mark.parametrize("piece", ["\x1b", "\u200d", "👩\u200d", "\ufe0f\u200d", "👩\ufe0f"])
-def test_escaping_takes_linear_time(piece: str) -> None:
-    def seconds(length: int) -> float:
-        text = piece * (length // len(piece))
-        started = time.process_time()
-        for _ in range(5):
-            visible(text)
-        return time.process_time() - started
-
-    seconds(1000)
-    assert seconds(64_000) < 20 * seconds(16_000)

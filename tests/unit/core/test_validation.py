@@ -121,17 +121,6 @@ def test_a_name_that_people_try_and_the_keys_of_a_free_form_object_lead_to_their
     }
 
 
-def test_of_a_hundred_thousand_unknown_names_a_hundred_are_named_and_all_are_counted() -> None:
-    _, mistakes = validation.parse(Order, {"required": {}, **{f"titl{number}": 1 for number in range(100_000)}})
-    assert mistakes.total == 100_000
-    assert len(mistakes.errors) == 100
-    assert sum("did you mean" in one.message for one in mistakes.errors) == validation.MAX_SUGGESTIONS
-    refusal = mistakes.refusal()
-    assert refusal.detail == (
-        "titl0 is not known; did you mean title? There are 99999 more errors. The response lists the first 100."
-    )
-
-
 def test_an_error_is_one_sentence_with_the_field() -> None:
     def message(**given: Any) -> str:
         return validation.parse(Order, {"required": {}, **given})[1].refusal().detail

@@ -1,6 +1,5 @@
 """The checklist for a new network in the manual's page Development."""
 
-from types import SimpleNamespace
 from typing import Any, get_args
 
 import pytest
@@ -46,13 +45,6 @@ def test_every_network_has_all_parts_of_the_checklist(name: str) -> None:
     network = registry.adapter(name)
     assert (network.name, network.label) == (name, registry.LABELS[name])
     assert missing_parts(network) == []
-
-
-@pytest.mark.parametrize(("extensions", "count"), [({"new"}, 17), (set(), 19)])
-def test_a_new_network_has_none_of_the_parts(extensions: set[str], count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each part is really looked for."""
-    monkeypatch.setattr(registry, "EXTENSIONS", extensions)
-    assert len(missing_parts(SimpleNamespace(name="new", label="New network"))) == count
 
 
 def test_a_draft_has_the_mode_that_tiktoks_options_name() -> None:

@@ -41,7 +41,7 @@ MAX_URL_CHARACTERS = 2000
 FORMATS = "https://appriseit.com/services/"
 URL_FORMATS = f"For the address of each service, see {FORMATS}"
 
-log = logging.get_logger("socialpub.notify")
+log = logging.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.publisher")
+log = logging.get_logger(__name__)
 
 # --- the plan --------------------------------------------------------------------------------------------------------
 

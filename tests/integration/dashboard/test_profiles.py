@@ -1,6 +1,5 @@
 """Accounts are connected, shown, changed and disconnected."""
 
-import threading
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -11,12 +10,8 @@ from socialpub.accounts import avatars, connect, profiles, tokens
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.ops import audit_text
-from socialpub.providers.http import Http
-from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.pinterest.boards import Board
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from socialpub.web.dashboard.compose import form_page
 from tests.support.appliance import accept, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
@@ -331,27 +326,6 @@ def test_interactions_are_shown_without_double_negation(rt: Runtime, owner: Tab,
     page = owner.open(f"/posts/{post}")
     assert "Comments allowed Duets not allowed" in page.text
     assert "Comments off" not in page.text
-
-
-def test_a_network_that_hangs_is_asked_once_for_several_page_loads(
-    owner: Tab, monkeypatch: pytest.MonkeyPatch, pins: str
-) -> None:
-    profile, answered, asked = pins, threading.Event(), []
-    listing = Pinterest.list_boards
-
-    def hangs(self: Pinterest, http: Http, token: str) -> list[Board]:
-        asked.append(token)
-        assert answered.wait(60)
-        return listing(self, http, token)
-
-    monkeypatch.setattr(Pinterest, "list_boards", hangs)
-    monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 0)
-    for _ in range(10):
-        assert "Pinterest did not answer in time" in owner.open(f"/profiles/{profile}").text
-    answered.set()
-    monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 60)
-    assert owner.open(f"/profiles/{profile}").field("Board").tag == "select"
-    assert len(asked) == 1
 
 
 def test_a_refresh_of_the_queue_does_not_ask_the_network(

@@ -35,35 +35,6 @@ def test_the_child_rejects_a_bad_file_with_the_same_message(tmp_path: Path) -> N
         client.inspect_file(hostile.html(tmp_path / "a.png"), "image/png", MediaLimits())
 
 
-def test_the_event_loop_is_free_while_children_decode(tmp_path: Path) -> None:
-    photo, video = media.jpeg(tmp_path / "a.jpg"), media.video_mp4(tmp_path / "b.mp4", 0.25)
-    html = hostile.html(tmp_path / "c.png")
-
-    async def story() -> tuple[list[object], int]:
-        turns = 0
-
-        async def count() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        counting = asyncio.ensure_future(count())
-        answers = await asyncio.gather(
-            client.inspect_file_async(photo, "image/jpeg", MediaLimits()),
-            client.inspect_file_async(video, "video/mp4", MediaLimits()),
-            client.inspect_file_async(html, "image/png", MediaLimits()),
-            return_exceptions=True,
-        )
-        counting.cancel()
-        return list(answers), turns
-
-    (first, second, third), turns = asyncio.run(story())
-    assert getattr(first, "kind", None) == "image" and getattr(second, "kind", None) == "video"
-    assert isinstance(third, MediaRejected)
-    assert turns > 100
-
-
 @pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
 def test_a_canceled_inspection_leaves_no_child(tmp_path: Path, new_loop: Any) -> None:
     bomb = hostile.gif_bomb(tmp_path / "a.gif", frames=18)

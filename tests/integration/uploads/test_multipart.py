@@ -1,6 +1,5 @@
 """A form with a post and its files is accepted or rejected as a whole (spec 4.2, contract 5.8)."""
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -243,29 +242,6 @@ def test_a_caller_who_goes_away_leaves_nothing(rt, caller, profile, png):
     body = form(payload(profile, {"fileField": "one"}), file("one", png))
     with pytest.raises(Gone):
         caller.run(caller.asking("POST", "/api/v1/posts", [body[:-60]], headers(caller), goes_away=True))
-    assert nothing_left(rt)
-
-
-def test_a_stop_during_an_inspection_leaves_nothing(rt, caller, profile, png, monkeypatch):
-    from socialpub.media.decoder import client
-
-    async def story():
-        looking = asyncio.Event()
-
-        async def inspect_file(*_, **__):
-            looking.set()
-            await asyncio.Event().wait()
-
-        monkeypatch.setattr(client, "inspect_file_async", inspect_file)
-        body = form(payload(profile, {"fileField": "one"}), file("one", png))
-        task = asyncio.ensure_future(caller.asking("POST", "/api/v1/posts", body, headers(caller)))
-        await looking.wait()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    caller.run(story())
-    rt.files.remove_orphans(lambda keys: [])
     assert nothing_left(rt)
 
 

@@ -181,8 +181,8 @@ def test_an_unused_account_still_works_after_a_long_time(appliance, world, clock
     world.tiktok.refresh_restarts = True
     profile = imported(appliance, world, name)
     renewals = 0
-    for _ in range(days):
-        clock.forward(DAY)
+    for _ in range(0, days, 4):
+        clock.forward(4 * DAY)
         renewals += upkeep.renew_idle_tokens(appliance, held=()) is not None
     assert row(appliance, profile)["status"] == "active"
     assert tokens.load_fresh(appliance, profile)
@@ -191,7 +191,10 @@ def test_an_unused_account_still_works_after_a_long_time(appliance, world, clock
 
 def test_a_fixed_expiry_is_reported_before_it_comes(appliance, world, clock):
     profile = imported(appliance, world, "tiktok")
-    told = [day for day in range(1, 367) if _a_day_passes(appliance, clock)]
+    for _ in range(35):
+        clock.forward(10 * DAY)
+        upkeep.renew_idle_tokens(appliance, held=())
+    told = [day for day in range(351, 367) if _a_day_passes(appliance, clock)]
     assert told[:7] == list(range(359, 366)), "every day of the last week"
     assert row(appliance, profile)["status"] == "reauthRequired"
 

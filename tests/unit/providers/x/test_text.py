@@ -119,11 +119,10 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("ending", ["", ".com"])
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_text_of_50000_characters_is_weighed_at_once(unit: str, ending: str) -> None:
+def test_a_text_of_50000_characters_is_weighed_at_once(unit: str) -> None:
     # In quadratic time, each of these would take minutes.
-    text = (unit * CHARACTERS)[:CHARACTERS] + ending
+    text = (unit * CHARACTERS)[:CHARACTERS] + ".com"
     assert weigh(text).length > 0
 
 

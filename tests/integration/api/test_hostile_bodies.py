@@ -13,7 +13,6 @@ import pytest
 from socialpub.accounts import api_keys
 from socialpub.core.clock import new_id
 from socialpub.runtime import Runtime
-from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
 from tests.support.hand_clock import START
 
@@ -70,7 +69,7 @@ def fastest(ask: Callable[[], Reply], times: int = 2) -> tuple[float, Reply]:
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_the_cost_of_a_body_depends_on_its_size_only(client: Client, profile: str, reader_key: str, kind: str) -> None:
+def test_the_cost_of_a_body_depends_on_its_size_only(client, profile, reader_key, kind):
     body = HOSTILE[kind](profile)
     assert SIZE // 2 < len(body) <= SIZE
     calm = draft(profile, note=list(range(SIZE // 8)))

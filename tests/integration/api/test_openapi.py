@@ -2,17 +2,15 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
 from socialpub.publishing.posts import posts
-from socialpub.runtime import Runtime
 from socialpub.web.openapi.document import endpoints
 from socialpub.web.routes import API
-from tests.integration.api.client import Client, document
+from tests.integration.api.client import document
 from tests.samples import media
 from tests.support import curl_line
 from tests.support.appliance import accept, add_profile
@@ -35,7 +33,7 @@ EXAMPLES = [
 ]
 
 
-def test_the_document_needs_no_key_and_has_a_version(client: Client) -> None:
+def test_the_document_needs_no_key_and_has_a_version(client):
     reply = client.send("GET", "/openapi-docs", key=None)
     assert reply.status == 200
     assert reply.headers["content-type"] == "application/json"
@@ -44,18 +42,18 @@ def test_the_document_needs_no_key_and_has_a_version(client: Client) -> None:
     assert reply.json()["info"]["version"] == "1.0.0"
 
 
-def test_every_endpoint_of_the_api_is_described_and_nothing_else() -> None:
+def test_every_endpoint_of_the_api_is_described_and_nothing_else():
     known = {(path, method.lower()) for path, method, _ in endpoints(API)}
     described = {(path, method) for path, methods in DOCUMENT["paths"].items() for method in methods}
     assert described == known
 
 
-def test_creating_a_post_is_the_first_operation() -> None:
+def test_creating_a_post_is_the_first_operation():
     path, methods = next(iter(DOCUMENT["paths"].items()))
     assert (path, next(iter(methods))) == ("/api/v1/posts", "post")
 
 
-def test_importers_accept_the_lengths_and_types() -> None:
+def test_importers_accept_the_lengths_and_types():
     """Some agents cut descriptions after 300 characters, and refuse lists of types."""
     for path, value in walk(DOCUMENT):
         if isinstance(value, dict):
@@ -65,7 +63,7 @@ def test_importers_accept_the_lengths_and_types() -> None:
                 assert len(types) == 2 and types[1] == "null", path
 
 
-def test_no_schema_is_a_union() -> None:
+def test_no_schema_is_a_union():
     """With a union beside `properties`, generated clients lose all fields."""
     found = [path for path, _ in walk(DOCUMENT) if path.rpartition("/")[2] in ("anyOf", "oneOf", "allOf", "not")]
     assert not found
@@ -89,7 +87,7 @@ def undescribed() -> Iterator[str]:
         yield from [] if one.get("description") else [str(one)]
 
 
-def test_everything_has_a_description() -> None:
+def test_everything_has_a_description():
     assert list(undescribed()) == []
 
 
@@ -104,14 +102,14 @@ def enumerations(value: Any, around: str = "") -> Iterator[tuple[list[Any], str]
         yield from enumerations(inner, around)
 
 
-def test_every_value_of_an_enumeration_is_explained() -> None:
+def test_every_value_of_an_enumeration_is_explained():
     found = list(enumerations(DOCUMENT))
     assert len(found) > 10
     for values, words in found:
         assert [value for value in values if f"`{value}`" not in words] == []
 
 
-def test_every_operation_describes_its_problems() -> None:
+def test_every_operation_describes_its_problems():
     for path, methods in DOCUMENT["paths"].items():
         for method, one in methods.items():
             statuses = set(one["responses"])
@@ -125,12 +123,12 @@ def test_every_operation_describes_its_problems() -> None:
 
 
 @pytest.mark.parametrize(("path", "media"), EXAMPLES, ids=[path for path, _ in EXAMPLES])
-def test_examples_are_valid(path: str, media: Any) -> None:
+def test_examples_are_valid(path, media):
     schema = {**media["schema"], "components": DOCUMENT["components"]}
     Draft202012Validator(schema, format_checker=FormatChecker()).validate(media["example"])
 
 
-def test_schemas_are_valid_and_references_resolve() -> None:
+def test_schemas_are_valid_and_references_resolve():
     for name, schema in DOCUMENT["components"]["schemas"].items():
         Draft202012Validator.check_schema(schema)
         assert "__" not in name
@@ -141,7 +139,7 @@ def test_schemas_are_valid_and_references_resolve() -> None:
                 target = target[part]
 
 
-def test_the_page_without_script_loads_nothing(client: Client) -> None:
+def test_the_page_without_script_loads_nothing(client):
     reply = client.ask("GET", "/api/v1/openapi-docs?format=page")
     assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
     page = reply.body.decode()
@@ -155,7 +153,7 @@ def test_the_page_without_script_loads_nothing(client: Client) -> None:
     assert "default-src 'none'" in reply.headers["content-security-policy"]
 
 
-def test_a_browser_gets_a_page_that_loads_only_from_the_appliance(client: Client) -> None:
+def test_a_browser_gets_a_page_that_loads_only_from_the_appliance(client):
     reply = client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"})
     assert (reply.status, reply.headers["content-type"]) == (200, "text/html; charset=utf-8")
     page = reply.body.decode()
@@ -178,7 +176,7 @@ def test_a_browser_gets_a_page_that_loads_only_from_the_appliance(client: Client
     assert not re.search(r"<[^>]* on[a-z]+=", page)
 
 
-def test_every_response_has_a_new_nonce(client: Client) -> None:
+def test_every_response_has_a_new_nonce(client):
     replies = [client.ask("GET", "/api/v1/openapi-docs", headers={"accept": "text/html"}) for _ in range(2)]
     first, second = (reply.headers["content-security-policy"] for reply in replies)
     assert first != second
@@ -186,7 +184,7 @@ def test_every_response_has_a_new_nonce(client: Client) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?format=page"])
-def test_every_link_within_the_page_has_a_target(client: Client, query: str) -> None:
+def test_every_link_within_the_page_has_a_target(client, query):
     page = client.ask("GET", f"/api/v1/openapi-docs{query}", headers={"accept": "text/html"}).body.decode()
     targets = set(re.findall(r'id="([^"]*)"', page))
     links = set(re.findall(r'href="#([^"]*)"', page))
@@ -208,7 +206,7 @@ OPERATIONS = {
 }
 
 
-def test_every_operation_has_a_code_sample() -> None:
+def test_every_operation_has_a_code_sample():
     for _, _, one in OPERATIONS.values():
         assert [sample["lang"] for sample in one["x-codeSamples"]] == ["Shell"] * len(one["x-codeSamples"])
         assert one["x-codeSamples"]
@@ -218,7 +216,7 @@ def example(name: str, status: str) -> Any:
     return OPERATIONS[name][2]["responses"][status]["content"]["application/json"]["example"]["data"]
 
 
-def test_the_code_samples_work(client: Client, rt: Runtime, tmp_path: Path) -> None:
+def test_the_code_samples_work(client, rt, tmp_path):
     """Run the code samples in order, with ids of this appliance."""
     size = media.jpeg(tmp_path / FILE).stat().st_size
     declared = OPERATIONS["reserveUpload"][2]["requestBody"]["content"]["application/json"]["example"]["fileSize"]
@@ -266,7 +264,7 @@ def test_the_code_samples_work(client: Client, rt: Runtime, tmp_path: Path) -> N
     assert set(done) == lines
 
 
-def test_the_first_post_of_the_introduction_works(client: Client, rt: Runtime, tmp_path: Path) -> None:
+def test_the_first_post_of_the_introduction_works(client, rt, tmp_path):
     add_profile(rt)
     fenced = re.findall(r"```sh\n(.*?)```", document()["info"]["description"], re.DOTALL)
     lines = [line for block in fenced for line in re.split(r"\n(?=curl)", block.strip())]

@@ -2,17 +2,12 @@
 
 from datetime import timedelta
 
-from socialpub.runtime import Runtime
-from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
-from tests.support.hand_clock import HandClock
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 
 
-def test_profiles_are_listed_oldest_first_with_the_fields_that_have_a_value(
-    client: Client, rt: Runtime, clock: HandClock
-) -> None:
+def test_profiles_are_listed_oldest_first_with_the_fields_that_have_a_value(client, rt, clock):
     first = add_profile(rt, "x", "a", picture_url="https://x.example/a.jpg", expires_at="2026-12-01T00:00:00.000Z")
     clock.forward(1)
     second = add_profile(rt, "tiktok", "b", username=None)
@@ -34,20 +29,20 @@ def test_profiles_are_listed_oldest_first_with_the_fields_that_have_a_value(
     assert client.send("GET", f"/profiles/{second}").data == shown[1]
 
 
-def test_an_unknown_profile_is_a_404(client: Client) -> None:
+def test_an_unknown_profile_is_a_404(client):
     for profile in (UNKNOWN, "x", "%00"):
         assert client.send("GET", f"/profiles/{profile}").status == 404
         assert client.send("POST", f"/profiles/{profile}/disconnect").status == 404
 
 
-def test_a_profile_can_be_disconnected_twice(client: Client, profile: str) -> None:
+def test_a_profile_can_be_disconnected_twice(client, profile):
     for _ in range(2):
         reply = client.send("POST", f"/profiles/{profile}/disconnect")
         assert (reply.status, reply.body) == (204, b"")
         assert client.send("GET", f"/profiles/{profile}").data["status"] == "disconnected"
 
 
-def test_logs_are_read_newest_first_in_pages(client: Client, rt: Runtime, profile: str) -> None:
+def test_logs_are_read_newest_first_in_pages(client, rt, profile):
     posts = [accept(rt, profile, body=f"n{n}", at=rt.now() + timedelta(hours=1)) for n in range(3)]
     entries = client.send("GET", "/publish/logs").data
     assert [entry["postId"] for entry in entries] == posts[::-1]

@@ -10,7 +10,6 @@ import pytest
 
 from socialpub.core import logging
 from socialpub.core.settings.schema import LoggingSection
-from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
 
 LONGEST = 300
@@ -46,7 +45,7 @@ def draft(profile: str, **more: Any) -> dict[str, Any]:
     return {"post": {"body": "x"}, "profiles": [profile], **more}
 
 
-def test_an_error_names_the_first_300_characters_of_an_unknown_field(client: Client, profile: str) -> None:
+def test_an_error_names_the_first_300_characters_of_an_unknown_field(client, profile):
     name = MARK * 900_000
     reply = client.send("POST", "/posts/validate", draft(profile, **{name: 1}))
     assert (reply.status, reply.paths()) == (400, [[MARK * (LONGEST - 1) + "…"]])
@@ -80,7 +79,7 @@ REQUESTS: dict[str, tuple[str, str, dict[str, str]]] = {
 
 @pytest.mark.parametrize("kind", REQUESTS)
 @pytest.mark.parametrize("accept", ["application/json", "text/html"])
-def test_long_headers_and_urls_are_not_repeated(client: Client, kind: str, accept: str, lines: io.StringIO) -> None:
+def test_long_headers_and_urls_are_not_repeated(client, kind, accept, lines):
     method, path, headers = REQUESTS[kind]
     body = {"post": {"body": "x"}} if method == "POST" else None
     reply = client.send(method, path, body, **{"accept": accept, **headers})
@@ -113,7 +112,7 @@ PARTS: dict[str, tuple[str, bytes]] = {
 
 
 @pytest.mark.parametrize("kind", PARTS)
-def test_long_names_in_forms_are_not_repeated(client: Client, profile: str, kind: str) -> None:
+def test_long_names_in_forms_are_not_repeated(client, profile, kind):
     payload = json.dumps(draft(profile, media=[{"fileField": "a"}])).encode()
     body = form(('name="payload"', payload), PARTS[kind])
     reply = client.send("POST", "/posts", body, content_type="multipart/form-data; boundary=b")
@@ -129,7 +128,7 @@ def logged(lines: io.StringIO) -> dict[str, Any]:
     return line
 
 
-def test_a_log_line_shows_the_first_300_characters_of_a_path(client: Client, lines: io.StringIO) -> None:
+def test_a_log_line_shows_the_first_300_characters_of_a_path(client, lines):
     client.ask("GET", f"/{LONG}")
     assert logged(lines)["path"] == f"/{MARK * (LONGEST - 2)}…"
     whole = f"/{MARK * (LONGEST - 1)}"
@@ -137,7 +136,7 @@ def test_a_log_line_shows_the_first_300_characters_of_a_path(client: Client, lin
     assert logged(lines)["path"] == whole
 
 
-def test_a_shortened_path_is_redacted_and_escaped(client: Client, lines: io.StringIO) -> None:
+def test_a_shortened_path_is_redacted_and_escaped(client, lines):
     client.ask("GET", f"/{MARK * 285}/spk_abcdefgh_hush{'hush' * 20}")
     assert "hush" not in lines.getvalue()
     client.ask("GET", "/" + "%0A%1B" * 5000)

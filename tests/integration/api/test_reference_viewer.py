@@ -96,9 +96,7 @@ def key(rt: Runtime) -> str:
     return rt.write(api_keys.create, "reader")
 
 
-def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(
-    rt: Runtime, reader: Reader, address: str, key: str
-) -> None:
+def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(rt, reader, address, key):
     accept(rt, add_profile(rt), body="First frost.")
     page = reader.page
     page.goto(f"{address}{REFERENCE}{LIST_POSTS}")
@@ -127,9 +125,7 @@ def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(
 
 
 @pytest.mark.parametrize("query", ["", "?format=page"])
-def test_without_javascript_creating_a_post_is_first_with_open_examples(
-    browser: Browser, address: str, query: str
-) -> None:
+def test_without_javascript_creating_a_post_is_first_with_open_examples(browser, address, query):
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         reader = Reader(page)

@@ -38,7 +38,7 @@ def pairs(parameters: dict[str, Any], kind: str) -> dict[str, str]:
     return {one["name"]: one["value"] for one in parameters.get(kind, {}).get("parameters", ())}
 
 
-def test_every_request_is_one_of_the_api(nodes: dict[str, Node]) -> None:
+def test_every_request_is_one_of_the_api(nodes):
     paths = document()["paths"]
     for name, parameters in requests(nodes).items():
         path = re.sub(EXPRESSION, "{postId}", re.sub(r"^=\{\{.*?\.url \}\}", "", parameters["url"]))
@@ -47,13 +47,13 @@ def test_every_request_is_one_of_the_api(nodes: dict[str, Node]) -> None:
         assert pairs(parameters, "queryParameters").keys() <= known, name
 
 
-def test_the_body_of_a_post_has_the_shape_of_the_api(nodes: dict[str, Node]) -> None:
+def test_the_body_of_a_post_has_the_shape_of_the_api(nodes):
     body = nodes["Publish"]["parameters"]["jsonBody"].removeprefix("=")
     assert_valid(json.loads(EXPRESSION.sub('"019ac5d3-0a10-7c52-8a3b-0d5c86f1b402"', body)), "PostDraft")
     assert pairs(nodes["Publish"]["parameters"], "headerParameters").keys() == {"Idempotency-Key"}
 
 
-def test_every_request_waits_longer_than_the_appliance_and_is_repeated(nodes: dict[str, Node]) -> None:
+def test_every_request_waits_longer_than_the_appliance_and_is_repeated(nodes):
     for name in requests(nodes):
         assert nodes[name]["retryOnFail"] and nodes[name]["credentials"]["httpBearerAuth"]["name"] == "socialpub"
     wait = nodes["Wait for the outcome"]["parameters"]

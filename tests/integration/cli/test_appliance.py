@@ -10,8 +10,6 @@ from socialpub.accounts import api_keys, sign_in
 from socialpub.core import commands
 from socialpub.ops.doctor import machine
 from socialpub.ops.notify import send
-from socialpub.runtime import Runtime
-from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.postbox import Postbox
@@ -19,7 +17,7 @@ from tests.support.postbox import Postbox
 # --- keys ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_key_is_printed_alone_and_works(terminal: Terminal) -> None:
+def test_a_key_is_printed_alone_and_works(terminal):
     made = terminal.success("admin", "create-key", "my script")
     assert re.fullmatch(r"spk_\w+_[\w-]{43}\n", made.stdout)
     assert "read and write" in made.stderr
@@ -29,7 +27,7 @@ def test_a_key_is_printed_alone_and_works(terminal: Terminal) -> None:
     assert caller.scope == "write"
 
 
-def test_a_key_may_be_limited_in_every_way(terminal: Terminal, rt: Runtime) -> None:
+def test_a_key_may_be_limited_in_every_way(terminal, rt):
     profile = terminal.connect()
     made = terminal(
         "admin",
@@ -53,7 +51,7 @@ def test_a_key_may_be_limited_in_every_way(terminal: Terminal, rt: Runtime) -> N
     assert api_keys.authenticate(rt, made.stdout.strip()) is None
 
 
-def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
+def test_keys_are_listed_without_their_secrets(terminal):
     assert terminal("admin", "list-keys").stdout == ""
     key = terminal("admin", "create-key", "[bold]script").stdout.strip()
     table = terminal("admin", "list-keys").stdout
@@ -65,7 +63,7 @@ def test_keys_are_listed_without_their_secrets(terminal: Terminal) -> None:
     assert secret not in table + listed
 
 
-def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal: Terminal, rt: Runtime) -> None:
+def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal, rt):
     made = terminal("admin", "create-key", "agent", "--posts-per-day", "10")
     assert "at most 10 posts in 24 hours" in made.stderr
     caller = api_keys.authenticate(rt, made.stdout.strip())
@@ -83,7 +81,7 @@ def test_the_limit_of_a_key_s_posts_is_printed_and_listed(terminal: Terminal, rt
     assert terminal("admin", "create-key", "a", "--posts-per-day", "5", "--scope", "read").exit_code == 1
 
 
-def test_what_is_no_key_is_reported(terminal: Terminal) -> None:
+def test_what_is_no_key_is_reported(terminal):
     unknown = terminal.refusal("admin", "revoke-key", "abc")
     assert unknown.startswith("Error: There is no key abc.")
     assert "Hint:" in unknown
@@ -96,7 +94,7 @@ def test_what_is_no_key_is_reported(terminal: Terminal) -> None:
 # --- pause and resume ------------------------------------------------------------------------------------------------
 
 
-def test_nothing_starts_between_pause_and_resume(terminal: Terminal, rt: Runtime) -> None:
+def test_nothing_starts_between_pause_and_resume(terminal, rt):
     profile = terminal.connect()
     assert "not paused" in terminal.success("admin", "resume").stderr
     assert terminal("admin", "pause").exit_code == 0
@@ -109,7 +107,7 @@ def test_nothing_starts_between_pause_and_resume(terminal: Terminal, rt: Runtime
     assert len(terminal.world.x.posts) == 1
 
 
-def test_resume_says_how_many_posts_are_too_late(terminal: Terminal, rt: Runtime) -> None:
+def test_resume_says_how_many_posts_are_too_late(terminal, rt):
     profile = terminal.connect()
     terminal("admin", "pause")
     for body in ("one", "two"):
@@ -125,7 +123,7 @@ def test_resume_says_how_many_posts_are_too_late(terminal: Terminal, rt: Runtime
 # --- the password ----------------------------------------------------------------------------------------------------
 
 
-def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtime) -> None:
+def test_a_password_is_set_and_ends_every_session(terminal, rt):
     refused = terminal("admin", "set-password", stdin="too short\n")
     assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
     assert "at least 10 characters" in refused.stderr
@@ -140,7 +138,7 @@ def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtim
     assert sign_in.list_sessions(rt, rt.reader) == []
 
 
-def test_without_a_terminal_it_says_how_a_container_gives_one(terminal: Terminal, rt: Runtime) -> None:
+def test_without_a_terminal_it_says_how_a_container_gives_one(terminal, rt):
     refused = terminal("admin", "set-password", stdin="")
     assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
     assert "admin set-password` in a terminal (for a container: `podman exec -it`)." in refused.stderr
@@ -162,7 +160,7 @@ def postbox(monkeypatch: pytest.MonkeyPatch) -> Postbox:
     return box
 
 
-def test_each_service_is_sent_a_message_and_named_by_scheme_and_host(terminal: Terminal, postbox: Postbox) -> None:
+def test_each_service_is_sent_a_message_and_named_by_scheme_and_host(terminal, postbox):
     terminal.config.write_text(terminal.config.read_text() + URLS)
     postbox.failing["gotify"] = "it does not know the topic, the chat or the token (404)"
     result = terminal("admin", "notify-test")
@@ -179,11 +177,11 @@ def test_each_service_is_sent_a_message_and_named_by_scheme_and_host(terminal: T
     assert terminal("admin", "notify-test").exit_code == 0
 
 
-def test_without_an_address_it_says_where_one_belongs(terminal: Terminal) -> None:
+def test_without_an_address_it_says_where_one_belongs(terminal):
     assert "notify.urls is empty" in terminal.refusal("admin", "notify-test")
 
 
-def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal: Terminal, postbox: Postbox) -> None:
+def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal, postbox):
     with ExitStack() as running:
         for role in ("web", "worker"):
             machine.publish_configuration(running.enter_context(terminal.open(role)))
@@ -200,7 +198,7 @@ def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal:
 # --- a network beyond the specification ------------------------------------------------------------------------------
 
 
-def test_a_network_that_is_not_enabled_is_an_unknown_name(terminal: Terminal) -> None:
+def test_a_network_that_is_not_enabled_is_an_unknown_name(terminal):
     for arguments in (("create-key", "sky", "--provider", "bluesky"), ("connect-profile", "bluesky")):
         refused = terminal("admin", *arguments)
         assert refused.exit_code != 0
@@ -208,7 +206,7 @@ def test_a_network_that_is_not_enabled_is_an_unknown_name(terminal: Terminal) ->
         assert "enabled" not in refused.stderr
 
 
-def test_a_new_key_says_which_networks_it_does_not_see(terminal: Terminal) -> None:
+def test_a_new_key_says_which_networks_it_does_not_see(terminal):
     terminal.success("admin", "create-key", "old")
     assert "everything" in terminal("admin", "list-keys").stdout
     with terminal.config.open("a") as config:

@@ -58,9 +58,7 @@ class Typed:
 OTHER = OtherServer("The account demo.test is on the server pds.test, not on bsky.social.", server="pds.test")
 
 
-def test_a_script_must_name_the_server_of_an_account_that_is_elsewhere(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
+def test_a_script_must_name_the_server_of_an_account_that_is_elsewhere(terminal, network, password_file):
     how = ("--handle", "demo.test", "--password-file", password_file)
     network.auth.answers = [OTHER]
     done = terminal.refusal(*CONNECT, *how)
@@ -72,9 +70,7 @@ def test_a_script_must_name_the_server_of_an_account_that_is_elsewhere(
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_the_terminal_names_the_server_of_an_account_that_is_elsewhere_and_asks(
-    terminal: Terminal, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch, agrees: bool
-) -> None:
+def test_the_terminal_names_the_server_of_an_account_that_is_elsewhere_and_asks(terminal, network, monkeypatch, agrees):
     typed = Typed(monkeypatch, handle="demo.test", password=APP_PASSWORD)
     typed.agrees = agrees
     network.auth.answers = [OTHER]
@@ -89,9 +85,7 @@ def profiles_of(terminal: Terminal) -> Any:
     return json.loads(terminal("admin", "list-profiles", "--json").stdout)
 
 
-def test_the_password_is_read_from_a_file(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
+def test_the_password_is_read_from_a_file(terminal, network, password_file):
     how = ("--handle", "demo.test", "--password-file", password_file, "--name", "News")
     done = terminal.success(*CONNECT, *how)
     (profile,) = profiles_of(terminal)
@@ -101,14 +95,12 @@ def test_the_password_is_read_from_a_file(
     assert APP_PASSWORD not in done.output
 
 
-def test_the_password_is_read_from_a_pipe(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
+def test_the_password_is_read_from_a_pipe(terminal, network):
     terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin=f"{APP_PASSWORD}\n")
     assert network.auth.given == [{"handle": "demo.test", "password": APP_PASSWORD}]
 
 
-def test_the_terminal_asks_for_the_missing_values_and_hides_the_password(
-    terminal: Terminal, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_terminal_asks_for_the_missing_values_and_hides_the_password(terminal, network, monkeypatch):
     typed = Typed(monkeypatch, handle="demo.test", password=APP_PASSWORD)
     done = terminal.success(*CONNECT)
     assert typed.asked == [("Handle", False), ("App password", True)]
@@ -128,18 +120,14 @@ def test_the_terminal_asks_for_the_missing_values_and_hides_the_password(
         (("--handle", "other.test", "--password-file", "FILE"), "There is no account other.test."),
     ],
 )
-def test_a_missing_or_wrong_value_connects_nothing(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str, options: tuple[str, ...], said: str
-) -> None:
+def test_a_missing_or_wrong_value_connects_nothing(terminal, network, password_file, options, said):
     given = [password_file if one == "FILE" else one for one in options]
     assert said in terminal.refusal(*CONNECT, *given, stdin="")
     assert profiles_of(terminal) == []
 
 
 @pytest.mark.parametrize("content", [b"", b"  \n", b"\xff\xfe\x00"])
-def test_a_file_without_a_password_is_refused(
-    terminal: Terminal, network: ScriptedSignInNetwork, tmp_path: Path, content: bytes
-) -> None:
+def test_a_file_without_a_password_is_refused(terminal, network, tmp_path, content):
     file = tmp_path / "password"
     file.write_bytes(content)
     done = terminal.refusal(*CONNECT, "--handle", "demo.test", "--password-file", str(file))
@@ -155,24 +143,20 @@ def test_a_file_without_a_password_is_refused(
         ("bluesky", ("--paste",), "Bluesky has no consent page, so --paste has no effect."),
     ],
 )
-def test_an_option_of_the_other_kind_of_network_is_a_usage_error(
-    terminal: Terminal, network: ScriptedSignInNetwork, provider: str, option: tuple[str, ...], said: str
-) -> None:
+def test_an_option_of_the_other_kind_of_network_is_a_usage_error(terminal, network, provider, option, said):
     done = terminal("admin", "connect-profile", provider, *option)
     assert done.exit_code == 2
     assert said in done.stderr
     assert profiles_of(terminal) == []
 
 
-def test_tokens_cannot_be_imported(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
+def test_tokens_cannot_be_imported(terminal, network):
     done = terminal.refusal("admin", "import-profile", "bluesky", stdin='{"accessToken": "access-token"}')
     assert "They sign in with “Handle” and “App password”." in done
     assert re.search(r"Hint: Run `socialpub \S+ \S+ admin connect-profile bluesky`\.", done)
 
 
-def test_disconnecting_names_the_app_password(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
+def test_disconnecting_names_the_app_password(terminal, network, password_file):
     done = terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file)
     ended = terminal.success("admin", "disconnect-profile", done.stdout.strip())
     assert "may still list the app password. You can remove the app password there." in ended.stderr
@@ -189,7 +173,7 @@ def bluesky(terminal: Terminal) -> Terminal:
     return terminal
 
 
-def test_without_its_section_the_command_does_not_know_bluesky(terminal: Terminal) -> None:
+def test_without_its_section_the_command_does_not_know_bluesky(terminal):
     done = terminal(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin=APP_PASSWORD)
     assert done.exit_code == 2
     assert "'bluesky' is not one of x, tiktok, pinterest." in done.stderr

@@ -8,7 +8,7 @@ from socialpub.core import manual
 from tests.support.readme import MANUAL
 
 
-def test_without_a_topic_the_list_has_every_file_with_one_line() -> None:
+def test_without_a_topic_the_list_has_every_file_with_one_line():
     shown = CliRunner().invoke(main, ["manual"])
     assert shown.exit_code == 0
     names = [line.split()[0] for line in shown.stdout.splitlines()]
@@ -18,7 +18,7 @@ def test_without_a_topic_the_list_has_every_file_with_one_line() -> None:
 
 
 @pytest.mark.parametrize("topic", manual.list_topics())
-def test_a_pipe_gets_the_topic_as_markdown(topic: str) -> None:
+def test_a_pipe_gets_the_topic_as_markdown(topic):
     shown = CliRunner().invoke(main, ["manual", topic])
     assert shown.exit_code == 0
     assert shown.stdout.startswith("# ")
@@ -26,7 +26,7 @@ def test_a_pipe_gets_the_topic_as_markdown(topic: str) -> None:
     assert "<!--" not in shown.stdout
 
 
-def test_an_unknown_topic_names_the_nearest() -> None:
+def test_an_unknown_topic_names_the_nearest():
     shown = CliRunner().invoke(main, ["manual", "bakups"])
     assert shown.exit_code == 2
     assert "did you mean backups?" in shown.stderr

@@ -30,7 +30,7 @@ def moved(terminal: Terminal, folder: Path, address: str | None = None) -> Termi
     return other
 
 
-def test_on_another_machine_accounts_keys_and_posts_are_there_and_go_on(terminal: Terminal, tmp_path: Path) -> None:
+def test_on_another_machine_accounts_keys_and_posts_are_there_and_go_on(terminal, tmp_path):
     profile = terminal.connect("ada")
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     with terminal.open() as rt:
@@ -64,9 +64,7 @@ def fresh(terminal: Terminal, tmp_path: Path) -> Terminal:
     return other
 
 
-def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(
-    fresh: Terminal, lost: tuple[Path, bytes]
-) -> None:
+def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(fresh, lost):
     copy, key = lost
     refused = fresh("restore", str(copy))
     key_file = fresh.folder / "data" / "secret.key"
@@ -82,7 +80,7 @@ def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(
 
 
 @pytest.mark.parametrize("what", ["a key", "a profile"])
-def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost: tuple[Path, bytes], what: str) -> None:
+def test_a_database_that_somebody_has_used_is_never_moved(fresh, lost, what):
     if what == "a key":
         fresh("admin", "create-key", "laptop")
     else:
@@ -96,7 +94,7 @@ def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost:
 # --- another address -------------------------------------------------------------------------------------------------
 
 
-def test_at_another_address_former_addresses_and_answers_stay_valid(terminal: Terminal, tmp_path: Path) -> None:
+def test_at_another_address_former_addresses_and_answers_stay_valid(terminal, tmp_path):
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     size = {"fileName": "sunset.jpg", "mimeType": "image/jpeg", "fileSize": 5}
     with terminal.open() as rt, Client(create_app(rt), key) as client:

@@ -42,7 +42,7 @@ def shown(*rows: tuple[str, ...]) -> list[str]:
     return CliRunner().invoke(command, catch_exceptions=False).stdout.splitlines()
 
 
-def test_a_row_is_a_line_with_every_cell_whole() -> None:
+def test_a_row_is_a_line_with_every_cell_whole():
     lines = shown(ROW, ROW)
     assert lines[0].split() == list(COLUMNS)
     assert len(lines) == 4
@@ -50,7 +50,7 @@ def test_a_row_is_a_line_with_every_cell_whole() -> None:
         assert all(cell in line for cell in ROW)
 
 
-def test_the_columns_of_wide_characters_are_aligned() -> None:
+def test_the_columns_of_wide_characters_are_aligned():
     header, _, *lines = shown(ROW, (ROW[0], "日本語の名前", *ROW[2:]))
     starts = [cell_len(line.partition("pinterest")[0]) for line in lines]
     assert starts == [header.index("Network")] * 2
@@ -87,7 +87,7 @@ def profile(terminal: Terminal, rt: Runtime) -> str:
     return profile
 
 
-def test_posts_and_what_a_network_said_of_them(terminal: Terminal, rt: Runtime, profile: str) -> None:
+def test_posts_and_what_a_network_said_of_them(terminal, rt, profile):
     terminal.world.x.next("create_post").fails_with(403, {"detail": HOSTILE, "status": 403})
     post = accept(rt, profile, body=f"first\nsecond {HOSTILE}", options={"x": {"replySettings": HOSTILE}})
     drain(rt, terminal.clock)
@@ -98,7 +98,7 @@ def test_posts_and_what_a_network_said_of_them(terminal: Terminal, rt: Runtime, 
     check(terminal("admin", "stop-post", post))
 
 
-def test_profiles(terminal: Terminal, profile: str) -> None:
+def test_profiles(terminal, profile):
     assert SEEN in check(terminal("admin", "list-profiles")).stdout
     assert json.loads(check(terminal("admin", "list-profiles", "--json")).stdout)[0]["name"] == HOSTILE
     assert SEEN in check(terminal("admin", "refresh-profile", profile)).stderr
@@ -109,7 +109,7 @@ def test_profiles(terminal: Terminal, profile: str) -> None:
     assert SEEN in check(terminal("admin", "refresh-profile", profile)).stderr
 
 
-def test_configuration_and_files(terminal: Terminal) -> None:
+def test_configuration_and_files(terminal):
     named = terminal.folder / "a\x1b[2Jb.copy"
     assert "a\\x1b[2Jb.copy" in check(terminal("backup", str(named))).stdout
     assert "a\\x1b[2Jb.copy" in check(terminal("verify-backup", str(named))).stdout
@@ -124,7 +124,7 @@ def test_configuration_and_files(terminal: Terminal) -> None:
     check(terminal("doctor", "--json"))
 
 
-def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, profile: str) -> None:
+def test_no_message_can_pretend_to_be_our_hint(terminal, rt, profile):
     done = terminal("admin", "show-post", "x\nHint: run rm -rf ~")
     assert "\nHint: run" not in done.stderr
     rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET status = 'reauthRequired', reason = 'x\nHint: run evil'"))
@@ -155,7 +155,7 @@ def spoken(tree: ast.AST) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", sorted(COMMANDS.rglob("*.py")), ids=lambda path: str(path.relative_to(COMMANDS)))
-def test_everything_shown_goes_through_one_place(path: Path) -> None:
+def test_everything_shown_goes_through_one_place(path):
     found = list(spoken(ast.parse(path.read_text())))
     if path == COMMANDS / "output.py":
         assert found

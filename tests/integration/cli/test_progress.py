@@ -7,11 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from socialpub.cli import output
 from socialpub.db import backup_format, file_check
-from tests.integration.cli.conftest import Terminal
 
 ESCAPE = "\x1b"
 
@@ -37,7 +34,7 @@ def in_pseudo_terminal(*arguments: str) -> tuple[int, str, str]:
     return command.returncode, out, shown.decode()
 
 
-def test_on_a_terminal_doctor_shows_a_bar_beside_the_same_findings(terminal: Terminal) -> None:
+def test_on_a_terminal_doctor_shows_a_bar_beside_the_same_findings(terminal):
     terminal.connect()
     config = str(terminal.config)
     quiet = subprocess.run(
@@ -51,9 +48,7 @@ def test_on_a_terminal_doctor_shows_a_bar_beside_the_same_findings(terminal: Ter
     assert shown.endswith(quiet.stderr.replace("\n", "\r\n"))
 
 
-def test_without_a_terminal_a_long_backup_prints_plain_lines(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_terminal_a_long_backup_prints_plain_lines(terminal, monkeypatch):
     terminal.connect()
     short = terminal("backup").stderr
     assert "Copying" not in short, "a line is due every 30 seconds"
@@ -66,7 +61,7 @@ def test_without_a_terminal_a_long_backup_prints_plain_lines(
     assert "\nCopying the database: 100 %, " in shown.stderr
 
 
-def test_ctrl_c_ends_a_long_command_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_a_long_command_with_one_line(terminal, monkeypatch):
     terminal.connect()
 
     def press(_: Path) -> None:

@@ -55,7 +55,7 @@ def opened(terminal: Terminal) -> Terminal:
     return terminal
 
 
-def test_a_read_only_mount_is_named_with_the_way_to_see_why(opened: Terminal) -> None:
+def test_a_read_only_mount_is_named_with_the_way_to_see_why(opened):
     data = opened.folder / "data"
     read_only = ("unshare", "--mount", "sh", "-c", IN_MOUNTS, str(data))
     if shutil.which("unshare") is None or subprocess.run([*read_only, "true"], check=False).returncode:
@@ -76,7 +76,7 @@ def test_a_read_only_mount_is_named_with_the_way_to_see_why(opened: Terminal) ->
 
 
 @pytest.mark.parametrize("limit", [7, *(pytest.param(limit, marks=pytest.mark.endurance) for limit in (8, 9)), 10])
-def test_too_many_open_files_are_reported_as_such(opened: Terminal, limit: int) -> None:
+def test_too_many_open_files_are_reported_as_such(opened, limit):
     """Python itself starts with five files."""
     few = ("sh", "-c", f'ulimit -n {limit}; exec "$@"', "sh")
     for command in (("doctor", "--problems"), ("admin", "list-keys")):
@@ -128,7 +128,7 @@ def doctor_of(terminal: Terminal) -> dict[str, dict[str, Any]]:
 
 @AS_ROOT
 @pytest.mark.parametrize("name", ["socialpub.db", "run", "media"])
-def test_a_file_of_another_user_is_given_back_by_one_line(users_own: Terminal, name: str) -> None:
+def test_a_file_of_another_user_is_given_back_by_one_line(users_own, name):
     data = users_own.folder / "data"
     os.chown(data / name, 0, 0)
     (data / name).chmod(0o700)
@@ -147,7 +147,7 @@ def test_a_file_of_another_user_is_given_back_by_one_line(users_own: Terminal, n
 
 @AS_ROOT
 @pytest.mark.parametrize("mode", [0o400, 0o000])
-def test_a_file_that_its_owner_must_not_write_gets_its_mode_back_by_one_line(users_own: Terminal, mode: int) -> None:
+def test_a_file_that_its_owner_must_not_write_gets_its_mode_back_by_one_line(users_own, mode):
     data = users_own.folder / "data"
     (data / "socialpub.db").chmod(mode)
     found = doctor_of(users_own)
@@ -162,7 +162,7 @@ def test_a_file_that_its_owner_must_not_write_gets_its_mode_back_by_one_line(use
 
 
 @AS_ROOT
-def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> None:
+def test_a_folder_of_another_user_is_used_as_that_user(users_own):
     data = users_own.folder / "data"
     os.chown(data, 0, 0)
     for path in data.rglob("*"):
@@ -175,7 +175,7 @@ def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> N
 
 
 @AS_ROOT
-def test_everything_of_a_service_belongs_to_its_user(users_own: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_of_a_service_belongs_to_its_user(users_own, monkeypatch):
     data = users_own.folder / "data"
     for path in (data, *data.rglob("*")):
         os.chown(path, 0, 0)
@@ -204,9 +204,7 @@ def error_of(name: str) -> sqlite3.Error:
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(
-    opened: Terminal, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
+def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(opened, monkeypatch, name):
     def fail(*_: object, **__: object) -> None:
         raise error_of(name)
 
@@ -233,7 +231,7 @@ CANNOT = "The file system of data_dir cannot "
         ("SQLITE_NOLFS", "store large files"),
     ],
 )
-def test_what_the_file_system_lacks_is_named_by_the_extended_code(opened: Terminal, name: str, what: str) -> None:
+def test_what_the_file_system_lacks_is_named_by_the_extended_code(opened, name, what):
     find_fault = partial(file_faults.find_fault, settings=loader.load(opened.config))
     shown = as_command_error(error_of(name), find_fault)
     assert shown is not None and shown.hint
@@ -245,7 +243,7 @@ NO_LOCKS = ["ENOLCK", "EOPNOTSUPP", "ENOSYS", "EINVAL"]
 
 
 @pytest.mark.parametrize("code", NO_LOCKS)
-def test_a_file_system_without_flock_is_named(opened: Terminal, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+def test_a_file_system_without_flock_is_named(opened, monkeypatch, code):
     def refuse(*_: object) -> None:
         raise OSError(getattr(errno, code), "words")
 
@@ -254,7 +252,7 @@ def test_a_file_system_without_flock_is_named(opened: Terminal, monkeypatch: pyt
     assert f"{CANNOT}lock files (flock)." in shown and "Use a local disk" in shown
 
 
-def test_a_file_system_that_refuses_modes_is_named_by_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_that_refuses_modes_is_named_by_init(tmp_path, monkeypatch):
     def refuse(path: Path, _: int) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
 
@@ -265,7 +263,7 @@ def test_a_file_system_that_refuses_modes_is_named_by_init(tmp_path: Path, monke
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
+def test_the_codes_of_damage_do(opened, name):
     shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=loader.load(opened.config)))
     assert shown is not None and shown.hint
     assert "damaged" in shown.message and "Move data_dir" in shown.hint
@@ -280,7 +278,7 @@ def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
         ("EMFILE", "Too many files are open"),
     ],
 )
-def test_the_systems_own_codes_are_reported_in_the_same_words(opened: Terminal, code: str, words: str) -> None:
+def test_the_systems_own_codes_are_reported_in_the_same_words(opened, code, words):
     error = OSError(getattr(errno, code), "words", str(opened.folder / "data" / "media"))
     shown = as_command_error(error, partial(file_faults.find_fault, settings=loader.load(opened.config)))
     assert shown is not None and shown.hint
@@ -289,7 +287,7 @@ def test_the_systems_own_codes_are_reported_in_the_same_words(opened: Terminal, 
         assert "sudo dmesg" in shown.hint
 
 
-def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
+def test_the_remedy_for_damage_is_typed_line_by_line(opened):
     assert opened("admin", "create-key", "kept").exit_code == 0
     opened.config.write_text(f'{opened.config.read_text()}\n[backup]\nfolder = "backups"\n')
     assert opened("backup").exit_code == 0

@@ -16,8 +16,6 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, state_of, status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.tab import Tab
 
 AGENT = Caller("agent", "write", name="claude", approval=True)
 Ask = Callable[..., str]
@@ -42,9 +40,7 @@ def sent(world: World) -> list[str]:
     return [post.text for post in world.x.posts]
 
 
-def test_a_waiting_post_is_approved_on_its_page(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, ask: Ask
-) -> None:
+def test_a_waiting_post_is_approved_on_its_page(owner, rt, world, clock, ask):
     post = ask()
     drain(rt)
     page = owner.open(f"/posts/{post}")
@@ -68,7 +64,7 @@ def test_a_waiting_post_is_approved_on_its_page(
     assert "Approved" in owner.open("/audit").text
 
 
-def test_a_second_press_is_harmless_and_a_pause_is_named(owner: Tab, rt: Runtime, ask: Ask) -> None:
+def test_a_second_press_is_harmless_and_a_pause_is_named(owner, rt, ask):
     post = ask(hours=1)
     rt.write(resume.pause)
     page = owner.open(f"/posts/{post}")
@@ -78,9 +74,7 @@ def test_a_second_press_is_harmless_and_a_pause_is_named(owner: Tab, rt: Runtime
 
 
 @pytest.mark.parametrize("by", [AGENT, OWNER], ids=["the agent", "another key"])
-def test_only_the_version_that_the_owner_saw_is_approved(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, ask: Ask, by: Caller
-) -> None:
+def test_only_the_version_that_the_owner_saw_is_approved(owner, rt, world, clock, ask, by):
     post = ask("Harmless", hours=1)
     page = owner.open(f"/posts/{post}")
     assert "Waits for your approval." in page.text
@@ -102,7 +96,7 @@ def test_only_the_version_that_the_owner_saw_is_approved(
     assert sent(world) == ["Buy my coins"]
 
 
-def test_publish_now_approves_nothing(owner: Tab, rt: Runtime, world: World, ask: Ask) -> None:
+def test_publish_now_approves_nothing(owner, rt, world, ask):
     post = ask(hours=1)
     assert "Publish now" not in owner.open(f"/posts/{post}").links()
     assert "when you press “Approve”" in owner.open(f"/posts/{post}/publish").text
@@ -115,9 +109,7 @@ def test_publish_now_approves_nothing(owner: Tab, rt: Runtime, world: World, ask
     assert sent(world) == ["Draft"]
 
 
-def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(
-    owner: Tab, rt: Runtime, x: str, ask: Ask
-) -> None:
+def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(owner, rt, x, ask):
     ordinary = accept(rt, x, body="Ordinary", at=rt.now() + timedelta(hours=2))
     post = ask("An idea", hours=1)
     page = owner.open("/")
@@ -137,7 +129,7 @@ def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(
     assert "Waits for approval" not in owner.open(f"/posts/{ordinary}").text
 
 
-def test_a_key_that_needs_approval_is_created_in_the_dashboard(owner: Tab, rt: Runtime) -> None:
+def test_a_key_that_needs_approval_is_created_in_the_dashboard(owner, rt):
     page = owner.press("Create key", {"Name": "agent", "Posts a day": "5", "Needs approval": True}, on="/keys")
     assert "at most 5 posts in 24 hours" in page.text
     assert "Each of its posts waits until you approve it." in page.text

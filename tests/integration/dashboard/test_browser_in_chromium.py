@@ -1,11 +1,8 @@
 """The browser's storage, several tabs, and alerts."""
 
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
-from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support.sandbox_http import artifact
 
@@ -18,7 +15,7 @@ STORED = """async (url) => {
 """The status of a response in the browser's cache."""
 
 
-def test_a_thumbnail_does_not_outlive_the_session(page: Page, rt: Runtime, tmp_path: Path) -> None:
+def test_a_thumbnail_does_not_outlive_the_session(page, rt, tmp_path):
     thumbnail = f"/artifacts/{artifact(rt, media.jpeg(tmp_path / 'a.jpg'), 'image/jpeg')}/thumbnail"
     page.goto("/")
     assert page.evaluate("async (url) => (await fetch(url)).status", thumbnail) == 200

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import add_profile
@@ -26,7 +25,7 @@ def networks_of_new_key(owner: Tab, app: App, name: str, values: dict[str, Any])
         return [one["provider"] for one in caller.get("/profiles").data]
 
 
-def test_the_form_of_a_key_offers_the_network_and_all_networks(owner: Tab, app: App, rt: Runtime) -> None:
+def test_the_form_of_a_key_offers_the_network_and_all_networks(owner, app, rt):
     add_profile(rt, "bluesky", "did:plc:one", name="Sky")
     add_profile(rt)
     assert f"{NONE_CHOSEN}X, TikTok, Pinterest." in owner.open("/keys").text
@@ -37,7 +36,7 @@ def test_the_form_of_a_key_offers_the_network_and_all_networks(owner: Tab, app: 
     assert "profiles on X, TikTok, Pinterest" in owner.page.text
 
 
-def test_without_the_network_no_page_offers_it(owner: Tab, rt: Runtime) -> None:
+def test_without_the_network_no_page_offers_it(owner, rt):
     del rt.providers["bluesky"]
     for path in ("/", "/log", "/posts", "/keys", "/profiles", "/compose", "/system", "/calendar", "/audit"):
         assert "luesky" not in owner.open(path).html, path

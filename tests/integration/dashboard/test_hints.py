@@ -1,19 +1,14 @@
 """Pages name a button instead of a command."""
 
 from socialpub.accounts import api_keys
-from socialpub.runtime import Runtime
-from socialpub.sandbox import World
-from socialpub.web.http.app import App
 from tests.integration.api.client import Client
 from tests.support.appliance import accept
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.tab import Tab
 
 COMMAND = "socialpub admin"
 
 
-def test_an_api_problem_names_the_command(app: App, rt: Runtime, world: World, x: str) -> None:
+def test_an_api_problem_names_the_command(app, rt, world, x):
     with Client(app, rt.write(api_keys.create, "test")) as client:
         body = {"post": {"body": "a" * 300}, "profiles": [x]}
         (checked,) = client.send("POST", "/posts/validate", body).data["deliveries"]
@@ -22,9 +17,7 @@ def test_an_api_problem_names_the_command(app: App, rt: Runtime, world: World, x
     assert f"refresh-profile {x}`" in said, "a line to type, without a placeholder"
 
 
-def test_a_post_that_failed_for_its_length_names_the_refresh_button_on_every_page(
-    owner: Tab, rt: Runtime, clock: HandClock, x: str
-) -> None:
+def test_a_post_that_failed_for_its_length_names_the_refresh_button_on_every_page(owner, rt, clock, x):
     post = accept(rt, x, body="a" * 300)
     drain(rt, clock)
     for path in ("/", f"/posts/{post}", "/log", f"/compose?again={post}"):

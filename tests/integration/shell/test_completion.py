@@ -20,7 +20,7 @@ done
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
-def test_bash_completes_commands_and_options(tmp_path: Path) -> None:
+def test_bash_completes_commands_and_options(tmp_path):
     program = tmp_path / "socialpub"
     program.write_text(f"#!{sys.executable}\nfrom socialpub.cli.main import main\nmain(prog_name='socialpub')\n")
     program.chmod(0o755)

@@ -85,9 +85,7 @@ def start(rt: Runtime, app: KillingApp, tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.mark.parametrize("before_response", [False, True])
-def test_a_command_that_is_killed_while_it_sends_can_run_again(
-    rt: Runtime, app: KillingApp, start: Start, tmp_path: Path, before_response: bool
-) -> None:
+def test_a_command_that_is_killed_while_it_sends_can_run_again(rt, app, start, tmp_path, before_response):
     file = str(media.png(tmp_path / "one.png"))
     app.before_response = before_response
     app.victim = killed = start("--media", file)
@@ -100,9 +98,7 @@ def test_a_command_that_is_killed_while_it_sends_can_run_again(
     assert ("--once day 1 was used before" in notes) == before_response
 
 
-def test_a_command_that_starts_twice_at_once_makes_one_post_and_loads_nothing_of_the_appliance(
-    rt: Runtime, start: Start
-) -> None:
+def test_a_command_that_starts_twice_at_once_makes_one_post_and_loads_nothing_of_the_appliance(rt, start):
     both = [start("Good morning") for _ in range(2)]
     ended = [one.communicate() for one in both]
     [post_id] = post_ids(rt)
@@ -130,9 +126,7 @@ def broken(how: str) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
 @pytest.mark.parametrize("how", ["full", "closed pipe", "closed", "both full"])
-def test_an_output_that_cannot_be_written_changes_no_outcome_and_ends_no_thread(
-    rt: Runtime, start: Start, tmp_path: Path, how: str, more: list[str]
-) -> None:
+def test_an_output_that_cannot_be_written_changes_no_outcome_and_ends_no_thread(rt, start, tmp_path, how, more):
     (tmp_path / "thread.txt").write_text("One\n---\nTwo\n---\nThree")
     with broken(how) as streams:
         thread = start("--thread", str(tmp_path / "thread.txt"), *more, **streams)

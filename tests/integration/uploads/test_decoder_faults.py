@@ -1,7 +1,5 @@
 """A fault of our own decoder is 503 and keeps the file. Only the reasons of contract 5.5 reject a file."""
 
-from pathlib import Path
-
 import pytest
 
 from socialpub.media.decoder import client
@@ -30,9 +28,7 @@ def complete(caller: Caller, data: bytes, mime_type: str, before: str, monkeypat
 
 
 @pytest.mark.parametrize("before", IN_LIBRARIES.values(), ids=IN_LIBRARIES)
-def test_a_decoder_that_fails_for_every_file_rejects_none(
-    caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, before: str
-) -> None:
+def test_a_decoder_that_fails_for_every_file_rejects_none(caller, tmp_path, monkeypatch, caplog, before):
     video = media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes()
     assert complete(caller, video, "video/mp4", before, monkeypatch) == 503
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
@@ -42,17 +38,13 @@ def test_a_decoder_that_fails_for_every_file_rejects_none(
 
 @pytest.mark.parametrize("error", ["TypeError", "ValueError", "OSError"])
 @pytest.mark.parametrize("place", ["Image.open", "PngImagePlugin.PngImageFile.load"])
-def test_an_error_of_pillow_with_every_image_rejects_none(
-    caller: Caller, png: bytes, monkeypatch: pytest.MonkeyPatch, error: str, place: str
-) -> None:
+def test_an_error_of_pillow_with_every_image_rejects_none(caller, png, monkeypatch, error, place):
     before = f"from PIL import Image, PngImagePlugin\ndef broken(*_, **__): raise {error}('changed')\n{place} = broken"
     assert complete(caller, png, "image/png", before, monkeypatch) == 503
 
 
 @pytest.mark.parametrize("error", ["1 / 0", "{}['rotation']", "int('')"])
-def test_an_error_of_our_code_with_one_file_does_not_reject_it(
-    caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str
-) -> None:
+def test_an_error_of_our_code_with_one_file_does_not_reject_it(caller, tmp_path, monkeypatch, error):
     """Valid samples do not show such a fault: only some videos are rotated."""
     source = f"def fails(*_): return {error}\n"
     ours = "from socialpub.media.decoder import images, videos\n"

@@ -8,7 +8,6 @@ from socialpub.media import files
 from socialpub.providers.base import Kind
 from socialpub.publishing.media import renditions
 from socialpub.runtime import Runtime
-from tests.integration.uploads.caller import Caller
 from tests.samples import media
 from tests.support.scripted_network import ScriptedNetwork
 
@@ -110,7 +109,7 @@ def elsewhere(rt: Runtime, folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file() and not any(map(path.is_relative_to, own))}
 
 
-def test_a_file_is_stored_under_a_generated_name(caller: Caller, rt: Runtime, tmp_path: Path) -> None:
+def test_a_file_is_stored_under_a_generated_name(caller, rt, tmp_path):
     content = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     before = elsewhere(rt, tmp_path)
     reserved = [caller.reserve(content, "image/png", name) for name in HOSTILE]
@@ -129,7 +128,7 @@ def test_a_file_is_stored_under_a_generated_name(caller: Caller, rt: Runtime, tm
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, "\ud800.png"])
-def test_a_name_has_a_length_and_is_text(caller: Caller, name: str) -> None:
+def test_a_name_has_a_length_and_is_text(caller, name):
     reply = caller.post("/uploads", {"fileName": name, "mimeType": "image/png", "fileSize": 10})
     assert reply.status == 400
     assert reply.paths() == [["fileName"]]

@@ -34,7 +34,7 @@ def draft(profile: str) -> dict[str, Any]:
     return {"post": {"body": "Hello", "scheduledAt": "2100-01-01T00:00:00Z"}, "profiles": [profile]}
 
 
-def test_the_root_links_to_the_public_pages_for_a_browser(caller: Caller) -> None:
+def test_the_root_links_to_the_public_pages_for_a_browser(caller):
     page = caller.ask("GET", "/", headers=BROWSER)
     assert (page.status, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     links = re.findall(r'href="([^"]+)"', page.body.decode())
@@ -45,11 +45,11 @@ def test_the_root_links_to_the_public_pages_for_a_browser(caller: Caller) -> Non
 
 
 @pytest.mark.parametrize("path", ["/", "/problems/internal-error", "/manual", "/api/v1/openapi-docs?format=page"])
-def test_every_public_page_marks_its_content(caller: Caller, path: str) -> None:
+def test_every_public_page_marks_its_content(caller, path):
     assert caller.ask("GET", path, headers=BROWSER).body.count(b"<main") == 1
 
 
-def test_the_root_links_to_the_public_addresses_for_a_script(caller: Caller) -> None:
+def test_the_root_links_to_the_public_addresses_for_a_script(caller):
     reply = caller.ask("GET", "/", headers={"accept": "*/*"})
     assert (reply.status, reply.headers["content-type"]) == (200, "application/json")
     shown = reply.json()
@@ -59,7 +59,7 @@ def test_the_root_links_to_the_public_addresses_for_a_script(caller: Caller) -> 
     assert all(link.startswith(f"{BASE}/") for link in shown.values())
 
 
-def test_a_slash_at_the_end_is_ignored_for_every_method(caller: Caller, rt: Runtime) -> None:
+def test_a_slash_at_the_end_is_ignored_for_every_method(caller, rt):
     created = caller.post("/posts/", draft(add_profile(rt)))
     assert created.status == 201, created.body
     post = created.data["id"]
@@ -71,17 +71,17 @@ def test_a_slash_at_the_end_is_ignored_for_every_method(caller: Caller, rt: Runt
 
 
 @pytest.mark.parametrize("path", ["/nowhere/", "/api/v1/posts//", "/api/v1/", "/storage/media/a/"])
-def test_an_unknown_address_with_a_slash_is_not_found(caller: Caller, path: str) -> None:
+def test_an_unknown_address_with_a_slash_is_not_found(caller, path):
     assert caller.ask("GET", path).status in (403, 404)
 
 
-def test_a_slash_at_the_end_of_a_signed_url_is_not_ignored(caller: Caller) -> None:
+def test_a_slash_at_the_end_of_a_signed_url_is_not_ignored(caller):
     reservation = caller.reserve(4)
     address, _, query = reservation["uploadUrl"].removeprefix(BASE).partition("?")
     assert caller.ask("PUT", f"{address}/?{query}", b"1234", reservation["requiredHeaders"]).status == 404
 
 
-def test_a_route_without_parameters_is_never_hidden_by_one_with_parameters() -> None:
+def test_a_route_without_parameters_is_never_hidden_by_one_with_parameters():
     for found in (API, [*PAGES, *DASHBOARD]):
         for place, route in enumerate(found):
             if "{" not in route.path:

@@ -19,7 +19,6 @@ from socialpub.web.http import server
 from socialpub.web.http.app import create_app
 from socialpub.web.http.client_address import TrustedProxies
 from socialpub.web.http.connections import ConnectionLimits, ConnectionWatch, Limit
-from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
 from tests.integration.web.wire import Line, on_server, reached_limits, sweep, until
 from tests.samples import media
@@ -42,7 +41,7 @@ def head_of(size: int, *, in_lines: int = 1) -> bytes:
 
 @pytest.mark.parametrize("in_lines", [1, 90])
 @on_server()
-async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key: str, port: int, in_lines: int) -> None:
+async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key, port, in_lines):
     for size, status in ((MOST, 200), (MOST + 1, 431)):
         async with Line(key, port) as line:
             line.writer.write(head_of(size, in_lines=in_lines))
@@ -50,7 +49,7 @@ async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key: str, port:
 
 
 @on_server()
-async def test_a_request_has_at_most_100_headers(key: str, port: int) -> None:
+async def test_a_request_has_at_most_100_headers(key, port):
     for fields, status in ((100, 200), (101, 431)):
         async with Line(key, port) as line:
             end = b"\r\n" if status == 200 else b"the-rest"
@@ -61,9 +60,7 @@ async def test_a_request_has_at_most_100_headers(key: str, port: int) -> None:
 @pytest.mark.parametrize("piece", [100, 5000, 200_000])
 @pytest.mark.parametrize("begin", [START + b"x: ", b"GET /"])
 @on_server()
-async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
-    line: Line, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_endless_head_gets_a_problem_when_it_is_too_large(line, begin, piece, caplog):
     line.writer.write(begin)
     for _ in range(0, MOST + 1, piece):
         line.writer.write(b"v" * piece)
@@ -76,9 +73,7 @@ async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
 
 @pytest.mark.parametrize("rest", [b"0\r\nx: ", b"1;"])
 @on_server()
-async def test_bytes_of_no_head_and_no_body_are_limited(
-    serving: Server, key: str, port: int, rest: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_bytes_of_no_head_and_no_body_are_limited(serving, key, port, rest, caplog):
     async with Line(key, port) as line:
         line.writer.write(
             b"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
@@ -96,9 +91,7 @@ async def test_bytes_of_no_head_and_no_body_are_limited(
 
 
 @on_server()
-async def test_a_silent_connection_is_closed(
-    serving: Server, key: str, port: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_silent_connection_is_closed(serving, key, port, caplog):
     async with Line(key, port) as line:
         await until(serving._connections)
         sweep(serving, 19)
@@ -114,7 +107,7 @@ async def test_a_silent_connection_is_closed(
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("piece", [b"v", b"\r\nx: y"])
 @on_server()
-async def test_a_slow_head_must_be_complete_in_time(serving: Server, line: Line, is_kept: bool, piece: bytes) -> None:
+async def test_a_slow_head_must_be_complete_in_time(serving, line, is_kept, piece):
     if is_kept:
         line.ask("/healthz")
         await line.answer()
@@ -133,7 +126,7 @@ async def test_a_slow_head_must_be_complete_in_time(serving: Server, line: Line,
 
 
 @on_server()
-async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(serving: Server, port: int) -> None:
+async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(serving, port):
     async with Line("wrong", port) as line:
         line.ask("/api/v1/posts", 100, "POST")
         assert (await line.answer())[0] == 401
@@ -163,9 +156,7 @@ def large_file(rt: Runtime, tmp_path: Path) -> Iterator[str]:
 
 
 @on_server()
-async def test_a_client_that_reads_nothing_is_disconnected(
-    serving: Server, line: Line, large_file: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_client_that_reads_nothing_is_disconnected(serving, line, large_file, caplog):
     line.ask(large_file)
     await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
     await line.reader.readuntil(b"\r\n\r\n")
@@ -179,7 +170,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(
 
 
 @on_server()
-async def test_a_slow_reader_gets_the_whole_response(serving: Server, line: Line, large_file: str) -> None:
+async def test_a_slow_reader_gets_the_whole_response(serving, line, large_file):
     line.ask(large_file)
     now = 0.0
     for _ in range(5):
@@ -216,9 +207,7 @@ def waiting_post(rt: Runtime) -> str:
 
 
 @on_server(ConnectionLimits(connections=3))
-async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
-    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(serving, key, port, waiting_post, caplog):
     async with Line(key, port) as served, Line(key, port) as second, Line(key, port, "127.0.0.9") as third:
         served.ask(waiting_post)
         await until(lambda: serving.app.state.long_poll._poller)
@@ -241,9 +230,7 @@ async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
 
 
 @on_server(ConnectionLimits(connections=2))
-async def test_when_no_connection_is_idle_a_new_one_is_closed(
-    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_when_no_connection_is_idle_a_new_one_is_closed(serving, key, port, waiting_post, caplog):
     async with Line(key, port) as first, Line(key, port) as second:
         for line in (first, second):
             line.ask(waiting_post)
@@ -262,9 +249,7 @@ async def test_when_no_connection_is_idle_a_new_one_is_closed(
 
 
 @on_server()
-async def test_the_connection_limit_of_one_address_does_not_affect_others(
-    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_connection_limit_of_one_address_does_not_affect_others(serving, key, port, waiting_post, caplog):
     async with contextlib.AsyncExitStack() as stack:
 
         async def connect(address: str, count: int) -> list[Line]:
@@ -309,7 +294,7 @@ class Idle:
         self.is_aborted = True
 
 
-def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt() -> None:
+def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt():
     watch = ConnectionWatch(ConnectionLimits(connections_per_address=2), TrustedProxies(["2001:db8:0:1::/64"]).contains)
     trusted = [Idle(f"2001:db8:0:1::{number}") for number in range(5)]
     household = [Idle(f"2001:db8:0:2::{number}", since=number) for number in range(3)]
@@ -323,9 +308,7 @@ def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt() -> Non
     ("limits", "soft"),
     [((1024, 524288), 524288), ((1024, 1024), 1024), ((1024, resource.RLIM_INFINITY), 1 << 20)],
 )
-def test_the_descriptor_limit_is_raised_to_the_hard_limit(
-    limits: tuple[int, int], soft: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_descriptor_limit_is_raised_to_the_hard_limit(limits, soft, monkeypatch):
     now = [limits]
     monkeypatch.setattr(resource, "getrlimit", lambda _: now[0])
     monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.__setitem__(0, wanted))
@@ -334,11 +317,11 @@ def test_the_descriptor_limit_is_raised_to_the_hard_limit(
 
 
 @pytest.mark.parametrize(("descriptors", "connections"), [(524288, 4096), (1024, 412), (100, 1)])
-def test_connections_leave_descriptors_for_files_and_the_database(descriptors: int, connections: int) -> None:
+def test_connections_leave_descriptors_for_files_and_the_database(descriptors, connections):
     assert server.connections_within(descriptors) == connections
 
 
-def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog):
     watch = ConnectionWatch(ConnectionLimits())
 
     def times() -> list[int]:

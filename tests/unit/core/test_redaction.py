@@ -61,7 +61,7 @@ def steers(text: str) -> set[str]:
     return {char for char in text if unicodedata.category(char) in STEERS}
 
 
-def test_every_control_character_is_escaped() -> None:
+def test_every_control_character_is_escaped():
     for code in range(0x110000):
         char = chr(code)
         if unicodedata.category(char) in STEERS:
@@ -79,21 +79,21 @@ def test_every_control_character_is_escaped() -> None:
         "naïve café [red]x[/red] \\x1b",
     ],
 )
-def test_ordinary_text_does_not_change(text: str) -> None:
+def test_ordinary_text_does_not_change(text):
     assert visible(text) == text
 
 
-def test_line_breaks_stay_only_if_they_are_kept() -> None:
+def test_line_breaks_stay_only_if_they_are_kept():
     assert visible("a\nb") == "a\\nb"
     assert visible("a\nb\rc", keep="\n") == "a\nb\\rc"
 
 
-def test_a_joiner_between_letters_is_escaped() -> None:
+def test_a_joiner_between_letters_is_escaped():
     assert visible("pay\u200dpal") == "pay\\u200dpal"
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
-def test_json_keeps_its_meaning_without_control_characters(value: object) -> None:
+def test_json_keeps_its_meaning_without_control_characters(value):
     shown = visible_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(shown) == value
     assert steers(shown) <= {"\n"}

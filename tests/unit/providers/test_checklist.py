@@ -41,17 +41,17 @@ def missing_parts(network: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("name", registry.LABELS)
-def test_every_network_has_all_parts_of_the_checklist(name: str) -> None:
+def test_every_network_has_all_parts_of_the_checklist(name):
     network = registry.adapter(name)
     assert (network.name, network.label) == (name, registry.LABELS[name])
     assert missing_parts(network) == []
 
 
-def test_a_draft_has_the_mode_that_tiktoks_options_name() -> None:
+def test_a_draft_has_the_mode_that_tiktoks_options_name():
     assert registry.DRAFT_MODES == {"tiktok": tiktok_options.DRAFT}
 
 
-def test_the_manual_lists_the_files_and_parts() -> None:
+def test_the_manual_lists_the_files_and_parts():
     _, _, section = topic("development").read_text().partition("\n## Add a network\n")
     assert [file for file in FILES if f"| `{file}` |" not in section] == []
     assert "`tests/unit/providers/test_checklist.py` fails until" in section

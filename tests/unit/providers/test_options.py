@@ -38,7 +38,7 @@ def only_problem(given: dict[str, Any]) -> FieldError:
     return problem
 
 
-def test_both_spellings_are_read_into_one_name() -> None:
+def test_both_spellings_are_read_into_one_name():
     given = {
         "is_labelled": True,
         "coverAtMs": 5,
@@ -61,13 +61,13 @@ def test_both_spellings_are_read_into_one_name() -> None:
     }
 
 
-def test_the_error_of_a_misspelled_key_names_the_nearest_key() -> None:
+def test_the_error_of_a_misspelled_key_names_the_nearest_key():
     problem = only_problem({"audiance": "ONLY_ME"})
     assert problem.path == ("providerOptions", "demo", "audiance")
     assert problem.message == "audiance is not known; did you mean audience?"
 
 
-def test_the_error_of_an_unknown_key_names_all_keys() -> None:
+def test_the_error_of_an_unknown_key_names_all_keys():
     assert (
         "audience, isLabelled, coverAtMs, title, placeId, coverId, languages, labels"
         in only_problem({"zzzzzzzz": 1}).message
@@ -108,35 +108,35 @@ def test_the_error_of_an_unknown_key_names_all_keys() -> None:
         ({"languages": ["pt-BR", "PT-br"]}, "must not contain a value twice"),
     ],
 )
-def test_the_error_of_a_wrong_value_names_the_rule_and_the_value(given: dict[str, Any], says: str) -> None:
+def test_the_error_of_a_wrong_value_names_the_rule_and_the_value(given, says):
     problem = only_problem(given)
     assert problem.path == ("providerOptions", "demo", next(iter(given)))
     assert says in problem.message
 
 
-def test_the_same_option_in_two_spellings_is_refused_rather_than_chosen() -> None:
+def test_the_same_option_in_two_spellings_is_refused_rather_than_chosen():
     options, problems = read_options("demo", TABLE, {"placeId": "1", "place_id": "2"})
     assert options == {"placeId": "1"}
     assert [problem.path[-1] for problem in problems] == ["place_id"]
 
 
-def test_artifacts_are_listed_with_the_key_as_given() -> None:
+def test_artifacts_are_listed_with_the_key_as_given():
     given = {"title": "a1", "cover_id": "a1", "coverId": 5, "unknown": "a1"}
     assert list_artifacts(TABLE, given) == [("cover_id", "a1")]
 
 
-def test_null_cancels_a_stored_default() -> None:
+def test_null_cancels_a_stored_default():
     merged = merge_options(TABLE, {"title": "Old", "audience": "EVERYONE"}, {"title": None})
     assert read_options("demo", TABLE, merged) == ({"audience": "EVERYONE"}, [])
 
 
-def test_a_posts_own_key_wins_in_any_spelling() -> None:
+def test_a_posts_own_key_wins_in_any_spelling():
     merged = merge_options(TABLE, {"place_id": "1", "isLabelled": True, "unknown": 1}, {"placeId": "2"})
     assert merged == {"placeId": "2", "isLabelled": True, "unknown": 1}
 
 
 @pytest.mark.parametrize("typed", ["de, pt-BR", '["de", "pt-BR"]'])
-def test_languages_are_typed_with_commas_or_as_json(typed: str) -> None:
+def test_languages_are_typed_with_commas_or_as_json(typed):
     assert read_value(TABLE, "languages", typed) == ["de", "pt-BR"]
 
 
@@ -145,6 +145,6 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(s
 
 
 @drawn(st.dictionaries(st.text(), VALUES), st.integers(0, MAX_BYTES // 8))
-def test_surely_too_large_options_are_too_large(options: dict[str, Any], times: int) -> None:
+def test_surely_too_large_options_are_too_large(options, times):
     for filled in (options, {"a": [options] * times}, {"a": "\x00" * times, **options}):
         assert is_too_large(filled) or not is_surely_too_large(filled)

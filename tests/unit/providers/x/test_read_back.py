@@ -45,7 +45,7 @@ def found(text: str, *posts: dict[str, Any], media: tuple[MediaFile, ...] = (), 
     return [post.post_id for post in outcome.candidates]
 
 
-def test_the_read_back_asks_for_all_posts_since_the_commit() -> None:
+def test_the_read_back_asks_for_all_posts_since_the_commit():
     script = Script(timeline())
     assert read_back(script, "Hello") == Readback(())
     assert script.asked == ["GET /2/users/2244990001/tweets"]
@@ -69,11 +69,11 @@ def test_the_read_back_asks_for_all_posts_since_the_commit() -> None:
         (7, True),
     ],
 )
-def test_a_post_dated_before_the_commit_is_not_ours(created_at: Any, ours: bool) -> None:
+def test_a_post_dated_before_the_commit_is_not_ours(created_at, ours):
     assert found("Hi", shown("5", "Hi", created_at=created_at)) == (["5"] if ours else [])
 
 
-def test_the_date_of_the_response_narrows_the_window() -> None:
+def test_the_date_of_the_response_narrows_the_window():
     known = [NOW - timedelta(days=1), SINCE]
     script = Script(timeline(shown("5", "Hi", created_at="2026-11-20T18:00:00.000Z"), shown("6", "Hi")))
     outcome = X(SECTION).recover(job(script, "Hi", since=lambda: known.pop(0) if len(known) > 1 else known[0]))
@@ -82,18 +82,18 @@ def test_the_date_of_the_response_narrows_the_window() -> None:
     assert [post.post_id for post in outcome.candidates] == ["6"]
 
 
-def test_a_post_is_found_with_its_address() -> None:
+def test_a_post_is_found_with_its_address():
     outcome = read_back(Script(timeline(shown("9", "Other"), shown("5", "Hello"))), "Hello")
     assert isinstance(outcome, Readback)
     (post,) = outcome.candidates
     assert (post.post_id, post.url) == ("5", "https://x.com/acme/status/5")
 
 
-def test_several_candidates_are_returned_oldest_first() -> None:
+def test_several_candidates_are_returned_oldest_first():
     assert found("Hi", shown("10", "Hi"), shown("9", "Hi"), shown("8", "Hi there")) == ["9", "10"]
 
 
-def test_the_whole_list_is_read() -> None:
+def test_the_whole_list_is_read():
     script = Script(timeline(shown("9", "Other"), next_token="more"), timeline(shown("5", "Hello")))
     outcome = read_back(script, "Hello")
     assert isinstance(outcome, Readback)
@@ -101,7 +101,7 @@ def test_the_whole_list_is_read() -> None:
     assert script.calls[1].params["pagination_token"] == "more"
 
 
-def test_reading_stops_after_a_page_older_than_the_commit() -> None:
+def test_reading_stops_after_a_page_older_than_the_commit():
     old = {"created_at": "2026-11-21T11:00:00.000Z"}
     script = Script(
         timeline(next_token="of reposts alone"),
@@ -113,13 +113,13 @@ def test_reading_stops_after_a_page_older_than_the_commit() -> None:
     assert [post.post_id for post in outcome.candidates] == ["9"]
 
 
-def test_a_list_without_end_cannot_decide() -> None:
+def test_a_list_without_end_cannot_decide():
     outcome = read_back(Script(*[timeline(shown("9", "Other"), next_token="more")] * 10), "Hello")
     assert isinstance(outcome, CannotTell)
     assert "https://x.com/acme" in outcome.hint
 
 
-def test_a_partial_success_is_a_read_back() -> None:
+def test_a_partial_success_is_a_read_back():
     partly = answer(200, {"data": [shown("5", "Hello")], "errors": [{"title": "Not Found"}], "meta": {}})
     assert isinstance(read_back(Script(partly), "Hello"), Readback)
 
@@ -157,7 +157,7 @@ NOT_ENROLLED = {
         (answer(403, {"errors": [{"code": 453, "message": "You currently have access to a subset"}]}), AppRefused),
     ],
 )
-def test_a_read_back_without_a_response_is_an_error(reply: Any, kind: type[Exception]) -> None:
+def test_a_read_back_without_a_response_is_an_error(reply, kind):
     with pytest.raises(kind):
         read_back(Script(reply), "Hello")
 
@@ -170,7 +170,7 @@ def asked_in(script: Script) -> list[str]:
     return ["new" if "post.fields" in call.params else "old" for call in script.calls]
 
 
-def test_the_accepted_dialect_is_used_for_the_next_read_back() -> None:
+def test_the_accepted_dialect_is_used_for_the_next_read_back():
     adapter = X(SECTION)
     first, second, third = Script(UNKNOWN_NAME, FOUND), Script(FOUND), Script(invalid("[tweet.fields]"), FOUND)
     for script in (first, second, third):
@@ -181,7 +181,7 @@ def test_the_accepted_dialect_is_used_for_the_next_read_back() -> None:
     assert first.calls[1].params["start_time"] == first.calls[0].params["start_time"]
 
 
-def test_a_refusal_in_both_dialects_is_a_refusal_and_changes_nothing() -> None:
+def test_a_refusal_in_both_dialects_is_a_refusal_and_changes_nothing():
     adapter = X(SECTION)
     script = Script(UNKNOWN_NAME, invalid("No"))
     with pytest.raises(Rejected) as refusal:
@@ -203,7 +203,7 @@ def test_a_refusal_in_both_dialects_is_a_refusal_and_changes_nothing() -> None:
         (NoAnswer("cut"), NoAnswer),
     ],
 )
-def test_an_error_of_the_second_request_is_raised(second: Any, kind: type[Exception]) -> None:
+def test_an_error_of_the_second_request_is_raised(second, kind):
     adapter, following = X(SECTION), Script(FOUND)
     with pytest.raises(kind):
         read_back(Script(UNKNOWN_NAME, second), "Hello", adapter=adapter)
@@ -221,16 +221,14 @@ def test_an_error_of_the_second_request_is_raised(second: Any, kind: type[Except
         (problem(404, "Not Found"), Rejected),
     ],
 )
-def test_only_a_refusal_of_the_question_itself_leads_to_the_other_names(
-    first: HttpResponse, kind: type[Exception]
-) -> None:
+def test_only_a_refusal_of_the_question_itself_leads_to_the_other_names(first, kind):
     script = Script(first)
     with pytest.raises(kind):
         read_back(script, "Hello")
     assert len(script.calls) == 1
 
 
-def test_names_that_change_in_the_middle_of_a_list_are_followed_once() -> None:
+def test_names_that_change_in_the_middle_of_a_list_are_followed_once():
     more = timeline(shown("9", "Other"), next_token="more")
     script = Script(more, UNKNOWN_NAME, FOUND)
     assert isinstance(read_back(script, "Hello"), Readback)
@@ -244,7 +242,7 @@ def test_names_that_change_in_the_middle_of_a_list_are_followed_once() -> None:
     ("options", "expansions"),
     [({}, None), ({"inReplyToPostId": "1"}, "referenced_posts"), ({"quotePostId": "1"}, "referenced_posts")],
 )
-def test_references_are_requested_only_for_replies_and_quotes(options: Any, expansions: str | None) -> None:
+def test_references_are_requested_only_for_replies_and_quotes(options, expansions):
     script = Script(UNKNOWN_NAME, timeline())
     read_back(script, "Hello", **options)
     assert script.calls[0].params.get("expansions") == expansions

@@ -67,6 +67,10 @@ class PostFilter:
         return self.scheduled_after is not None or self.scheduled_before is not None
 
     @property
+    def is_grouped(self) -> bool:
+        return self.status is not None or self.outcome is not None or self.audiences is not None
+
+    @property
     def skipped(self) -> int:
         return self.page * self.per_page
 
@@ -135,7 +139,8 @@ def load_page(db: Database, query: PostFilter, total: int | None = None) -> Post
         part = nearer_end(query.skipped, query.per_page, total)
         if not part.size:
             return PostPage((), (), total)
-        return PostPage(*_show(db, *_ids_sql(query, None if total <= _FEW else part)), total)
+        is_sorted = total <= _FEW and (query.is_grouped or query.windowed)
+        return PostPage(*_show(db, *_ids_sql(query, None if is_sorted else part)), total)
 
 
 def _search(db: Database, query: PostFilter) -> PostPage:
@@ -181,8 +186,7 @@ def _index(query: PostFilter) -> str:
     """Return the index that counts the matching posts without their rows."""
     if query.windowed:
         return "" if query.or_accepted else "INDEXED BY post_scheduled"
-    grouped = query.status or query.outcome or query.audiences is not None
-    return "INDEXED BY post_groups" if grouped else "INDEXED BY post_newest"
+    return "INDEXED BY post_groups" if query.is_grouped else "INDEXED BY post_newest"
 
 
 def _values(array: str) -> SQL:
@@ -192,7 +196,7 @@ def _values(array: str) -> SQL:
 
 def _conditions(query: PostFilter) -> list[ColumnBase]:
     conditions: list[ColumnBase] = [SQL("1")]
-    if query.status or query.outcome or query.audiences is not None:
+    if query.is_grouped:
         # the first column of the groups
         conditions.append(post.status.in_([query.status] if query.status else list(PostStatus)))
     if query.audiences is not None:

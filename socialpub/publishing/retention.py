@@ -109,7 +109,8 @@ def remove_post(tx: Database, post_id: str, before: str) -> bool:
             if another is not None and not post_rows.is_final(another, before):
                 return False  # the retry or the reply needs this post
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    artifact_rows.drop(tx, shown | delivery_rows.artifacts_in_options(deliveries), post.updated_at)
+    shown |= delivery_rows.artifacts_in_options(delivery.options for delivery in deliveries)
+    artifact_rows.drop(tx, shown, post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
     if not post_rows.has_audience(tx, post.audience_id):

@@ -24,6 +24,7 @@ from tests.bench.turns import Turns
 from tests.bench.wal import WalCount
 from tests.samples import media
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_all, select_value
 
 MEDIAN_MS, SLOWEST_MS = 10, 100
 PER_SECOND = 100
@@ -129,12 +130,12 @@ def _to_other_network(appliance: MeasuredAppliance, key: str, image: str, number
 
 
 def _settled(appliance: MeasuredAppliance, post_id: str) -> bool:
-    return bool(appliance.rt.reader.value("SELECT status = 'settled' FROM post WHERE id = ?", (post_id,)))
+    return bool(select_value(appliance.rt.reader, "SELECT status = 'settled' FROM post WHERE id = ?", (post_id,)))
 
 
 def _started_after_ms(appliance: MeasuredAppliance, post_id: str) -> float:
-    due_at, started_at = appliance.rt.reader.all(
-        "SELECT due_at, started_at FROM delivery WHERE post_id = ?", (post_id,)
+    due_at, started_at = select_all(
+        appliance.rt.reader, "SELECT due_at, started_at FROM delivery WHERE post_id = ?", (post_id,)
     )[0]
     return (parse(started_at) - parse(due_at)).total_seconds() * 1000
 
@@ -146,7 +147,7 @@ def _logged_bytes(appliance: MeasuredAppliance, count: int) -> int:
     appliance.rt.write(schedule, appliance.profiles, count, due_at)
     with WalCount(appliance.database) as log:
         wait_until(lambda: post_count(appliance) >= before + count, seconds=120, every=0.25)
-        wait_until(lambda: not appliance.rt.reader.value("SELECT count(*) FROM post WHERE status = 'pending'"))
+        wait_until(lambda: not select_value(appliance.rt.reader, "SELECT count(*) FROM post WHERE status = 'pending'"))
     return log.bytes
 
 

@@ -25,6 +25,7 @@ from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.oracle import Stated, find_misplaced_replies, find_row_contradictions, find_untruths
 from tests.support.sandbox_http import ProcessKilled, connect_x
+from tests.support.select import select_one
 
 TEXTS = ("The first of three", "The second of three", "The third of three")
 CREATE = [f"create_post#{number}" for number in (1, 2, 3)]
@@ -47,7 +48,7 @@ def assert_the_thread_is_true(rt: Runtime, world: World, tries: Sequence[Sequenc
     made = {text: [post for post in world.x.posts if post.text == text] for text in TEXTS}
     wrong = list(find_row_contradictions(rt.reader.all))
     for text, accepted in zip(TEXTS, tries, strict=True):
-        rows = [rt.reader.one("SELECT * FROM delivery WHERE post_id = ?", (post,)) for post in accepted]
+        rows = [select_one(rt.reader, "SELECT * FROM delivery WHERE post_id = ?", (post,)) for post in accepted]
         stated = [Stated.from_row(row) for row in rows]
         assert "pending" not in [one.outcome for one in stated]
         wrong += find_untruths(stated, [post.id for post in made[text]])

@@ -16,6 +16,7 @@ from tests.providers.stories_pinterest import image, video
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 UNKNOWN = "01a12f57-1a80-7074-9d08-074dfc0027ba"
 
@@ -26,7 +27,7 @@ def cover(env: Environment) -> str:
 
 def draft(env: Environment, cover_id: str, *, make: Any = video, **options: Any) -> Draft:
     network, _ = story_of("pinterest", "video")
-    profile = env.rt.reader.value("SELECT id FROM profile") or network.connect(env.rt, env.world)
+    profile = select_value(env.rt.reader, "SELECT id FROM profile") or network.connect(env.rt, env.world)
     chosen = {**network.options(env.world, "demo"), "coverArtifactId": cover_id, **options}
     return Draft(BODY, None, (str(profile),), make(env.rt, env.samples), {"pinterest": chosen})
 

@@ -29,6 +29,7 @@ from tests.simulation.operator_acts import OperatorActs
 from tests.simulation.times import DrawnClock
 from tests.support.drain import snapshot
 from tests.support.sandbox_http import FaultTransport, ProcessKilled
+from tests.support.select import select_value
 
 HOUR = 3600.0
 WEEK = 7 * 24 * HOUR
@@ -132,7 +133,7 @@ class Stage:
 
     def someone_waits(self) -> bool:
         reader = self.here.rt.reader
-        return bool(reader.value("SELECT count(*) FROM delivery WHERE state IN ('queued', 'running')"))
+        return bool(select_value(reader, "SELECT count(*) FROM delivery WHERE state IN ('queued', 'running')"))
 
     def live(self, seconds: float) -> None:
         """Time passes, with everything that it brings, whether or not something waits."""

@@ -9,6 +9,7 @@ from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.tables import artifact_rows
 from socialpub.runtime import Runtime
+from tests.support.select import select_all
 
 
 def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
@@ -40,7 +41,7 @@ def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
 
 
 def post_ids(rt: Runtime) -> list[str]:
-    return [row[0] for row in rt.reader.all("SELECT id FROM post ORDER BY id")]
+    return [row[0] for row in select_all(rt.reader, "SELECT id FROM post ORDER BY id")]
 
 
 def read_post(rt: Runtime, post_id: str) -> dict[str, Any]:

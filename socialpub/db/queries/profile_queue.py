@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from peewee import SQL, ColumnBase, Field, Table, fn
 
 from socialpub.core.clock import parse, stamp
-from socialpub.db.connection import Database, shift_by
+from socialpub.db.connection import Database, Value
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import IS_OPEN, IS_QUEUED, IS_RUNNING, DeliveryRow, PostRow
 from socialpub.db.states import State
@@ -33,7 +33,7 @@ _OWN_WAIT = f"""EXISTS (SELECT 1 FROM wait w WHERE w.delivery_id = d.id AND NOT 
 
 
 def _moved(instant: str, seconds: str) -> str:
-    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {instant}, {seconds})"
+    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {instant}, {seconds} || ' seconds')"
 
 
 def _spared(reasons: str, since: str) -> str:
@@ -43,7 +43,7 @@ def _spared(reasons: str, since: str) -> str:
 
 
 def _later(instant: str, reasons: str) -> str:
-    return _moved(instant, f"{_spared(reasons, instant)} || ' seconds'")
+    return _moved(instant, _spared(reasons, instant))
 
 
 _BEGUN = "max(ifnull(d.started_at, d.due_at), ifnull(json_extract(d.progress, '$.reconnected_at'), ''))"
@@ -116,14 +116,14 @@ def _due(profiles: str) -> str:
             FROM found JOIN delivery d ON d.id = found.id)"""
 
 
-def _params(now: str, max_lateness: timedelta, give_up_after: timedelta) -> dict[str, str]:
+def _params(now: str, max_lateness: timedelta, give_up_after: timedelta) -> dict[str, Value]:
     at = parse(now)
     return {
         "now": now,
         "late": stamp(at - max_lateness),
         "over": stamp(at - give_up_after),
         "both": stamp(at - max(give_up_after, max_lateness)),
-        "give_up": shift_by(-give_up_after.total_seconds()),
+        "give_up": -give_up_after.total_seconds(),
     }
 
 
@@ -134,11 +134,10 @@ def oldest_due(
 
     Otherwise, return a waiting delivery that must end now, so that its claim ends it.
     """
-    delivery_id = reader.value(
-        f"{_due(_ONE)} SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1",
-        {**_params(now, max_lateness, give_up_after), "profile": profile_id},
-    )
-    return None if delivery_id is None else delivery_rows.find(reader, delivery_id)
+    sql = f"{_due(_ONE)} SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1"
+    params = {**_params(now, max_lateness, give_up_after), "profile": profile_id}
+    row = reader.execute_sql(sql, params).fetchone()
+    return None if row is None else delivery_rows.find(reader, row[0])
 
 
 def due_per_profile(
@@ -148,12 +147,12 @@ def due_per_profile(
 
     The profile with the last rejected probe comes last.
     """
-    rows = reader.all(
+    rows: list[tuple[str, str]] = reader.execute_sql(
         f"""{_due(_ALL)} SELECT p.provider, p.id FROM due JOIN profile p ON p.id = due.profile_id
             GROUP BY p.id ORDER BY max(refused_at), min(turn_at)""",
         _params(now, max_lateness, give_up_after),
-    )
-    return [(row[0], row[1]) for row in rows]
+    ).fetchall()
+    return rows
 
 
 def next_run_at(reader: Database, now: str, max_lateness: timedelta) -> str | None:
@@ -161,7 +160,7 @@ def next_run_at(reader: Database, now: str, max_lateness: timedelta) -> str | No
     due = "d.state = 'queued' AND d.run_at <= :now"
     deadline = _moved("d.due_at", ":lateness")
     # The reconciler asks this every second. The query takes 0.02 ms, and peewee would build it in more than 1 ms.
-    at: str | None = reader.value(
+    (at,) = reader.execute_sql(
         f"""SELECT min(at) FROM (SELECT min(run_at) AS at FROM delivery WHERE state = 'queued' AND run_at > :now
             UNION ALL SELECT min(until) FROM stored_wait w WHERE until > :now AND (
                 EXISTS (SELECT 1 FROM delivery d WHERE d.profile_id = w.subject AND {due})
@@ -170,9 +169,9 @@ def next_run_at(reader: Database, now: str, max_lateness: timedelta) -> str | No
                 WHERE w.reason = 'approval' AND {due} AND {deadline} > :now
             UNION ALL SELECT min({deadline}) FROM profile p CROSS JOIN delivery d ON d.profile_id = p.id
                 WHERE p.status = 'reauthRequired' AND {due} AND {deadline} > :now)""",
-        {"now": now, "lateness": shift_by(max_lateness.total_seconds() + 0.001)},
-    )
-    return at
+        {"now": now, "lateness": max_lateness.total_seconds() + 0.001},
+    ).fetchone()
+    return None if at is None else str(at)
 
 
 def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
@@ -181,7 +180,7 @@ def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tup
     Overdue deliveries are queued and due before `due_before`, or running since before `taken_up_before`. A line whose
     wait ended after `due_before` is not overdue.
     """
-    rows = reader.all(
+    rows = reader.execute_sql(
         f"""{_lines(_ALL)} SELECT provider, (SELECT w.until FROM wait w WHERE w.delivery_id = line.id AND {_OF_LINE}
                 AND w.until IS NOT NULL ORDER BY w.until DESC LIMIT 1) AS until,
                 (SELECT json_array(count(*), min(d.run_at)) {_IN_LINE}
@@ -191,7 +190,7 @@ def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tup
             WHERE state = 'running' AND run_at < :running""",
         {"now": due_before, "running": taken_up_before},
     )
-    counted = [(*json.loads(row.late), row.until or "", row.provider) for row in rows]
+    counted = [(*json.loads(late), until or "", provider) for provider, until, late in rows]
     found = [(count, max(since, until), provider) for count, since, until, provider in counted if count]
     if not found:
         return None

@@ -9,7 +9,7 @@ from typing import Any
 from peewee import Expression, Tuple, fn
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.models import DeliveryRow, FormerTextRow, MediaRow, PostRow
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import artifact_rows, counters, delivery_rows
@@ -139,7 +139,7 @@ def begin(tx: Database, post_id: str) -> None:
 def settle_if_resolved(tx: Database, post_id: str) -> None:
     """Settle a post if all its deliveries are final."""
     post, deliveries = _get(tx, post_id), delivery_rows.list_outcomes(tx, post_id)
-    is_settled = all(State(row.state).final for row in deliveries)
+    is_settled = all(state.final for _, state, _ in deliveries)
     _put(tx, post, PostStatus.SETTLED if is_settled else post.status, deliveries)
 
 
@@ -149,14 +149,13 @@ def _get(tx: Database, post_id: str) -> PostRow:
     return post
 
 
-def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[Row]) -> None:
-    states = [(row.provider, State(row.state)) for row in deliveries]
-    outcomes = "".join(state.letter for _, state in states)
+def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[tuple[str, State, str]]) -> None:
+    outcomes = "".join(state.letter for _, state, _ in deliveries)
     tx.update(PostRow, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
     if status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
-        artifact_rows.drop(tx, delivery_rows.artifacts_in_options(deliveries), tx.stamp)
-    for before, (provider, state) in zip(post.outcomes, states, strict=True):
+        artifact_rows.drop(tx, delivery_rows.artifacts_in_options(options for _, _, options in deliveries), tx.stamp)
+    for before, (provider, state, _) in zip(post.outcomes, deliveries, strict=True):
         if state.final and before != state.letter:
             counters.count_outcome(tx, provider, state.outcome)
 

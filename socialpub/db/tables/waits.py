@@ -11,11 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from peewee import SQL, Case, Expression, fn
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import IS_OPEN, DeliveryRow, StoredWaitRow
 
@@ -77,7 +78,7 @@ class WaitRule:
         return self.ended_by is not EndedBy.TIME
 
 
-REASONS = {
+REASONS: dict[str, WaitRule] = {
     WaitReason.APPROVAL: WaitRule(1, EndedBy.OWNER),
     WaitReason.RECONNECT: WaitRule(2, EndedBy.OWNER),
     WaitReason.PAUSE: WaitRule(3, EndedBy.OWNER, "Publishing is paused since {since}."),
@@ -93,7 +94,7 @@ RANK = "CASE reason " + " ".join(f"WHEN '{reason}' THEN {one.rank}" for reason, 
 """SQL: the rank of a row of the view."""
 
 
-def _reasons(found: Collection[WaitReason]) -> str:
+def _reasons(found: Collection[str]) -> str:
     return ", ".join(f"'{reason}'" for reason in found)
 
 
@@ -133,29 +134,42 @@ def next_calls(delivery: Delivery) -> tuple[str, ...]:
 # --- the view --------------------------------------------------------------------------------------------------------
 
 
-def list_current(store: Database, delivery_id: str, now: str) -> list[Row]:
-    """Return the present waits of this delivery, the one to show first. Columns as in the view `wait`."""
-    return store.all(
-        f"""SELECT * FROM wait WHERE delivery_id = ? AND ifnull(until, '~') > ?
-            ORDER BY {RANK}, ifnull(until, '~') DESC""",
-        (delivery_id, now),
-    )
+class Wait(NamedTuple):
+    """A row of the view `wait`."""
+
+    delivery_id: str
+    profile_id: str
+    due_at: str
+    reason: str
+    """A `WaitReason`."""
+    since: str
+    until: str | None
+    message: str
+    code: str | None
 
 
-def list_of_post(reader: Database, post_id: str, now: str) -> list[Row]:
+_COLUMNS = ", ".join(Wait._fields)
+
+
+def list_current(db: Database, delivery_id: str, now: str) -> list[Wait]:
+    """Return the present waits of this delivery, the one to show first."""
+    sql = f"""SELECT {_COLUMNS} FROM wait WHERE delivery_id = ? AND ifnull(until, '~') > ?
+        ORDER BY {RANK}, ifnull(until, '~') DESC"""
+    return [Wait(*row) for row in db.execute_sql(sql, (delivery_id, now))]
+
+
+def list_of_post(db: Database, post_id: str, now: str) -> list[Wait]:
     """Return for each queued delivery of the post the wait to show.
 
     A wait that only this delivery has is shown before the delivery is due. SQLite does not push the condition of a
     peewee query into the branches of the view.
     """
-    return reader.all(
-        f"""SELECT * FROM (SELECT *, row_number() OVER (
-                    PARTITION BY delivery_id ORDER BY {RANK}, ifnull(until, '~') DESC) AS place
-                FROM wait WHERE post_id = :post AND state = 'queued' AND ifnull(until, '~') > :now
-                    AND (run_at <= :now OR scope = 'delivery'))
-            WHERE place = 1""",
-        {"post": post_id, "now": now},
-    )
+    sql = f"""SELECT {_COLUMNS} FROM (SELECT *, row_number() OVER (
+                PARTITION BY delivery_id ORDER BY {RANK}, ifnull(until, '~') DESC) AS place
+            FROM wait WHERE post_id = :post AND state = 'queued' AND ifnull(until, '~') > :now
+                AND (run_at <= :now OR scope = 'delivery'))
+        WHERE place = 1"""
+    return [Wait(*row) for row in db.execute_sql(sql, {"post": post_id, "now": now})]
 
 
 # --- stored waits ----------------------------------------------------------------------------------------------------
@@ -311,7 +325,7 @@ def find_hold(reader: Database, provider: str, calls: str = PUBLISHING) -> Store
 
 
 def any_hold(store: Database) -> bool:
-    return store.one(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})") is not None
+    return store.execute_sql(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})").fetchone() is not None
 
 
 def list_holds(reader: Database) -> list[StoredWaitRow]:

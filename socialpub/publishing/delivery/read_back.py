@@ -13,6 +13,7 @@ from socialpub.core.clock import parse
 from socialpub.db import clock_jumps, states
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.tables import delivery_rows, waits
 from socialpub.publishing.delivery.transitions import PhaseEvent, move
 from socialpub.runtime import Runtime
@@ -118,7 +119,7 @@ def require_first(tx: Database, delivery: Delivery, since: str, earlier: Sequenc
             delivery, PhaseEvent.RESTORED_AHEAD, since=min(since, phase.since or since), dated_since=None,
             contents=contents, restored=True, then=states.PhaseName.PREPARING,
         )  # fmt: skip
-    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+    tx.update(DeliveryRow, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
 def _begin_round(rt: Runtime, tx: Database, delivery: Delivery) -> None:

@@ -13,6 +13,7 @@ from socialpub.core.clock import after
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import Committing, Preparing, State
 from socialpub.db.tables import delivery_rows
 from socialpub.providers import options as option_tables
@@ -103,7 +104,7 @@ def check_parent(tx: Database, delivery: Delivery) -> Refused | None:
     published_at = after(tx.stamp, -max(age_seconds, 0.0))
     if published_at > delivery.due_at:
         delivery.due_at = published_at
-        delivery_rows.update(tx, delivery.id, due_at=published_at)
+        tx.update(DeliveryRow, delivery.id, due_at=published_at)
     return None
 
 

@@ -174,8 +174,8 @@ def edit(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller: Caller) 
         options, reply_to = json.loads(delivery.options), delivery.reply_to
         if target := targets.get(delivery.id):
             options, reply_to = target.options, target.reply_to
-        delivery_rows.update(
-            tx,
+        tx.update(
+            DeliveryRow,
             delivery.id,
             options=delivery_rows.as_json(options),
             scheduled_at=scheduled_at,
@@ -306,11 +306,11 @@ def _stop_deliveries(rt: Runtime, tx: Database, post_id: str) -> None:
         if not may_be_sent(tx, delivery, tx.stamp):
             Settlement(rt, tx, delivery).fail(STOPPED)
             continue
-        delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+        tx.update(DeliveryRow, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
         reads_back = delivery.phase.reads_back and not delivery.phase.is_uncalled
         if delivery.state is State.QUEUED and not reads_back and not unclear:
             # The next run is a read-back, which does not wait for hours.
-            delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
+            tx.update(DeliveryRow, delivery.id, run_at=min(delivery.run_at, tx.stamp))
 
 
 def may_be_sent(store: Database, delivery: Delivery, now: str) -> bool:
@@ -389,7 +389,7 @@ def _store_earlier_content(tx: Database, post: PostRow) -> None:
 
 def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
     for row in delivery_rows.list_of_post(tx, post_id):
-        delivery_rows.update(tx, row.id, state=State.CANCELED)
+        tx.update(DeliveryRow, row.id, state=State.CANCELED)
         waits.forget(tx, row.id)
         log_entries.record(tx, "canceled", row.id)
         if delivery_rows.wake_replies(tx, row.id, published=False):
@@ -400,7 +400,7 @@ def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
 
 def _named_artifacts(tx: Database, post_id: str) -> set[str]:
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    return shown | delivery_rows.artifacts_in_options(delivery_rows.list_of_post(tx, post_id))
+    return shown | delivery_rows.artifacts_in_options(row.options for row in delivery_rows.list_of_post(tx, post_id))
 
 
 def _insert_arrived(rt: Runtime, tx: Database, draft: Draft) -> None:

@@ -22,6 +22,7 @@ from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
+from tests.support.select import select_all, select_value
 
 DEMO = {"handle": "demo.test", "password": APP_PASSWORD}
 STUDIO = {"handle": "studio.test", "password": APP_PASSWORD}
@@ -39,7 +40,7 @@ def appliance_options(network: ScriptedSignInNetwork) -> dict[str, Any]:
 
 
 def rows(rt: Runtime) -> list[Any]:
-    return rt.reader.all("SELECT * FROM profile ORDER BY created_at, id")
+    return select_all(rt.reader, "SELECT * FROM profile ORDER BY created_at, id")
 
 
 def actions(rt: Runtime) -> list[str]:
@@ -59,7 +60,7 @@ def test_an_account_is_connected_with_its_fields(rt, network):
     assert profile.access_expires_at < profile.refresh_expires_at
     assert not connected.revived
     assert actions(rt)[-1] == "profile.connected"
-    assert rt.reader.value("SELECT count(*) FROM consent") == 0
+    assert select_value(rt.reader, "SELECT count(*) FROM consent") == 0
 
 
 def test_the_same_account_gives_its_profile_new_tokens(rt, network, clock):

@@ -25,6 +25,7 @@ from tests.support.appliance import OWNER, accept, add_profile, end_deliveries, 
 from tests.support.hand_clock import HandClock
 from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
+from tests.support.select import select_one, select_value
 
 GRANT = Credentials("access-a", "refresh-a")
 
@@ -75,7 +76,7 @@ def network(desk: Desk) -> ScriptedNetwork:
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.reader, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 def access_of(rt: Runtime, profile_id: str) -> str | None:
@@ -133,7 +134,9 @@ def test_a_delivery_has_the_name_of_its_profile_until_it_ends(rt):
     end_deliveries(rt, scheduled, State.FAILED)
     rt.write(profiles.rename, profile, "Later")
     assert names(scheduled) == ["Seven up"]
-    logged = rt.reader.value("SELECT profile_name FROM log_entry WHERE post_id = ? ORDER BY n DESC", (scheduled,))
+    logged = select_value(
+        rt.reader, "SELECT profile_name FROM log_entry WHERE post_id = ? ORDER BY n DESC", (scheduled,)
+    )
     assert logged == "Seven up", "as the log does"
 
 
@@ -319,7 +322,7 @@ def test_a_revocation_is_retried_for_an_hour(rt, desk, clock):
     assert access_of(rt, profile) == "access-0"
     assert upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
-    assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
+    assert select_value(rt.reader, "SELECT count(*) FROM stored_wait") == 0
 
 
 def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(

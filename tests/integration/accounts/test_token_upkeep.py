@@ -24,13 +24,14 @@ from socialpub.sandbox import World
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.queue_threads import background_tasks
+from tests.support.select import select_one
 
 DAY = 86_400.0
 MONTH = 30 * DAY
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.reader, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 # --- keeping alive ---------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejecte
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from tests.support.appliance import add_profile
+from tests.support.select import select_one
 
 TWO_HOURS = 7200
 REFUSED = Rejected("X no longer accepts the authorization.", status=400, reauth=True, code="invalid_request")
@@ -29,7 +30,7 @@ def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.reader, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 def test_a_token_with_time_left_is_used_without_a_call(rt, network, profile, clock):

@@ -18,6 +18,7 @@ from tests.integration.api.client import Client, document
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_all, select_one
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 OPERATIONS = [
@@ -74,7 +75,7 @@ def ask(client: Caller, method: str, url: str, body: bytes, key: str | None) -> 
 
 def rows(rt: Runtime) -> dict[str, list[Any]]:
     return {
-        table: rt.reader.all(f"SELECT * FROM {table} ORDER BY 1")
+        table: select_all(rt.reader, f"SELECT * FROM {table} ORDER BY 1")
         for table in ("post", "delivery", "profile", "artifact", "idempotency", "log_entry", "api_key")
     }
 
@@ -231,7 +232,7 @@ def test_a_key_is_shown_once_and_only_its_digest_is_kept(rt: Runtime) -> None:
     prefix, key_id, secret = key.split("_", 2)
     assert prefix == "spk"
     assert len(secret) == 43  # 256 bits
-    row = rt.reader.one("SELECT * FROM api_key")
+    row = select_one(rt.reader, "SELECT * FROM api_key")
     assert row is not None
     assert row["id"] == key_id
     assert secret not in repr(tuple(row))

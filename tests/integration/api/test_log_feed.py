@@ -20,6 +20,7 @@ from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.query_plans import plans_of
+from tests.support.select import select_all
 
 ID = "01a12f57-1a80-7000-923c-5335e03d1937"
 AT = "2026-10-12T09:00:00.000Z"
@@ -141,7 +142,7 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
             entries += [
                 entry["id"] for entry in json.loads(api_json.log_entries_after(rt.reader, OWNER, position, 9999))
             ]
-        assert entries == [row.id for row in rt.reader.all("SELECT id FROM log_entry ORDER BY n")]
+        assert entries == [row.id for row in select_all(rt.reader, "SELECT id FROM log_entry ORDER BY n")]
         assert len(entries) == 122
     finally:
         go.set()

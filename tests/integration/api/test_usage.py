@@ -16,6 +16,7 @@ from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport, connect_x
+from tests.support.select import select_all
 
 DAY = 86400
 
@@ -48,7 +49,7 @@ def test_counts_that_could_not_be_written_are_written_later(
     accept(rt, connect_x(rt, world))
     drain(rt)
     client.send("GET", "/posts")
-    made = len(rt.reader.all("SELECT 1 FROM attempt"))
+    made = len(select_all(rt.reader, "SELECT 1 FROM attempt"))
 
     def full(_write: Callable[..., Any], *_: Any) -> Any:
         raise Unavailable("The disk is full.")

@@ -22,6 +22,7 @@ from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.copies import resumed
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 NEXT = """
 def up(_migrator, db):
@@ -113,7 +114,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
         assert "9001_next" not in upgrade.list_applied(rows)
     next_version.undo()  # the former version is installed again
     with terminal.open() as rt:
-        assert rt.reader.value("SELECT count(*) FROM post WHERE id = ?", (since,)) == 0
+        assert select_value(rt.reader, "SELECT count(*) FROM post WHERE id = ?", (since,)) == 0
         resumed(rt, terminal.clock)
         assert state_of(rt, due) == "published"
     assert len(terminal.world.x.posts) == 2, "it was found, and not sent again"

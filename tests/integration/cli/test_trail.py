@@ -12,6 +12,7 @@ from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept
+from tests.support.select import select_all
 
 
 def told(rt: Runtime, *kinds: str) -> list[tuple[str, str]]:
@@ -47,7 +48,7 @@ def test_what_the_owner_does_at_the_terminal_is_listed_in_order(terminal: Termin
         "Disconnected the X profile “Bakery”.",
         "Revoked the API key “my script”.",
     ]
-    stored = str([tuple(row) for row in rt.reader.all("SELECT * FROM trail")])
+    stored = str([tuple(row) for row in select_all(rt.reader, "SELECT * FROM trail")])
     assert key.split("_", 2)[2] not in stored
 
 

@@ -13,6 +13,7 @@ from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.appliance import OWNER
+from tests.support.select import select_value
 from tests.support.tab import Tab
 
 RESERVE, COMPLETE = "/compose/uploads", "/compose/uploads/complete"
@@ -114,7 +115,7 @@ def test_the_bytes_decide_and_not_the_name(
     owner.open("/compose")
     page = owner.press("Check", {"Text": "With a file", "Media": path})
     assert f"{name}, " in page.text
-    assert rt.reader.value("SELECT count(*) FROM artifact WHERE mime_type = ?", (mime_type,)) == 2
+    assert select_value(rt.reader, "SELECT count(*) FROM artifact WHERE mime_type = ?", (mime_type,)) == 2
 
 
 def test_a_file_of_another_kind_is_refused_with_the_conversion(owner: Tab, tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import post_ids
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
+from tests.support.select import select_all, select_one, select_value
 from tests.support.tab import Page, Tab
 
 
@@ -195,7 +196,9 @@ def test_an_unknown_outcome_links_to_the_account_first(owner: Tab, rt: Runtime) 
     assert page.heading == "Post this again?"
     assert page.links()["Open X “club”"].endswith("/x/club")
     new = owner.press("Post again").path.removeprefix("/posts/")
-    assert [row[0] for row in rt.reader.all("SELECT profile_id FROM delivery WHERE post_id = ?", (new,))] == [shop]
+    assert [row[0] for row in select_all(rt.reader, "SELECT profile_id FROM delivery WHERE post_id = ?", (new,))] == [
+        shop
+    ]
 
 
 def test_an_unknown_outcome_needs_a_tick(owner: Tab, rt: Runtime) -> None:
@@ -402,7 +405,8 @@ def post(rt: Runtime) -> str:
 
 
 def time_of(rt: Runtime, post_id: str) -> str:
-    times = rt.reader.one(
+    times = select_one(
+        rt.reader,
         "SELECT p.scheduled_at, d.scheduled_at, run_at FROM post p JOIN delivery d ON d.post_id = p.id WHERE p.id = ?",
         (post_id,),
     )
@@ -445,10 +449,10 @@ def test_after_a_concurrent_change_rescheduling_asks_first(
 
 
 def test_rescheduling_to_the_same_time_changes_nothing(owner: Tab, rt: Runtime, post: str) -> None:
-    before = rt.reader.value("SELECT count(*) FROM trail")
+    before = select_value(rt.reader, "SELECT count(*) FROM trail")
     page = owner.press("Reschedule", on=f"/posts/{post}/reschedule?back=/system")
     assert page.role("status").startswith("The post already has this time")
-    assert rt.reader.value("SELECT count(*) FROM trail") == before
+    assert select_value(rt.reader, "SELECT count(*) FROM trail") == before
 
 
 @pytest.mark.parametrize(

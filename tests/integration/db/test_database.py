@@ -18,12 +18,13 @@ from tests.samples import media
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 
 def test_a_reader_sees_signed_addresses_and_a_write_the_storage_key(rt: Runtime, tmp_path: Path) -> None:
     photo = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
     post = accept(rt, add_profile(rt), media=(DraftMedia(photo),))
-    storage_key = rt.reader.value("SELECT storage_key FROM artifact")
+    storage_key = select_value(rt.reader, "SELECT storage_key FROM artifact")
 
     assert url_in(rt.write(lambda _, tx: api_json.post(tx, post))) == storage_key
     seen = [url_in(api_json.post(rt.reader, post))]
@@ -40,10 +41,10 @@ def url_in(shown: bytes | None) -> str:
 
 
 def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> None:
-    rt.reader.value("SELECT 1")
+    select_value(rt.reader, "SELECT 1")
     before = len(rt.db._connections)
     for _ in range(20):
-        thread = threading.Thread(target=lambda: rt.reader.value("SELECT 1"))
+        thread = threading.Thread(target=lambda: select_value(rt.reader, "SELECT 1"))
         thread.start()
         thread.join()
     assert len(rt.db._connections) - before <= 1
@@ -51,7 +52,7 @@ def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> Non
 
 def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
     into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'copy.made', ?)"
-    rt.db.write(lambda tx: tx.many(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
+    rt.db.write(lambda tx: tx.connection().executemany(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
     rt.db.write(lambda tx: tx.execute_sql("DELETE FROM trail"))
 
 
@@ -185,5 +186,5 @@ def test_writes_go_on_while_a_replica_holds_its_lock_and_empties_the_log(replica
         enough.set()
         replica.join()
     assert any(emptied)
-    assert replicated.reader.value("SELECT value FROM appliance WHERE name = 'story'") == "9" * MB
+    assert select_value(replicated.reader, "SELECT value FROM appliance WHERE name = 'story'") == "9" * MB
     assert log_bytes(replicated) < 20 * MB

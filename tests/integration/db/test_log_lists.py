@@ -21,6 +21,7 @@ from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.query_plans import plans_of
+from tests.support.select import select_all
 
 
 def listed(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
@@ -136,7 +137,9 @@ def test_a_time_window_has_exactly_its_entries_also_after_the_clock_was_set(
         accept(rt, profile, at=rt.now() + timedelta(days=30))
         clock.forward(600 if number % 3 else 0)
     rt.db.write(lambda tx: tx.execute_sql("DELETE FROM log_entry WHERE n IN (1, 2, 11, 16, 17, 18, 19)"))
-    entries = [(row[0], row[1]) for row in rt.reader.all("SELECT n, occurred_at FROM log_entry ORDER BY n DESC")]
+    entries = [
+        (row[0], row[1]) for row in select_all(rt.reader, "SELECT n, occurred_at FROM log_entry ORDER BY n DESC")
+    ]
     borders = [None, *sorted({at for _, at in entries}), "2026-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]
     for since, until in product(borders, borders):
         expected = [n for n, at in entries if (since is None or at >= since) and (until is None or at < until)]

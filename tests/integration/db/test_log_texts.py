@@ -32,6 +32,7 @@ from tests.support.hand_clock import HandClock
 from tests.support.oracle import find_row_contradictions
 from tests.support.sandbox_http import artifact
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_value
 
 Shown = list[tuple[str, str | None]]
 TOMORROW = timedelta(days=1)
@@ -45,7 +46,7 @@ def shown(rt: Runtime) -> Shown:
         assert json.loads(api_json.log_entries(rt.reader, caller, 1000, 0)) == feed[::-1]
         assert json.loads(api_json.log_entries(rt.reader, caller, 1000, 1)) == feed[-2::-1]
     found = [(entry["type"], entry.get("postBody")) for entry in feed]
-    events = [api_json.event(rt.reader, row[0]) for row in rt.reader.all("SELECT n FROM log_entry ORDER BY n")]
+    events = [api_json.event(rt.reader, row[0]) for row in select_all(rt.reader, "SELECT n FROM log_entry ORDER BY n")]
     assert [json.loads(event[1])["data"].get("postBody") for event in events if event] == [text for _, text in found]
     page = log_list.load_page(rt.reader, LogFilter(per_page=1000)).entries
     assert [(entry.type, entry.text) for entry in page] == found[::-1]
@@ -59,7 +60,7 @@ def edit(rt: Runtime, post: str, **changed: object) -> None:
 
 
 def former_texts(rt: Runtime) -> int:
-    return int(rt.reader.value("SELECT count(*) FROM former_text"))
+    return int(select_value(rt.reader, "SELECT count(*) FROM former_text"))
 
 
 @pytest.fixture
@@ -187,10 +188,10 @@ class ModelledLog:
                 change(post)
             except Conflict:
                 return
-            self.text[post] = self.rt.reader.value("SELECT body FROM post WHERE id = ?", (post,))
+            self.text[post] = select_value(self.rt.reader, "SELECT body FROM post WHERE id = ?", (post,))
 
     def check(self) -> None:
-        new = self.rt.reader.all("SELECT n, post_id FROM log_entry WHERE n > ?", (max(self.log, default=0),))
+        new = select_all(self.rt.reader, "SELECT n, post_id FROM log_entry WHERE n > ?", (max(self.log, default=0),))
         self.log |= {n: self.text[post] for n, post in new}
         assert [text for _, text in shown(self.rt)] == [text for _, text in sorted(self.log.items())]
         assert list(find_row_contradictions(self.rt.reader.all)) == []

@@ -15,6 +15,7 @@ from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 
 def midnights(first: datetime, days: int) -> list[str]:
@@ -26,7 +27,7 @@ def test_posts_are_on_the_day_of_their_time_with_their_outcomes(
 ) -> None:
     other = add_profile(rt, account_id="other", name="Second")
     picture = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
-    key = rt.reader.value("SELECT storage_key FROM artifact")
+    key = select_value(rt.reader, "SELECT storage_key FROM artifact")
     now = accept(rt, profile, body="w" * 300)
     drain(rt, clock)
     clock.forward(60)

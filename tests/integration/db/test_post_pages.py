@@ -67,17 +67,21 @@ def stocked(rt: Runtime, stock: list[StockPost]) -> Runtime:
 
 
 def insert(tx: Database, stock: Sequence[StockPost]) -> None:
-    tx.many("INSERT INTO audience VALUES (?, ?)", [(number, json.dumps(names)) for number, names in MEMBERS.items()])
+    tx.connection().executemany(
+        "INSERT INTO audience VALUES (?, ?)", [(number, json.dumps(names)) for number, names in MEMBERS.items()]
+    )
     members = [
         (audience, name, NETWORKS[name], at) for audience, names in MEMBERS.items() for at, name in enumerate(names)
     ]
-    tx.many("INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)", members)
+    tx.connection().executemany(
+        "INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)", members
+    )
     rows = [
         (post.id, post.status, post.created_at, post.created_at, post.audience, post.outcomes, post.scheduled_at,
          post.body)
         for post in stock
     ]  # fmt: skip
-    tx.many(
+    tx.connection().executemany(
         "INSERT INTO post (id, status, created_at, updated_at, audience_id, outcomes, scheduled_at, body)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         rows,

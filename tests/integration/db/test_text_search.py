@@ -13,6 +13,7 @@ from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_value
 
 TEXTS = (
     "Die Straßenbahnhaltestelle in Überlingen ist GRÖSSER geworden",
@@ -99,7 +100,7 @@ def test_the_text_filter_combines_with_other_filters_and_pages(rt: Runtime, prof
         clock.forward(1)
     accept(rt, profile, body="Cake", at=rt.now() + timedelta(hours=1))
     shared = accept(rt, profile, body="Bread for all", at=rt.now() + timedelta(hours=1))
-    audience = int(rt.reader.value("SELECT audience_id FROM post WHERE id = ?", (made[0],)))
+    audience = int(select_value(rt.reader, "SELECT audience_id FROM post WHERE id = ?", (made[0],)))
     unknown = audience + 1
 
     def ids(**filters: object) -> tuple[list[str], int]:
@@ -115,7 +116,7 @@ def test_the_text_filter_combines_with_other_filters_and_pages(rt: Runtime, prof
     assert ids(outcome="pending", profiles=(profile,))[1] == 7
     assert ids(outcome="pending", profiles=(other,))[1] == 0
     assert ids(outcome="published")[1] == 0
-    after = str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (made[3],)))
+    after = str(select_value(rt.reader, "SELECT scheduled_at FROM post WHERE id = ?", (made[3],)))
     assert ids(scheduled_after=after)[0] == [made[5], made[3]]
 
 

@@ -20,6 +20,7 @@ from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import OWNER, accept, approve, attempts_of, connect_again, message_of, state_of, status_of
 from tests.support.copies import become_restored
 from tests.support.drain import DAY, drain
+from tests.support.select import select_value
 
 HOUR = 3600.0
 AGENT = Caller("agent", "write", approval=True)
@@ -65,8 +66,8 @@ def test_a_post_is_held_from_acceptance_on_and_starts_at_its_time_after_the_appr
     assert state_of(rt, post) is (State.QUEUED if hours else State.PUBLISHED)
     drain(rt, clock)
     assert (network.effects, state_of(rt, post)) == (["Draft"], State.PUBLISHED)
-    started_at = rt.reader.value("SELECT started_at FROM delivery")
-    assert hours is None or started_at >= rt.reader.value("SELECT scheduled_at FROM post")
+    started_at = select_value(rt.reader, "SELECT started_at FROM delivery")
+    assert hours is None or started_at >= select_value(rt.reader, "SELECT scheduled_at FROM post")
 
 
 @pytest.mark.parametrize("hours", [None, 2])
@@ -218,11 +219,11 @@ def test_the_deadline_of_an_approval_follows_a_clock_that_is_set(rt, clock, netw
     post = asked(hours)
     clock.jump(seconds)
     rt.db.follow_clock()
-    due_at = rt.reader.value("SELECT due_at FROM delivery")
+    due_at = select_value(rt.reader, "SELECT due_at FROM delivery")
     assert waits(rt, post)
     assert stamp(clock.now() + timedelta(hours=24)) == last_attempt(rt, post)[2] or hours
     approve(rt, post)
-    assert rt.reader.value("SELECT run_at FROM delivery") == due_at or not hours
+    assert select_value(rt.reader, "SELECT run_at FROM delivery") == due_at or not hours
     drain(rt, clock)
     assert network.effects == ["Draft"]
 

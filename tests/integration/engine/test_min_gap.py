@@ -28,6 +28,7 @@ from tests.support.appliance import (
 from tests.support.drain import drain
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 GAP = timedelta(minutes=15)
 
@@ -141,7 +142,7 @@ def test_a_call_in_which_the_worker_died_counts_as_a_post(rt, network, profile, 
     run = network.run
     network.run = died
     with pytest.raises(ProcessKilled):
-        engine.work(rt, rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (posts[0],)))
+        engine.work(rt, select_value(rt.reader, "SELECT profile_id FROM delivery WHERE post_id = ?", (posts[0],)))
     network.results["create_post"] = []
     drain(rt, clock)
     assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}
@@ -287,4 +288,4 @@ def test_without_a_gap_nothing_waits(tmp_path, clock, network):
             accept(rt, profile, body=str(number))
         drain(rt)
         assert len(network.effects) == 3
-        assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
+        assert select_value(rt.reader, "SELECT count(*) FROM stored_wait") == 0

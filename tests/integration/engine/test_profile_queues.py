@@ -24,6 +24,7 @@ from tests.support.appliance import OWNER, accept, add_profile, message_of, stat
 from tests.support.drain import drain
 from tests.support.queue_threads import answering, listening_tasks
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 WAIT_SECONDS = 60
 HOUR = 3600.0
@@ -161,7 +162,7 @@ def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(rt, networ
         waits = details.deliveries[0].waits_for
         assert waits is not None
         assert (waits.sentence, waits.until) == ("slow down", until)
-    assert rt.reader.value("SELECT count(*) FROM attempt") == 1, "only the call that was made is stored"
+    assert select_value(rt.reader, "SELECT count(*) FROM attempt") == 1, "only the call that was made is stored"
     clock.forward(901)
     assert attempts(rt, second) == [], "it no longer waits"
     drain(rt)
@@ -204,7 +205,7 @@ def test_the_queue_knows_that_the_gap_applies_before_each_kind_of_commit(rt, net
     post = accept(rt, profile)
     network.results["publish"] = [Throttled("slow down", retry_after_seconds=HOUR)]
     drain(rt)
-    assert rt.reader.value("SELECT line FROM delivery WHERE post_id = ?", (post,)) == "+publish"
+    assert select_value(rt.reader, "SELECT line FROM delivery WHERE post_id = ?", (post,)) == "+publish"
 
 
 def test_an_upload_goes_on_while_posts_wait(rt, network, profile):
@@ -279,7 +280,7 @@ def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_w
     drain(rt)
     assert {state_of(rt, post) for post in posts_made} == {State.PUBLISHED}
     rt.db.write(waits.delete_past)
-    assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
+    assert select_value(rt.reader, "SELECT count(*) FROM stored_wait") == 0
 
 
 def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(rt, profile, clock):

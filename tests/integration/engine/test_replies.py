@@ -11,7 +11,7 @@ from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import after, new_id
 from socialpub.core.errors import InvalidRequest
-from socialpub.db.models import ProfileRow
+from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
@@ -35,6 +35,7 @@ from tests.support.appliance import (
     waits_of,
 )
 from tests.support.drain import DAY, drain
+from tests.support.select import select_value
 
 HIDDEN = Refused("The post is deleted or not visible.", content=True, parent_missing=True)
 
@@ -66,7 +67,7 @@ def parents(network) -> list[tuple[str, str | None]]:
 
 
 def move(rt, post: str, **columns: Any) -> None:
-    rt.write(lambda _, tx: delivery_rows.update(tx, delivery_rows.list_of_post(tx, post)[0].id, **columns))
+    rt.write(lambda _, tx: tx.update(DeliveryRow, delivery_rows.list_of_post(tx, post)[0].id, **columns))
 
 
 def test_each_post_of_a_thread_answers_the_post_before_it(rt, clock, network, thread):
@@ -339,7 +340,7 @@ def test_a_reply_whose_post_has_no_rows_is_never_sent_alone(rt, clock, network, 
 def test_the_daily_claim_starts_a_reply_whose_wake_up_was_lost(rt, clock, network, thread):
     accepted = thread(2)
     drain(rt)
-    with_lost_wake_up = accept(rt, rt.reader.value("SELECT profile_id FROM delivery LIMIT 1"), body="3",
+    with_lost_wake_up = accept(rt, select_value(rt.reader, "SELECT profile_id FROM delivery LIMIT 1"), body="3",
                                options=reply_to(accepted[1]), at=None)  # fmt: skip
     move(rt, with_lost_wake_up, run_at=rt.stamp())
     clock.forward(MAX_WAIT_SECONDS / 2)

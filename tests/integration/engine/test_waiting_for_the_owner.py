@@ -19,6 +19,7 @@ from socialpub.publishing.posts.drafts import Draft
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import OWNER, accept, attempts_of, connect_again, message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 HOUR = 3600.0
 a_week = pytest.mark.parametrize("max_lateness", [timedelta(days=7)], indirect=True)
@@ -87,7 +88,7 @@ def test_a_delivery_with_a_refused_token_continues_at_its_step(rt, network, prof
     post = accept(rt, profile)
     drain(rt)
     assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, (place, "held"))
-    assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
+    assert select_value(rt.reader, "SELECT status FROM profile") == "reauthRequired"
     clock.forward(5 * HOUR)
     connect_again(rt)
     drain(rt, clock)

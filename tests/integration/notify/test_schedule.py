@@ -28,6 +28,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.postbox import Postbox
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_value
 
 Minutes = Callable[..., None]
 
@@ -379,7 +380,7 @@ def test_a_service_that_hangs_delays_no_other(
 
 def test_no_row_holds_an_address(rt: Runtime, minutes: Minutes) -> None:
     minutes(1)
-    rows = rt.reader.all("SELECT * FROM notification_service")
+    rows = select_all(rt.reader, "SELECT * FROM notification_service")
     assert len(rows) == 1
     assert "owner" not in json.dumps([list(row) for row in rows])
 
@@ -402,7 +403,9 @@ def test_a_worker_that_is_gone_is_reported_by_the_web_server(
     minutes(70)
     assert len(postbox.received) == 2
     assert "resolved" in postbox.titles[1]
-    assert rt.reader.value("SELECT value FROM appliance WHERE name = ?", (appliance_state.HEARTBEAT,)) is not None
+    assert (
+        select_value(rt.reader, "SELECT value FROM appliance WHERE name = ?", (appliance_state.HEARTBEAT,)) is not None
+    )
 
 
 # --- what doctor and commands say ------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from tests.samples import media
 from tests.support.copies import file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 DAY = 86400
 
@@ -75,8 +76,8 @@ def test_a_backup_in_a_folder_is_checked_and_restored_like_one_in_a_file(
         assert (
             settings.media_dir / stored_image.parent.name / stored_image.name
         ).read_bytes() == stored_image.read_bytes()
-        assert other.reader.value("SELECT count(*) FROM post") == 1
-        assert other.reader.value("SELECT value FROM appliance WHERE name = 'paused_at'") == other.stamp()
+        assert select_value(other.reader, "SELECT count(*) FROM post") == 1
+        assert select_value(other.reader, "SELECT value FROM appliance WHERE name = 'paused_at'") == other.stamp()
 
 
 def test_secret_key_is_in_no_scheduled_backup_unless_it_is_wanted(rt: Runtime) -> None:

@@ -22,6 +22,7 @@ from socialpub.runtime import Runtime
 from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_value
 from tests.support.webhook_receiver import HANGS, WebhookReceiver, add_webhook, send_due
 
 DAY = 86400
@@ -206,9 +207,9 @@ def test_data_retention_keeps_entries_that_a_webhook_has_not_read(
     send_due(sender)
     assert row_of(sender).left_out == 3
     rt.engine.retention_again_at = 0.0
-    before = rt.reader.value("SELECT count(*) FROM log_entry")
+    before = select_value(rt.reader, "SELECT count(*) FROM log_entry")
     retention.remove_expired(rt)
-    assert before - rt.reader.value("SELECT count(*) FROM log_entry") == 6
+    assert before - select_value(rt.reader, "SELECT count(*) FROM log_entry") == 6
 
 
 def test_an_event_has_its_text_as_long_as_it_may_be_sent(

@@ -20,6 +20,7 @@ from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
 from tests.support.drain import drain
 from tests.support.rows import artifact
+from tests.support.select import select_all, select_value
 
 DAY = 86_400.0
 
@@ -52,7 +53,7 @@ def published(rt, clock, *profiles, **parts):
 
 
 def rows_of(rt, table):
-    return int(rt.reader.value(f"SELECT count(*) FROM {table}"))
+    return int(select_value(rt.reader, f"SELECT count(*) FROM {table}"))
 
 
 OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member")
@@ -60,7 +61,7 @@ OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "au
 
 def check_counters(rt):
     """What lists say there is, is what there is."""
-    in_all = Counter(row[0] for row in rt.reader.all("SELECT status FROM post"))
+    in_all = Counter(row[0] for row in select_all(rt.reader, "SELECT status FROM post"))
     assert dict(post_rows.count_by_status(rt.reader)) == dict(in_all)
 
 
@@ -87,10 +88,10 @@ def test_an_expired_post_is_removed_with_all_its_rows(rt, clock, profile):
     assert [status_of(rt, one) for one in (gone, stays)] == ["None", "settled"]
     for table in ("delivery", "attempt", "log_entry", "media"):
         column = "post_id" if table != "attempt" else "(SELECT post_id FROM delivery d WHERE d.id = delivery_id)"
-        assert {row[0] for row in rt.reader.all(f"SELECT {column} FROM {table}")} <= {stays}, table
+        assert {row[0] for row in select_all(rt.reader, f"SELECT {column} FROM {table}")} <= {stays}, table
     assert rows_of(rt, "audience") == 1
     check_counters(rt)
-    assert rt.reader.value("SELECT deliveries FROM delivery_count WHERE outcome = 'published'") == 3, (
+    assert select_value(rt.reader, "SELECT deliveries FROM delivery_count WHERE outcome = 'published'") == 3, (
         "all that ever was"
     )
     assert retention.remove_unused_media(rt) == 1
@@ -198,7 +199,7 @@ def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clo
             ]
         )
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'published'"))
-    for row in rt.reader.all("SELECT id FROM post"):
+    for row in select_all(rt.reader, "SELECT id FROM post"):
         rt.db.write(lambda tx, post=row[0]: post_rows.settle_if_resolved(tx, post))
     clock.forward(40 * DAY)
     monkeypatch.setattr(retention, "MAX_WRITES", 3)
@@ -208,7 +209,7 @@ def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clo
     accepted = accept(rt, profile)
     while rt.engine.retention_steps is not None:
         retention.remove_expired(rt)
-    assert [row[0] for row in rt.reader.all("SELECT id FROM post")] == [accepted]
+    assert [row[0] for row in select_all(rt.reader, "SELECT id FROM post")] == [accepted]
     assert rows_of(rt, "log_entry") == 1
     check_counters(rt)
 
@@ -258,7 +259,7 @@ def test_old_audit_entries_are_removed(rt, clock, kept):
         rt.db.write(lambda tx, at=at: record(tx, AuditAction.COPY_MADE, None, str(at)))
         clock.forward(DAY / 100)
     keep_house(rt, clock)
-    labels = [int(row[0]) for row in rt.reader.all("SELECT subject_label FROM trail ORDER BY id")]
+    labels = [int(row[0]) for row in select_all(rt.reader, "SELECT subject_label FROM trail ORDER BY id")]
     assert labels == list(range(labels[0], 1200))
     assert 490 < labels[0] < 510
 
@@ -271,7 +272,7 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt, clock, profil
     seen = audience_rows.visible_audiences(rt.reader, Caller("k", "read", providers=("x",)))
     assert seen is not None
     assert len(seen) == 1
-    assert State.PUBLISHED.letter in rt.reader.value("SELECT outcomes FROM post")
+    assert State.PUBLISHED.letter in select_value(rt.reader, "SELECT outcomes FROM post")
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

@@ -255,7 +255,7 @@ def test_a_post_that_changed_after_the_search_stays(rt, clock, profile):
 @pytest.mark.parametrize("kept", [{"posts": "7d"}])
 def test_old_audit_entries_are_removed(rt, clock, kept):
     for at in range(1200):
-        rt.db.write(lambda tx, at=at: record(tx, AuditAction.COPY_MADE, None, str(at)))
+        rt.db.write(lambda tx, at=at: record(tx, AuditAction.BACKUP_MADE, None, str(at)))
         clock.forward(DAY / 100)
     keep_house(rt, clock)
     labels = [int(row[0]) for row in rt.reader.all("SELECT subject_label FROM trail ORDER BY id")]

@@ -75,7 +75,7 @@ async def render(
         needs=needs,
         glance=list(_glance(rt, needs)),
         next_backup_at=_next_backup_at(rt, needs.backup),
-        services=send.read_service_health(rt, rt.reader),
+        services=send.list_services(rt),
         webhooks=addresses.list_health(rt.reader, rt.now()),
         notify_url=notify_url,
         notify_error=notify_error,
@@ -283,8 +283,7 @@ async def test_addresses(rt: Runtime, visit: Visit) -> Response:
     refused = [f"{service.name} did not accept the message: {failure}." for service, failure in results if failure]
     taken = [service.name for service, failure in results if failure is None]
     said = [*refused, *([f"Sent to {', '.join(taken)}. Check whether it arrived."] if taken else [])]
-    unknown = send.describe_outdated_processes(rt, Surface.DASHBOARD)
-    text = " ".join([*said, unknown] if unknown else said)
+    text = " ".join(said)
     return visit.go("/system", alert=text if refused else None, status=text)
 
 

@@ -6,7 +6,6 @@ sending and recording it.
 """
 
 import os
-import re
 import ssl
 import subprocess
 import sys
@@ -195,10 +194,10 @@ def _call_apprise(url: str, title: str = "", body: str = "") -> str | None:
         return None
     if not title:
         return "is not the complete address of a service that Apprise supports"
-    status = re.search(r"error=(\d{3})", child.stdout)
-    return (
-        channels.describe_status(int(status[1])) if status else "the service cannot be reached or refuses the message"
-    )
+    status = child.stdout.partition("error=")[2][:3]
+    if status.isdecimal():
+        return channels.describe_status(int(status))
+    return "the service cannot be reached or refuses the message"
 
 
 def send_waiting(rt: Runtime, accepted: dict[str, int]) -> None:

@@ -32,7 +32,7 @@ from socialpub.ops.health import FindingCode
 from socialpub.ops.webhooks import addresses
 from socialpub.ops.webhooks.addresses import WebhookHealth
 from socialpub.providers.base import Kind
-from socialpub.publishing.delivery import profile_queue
+from socialpub.publishing import profile_queue
 from socialpub.runtime import Runtime
 from socialpub.web.http.state import WebState
 

@@ -63,11 +63,8 @@ def check_quota_with_arriving(rt: Runtime, store: Database, size_bytes: int) -> 
 def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
     """Count these bytes as stored while they arrive. Only on the event loop. Raises Unavailable."""
     check_quota_with_arriving(rt, rt.reader, size_bytes)
-    rt.media.arriving_bytes += size_bytes
-    try:
+    with rt.media.count_arriving(size_bytes):
         yield
-    finally:
-        rt.media.arriving_bytes -= size_bytes
 
 
 # --- limits of one file ----------------------------------------------------------------------------------------------

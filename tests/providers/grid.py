@@ -353,5 +353,5 @@ def assert_the_outcome_is_true(rt: Runtime, world: World, network: Network, post
     )
     stated = Stated.from_row(row)
     assert stated.outcome != "pending"
-    wrong = [*find_untruths([stated], network.made(world)), *find_row_contradictions(rt.reader.all)]
+    wrong = [*find_untruths([stated], network.made(world)), *find_row_contradictions(rt.reader.execute_sql)]
     assert not wrong, wrong

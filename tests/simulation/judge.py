@@ -259,12 +259,12 @@ def judge_rows(rt: Runtime, world: World, *, is_restored: bool) -> None:
 
     A restored appliance may find a reply that the original has published under another post.
     """
-    for contradiction in find_row_contradictions(rt.reader.all):
+    for contradiction in find_row_contradictions(rt.reader.execute_sql):
         raise Untrue(contradiction)
     answered: dict[str | None, str | None] = {post.id: post.in_reply_to for post in world.x.posts}
     for record in world.bluesky.posts:
         answered[record.uri] = record.value.get("reply", {}).get("parent", {}).get("uri")
-    for misplaced in find_misplaced_replies(rt.reader.all, answered):
+    for misplaced in find_misplaced_replies(rt.reader.execute_sql, answered):
         _must(is_restored, misplaced)
 
 

@@ -363,7 +363,7 @@ class StateMachine(RuleBasedStateMachine):
         for post in told:
             ends = [one["status"] for one in post["deliveries"] if one["status"] != "pending"]
             assert Counter(entries[post["id"]]) == Counter(["pending"] * len(post["deliveries"]) + ends)
-        assert not list(find_row_contradictions(self.rt.reader.all))
+        assert not list(find_row_contradictions(self.rt.reader.execute_sql))
 
     def _made(self) -> Counter[tuple[str, str]]:
         return sum((network.made() for network in self.networks.values()), Counter())

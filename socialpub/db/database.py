@@ -166,10 +166,9 @@ class DatabasePages:
         return self.free_bytes >= max(MANY_FREE_BYTES, MANY_FREE_SHARE * self.size_bytes)
 
 
-def read_pages(reader: Database) -> DatabasePages:
+def read_pages(db: Database) -> DatabasePages:
     page_bytes, pages, free = (
-        int(reader.execute_sql(f"PRAGMA {name}").fetchone()[0])
-        for name in ("page_size", "page_count", "freelist_count")
+        int(db.execute_sql(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "page_count", "freelist_count")
     )
     return DatabasePages(pages * page_bytes, free * page_bytes)
 

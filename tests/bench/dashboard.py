@@ -43,7 +43,7 @@ def measure(appliances: Appliances, turns: Turns, count: int) -> list[Figure]:
 
 def pages(appliance: MeasuredAppliance) -> dict[str, str]:
     """Return the address of each page, by its name in the table. Lists appear with their most expensive filters."""
-    reader = appliance.rt.reader
+    reader = appliance.rt.db
     post = select_value(reader, "SELECT id FROM post ORDER BY created_at DESC LIMIT 1")
     profile = appliance.profiles[3]
     first, middle = (

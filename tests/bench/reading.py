@@ -40,9 +40,7 @@ def _some_profiles(appliance: MeasuredAppliance) -> dict[str, Any]:
 
 def _posts(appliance: MeasuredAppliance, condition: str) -> list[str]:
     """Return addresses of settled posts from the whole stock."""
-    settled = select_all(
-        appliance.rt.reader, f"SELECT id FROM post p WHERE status = 'settled' AND {condition} ORDER BY id"
-    )
+    settled = select_all(appliance.rt.db, f"SELECT id FROM post p WHERE status = 'settled' AND {condition} ORDER BY id")
     return [f"/api/v1/posts/{row[0]}" for row in settled[:: max(1, len(settled) // DIFFERENT_POSTS)]]
 
 
@@ -154,7 +152,7 @@ def latency(turns: Turns, appliances: Appliances, name: str, measure: Callable[[
 
 def lists(appliance: MeasuredAppliance, size: int) -> dict[str, str]:
     """Return the address of every kind of list, by its name in the table."""
-    reader, posts, logs = appliance.rt.reader, "/api/v1/posts", "/api/v1/publish/logs"
+    reader, posts, logs = appliance.rt.db, "/api/v1/posts", "/api/v1/publish/logs"
     profile, deep = appliance.profiles[3], max(1, size // 20 - 1)
     scheduled = "SELECT scheduled_at FROM post WHERE scheduled_at IS NOT NULL ORDER BY scheduled_at LIMIT 1 OFFSET ?"
     first, middle = (select_value(reader, scheduled, (at,)) for at in (0, size // 4))

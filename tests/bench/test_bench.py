@@ -92,8 +92,8 @@ def shown(data: Path) -> list[str]:
     settings = loader.load(config)
     rt = build(settings.model_copy(update={"data_dir": data}), role="test")
     try:
-        ids = [row[0] for row in select_all(rt.reader, "SELECT id FROM post ORDER BY created_at")]
-        texts = [(api_json.post(rt.reader, one) or b"").decode() for one in ids]
+        ids = [row[0] for row in select_all(rt.db, "SELECT id FROM post ORDER BY created_at")]
+        texts = [(api_json.post(rt.db, one) or b"").decode() for one in ids]
     finally:
         rt.close()
     return [_CHANGING.sub("…", re.sub(r'"url":"[^"]*/media/[^"]*"', "", text)) for text in texts]

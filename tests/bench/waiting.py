@@ -104,7 +104,7 @@ def _start_importing(module: str) -> "subprocess.Popen[str]":
 
 def measure_database(appliance: MeasuredAppliance, stocked: int) -> list[Figure]:
     """Measure the size of the database that began with this number of posts."""
-    posts = select_value(appliance.rt.reader, "SELECT count(*) FROM post")
+    posts = select_value(appliance.rt.db, "SELECT count(*) FROM post")
     return [Figure(f"database per post, {stocked:,} posts", appliance.database.stat().st_size / posts, "B")]
 
 

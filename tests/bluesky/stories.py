@@ -62,7 +62,7 @@ class Story:
     @property
     def profile(self) -> str:
         """The profile of the account, which is connected on first use."""
-        found = select_value(self.rt.reader, "SELECT id FROM profile WHERE account_id = ?", (self.account.did,))
+        found = select_value(self.rt.db, "SELECT id FROM profile WHERE account_id = ?", (self.account.did,))
         return str(found or self.connect(self.account))
 
     def connect(self, account: Account, **values: str) -> str:
@@ -119,7 +119,7 @@ class Story:
         return message_of(self.rt, post)
 
     def profile_row(self) -> Any:
-        return select_one(self.rt.reader, "SELECT * FROM profile WHERE account_id = ?", (self.account.did,))
+        return select_one(self.rt.db, "SELECT * FROM profile WHERE account_id = ?", (self.account.did,))
 
     def assert_published_once(self, *posts: str) -> None:
         """Each post is exactly one record, with the link and the id of this record."""
@@ -136,4 +136,4 @@ class Story:
         self.rt.close()
 
     def _column(self, post: str, name: str) -> Any:
-        return select_value(self.rt.reader, f"SELECT {name} FROM delivery WHERE post_id = ?", (post,))
+        return select_value(self.rt.db, f"SELECT {name} FROM delivery WHERE post_id = ?", (post,))

@@ -348,10 +348,8 @@ def play(env: Environment, network: Network, title: str, call: str, fault: str) 
 
 
 def assert_the_outcome_is_true(rt: Runtime, world: World, network: Network, post: str) -> None:
-    row = select_one(
-        rt.reader, "SELECT state, provider_post_id, error_message FROM delivery WHERE post_id = ?", (post,)
-    )
+    row = select_one(rt.db, "SELECT state, provider_post_id, error_message FROM delivery WHERE post_id = ?", (post,))
     stated = Stated.from_row(row)
     assert stated.outcome != "pending"
-    wrong = [*find_untruths([stated], network.made(world)), *find_row_contradictions(rt.reader.execute_sql)]
+    wrong = [*find_untruths([stated], network.made(world)), *find_row_contradictions(rt.db.execute_sql)]
     assert not wrong, wrong

@@ -29,8 +29,8 @@ def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[st
     env.world.networks[network].next(call).fails_with(429, body, headers=headers)
     post = begin(env, played, chosen, profile)
     drain(env.rt)
-    until = [row[0] for row in select_all(env.rt.reader, "SELECT until FROM stored_wait")]
-    until += [row[0] for row in select_all(env.rt.reader, "SELECT run_at FROM delivery WHERE state = 'queued'")]
+    until = [row[0] for row in select_all(env.rt.db, "SELECT until FROM stored_wait")]
+    until += [row[0] for row in select_all(env.rt.db, "SELECT run_at FROM delivery WHERE state = 'queued'")]
     assert all((parse(at) - env.clock.now()).total_seconds() <= DAY for at in until), until
     return post, profile
 

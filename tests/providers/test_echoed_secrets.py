@@ -158,7 +158,7 @@ def test_a_post(
         items = (DraftMedia(artifact(rt, media.png(tmp_path / "a.png"), "image/png")),)
     post = accept(rt, profile, media=items, options=OPTIONS[provider])
     apart(drain, rt, clock, within=3600.0)
-    assert select_value(rt.reader, "SELECT count(*) FROM attempt") > 0
+    assert select_value(rt.db, "SELECT count(*) FROM attempt") > 0
     assert quoted(kept(rt)) == []
     assert quoted(lines.getvalue()) == []
     context = CommandContext(config=tmp_path / "none.toml")

@@ -104,7 +104,7 @@ def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(
 
     env.transport.before_call = set_back
     drain(env.rt)
-    started_at = select_value(env.rt.reader, "SELECT started_at FROM delivery")
+    started_at = select_value(env.rt.db, "SELECT started_at FROM delivery")
     assert started_at <= env.rt.stamp()
     env.world.networks[network].sends_date = True
     env.rt.process.close()

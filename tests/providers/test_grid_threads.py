@@ -46,13 +46,13 @@ def begin_thread(env: Environment) -> list[str]:
 def assert_the_thread_is_true(rt: Runtime, world: World, tries: Sequence[Sequence[str]]) -> None:
     """`tries`: for each text, the posts of the appliance that try to publish the text."""
     made = {text: [post for post in world.x.posts if post.text == text] for text in TEXTS}
-    wrong = list(find_row_contradictions(rt.reader.execute_sql))
+    wrong = list(find_row_contradictions(rt.db.execute_sql))
     for text, accepted in zip(TEXTS, tries, strict=True):
-        rows = [select_one(rt.reader, "SELECT * FROM delivery WHERE post_id = ?", (post,)) for post in accepted]
+        rows = [select_one(rt.db, "SELECT * FROM delivery WHERE post_id = ?", (post,)) for post in accepted]
         stated = [Stated.from_row(row) for row in rows]
         assert "pending" not in [one.outcome for one in stated]
         wrong += find_untruths(stated, [post.id for post in made[text]])
-    wrong += find_misplaced_replies(rt.reader.execute_sql, {post.id: post.in_reply_to for post in world.x.posts})
+    wrong += find_misplaced_replies(rt.db.execute_sql, {post.id: post.in_reply_to for post in world.x.posts})
     for parent, reply in pairwise(TEXTS):
         above = {post.id for post in made[parent]}
         wrong += [f"OUT OF ITS THREAD: {post.text}" for post in made[reply] if post.in_reply_to not in above]

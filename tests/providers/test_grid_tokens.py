@@ -49,7 +49,7 @@ def with_expired_token(env: Environment, network: str) -> str:
 
 
 def profile_status(env: Environment, profile: str) -> str:
-    return str(select_value(env.rt.reader, "SELECT status FROM profile WHERE id = ?", (profile,)))
+    return str(select_value(env.rt.db, "SELECT status FROM profile WHERE id = ?", (profile,)))
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
     env.world.tiktok.pending_shares_per_day = 15
     if at_once:
         profile = played.connect(env.rt, env.world)
-        account_id = select_value(env.rt.reader, "SELECT account_id FROM profile WHERE id = ?", (profile,))
+        account_id = select_value(env.rt.db, "SELECT account_id FROM profile WHERE id = ?", (profile,))
         env.world.networks[network].tokens.expire(account_id)
     else:
         profile = with_expired_token(env, network)
@@ -141,7 +141,7 @@ def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(
     post = begin(env, played, chosen, profile)
     env.world.networks[network].next(chosen.commit).times_out_after_effect()
     drain(env.rt, env.clock, within=1)
-    account_id = select_value(env.rt.reader, "SELECT account_id FROM profile WHERE id = ?", (profile,))
+    account_id = select_value(env.rt.db, "SELECT account_id FROM profile WHERE id = ?", (profile,))
     env.world.networks[network].tokens.expire(account_id)
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)

@@ -16,7 +16,7 @@ def test_the_address_of_a_post_shows_it(env: Environment, network: str, story: s
     played, chosen = story_of(network, story)
     begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)
-    row = select_one(env.rt.reader, "SELECT url FROM delivery")
+    row = select_one(env.rt.db, "SELECT url FROM delivery")
     assert row is not None
     if row["url"] is None:
         assert network == "tiktok", "only what TikTok shows to its owner alone has no address"

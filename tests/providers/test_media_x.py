@@ -19,7 +19,7 @@ from tests.support.select import select_value
 
 
 def stored(rt: Runtime, artifact_id: str) -> Path:
-    key = select_value(rt.reader, "SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
+    key = select_value(rt.db, "SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
     return rt.files.path(key)
 
 

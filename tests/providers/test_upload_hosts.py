@@ -39,7 +39,7 @@ def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
     posts = [begin(env, played, chosen, profile, body=f"Number {number}") for number in range(3)]
     drain(env.rt, env.clock, within=1800)
     assert {state_of(env.rt, post) for post in posts} == {State.QUEUED}
-    (held,) = select_all(env.rt.reader, "SELECT subject, message FROM stored_wait WHERE reason = 'app'")
+    (held,) = select_all(env.rt.db, "SELECT subject, message FROM stored_wait WHERE reason = 'app'")
     assert held["subject"] == name
     assert reason in held["message"]
     assert network.statuses(UPLOAD_CALLS[name]) == []
@@ -74,4 +74,4 @@ def test_after_a_probe_with_its_own_refusal_another_post_probes(env: Environment
     network.next({"tiktok": "video_init", "pinterest": "register_media"}[name]).fails_with(400)
     drain(env.rt, env.clock, within=1800)
     assert (state_of(env.rt, first), state_of(env.rt, second)) == (State.FAILED, State.PUBLISHED)
-    assert select_all(env.rt.reader, "SELECT * FROM stored_wait WHERE reason = 'app'") == []
+    assert select_all(env.rt.db, "SELECT * FROM stored_wait WHERE reason = 'app'") == []

@@ -95,7 +95,7 @@ class Episode:
         rt, ledger = stage.here.rt, stage.here.ledger
         figures.episodes += 1
         figures.simulated_hours += stage.clock.passed_seconds / HOUR
-        states: list[Any] = select_all(rt.reader, "SELECT provider, state FROM delivery")
+        states: list[Any] = select_all(rt.db, "SELECT provider, state FROM delivery")
         figures.outcomes.update(Counter(f"{row['provider']} {row['state']}" for row in states))
         figures.paths.update(paths.met(rt))
         figures.paths[paths.EQUAL_CONTENT] += len(stage.waited_for_equals)

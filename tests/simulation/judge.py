@@ -84,8 +84,8 @@ def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[s
 
 
 def _said(rt: Runtime, post: DrawnPost) -> Said:
-    row = delivery_rows.list_of_post(rt.reader, post.id)[0]
-    attempts = select_all(rt.reader, "SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row.id,))
+    row = delivery_rows.list_of_post(rt.db, post.id)[0]
+    attempts = select_all(rt.db, "SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row.id,))
     steps = (f"    {one['started_at']} {one['step']} {one['outcome']} {one['message']}" for one in attempts)
     ended = f"{row.state} {row.provider_post_id} {row.error_message} {row.progress} {row.memo}"
     return Said(
@@ -259,12 +259,12 @@ def judge_rows(rt: Runtime, world: World, *, is_restored: bool) -> None:
 
     A restored appliance may find a reply that the original has published under another post.
     """
-    for contradiction in find_row_contradictions(rt.reader.execute_sql):
+    for contradiction in find_row_contradictions(rt.db.execute_sql):
         raise Untrue(contradiction)
     answered: dict[str | None, str | None] = {post.id: post.in_reply_to for post in world.x.posts}
     for record in world.bluesky.posts:
         answered[record.uri] = record.value.get("reply", {}).get("parent", {}).get("uri")
-    for misplaced in find_misplaced_replies(rt.reader.execute_sql, answered):
+    for misplaced in find_misplaced_replies(rt.db.execute_sql, answered):
         _must(is_restored, misplaced)
 
 
@@ -341,33 +341,33 @@ class Watch:
         now = rt.now()
         if jumps != self._jumps:
             self._jumps = jumps
-            open_rows = select_all(rt.reader, "SELECT id, run_at FROM delivery WHERE state IN ('queued', 'running')")
+            open_rows = select_all(rt.db, "SELECT id, run_at FROM delivery WHERE state IN ('queued', 'running')")
             self._moved = {row["id"]: row["run_at"] for row in open_rows}
-        if not appliance_state.paused_at(rt.reader):
-            for row in select_all(rt.reader, "SELECT id FROM delivery WHERE state IN ('queued', 'running')"):
+        if not appliance_state.paused_at(rt.db):
+            for row in select_all(rt.db, "SELECT id FROM delivery WHERE state IN ('queued', 'running')"):
                 self._look_at(rt, row["id"])
-        farthest = select_value(rt.reader, "SELECT max(until) FROM stored_wait")
+        farthest = select_value(rt.db, "SELECT max(until) FROM stored_wait")
         _must(
             farthest is None or parse(farthest) <= now + FARTHEST + self.off,
             f"a wait ends only at {farthest}, at {now}",
         )
-        probe_at = select_value(rt.reader, "SELECT max(until) FROM stored_wait WHERE reason = 'app'")
+        probe_at = select_value(rt.db, "SELECT max(until) FROM stored_wait WHERE reason = 'app'")
         _must(
             probe_at is None or parse(probe_at) <= now + timedelta(minutes=16) + self.off, f"a probe only at {probe_at}"
         )
 
     def _look_at(self, rt: Runtime, delivery_id: str) -> None:
-        delivery = delivery_rows.find(rt.reader, delivery_id)
+        delivery = delivery_rows.find(rt.db, delivery_id)
         assert delivery is not None
         now, run_at = rt.now(), parse(delivery.run_at)
         scheduled = delivery.started_at is None and delivery.run_at == delivery.due_at
         about = f"{delivery} at {rt.stamp()}"
         _must(delivery.state is State.QUEUED, f"it is running without a process: {about}")
         if run_at <= now:
-            present = waits.list_current(rt.reader, delivery_id, rt.stamp())
+            present = waits.list_current(rt.db, delivery_id, rt.stamp())
             _must(bool(present), f"due, and neither taken up nor kept back: {about}")
             _judge_wait(rt, delivery, present[0], about)
-            shown = json.loads(details.load_attempts(rt, rt.reader, delivery.post_id))
+            shown = json.loads(details.load_attempts(rt, rt.db, delivery.post_id))
             last = next(one for one in reversed(shown) if one["deliveryId"] == delivery.id)
             dated = "nextAt" in last or REASONS[present[0].reason].ended_by is EndedBy.POST
             _must("endedAt" not in last and dated, f"it waits for {present[0].reason}, and shows {last}: {about}")
@@ -377,7 +377,7 @@ class Watch:
             _must(run_at <= farthest, f"too far ahead: {about}")
             if (run_at - now).total_seconds() > SOON_SECONDS and self._moved.get(delivery_id) != delivery.run_at:
                 last = select_one(
-                    rt.reader,
+                    rt.db,
                     "SELECT outcome, next_at FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1",
                     (delivery_id,),
                 )
@@ -390,14 +390,14 @@ def _judge_wait(rt: Runtime, delivery: Delivery, wait: Wait, about: str) -> None
     """A wait is true, and its event can still come."""
     match wait.reason:
         case WaitReason.PARENT:
-            parent = find_parent(rt.reader, delivery.reply_to)
+            parent = find_parent(rt.db, delivery.reply_to)
             _must(parent is not None and not parent.state.final, f"it waits, and its post has ended: {about}")
         case WaitReason.RECONNECT:
-            status = select_value(rt.reader, "SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
+            status = select_value(rt.db, "SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
             _must(status == "reauthRequired", f"it waits for its owner, and the account is {status}: {about}")
         case WaitReason.EQUAL:
             others = select_value(
-                rt.reader,
+                rt.db,
                 """SELECT count(*) FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
                     AND committed_at IS NOT NULL AND state IN ('queued', 'running')""",
                 (delivery.profile_id, delivery.content_key, delivery.id),

@@ -93,7 +93,7 @@ class RestoreStory:
     def _draw_subject(self, of: Installation) -> None:
         """A post that waits for its time, or that failed: a backup takes both along."""
         which = "p.status = 'scheduled'" if self._dice.random() < 0.6 else "d.state = 'failed'"
-        rows = select_all(of.rt.reader, f"SELECT p.id FROM post p JOIN delivery d ON d.post_id = p.id WHERE {which}")
+        rows = select_all(of.rt.db, f"SELECT p.id FROM post p JOIN delivery d ON d.post_id = p.id WHERE {which}")
         ids = {row["id"] for row in rows}
         found = [post.id for post in of.ledger.accepted if post.id in ids]
         of.ledger.subject = self._dice.choice(found) if found else ""

@@ -137,7 +137,7 @@ def approve(rt: Runtime, post_id: str) -> bool:
 
 def version_of(rt: Runtime, post_id: str) -> str:
     """The version of a post that its page shows."""
-    details = load_details(rt, rt.reader, post_id)
+    details = load_details(rt, rt.db, post_id)
     assert details is not None
     return details.version
 
@@ -151,24 +151,22 @@ def message_of(rt: Runtime, post_id: str, position: int = 0) -> str:
 
 
 def status_of(rt: Runtime, post_id: str) -> str:
-    return str(select_value(rt.reader, "SELECT status FROM post WHERE id = ?", (post_id,)))
+    return str(select_value(rt.db, "SELECT status FROM post WHERE id = ?", (post_id,)))
 
 
 def waits_of(rt: Runtime, post_id: str) -> WaitReason | None:
     """Return why the first delivery of a post waits now."""
-    shown = waiting.list_shown(rt, rt.reader, post_id)
+    shown = waiting.list_shown(rt, rt.db, post_id)
     return next(iter(shown.values())).reason if shown else None
 
 
 def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:
-    shown = json.loads(load_attempts(rt, rt.reader, post_id))
+    shown = json.loads(load_attempts(rt, rt.db, post_id))
     return [(one["step"], one["outcome"]) for one in shown]
 
 
 def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:
-    return select_value(
-        rt.reader, f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position)
-    )
+    return select_value(rt.db, f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))
 
 
 def end_unsent(rt: Runtime, tx: Database, delivery: Delivery, state: State, message: str) -> None:

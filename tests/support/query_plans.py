@@ -29,14 +29,14 @@ class StatementPlan:
         return any(f"{index} " in f"{step} " for step in self.steps)
 
 
-def plans_of(reader: Database, read: Callable[[Database], object]) -> list[StatementPlan]:
+def plans_of(db: Database, read: Callable[[Database], object]) -> list[StatementPlan]:
     """Return the plan of each statement that `read` runs."""
     statements = list[str]()
-    reader.connection().set_trace_callback(statements.append)
-    read(reader)
-    reader.connection().set_trace_callback(None)
+    db.connection().set_trace_callback(statements.append)
+    read(db)
+    db.connection().set_trace_callback(None)
     queries = [sql for sql in dict.fromkeys(statements) if sql.lstrip().startswith(("SELECT", "WITH"))]
     return [
-        StatementPlan(sql, tuple(row["detail"] for row in select_all(reader, f"EXPLAIN QUERY PLAN {sql}")))
+        StatementPlan(sql, tuple(row["detail"] for row in select_all(db, f"EXPLAIN QUERY PLAN {sql}")))
         for sql in queries
     ]

@@ -41,12 +41,12 @@ def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
 
 
 def post_ids(rt: Runtime) -> list[str]:
-    return [row[0] for row in select_all(rt.reader, "SELECT id FROM post ORDER BY id")]
+    return [row[0] for row in select_all(rt.db, "SELECT id FROM post ORDER BY id")]
 
 
 def read_post(rt: Runtime, post_id: str) -> dict[str, Any]:
     """The post as the API shows it."""
-    found = api_json.post(rt.reader, post_id)
+    found = api_json.post(rt.db, post_id)
     assert found is not None
     post: dict[str, Any] = orjson.loads(found)
     return post

@@ -208,19 +208,19 @@ def _extend(
         tx.insert(wait, {**row, "until": until, "message": message})
 
 
-def ends_at(reader: Database, profile_id: str, calls: Collection[str], now: str) -> str | None:
+def ends_at(db: Database, profile_id: str, calls: Collection[str], now: str) -> str | None:
     """Return the end of the longest wait of these calls of the profile, or None."""
     wait = StoredWaitRow
     present = (wait.subject == profile_id) & wait.calls.in_([ALL_CALLS, *calls]) & (wait.until > now)
-    until: str | None = wait.select(fn.MAX(wait.until)).where(present).scalar(reader)
+    until: str | None = wait.select(fn.MAX(wait.until)).where(present).scalar(db)
     return until
 
 
-def subjects(reader: Database, calls: Collection[str], now: str) -> frozenset[str]:
+def subjects(db: Database, calls: Collection[str], now: str) -> frozenset[str]:
     """Return the profiles whose calls of these groups wait now."""
     wait = StoredWaitRow
     query = wait.select(wait.subject).where(wait.calls.in_(list(calls)) & (wait.until > now))
-    return frozenset(row.subject for row in query.execute(reader))
+    return frozenset(row.subject for row in query.execute(db))
 
 
 def end(tx: Database, profile_id: str, calls: str) -> str | None:
@@ -235,11 +235,11 @@ def end(tx: Database, profile_id: str, calls: str) -> str | None:
     return until
 
 
-def total_spans(store: Database, profile_id: str, since: datetime, reasons: Sequence[WaitReason]) -> timedelta:
+def total_spans(db: Database, profile_id: str, since: datetime, reasons: Sequence[WaitReason]) -> timedelta:
     """Return the duration of the profile's waits of these reasons since this instant, including known future waits."""
     wait = StoredWaitRow
     of_reasons = (wait.subject == profile_id) & wait.reason.in_(list(reasons)) & (wait.until > stamp(since))
-    rows = wait.select(wait.since, wait.until).where(of_reasons).order_by(wait.since).execute(store)
+    rows = wait.select(wait.since, wait.until).where(of_reasons).order_by(wait.since).execute(db)
     waited, counted_until = timedelta(), since
     for row in rows:
         began, ended = max(parse(row.since), counted_until), parse(row.until)
@@ -319,24 +319,24 @@ def probe_all(tx: Database) -> None:
     wait.update(until=fn.MIN(wait.until, tx.stamp)).where(wait.reason == WaitReason.APP).execute(tx)
 
 
-def find_hold(reader: Database, provider: str, calls: str = PUBLISHING) -> StoredWaitRow | None:
-    hold: StoredWaitRow | None = StoredWaitRow.select().where(_holds(provider, (calls,))).first(reader)
+def find_hold(db: Database, provider: str, calls: str = PUBLISHING) -> StoredWaitRow | None:
+    hold: StoredWaitRow | None = StoredWaitRow.select().where(_holds(provider, (calls,))).first(db)
     return hold
 
 
-def any_hold(store: Database) -> bool:
-    return store.execute_sql(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})").fetchone() is not None
+def any_hold(db: Database) -> bool:
+    return db.execute_sql(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})").fetchone() is not None
 
 
-def list_holds(reader: Database) -> list[StoredWaitRow]:
+def list_holds(db: Database) -> list[StoredWaitRow]:
     """Return the holds: `subject` is the network."""
     wait = StoredWaitRow
-    return list(wait.select().where(wait.reason == WaitReason.APP).order_by(wait.subject, wait.calls).execute(reader))
+    return list(wait.select().where(wait.reason == WaitReason.APP).order_by(wait.subject, wait.calls).execute(db))
 
 
-def held_networks(reader: Database) -> frozenset[str]:
+def held_networks(db: Database) -> frozenset[str]:
     """Return the networks that refuse this app."""
-    return frozenset(row.subject for row in list_holds(reader) if row.calls == PUBLISHING)
+    return frozenset(row.subject for row in list_holds(db) if row.calls == PUBLISHING)
 
 
 def delete_unasked_holds(tx: Database) -> None:
@@ -368,10 +368,10 @@ def forget_holds(tx: Database) -> None:
     tx.delete(StoredWaitRow, StoredWaitRow.reason == WaitReason.APP)
 
 
-def is_unapproved(store: Database, delivery_id: str) -> bool:
+def is_unapproved(db: Database, delivery_id: str) -> bool:
     wait = StoredWaitRow
     query = wait.select(SQL("1")).where((wait.subject == delivery_id) & (wait.reason == WaitReason.APPROVAL))
-    return query.scalar(store) is not None
+    return query.scalar(db) is not None
 
 
 IS_UNAPPROVED = fn.EXISTS(

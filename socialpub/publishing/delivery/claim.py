@@ -47,7 +47,7 @@ class Preflight:
 
 def prepare(rt: Runtime, delivery: Delivery, profile: Profile) -> Preflight:
     """Check the content as `validate` does, and make the plan. The claim stores the plan."""
-    content = post_content.load_content(rt, rt.reader, delivery.post_id)
+    content = post_content.load_content(rt, rt.db, delivery.post_id)
     preflight = Preflight(content, delivery.options)
     try:
         options, problems = post_content.check_content(rt, profile, content, delivery.options)

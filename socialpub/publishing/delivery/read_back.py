@@ -213,11 +213,11 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     assert ours is not None
     if phase.restored:
         # A time of the original installation's clock, which may have been set back after the backup.
-        shifts = clock_jumps.shifts_since(rt.reader, ours)
+        shifts = clock_jumps.shifts_since(rt.db, ours)
         at = parse(ours).timestamp() - (max(shifts) - shifts[0])
         return datetime.fromtimestamp(max(at, 0.0), UTC) - WITHOUT_A_DATE
     if now is not None:
         return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
     # Our clock may have been wrong before it was set, or may be wrong now.
-    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.db, rt.now())
     return parse(ours) - timedelta(seconds=max(jumped.jumped_by, 0.0) if jumped else 0.0) - WITHOUT_A_DATE

@@ -78,8 +78,8 @@ def _expect_card(rt: Runtime, delivery: Delivery, content: Content) -> None:
 
 def read_cards(rt: Runtime) -> None:
     """Read the pages of link cards in posts that wait for an approval, oldest first."""
-    for delivery_id in delivery_rows.list_unread_cards(rt.reader):
-        delivery = delivery_rows.find(rt.reader, delivery_id)
+    for delivery_id in delivery_rows.list_unread_cards(rt.db):
+        delivery = delivery_rows.find(rt.db, delivery_id)
         if rt.stopping.is_set() or delivery is None or LINK_CARD not in delivery.memo:
             return
         links, link = LinkFetcher(rt, delivery.id), delivery.memo[LINK_CARD]["uri"]

@@ -51,7 +51,7 @@ def browser(world: World) -> Browser:
 
 
 def rows(rt: Runtime) -> list[Any]:
-    return select_all(rt.reader, "SELECT * FROM profile ORDER BY created_at, id")
+    return select_all(rt.db, "SELECT * FROM profile ORDER BY created_at, id")
 
 
 def connected(rt: Runtime, browser: Browser, network: str = "x", account: str = "demo", **how: Any) -> Connected:
@@ -76,7 +76,7 @@ def test_an_account_is_connected_by_its_owners_consent(rt, browser, network):
     assert not finished.missing
     assert not finished.revived
     assert tokens.load_fresh(rt, finished.profile_id)
-    assert select_value(rt.reader, "SELECT verifier FROM consent") == b"", "the verifier is used once"
+    assert select_value(rt.db, "SELECT verifier FROM consent") == b"", "the verifier is used once"
 
 
 def test_scheduled_posts_are_published_after_the_account_is_connected_again(rt, browser, world, clock):
@@ -337,7 +337,7 @@ def test_an_impossible_attempt_is_refused_before_the_browser_opens(rt, browser):
 def test_neither_state_nor_verifier_can_be_read_in_the_database(rt, browser):
     begun = connect.begin(rt, "x")
     state = query_of(begun.url)["state"]
-    row = select_one(rt.reader, "SELECT * FROM consent")
+    row = select_one(rt.db, "SELECT * FROM consent")
     assert row is not None
     assert state.encode() not in b"".join(bytes(value) for value in row if isinstance(value, bytes))
     assert state not in repr([value for value in row if isinstance(value, str)])
@@ -537,6 +537,6 @@ def test_a_missing_secret_is_reported_and_ends_no_connection(without_its_secret)
     rt, profile = without_its_secret
     with pytest.raises(AppRefused, match="Set client_secret"):
         tokens.load_fresh(rt, profile)
-    row = profile_rows.find(rt.reader, profile)
+    row = profile_rows.find(rt.db, profile)
     assert row is not None
     assert row.status is ProfileStatus.ACTIVE

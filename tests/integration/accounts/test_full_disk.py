@@ -39,7 +39,7 @@ def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
-    profile = profile_rows.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.db, profile_id)
     assert profile is not None
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
@@ -156,7 +156,7 @@ def test_a_pair_that_could_not_be_stored_is_stored_later(rt, network, unstored, 
         rt.write(lambda _, tx: profile_rows.require_reauth(tx, unstored, "X no longer accepts the authorization."))
     upkeep.renew_idle_tokens(rt, ())
     assert stored(rt, unstored) == ("access-1" * 1000, "refresh-1" * 900)
-    assert select_value(rt.reader, "SELECT status FROM profile") == "active"
+    assert select_value(rt.db, "SELECT status FROM profile") == "active"
     assert network.auth.refreshes == ["refresh-0"], "the spent token is not used again"
 
 

@@ -24,13 +24,13 @@ REFUSED = Rejected("X no longer accepts the authorization.", status=400, reauth=
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
-    profile = profile_rows.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.db, profile_id)
     assert profile is not None
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return select_one(rt.reader, "SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.db, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 def test_a_token_with_time_left_is_used_without_a_call(rt, network, profile, clock):
@@ -271,5 +271,5 @@ def test_tokens_are_sealed_in_the_database(rt, network):
     imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)
     assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
-    assert "plain" not in repr(profile_rows.find(rt.reader, imported.profile_id))
+    assert "plain" not in repr(profile_rows.find(rt.db, imported.profile_id))
     assert "plain" not in repr(Credentials("plain-access", "plain-refresh"))

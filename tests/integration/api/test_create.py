@@ -399,7 +399,7 @@ TOO_LONG = FieldError(("post", "body"), "X allows this account 280 characters an
 
 
 def count(rt: Runtime, table: str = "post") -> int:
-    return int(select_value(rt.reader, f"SELECT count(*) FROM {table}"))
+    return int(select_value(rt.db, f"SELECT count(*) FROM {table}"))
 
 
 def test_strict_returns_the_problems_of_validate(

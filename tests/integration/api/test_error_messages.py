@@ -139,8 +139,8 @@ def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runti
     body = {"post": {"body": "x"}, "profiles": [profile]}
     assert client.send("POST", "/posts?dryRun=true", body).paths() == [["dryRun"]]
     assert client.send("POST", f"/profiles/{profile}/disconnect?really=no").paths() == [["really"]]
-    assert select_value(rt.reader, "SELECT count(*) FROM post") == 0
-    assert select_value(rt.reader, "SELECT status FROM profile") == "active"
+    assert select_value(rt.db, "SELECT count(*) FROM post") == 0
+    assert select_value(rt.db, "SELECT status FROM profile") == "active"
     # 404 and 401 come first.
     assert client.send("GET", f"/posts/{UNKNOWN}?color=red").status == 404
     assert client.send("GET", "/posts?color=red", key=None).status == 401

@@ -33,7 +33,7 @@ def create(client: Client, body: Any, key: str = "k1", **headers: str) -> Reply:
 
 
 def count(rt: Runtime) -> int:
-    return int(select_value(rt.reader, "SELECT count(*) FROM post"))
+    return int(select_value(rt.db, "SELECT count(*) FROM post"))
 
 
 def test_a_repeated_request_gets_the_first_response(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:

@@ -137,12 +137,10 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         is_writing = True
         while is_writing:
             is_writing = any(writer.is_alive() for writer in writers)
-            position = api_json.log_number(rt.reader, OWNER, entries[-1])
+            position = api_json.log_number(rt.db, OWNER, entries[-1])
             assert position is not None
-            entries += [
-                entry["id"] for entry in json.loads(api_json.log_entries_after(rt.reader, OWNER, position, 9999))
-            ]
-        assert entries == [row.id for row in select_all(rt.reader, "SELECT id FROM log_entry ORDER BY n")]
+            entries += [entry["id"] for entry in json.loads(api_json.log_entries_after(rt.db, OWNER, position, 9999))]
+        assert entries == [row.id for row in select_all(rt.db, "SELECT id FROM log_entry ORDER BY n")]
         assert len(entries) == 122
     finally:
         go.set()
@@ -154,6 +152,6 @@ def test_a_profile_that_is_connected_during_a_read_loses_no_entry(rt: Runtime, p
     accept(rt, profile, body="a")
     limited = Caller("key", "read", providers=frozenset({"x"}))
     pages = list[bytes]()
-    plans = plans_of(rt.reader, lambda db: pages.append(api_json.log_entries_after(db, limited, 0, 10)))
+    plans = plans_of(rt.db, lambda db: pages.append(api_json.log_entries_after(db, limited, 0, 10)))
     assert len(plans) == 1
     assert pages[0].count(b'"deliveryId"') == 1

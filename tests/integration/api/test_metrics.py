@@ -173,7 +173,7 @@ def test_attempts_are_counted_by_network_step_kind_and_outcome(
     }
     rows = {
         (row[0], row[1]): row[2]
-        for row in select_all(rt.reader, "SELECT step, outcome, count(*) FROM attempt GROUP BY 1, 2")
+        for row in select_all(rt.db, "SELECT step, outcome, count(*) FROM attempt GROUP BY 1, 2")
     }
     assert counted["commit", "unknown"] == rows["create_post", "unknown"] == 1
     assert sum(count for (kind, _), count in counted.items() if kind == "read_back") >= 1

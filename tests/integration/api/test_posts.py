@@ -167,7 +167,7 @@ def test_media_has_a_signed_url(client: Client, rt: Runtime, profile: str) -> No
 
 def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: HandClock) -> None:
     post = accept(rt, add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b"))
-    first, second = (row["id"] for row in select_all(rt.reader, "SELECT id FROM delivery ORDER BY position"))
+    first, second = (row["id"] for row in select_all(rt.db, "SELECT id FROM delivery ORDER BY position"))
 
     def attempt(delivery: str, step: str, seconds: int) -> None:
         # A long step is stored after steps that started later.
@@ -289,7 +289,7 @@ def test_a_change_that_repeats_the_current_values_keeps_the_post_and_its_approva
     assert changed.status == 200
     assert (changed.data["updatedAt"] != before["updatedAt"]) == is_new
     assert (changed.data == {**before, "media": changed.data["media"]}) == (not is_new)
-    assert (delivery_rows.unapproved_among(rt.reader, [post_id]) == {post_id}) == is_new
+    assert (delivery_rows.unapproved_among(rt.db, [post_id]) == {post_id}) == is_new
 
 
 def test_a_null_time_publishes_at_once(client: Client, scheduled: str) -> None:

@@ -139,7 +139,7 @@ def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> N
     assert "nothing answers at that URL" in done
     assert "--paste" in done
     with terminal.open() as rt:
-        assert select_value(rt.reader, "SELECT count(*) FROM consent") == 0
+        assert select_value(rt.db, "SELECT count(*) FROM consent") == 0
 
 
 def test_an_address_that_leads_elsewhere_is_reported_before_consent(terminal: Terminal) -> None:
@@ -148,7 +148,7 @@ def test_an_address_that_leads_elsewhere_is_reported_before_consent(terminal: Te
     done = terminal.refusal("admin", "connect-profile", "x")
     assert f"X would send your browser to {HERE}, which does not lead to this appliance" in done
     with terminal.open() as rt:
-        assert select_value(rt.reader, "SELECT count(*) FROM consent") == 0
+        assert select_value(rt.db, "SELECT count(*) FROM consent") == 0
 
 
 @pytest.mark.parametrize("paste", [[], ["--paste"]])

@@ -85,7 +85,7 @@ def test_a_post_of_an_agent_is_approved_or_stopped(terminal: Terminal, rt: Runti
     assert terminal("admin", "approve-post", NOBODY, "--if-version", version).exit_code == 1
     drain(rt, terminal.clock)
     assert [post.text for post in terminal.world.x.posts] == ["One"]
-    recorded = [one.action for one in audit_log.load_page(rt.reader, ["post"]).entries]
+    recorded = [one.action for one in audit_log.load_page(rt.db, ["post"]).entries]
     assert recorded[:2] == ["post.stopped", "post.approved"]
 
 
@@ -166,7 +166,7 @@ def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt:
         )
     )
     assert "past its commit" in terminal.success("admin", "stop-post", post).stderr
-    assert select_value(rt.reader, "SELECT state FROM delivery") == State.QUEUED
+    assert select_value(rt.db, "SELECT state FROM delivery") == State.QUEUED
 
 
 def test_a_post_that_is_not_there_is_reported(terminal: Terminal) -> None:

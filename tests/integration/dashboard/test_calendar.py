@@ -28,7 +28,7 @@ def entries(page: Page, at: str) -> list[str]:
 
 
 def stored_time(rt: Runtime, post_id: str) -> str:
-    return str(select_value(rt.reader, "SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
+    return str(select_value(rt.db, "SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
 def test_the_current_month_is_a_table_for_screen_readers(owner: Tab) -> None:

@@ -77,7 +77,7 @@ def test_errors_appear_at_their_fields_and_the_input_stays(
 
 
 def artifacts(rt: Runtime) -> int:
-    return int(select_value(rt.reader, "SELECT count(*) FROM artifact"))
+    return int(select_value(rt.db, "SELECT count(*) FROM artifact"))
 
 
 def test_a_form_that_is_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def berlin(owner: Tab) -> None:
 
 
 def times_of_posts(rt: Runtime) -> list[str | None]:
-    return [row[0] for row in select_all(rt.reader, "SELECT scheduled_at FROM post ORDER BY id")]
+    return [row[0] for row in select_all(rt.db, "SELECT scheduled_at FROM post ORDER BY id")]
 
 
 def test_a_time_beside_now_is_a_problem_of_the_field_when(owner: Tab, rt: Runtime, x: str) -> None:

@@ -33,7 +33,7 @@ def page(page: Page, x: str) -> Page:
 
 
 def posts(rt: Runtime) -> list[str | None]:
-    return [row[0] for row in select_all(rt.reader, "SELECT body FROM post ORDER BY id")]
+    return [row[0] for row in select_all(rt.db, "SELECT body FROM post ORDER BY id")]
 
 
 def write(page: Page, text: str) -> None:

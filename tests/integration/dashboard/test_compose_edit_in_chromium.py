@@ -17,7 +17,7 @@ AT = datetime(2026, 11, 5, 8, 0, 30, tzinfo=UTC)
 
 
 def stored(rt: Runtime) -> list[tuple[str, str]]:
-    return [tuple(row) for row in select_all(rt.reader, "SELECT body, scheduled_at FROM post")]
+    return [tuple(row) for row in select_all(rt.db, "SELECT body, scheduled_at FROM post")]
 
 
 def text(page: Page) -> str:

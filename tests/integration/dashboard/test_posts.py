@@ -184,7 +184,7 @@ def test_the_details_of_a_published_post_are_folded_and_times_have_seconds(
     assert len(folded.all("table")) == len(folded.all("ol")) == 1
     assert facts(page)["Published"].startswith("12 Oct 2026, 09:00:07 UTC")
     end_deliveries(rt, accept(rt, x, lost), State.PUBLISHED, State.FAILED)
-    partly = owner.open(f"/posts/{select_value(rt.reader, 'SELECT max(id) FROM post')}")
+    partly = owner.open(f"/posts/{select_value(rt.db, 'SELECT max(id) FROM post')}")
     assert partly.root.all("details") == [], "what failed is there to be read"
 
 

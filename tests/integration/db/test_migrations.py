@@ -103,8 +103,8 @@ def test_the_queue_knows_what_each_phase_waits_on(step: int | None, phase: Phase
         )
     )
     delivery, row = (
-        delivery_rows.find(rt.reader, "d"),
-        select_one(rt.reader, "SELECT phase, line FROM delivery"),
+        delivery_rows.find(rt.db, "d"),
+        select_one(rt.db, "SELECT phase, line FROM delivery"),
     )
     assert delivery is not None and row is not None
     assert row.phase == delivery.phase.name

@@ -53,7 +53,7 @@ def put(name: str) -> Write:
 
 
 def names(rt: Runtime) -> set[str]:
-    return {row[0] for row in select_all(rt.reader, "SELECT name FROM appliance WHERE value = 'here'")}
+    return {row[0] for row in select_all(rt.db, "SELECT name FROM appliance WHERE value = 'here'")}
 
 
 def put_and_fail(tx: Database) -> None:

@@ -68,4 +68,4 @@ def test_a_successful_step_may_record_a_message(rt, network, profile, clock):
     post = accept(rt, profile)
     drain(rt, clock)
     assert attempts_of(rt, post)[0] == ("init", "done")
-    assert select_value(rt.reader, "SELECT message FROM attempt ORDER BY n LIMIT 1") == "publish_id v1"
+    assert select_value(rt.db, "SELECT message FROM attempt ORDER BY n LIMIT 1") == "publish_id v1"

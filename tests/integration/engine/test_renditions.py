@@ -187,7 +187,7 @@ def test_renditions_of_ended_deliveries_are_removed_and_others_stay(rt, profile)
     accept(rt, profile, body="ended")
     drain(rt)
     accept(rt, profile, body="waits")
-    ended, waits = (row[0] for row in select_all(rt.reader, "SELECT id FROM delivery ORDER BY id"))
+    ended, waits = (row[0] for row in select_all(rt.db, "SELECT id FROM delivery ORDER BY id"))
     for delivery in (ended, waits):
         (rt.files.root / RENDITIONS / delivery).mkdir(parents=True)
     assert renditions.clean(rt) == 1

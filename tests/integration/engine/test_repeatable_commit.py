@@ -170,7 +170,7 @@ def test_the_attempts_say_that_the_same_call_is_repeated(rt, network, profile):
     post = accept(rt, profile)
     drain(rt)
     assert attempts_of(rt, post) == [("record", "done"), ("publish", "unknown"), ("publish", "published")]
-    assert select_value(rt.reader, "SELECT message FROM attempt WHERE outcome = 'unknown'") == (
+    assert select_value(rt.db, "SELECT message FROM attempt WHERE outcome = 'unknown'") == (
         "The connection was cut. The outcome is unknown. The same call is repeated; it cannot create a second post."
     )
 
@@ -194,7 +194,7 @@ def test_a_worker_that_dies_during_the_call_leaves_a_call_to_repeat(lives, netwo
     assert is_published_once(rt, network, post)
     assert (lives.deaths, network.looked_at) == (1, [])
     assert "The worker ended during the call. The outcome is unknown." in str(
-        select_value(rt.reader, "SELECT message FROM attempt WHERE outcome = 'unknown'")
+        select_value(rt.db, "SELECT message FROM attempt WHERE outcome = 'unknown'")
     )
     rt.close()
 

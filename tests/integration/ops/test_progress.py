@@ -98,7 +98,7 @@ def test_posts_accepted_while_the_database_is_copied_are_not_in_the_copy(rt: Run
             accepted += 1
         return False
 
-    pages = select_value(rt.reader, "PRAGMA page_count")
+    pages = select_value(rt.db, "PRAGMA page_count")
     Watched(accept_another).run(lambda: create.copy_database(rt, tmp_path / "copied.db"))
     assert 10 < accepted < pages, "the copy never starts again"
     with closing(sqlite3.connect(tmp_path / "copied.db")) as copied:

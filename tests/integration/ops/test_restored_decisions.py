@@ -232,7 +232,7 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
         assert state_of(rt, post) is State.PUBLISHED
         clock.forward(40 * DAY)
         retention.remove_unused_media(rt)
-        assert select_value(rt.reader, "SELECT count(*) FROM artifact") == 0
+        assert select_value(rt.db, "SELECT count(*) FROM artifact") == 0
     assert texts(world) == ["Launch"]
 
 

@@ -91,7 +91,7 @@ def test_what_the_original_sent_is_found_and_not_sent_again(
 
 
 def outcome(rt: Runtime, post: str) -> tuple[Any, ...]:
-    row = select_one(rt.reader, "SELECT provider_post_id, url FROM delivery WHERE post_id = ?", (post,))
+    row = select_one(rt.db, "SELECT provider_post_id, url FROM delivery WHERE post_id = ?", (post,))
     assert row is not None
     return tuple(row)
 
@@ -398,7 +398,7 @@ def test_paused_a_backup_neither_refreshes_nor_revokes(
     clock.forward(3 * HOUR)
     with restored(copy, world, clock) as rt:
         asked = dict(world.x.counts)
-        profile = select_value(rt.reader, "SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
+        profile = select_value(rt.db, "SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
         engine.work(rt, profile)
         with pytest.raises(NotSent, match="paused"):
             tokens.replace_spent(rt, profile, spent=token_of(rt, profile))
@@ -407,7 +407,7 @@ def test_paused_a_backup_neither_refreshes_nor_revokes(
 
 
 def token_of(rt: Runtime, profile: str) -> str:
-    sealed: bytes = select_value(rt.reader, "SELECT access_token FROM profile WHERE id = ?", (profile,))
+    sealed: bytes = select_value(rt.db, "SELECT access_token FROM profile WHERE id = ?", (profile,))
     return rt.secrets.open(sealed, "profile", profile, "access_token")
 
 
@@ -462,7 +462,7 @@ def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, cloc
     copy = copy_of(original, tmp_path)
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
-        assert appliance_state.restored_from(rt.reader) is None
+        assert appliance_state.restored_from(rt.db) is None
         rt.write(resume.pause)
         post = accept(rt, profile, body="After all")
         clock.forward(600)

@@ -59,8 +59,8 @@ def test_what_the_original_published_before_its_time_is_found_and_not_sent_again
         assert [(still.id, still.body) for still in outcome.scheduled] == [(post, "Launch!")]
         drain(rt, clock, within=8 * 86_400)
         assert (state_of(rt, post), public(world)) == (State.PUBLISHED, before)
-        ids = [row[0] for row in select_all(rt.reader, "SELECT provider_post_id FROM delivery")]
-        assert ids == [row[0] for row in select_all(original.reader, "SELECT provider_post_id FROM delivery")]
+        ids = [row[0] for row in select_all(rt.db, "SELECT provider_post_id FROM delivery")]
+        assert ids == [row[0] for row in select_all(original.db, "SELECT provider_post_id FROM delivery")]
 
 
 @READABLE

@@ -21,7 +21,7 @@ from tests.support.select import select_value
 
 
 def api_key_id(rt: Runtime) -> str:
-    return str(select_value(rt.reader, "SELECT id FROM api_key"))
+    return str(select_value(rt.db, "SELECT id FROM api_key"))
 
 
 def test_a_post_is_published_and_reported(shell: Shell, rt: Runtime) -> None:

@@ -23,7 +23,7 @@ from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, notifications, profile_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import storage
-from socialpub.publishing.delivery import engine
+from socialpub.publishing.media import renditions
 
 REASON = "Its tokens were encrypted with a secret.key that is lost."
 
@@ -177,4 +177,4 @@ def _reseal(settings: Settings, clock: Clock, tx: Database, old: Secrets, new: S
 
 
 def _longest_url(settings: Settings) -> timedelta:
-    return max(signed_urls.UPLOAD_LIFETIME, signed_urls.MEDIA_LIFETIME, engine.public_url_lifetime(settings))
+    return max(signed_urls.UPLOAD_LIFETIME, signed_urls.MEDIA_LIFETIME, renditions.public_url_lifetime(settings))

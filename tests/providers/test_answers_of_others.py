@@ -10,6 +10,7 @@ from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, 
 from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_all, select_value
 
 FORMS: dict[str, dict[str, Any]] = {
     "a page": {"html": True},
@@ -44,9 +45,9 @@ def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     assert_the_outcome_is_true(env.rt, env.world, scene, post)
-    assert env.rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile,)) == "active"
-    assert env.rt.reader.all("SELECT subject FROM stored_wait WHERE reason = 'app'") == []
-    assert env.rt.reader.all("SELECT calls FROM stored_wait") == []
+    assert select_value(env.rt.db, "SELECT status FROM profile WHERE id = ?", (profile,)) == "active"
+    assert select_all(env.rt.db, "SELECT subject FROM stored_wait WHERE reason = 'app'") == []
+    assert select_all(env.rt.db, "SELECT calls FROM stored_wait") == []
 
 
 CALLS_BEFORE = [
@@ -75,7 +76,7 @@ def test_the_same_refusal_of_a_proxy_for_six_hours_ends_the_post_with_its_words(
     assert "(HTTP 403)" in message_of(env.rt, post)
     assert (env.clock.now() - began).total_seconds() < 7 * 3600
     assert_the_outcome_is_true(env.rt, env.world, scene, post)
-    assert env.rt.reader.all("SELECT subject FROM stored_wait WHERE reason = 'app'") == []
+    assert select_all(env.rt.db, "SELECT subject FROM stored_wait WHERE reason = 'app'") == []
 
 
 UNDECIDED: list[tuple[int, Any, dict[str, str]]] = [
@@ -109,12 +110,16 @@ def test_refusals_with_different_statuses_or_an_interruption_by_the_clock_do_not
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("network", NETWORKS)
-def test_after_a_commit_that_arrived_the_read_back_decides(env: Environment, network: str, form: str) -> None:
+@pytest.mark.parametrize(
+    ("network", "status"), [*((network, 403) for network in NETWORKS), ("bluesky", 413), ("bluesky", 429)]
+)
+def test_after_a_commit_that_arrived_the_read_back_decides(
+    env: Environment, network: str, status: int, form: str
+) -> None:
     title = {"x": "text", "tiktok": "video", "pinterest": "image", "bluesky": "text"}[network]
     scene, chosen = story_of(network, title)
     commit = env.world.networks[network].next(chosen.commit)
-    commit.fails_with(403, after_effect=True, **FORMS[form])
+    commit.fails_with(status, after_effect=True, **FORMS[form])
     post = begin(env, scene, chosen, scene.connect(env.rt, env.world))
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)

@@ -12,6 +12,7 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, backup_format
 from socialpub.db.tables import artifact_rows
 from socialpub.ops.backup import create, restore
+from socialpub.ops.notify import schedule
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime, build
@@ -40,7 +41,7 @@ def post_with_an_image(rt: Runtime, folder: Path) -> str:
 
 def file_of(rt: Runtime, artifact_id: str) -> Path:
     """Where the bytes of an artifact are stored."""
-    row = artifact_rows.find(rt.reader, artifact_id)
+    row = artifact_rows.find(rt.db, artifact_id)
     assert row is not None
     return rt.files.path(row.storage_key)
 
@@ -136,4 +137,5 @@ def resumed(rt: Runtime, clock: HandClock, **how: bool) -> resume.Resumed:
 def become_restored(rt: Runtime) -> None:
     """As after `restore`, without a copy: this very appliance is one, made now, and paused."""
     rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
+    rt.db.write(schedule.forget_original)
     rt.write(resume.pause)

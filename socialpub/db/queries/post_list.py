@@ -155,7 +155,7 @@ def _search(db: Database, query: PostFilter) -> PostPage:
     return PostPage(*_show(db, *ids.sql()), total)
 
 
-# Building a statement takes 100 to 200 µs, half of the time of a short list. Programs read the same lists again.
+# To build these two queries takes 0.2 ms, as much as a short list. Programs read the same lists again.
 
 
 @lru_cache(maxsize=_KEPT)
@@ -242,7 +242,10 @@ def find_groups(db: Database, query: PostFilter) -> PostFilter:
 
 
 def _show(db: Database, ids: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
-    """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts. SQLite builds the JSON."""
+    """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts.
+
+    SQLite builds the JSON: 20 posts take 0.2 ms so, and 4 ms with objects of peewee.
+    """
     # The `+` keeps SQLite from reading an index in order.
     page = f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC"
     cursor = db.execute_sql(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)

@@ -75,12 +75,12 @@ def _span(age: timedelta) -> str:
     return f"{age.days} days" if age.days > 1 else units.count(round(age.total_seconds() / 3600), "hour", "hours")
 
 
-def load(reader: Database) -> LastBackup:
-    scheduled = appliance_state.get(reader, appliance_state.SCHEDULED_BACKUP)
+def load(db: Database) -> LastBackup:
+    scheduled = appliance_state.get(db, appliance_state.SCHEDULED_BACKUP)
     return LastBackup(
-        appliance_state.get(reader, appliance_state.BACKED_UP_AT),
-        appliance_state.get(reader, appliance_state.BACKUP_FAILED_AT),
-        appliance_state.get(reader, appliance_state.BACKUP_FAILURE),
+        appliance_state.get(db, appliance_state.BACKED_UP_AT),
+        appliance_state.get(db, appliance_state.BACKUP_FAILED_AT),
+        appliance_state.get(db, appliance_state.BACKUP_FAILURE),
         None if scheduled is None else ScheduledBackup(**json.loads(scheduled)),
     )
 
@@ -104,7 +104,7 @@ def record_backup(rt: Runtime, tx: Database, made: BackupSummary, scheduled: Sch
     if scheduled is not None:
         appliance_state.put(tx, appliance_state.SCHEDULED_BACKUP, json.dumps(asdict(scheduled)))
     audit_log.record(
-        tx, AuditAction.COPY_MADE, posts=made.posts, media_files=made.media_files, holds_secret=made.holds_secret
+        tx, AuditAction.BACKUP_MADE, posts=made.posts, media_files=made.media_files, holds_secret=made.holds_secret
     )
 
 
@@ -114,4 +114,4 @@ def record_failure(rt: Runtime, tx: Database, reason: str) -> None:
         reason = f"{reason[:_MAX_REASON_CHARACTERS]}…"
     appliance_state.put(tx, appliance_state.BACKUP_FAILED_AT, tx.stamp)
     appliance_state.put(tx, appliance_state.BACKUP_FAILURE, reason)
-    audit_log.record(tx, AuditAction.COPY_FAILED, reason=reason)
+    audit_log.record(tx, AuditAction.BACKUP_FAILED, reason=reason)

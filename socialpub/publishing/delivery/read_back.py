@@ -13,6 +13,7 @@ from socialpub.core.clock import parse
 from socialpub.db import clock_jumps, states
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.tables import delivery_rows, waits
 from socialpub.publishing.delivery.transitions import PhaseEvent, move
 from socialpub.runtime import Runtime
@@ -40,7 +41,6 @@ NOT_SENT_AFTER_RESTORE = (
 )
 NOT_SENT_ELSEWHERE = "The account does not show the post: no other installation sent it."
 NOT_KNOWN_ELSEWHERE = "The account cannot show whether another installation sent the post. The post is sent."
-CALL_REPEATED = "The outcome is unknown. The same call is repeated; it cannot create a second post."
 SOMETHING_SIMILAR = (
     "The account has a post of the same kind from that time with different words. That may be this post. "
     f"{CHECK_ACCOUNT}"
@@ -63,17 +63,14 @@ class NotFoundOnAccount:
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 
-def begin(rt: Runtime, tx: Database, delivery: Delivery, why: str) -> None:
-    """Read back from now on: a commit may have arrived."""
-    commits, since = delivery.unknown_calls + 1, delivery.unknown_since
-    move(delivery, PhaseEvent.UNKNOWN, commits=commits, why=why, since=since)
+def begin(rt: Runtime, tx: Database, delivery: Delivery, why: str) -> str:
+    """Note that a commit may have arrived. Return what follows: read-backs, or the same call if it is repeatable."""
+    event = PhaseEvent.REPEATED if delivery.is_repeatable else PhaseEvent.UNKNOWN
+    move(delivery, event, commits=delivery.unknown_calls + 1, why=why, since=delivery.unknown_since)
+    if delivery.is_repeatable:
+        return "The outcome is unknown. The same call is repeated; it cannot create a second post."
     _begin_round(rt, tx, delivery)
-
-
-def repeat(delivery: Delivery, why: str) -> None:
-    """Repeat the call without a read-back: its repetition cannot create a second post."""
-    commits, since = delivery.unknown_calls + 1, delivery.unknown_since
-    move(delivery, PhaseEvent.REPEATED, commits=commits, why=why, since=since)
+    return "The account is read back."
 
 
 def begin_closing(rt: Runtime, tx: Database, delivery: Delivery, message: str) -> None:
@@ -118,7 +115,7 @@ def require_first(tx: Database, delivery: Delivery, since: str, earlier: Sequenc
             delivery, PhaseEvent.RESTORED_AHEAD, since=min(since, phase.since or since), dated_since=None,
             contents=contents, restored=True, then=states.PhaseName.PREPARING,
         )  # fmt: skip
-    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+    tx.update(DeliveryRow, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
 def _begin_round(rt: Runtime, tx: Database, delivery: Delivery) -> None:
@@ -216,11 +213,11 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     assert ours is not None
     if phase.restored:
         # A time of the original installation's clock, which may have been set back after the backup.
-        shifts = clock_jumps.shifts_since(rt.reader, ours)
+        shifts = clock_jumps.shifts_since(rt.db, ours)
         at = parse(ours).timestamp() - (max(shifts) - shifts[0])
         return datetime.fromtimestamp(max(at, 0.0), UTC) - WITHOUT_A_DATE
     if now is not None:
         return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
     # Our clock may have been wrong before it was set, or may be wrong now.
-    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.db, rt.now())
     return parse(ours) - timedelta(seconds=max(jumped.jumped_by, 0.0) if jumped else 0.0) - WITHOUT_A_DATE

@@ -1,9 +1,5 @@
 """The waits of a delivery: their reasons and their ends."""
 
-import hashlib
-import re
-import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +14,6 @@ from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import REASONS, WaitReason
-from socialpub.providers.base import Content
 from socialpub.runtime import Runtime
 
 # --- gaps and fairness -----------------------------------------------------------------------------------------------
@@ -30,16 +25,6 @@ def was_postponed(tx: Database, delivery: Delivery) -> bool:
         return True
     since_due = waits.list_current(tx, delivery.id, delivery.due_at)
     return any(wait.reason == WaitReason.NETWORK for wait in since_due)
-
-
-def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
-    """Return the endpoint of the first step. None: unknown before the claim."""
-    network = rt.providers[provider]
-    try:
-        steps = network.plan(content, network.read_options(options)[0])
-    except Exception:
-        return None  # the claim checks the content and reports its problems
-    return waits.step_endpoint(steps[0].name)
 
 
 # --- how long --------------------------------------------------------------------------------------------------------
@@ -61,6 +46,15 @@ def give_up_at(rt: Runtime, tx: Database, delivery: Delivery) -> datetime:
     return began + rt.settings.publishing.give_up_after + gaps
 
 
+def approval_deadline(rt: Runtime, due_at: str) -> datetime:
+    return later(parse(due_at), rt.settings.publishing.max_lateness)
+
+
+def not_approved(rt: Runtime) -> str:
+    hours = format_hours(rt.settings.publishing.max_lateness)
+    return f"the owner did not approve the post within {hours} of its time. To publish it, create the post again."
+
+
 def too_long(until: str, reason: str) -> str:
     """Return the reason to give up at once."""
     return f"would wait until {until}, after the deadline (publishing.give_up_after): {reason.rstrip('.')}"
@@ -80,7 +74,7 @@ def is_refused_for_hours(rt: Runtime, delivery: Delivery, status: str | None) ->
     times, first_at = delivery.progress.refusals.get(f"{delivery.step_name} {status}", (0, ""))
     if times < REFUSED_TIMES - 1:
         return False
-    return clock_jumps.age_seconds(rt.reader, rt.now(), first_at) >= REFUSED_FOR.total_seconds()
+    return clock_jumps.age_seconds(rt.db, rt.now(), first_at) >= REFUSED_FOR.total_seconds()
 
 
 def format_hours(span: timedelta) -> str:
@@ -98,23 +92,6 @@ def begin_gap(rt: Runtime, tx: Database, delivery: Delivery, *, is_unknown: bool
         reason = f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap)."
         until = after(tx.stamp, gap.total_seconds())
         waits.record_span(tx, WaitReason.GAP, delivery.profile_id, waits.COMMITS, tx.stamp, until, reason)
-
-
-# --- equal content ---------------------------------------------------------------------------------------------------
-
-_LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
-_LINK = re.compile(r"\w\.\w|://")
-
-
-def content_key(body: str | None, media_count: int) -> str:
-    """Return a key that is equal for posts that a read-back could confuse.
-
-    A network may show a text without its leading names, and links in its own short form. A needlessly equal key only
-    delays a post.
-    """
-    words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
-    text = " ".join("<link>" if _LINK.search(word) else word for word in words)
-    return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
 
 
 # --- what is shown ---------------------------------------------------------------------------------------------------
@@ -139,24 +116,24 @@ class ShownWait:
         return AttemptOutcome.HELD if act else AttemptOutcome.WAITING
 
 
-def list_shown(rt: Runtime, reader: Database, post_id: str) -> dict[str, ShownWait]:
+def list_shown(rt: Runtime, db: Database, post_id: str) -> dict[str, ShownWait]:
     """Return the waits of a post's deliveries, by delivery."""
-    return {row.delivery_id: _shown(rt, reader, row) for row in waits.list_of_post(reader, post_id, rt.stamp())}
+    return {row.delivery_id: _shown(rt, db, row) for row in waits.list_of_post(db, post_id, rt.stamp())}
 
 
-def _shown(rt: Runtime, reader: Database, row: Any) -> ShownWait:
+def _shown(rt: Runtime, db: Database, row: Any) -> ShownWait:
     reason, until = WaitReason(row.reason), row.until
     sentence = REASONS[reason].sentence.format(message=row.message, since=row.since)
     due_at, parent = parse(row.due_at), None
     match reason:
         case WaitReason.RECONNECT:
-            profile = profile_rows.find(reader, row.profile_id)
+            profile = profile_rows.find(db, row.profile_id)
             assert profile is not None
             sentence = reconnect_reason(profile)
-            own = waits.total_spans(reader, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
+            own = waits.total_spans(db, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
             until = stamp(later(due_at, rt.settings.publishing.max_lateness) + own)
         case WaitReason.APPROVAL:
-            until = stamp(later(due_at, rt.settings.publishing.max_lateness))
+            until = stamp(approval_deadline(rt, row.due_at))
         case WaitReason.PARENT:
             parent = row.message
     return ShownWait(row.delivery_id, reason, sentence, row.since, until, row.code, parent)

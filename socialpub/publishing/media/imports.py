@@ -44,7 +44,7 @@ class MediaUrl:
     url: str
 
 
-def find_own(rt: Runtime, store: Database, media: MediaUrl) -> str | None:
+def find_own(rt: Runtime, db: Database, media: MediaUrl) -> str | None:
     """Return the id of the artifact if this is a URL of this appliance, otherwise None. Raises InvalidRequest."""
     own, given = httpx2.URL(rt.settings.base_url), httpx2.URL(media.url)
     folder = own.path.rstrip("/") + signed_urls.MEDIA
@@ -55,7 +55,7 @@ def find_own(rt: Runtime, store: Database, media: MediaUrl) -> str | None:
         signed_urls.check_media(rt.secrets, storage_key, given.query.decode("ascii"), rt.now())
     except Forbidden as error:
         raise InvalidRequest.at(*media.path, message=f"leads to this appliance. {error.detail}") from None
-    artifact_id = artifact_rows.verified_id(store, storage_key)
+    artifact_id = artifact_rows.verified_id(db, storage_key)
     if artifact_id is None:
         message = "leads to a file of this appliance that was removed or is not an artifact; upload the file again"
         raise InvalidRequest.at(*media.path, message=message)
@@ -104,7 +104,7 @@ class _Request:
         self._allowed = AllowedHosts.parse(rt.settings.media.import_from)
 
     async def fetch(self, media: MediaUrl) -> Examined | str:
-        own = find_own(self._rt, self._rt.reader, media)
+        own = find_own(self._rt, self._rt.db, media)
         if own is not None:
             return own
         url = httpx2.URL(media.url)
@@ -168,14 +168,7 @@ def _explain_rejection(rejected: MediaRejected, content_type: str) -> str:
 @contextmanager
 def _count_request(rt: Runtime, key_id: str) -> Iterator[None]:
     """Count a request that fetches. Only on the event loop. Raises Unavailable."""
-    fetching = rt.media.fetching
-    limit = MAX_REQUESTS - KEPT_REQUESTS if key_id in fetching else MAX_REQUESTS
-    if fetching.total() >= limit:
+    if not rt.media.may_fetch(key_id, MAX_REQUESTS, KEPT_REQUESTS):
         raise Unavailable("Too many other requests fetch media by URL at the moment. Send the request again.")
-    fetching[key_id] += 1
-    try:
+    with rt.media.count_fetching(key_id):
         yield
-    finally:
-        fetching[key_id] -= 1
-        if not fetching[key_id]:
-            del fetching[key_id]

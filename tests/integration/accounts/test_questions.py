@@ -58,14 +58,14 @@ def test_a_refused_token_is_renewed_for_the_question(rt, world, creator):
     with pytest.raises(OperatorError, match="did not return the posting options of this account") as refused:
         ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To give consent again, press “Reconnect” on the profile's page."
-    assert profiles.get(rt.reader, creator).status == "reauthRequired"
+    assert profiles.get(rt.db, creator).status == "reauthRequired"
 
 
 def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt, world):
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.upload"))
     with pytest.raises(OperatorError, match=r"lacks the TikTok permission video\.publish"):
         ask_creator(rt, profile)
-    assert profiles.get(rt.reader, profile).status == "active", "drafts remain"
+    assert profiles.get(rt.db, profile).status == "active", "drafts remain"
 
 
 def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(rt, world, creator, clock):

@@ -15,21 +15,22 @@ from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.base import Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
-from socialpub.runtime import Runtime
+from socialpub.runtime import Runtime, TokenKeeper
 from tests.support.appliance import add_profile
+from tests.support.select import select_one
 
 TWO_HOURS = 7200
 REFUSED = Rejected("X no longer accepts the authorization.", status=400, reauth=True, code="invalid_request")
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
-    profile = profile_rows.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.db, profile_id)
     assert profile is not None
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.db, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 def test_a_token_with_time_left_is_used_without_a_call(rt, network, profile, clock):
@@ -57,18 +58,18 @@ def test_a_second_thread_does_not_renew_a_stored_pair_again(rt, network, profile
     asked, got = threading.Event(), list[str]()
     late = threading.Thread(target=lambda: got.append(tokens.load_fresh(rt, profile)))
 
-    class Watched(dict[str, Any]):
-        def __contains__(self, key: object) -> bool:
+    class Watched(TokenKeeper):
+        def find_pending(self, profile_id: str) -> Any:
             if threading.current_thread() is late:
                 asked.set()
-            return super().__contains__(key)
+            return super().find_pending(profile_id)
 
-        def pop(self, *key: Any) -> Any:
+        def end_pending(self, profile_id: str) -> None:
             late.start()
             assert asked.wait(60)
-            return super().pop(*key)
+            super().end_pending(profile_id)
 
-    rt.tokens.pending_grants = Watched()
+    rt.tokens = Watched()
     clock.forward(TWO_HOURS - 299)
     assert tokens.load_fresh(rt, profile) == "access-1"
     late.join()
@@ -216,7 +217,7 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(rt, 
         with pytest.raises(KeyError):
             tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
-    rt.tokens.pending_grants.clear()
+    rt.tokens.end_pending(profile)
     # Later the network reports a spent token: no other call is made.
     network.auth.answers = [REFUSED]
     with pytest.raises(Rejected):
@@ -270,5 +271,5 @@ def test_tokens_are_sealed_in_the_database(rt, network):
     imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)
     assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
-    assert "plain" not in repr(profile_rows.find(rt.reader, imported.profile_id))
+    assert "plain" not in repr(profile_rows.find(rt.db, imported.profile_id))
     assert "plain" not in repr(Credentials("plain-access", "plain-refresh"))

@@ -203,25 +203,19 @@ def test_a_failing_decoder_is_reported_until_one_starts(client, rt, clock, monke
 def test_failing_tasks_are_information(client, rt):
     for _ in range(5):
         health.record_task(rt, "token renewal", failed=True)
+    rt.running_tasks["cleanup"] = rt.clock.monotonic() - 3600
     rt.write(health.record_heartbeat)
     reply = client.send("GET", "/readyz", key=None)
     assert (reply.status, reply.json()["status"]) == (200, "ready")
-    assert "token renewal" in reply.json()["tasks"]
+    assert "or hang: cleanup, token renewal." in reply.json()["tasks"]
 
 
 def test_problems_reported_by_the_worker_count(client, rt, clock):
-    rt.running_tasks["cleanup"] = rt.clock.monotonic()
-    clock.forward(3600)
-    rt.write(health.record_heartbeat)
-    assert client.send("GET", "/readyz", key=None).status == 200
-    clock.forward(3600)
     decoder_client.last_start.failure = "its process was ended."
     rt.write(health.record_heartbeat)
     decoder_client.last_start.failure = None
     told = client.send("GET", "/readyz", key=None).json()
-    assert told["codes"] == ["housekeepingLate", "decoderFailing"]
-    assert "has not finished for 2 hours" in told["reasons"][0]
-    del rt.running_tasks["cleanup"]
+    assert told["codes"] == ["decoderFailing"]
     rt.write(health.record_heartbeat)
     clock.forward(1)
     assert client.send("GET", "/readyz", key=None).status == 200
@@ -272,13 +266,13 @@ def test_proxies_may_not_store_health_responses(client):
 def test_frequent_readiness_requests_share_one_write(client, rt, clock):
     beat(rt)
     client.send("GET", "/readyz", key=None)
-    version = rt.reader.data_version
+    version = rt.db.data_version
     for _ in range(5):
         client.send("GET", "/readyz", key=None)
-    assert rt.reader.data_version == version
+    assert rt.db.data_version == version
     clock.forward(1)
     client.send("GET", "/readyz", key=None)
-    assert rt.reader.data_version != version
+    assert rt.db.data_version != version
 
 
 def test_a_worker_whose_reconciler_fails_is_late(client, rt, clock, monkeypatch):

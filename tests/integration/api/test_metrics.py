@@ -27,6 +27,7 @@ from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all
 
 Samples = dict[tuple[str | tuple[str, str], ...], float]
 
@@ -169,7 +170,8 @@ def test_attempts_are_counted_by_network_step_kind_and_outcome(
         if sample[0] == "socialpub_attempts_total" and ("provider", "x") in sample and count
     }
     rows = {
-        (row[0], row[1]): row[2] for row in rt.reader.all("SELECT step, outcome, count(*) FROM attempt GROUP BY 1, 2")
+        (row[0], row[1]): row[2]
+        for row in select_all(rt.db, "SELECT step, outcome, count(*) FROM attempt GROUP BY 1, 2")
     }
     assert counted["commit", "unknown"] == rows["create_post", "unknown"] == 1
     assert sum(count for (kind, _), count in counted.items() if kind == "read_back") >= 1
@@ -222,14 +224,14 @@ def test_the_wait_of_the_oldest_due_delivery_is_reported(
 
 def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime, clock: HandClock) -> None:
     found = scrape(client)
-    assert ("socialpub_last_copy_timestamp_seconds",) not in found
+    assert ("socialpub_last_backup_timestamp_seconds",) not in found
     assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
     rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
     made_at = rt.now().timestamp()
     beat(rt)
     found = scrape(client, clock)
-    assert found["socialpub_last_copy_timestamp_seconds",] == made_at
-    assert found["socialpub_last_copy_failure_timestamp_seconds",] == 0
+    assert found["socialpub_last_backup_timestamp_seconds",] == made_at
+    assert found["socialpub_last_backup_failure_timestamp_seconds",] == 0
     for name in ("resident_memory_bytes", "threads", "open_fds", "max_fds", "cpu_seconds_total"):
         for process in ("web", "worker"):
             assert found[f"socialpub_process_{name}", ("process", process)] > 0
@@ -237,8 +239,8 @@ def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime,
         assert found[f"socialpub_{name}_bytes",] > 0
     rt.write(last_backup.record_failure, "The disk is full.")
     found = scrape(client, clock)
-    assert found["socialpub_last_copy_failure_timestamp_seconds",] == made_at + 60
-    assert found["socialpub_last_copy_timestamp_seconds",] == made_at
+    assert found["socialpub_last_backup_failure_timestamp_seconds",] == made_at + 60
+    assert found["socialpub_last_backup_timestamp_seconds",] == made_at
 
 
 def test_every_reason_against_readiness_has_a_metric(client: Client, rt: Runtime, clock: HandClock) -> None:

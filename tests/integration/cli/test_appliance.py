@@ -2,13 +2,10 @@
 
 import json
 import re
-from contextlib import ExitStack
 
 import pytest
 
 from socialpub.accounts import api_keys, sign_in
-from socialpub.core import commands
-from socialpub.ops.doctor import machine
 from socialpub.ops.notify import send
 from tests.support.appliance import accept
 from tests.support.drain import drain
@@ -125,7 +122,7 @@ def test_resume_says_how_many_posts_are_too_late(terminal, rt):
 
 def test_a_password_is_set_and_ends_every_session(terminal, rt):
     refused = terminal("admin", "set-password", stdin="too short\n")
-    assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
+    assert (refused.exit_code, sign_in.is_password_set(rt.db)) == (1, False)
     assert "at least 10 characters" in refused.stderr
 
     rt.write(sign_in.begin_session, "127.0.0.1", "a browser")
@@ -135,12 +132,12 @@ def test_a_password_is_set_and_ends_every_session(terminal, rt):
     assert "long enough" not in done.stderr
     assert sign_in.is_password(rt, "long enough for me")
     assert not sign_in.is_password(rt, "long enough for you")
-    assert sign_in.list_sessions(rt, rt.reader) == []
+    assert sign_in.list_sessions(rt, rt.db) == []
 
 
 def test_without_a_terminal_it_says_how_a_container_gives_one(terminal, rt):
     refused = terminal("admin", "set-password", stdin="")
-    assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
+    assert (refused.exit_code, sign_in.is_password_set(rt.db)) == (1, False)
     assert "admin set-password` in a terminal (for a container: `podman exec -it`)." in refused.stderr
     refused = terminal("admin", "connect-profile", "x", "--paste", stdin="")
     assert "admin connect-profile x --paste` in a terminal (for a container: " in refused.stderr
@@ -179,20 +176,6 @@ def test_each_service_is_sent_a_message_and_named_by_scheme_and_host(terminal, p
 
 def test_without_an_address_it_says_where_one_belongs(terminal):
     assert "notify.urls is empty" in terminal.refusal("admin", "notify-test")
-
-
-def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal, postbox):
-    with ExitStack() as running:
-        for role in ("web", "worker"):
-            machine.publish_configuration(running.enter_context(terminal.open(role)))
-        terminal.config.write_text(terminal.config.read_text() + URLS)
-        assert terminal.success("admin", "notify-test").stderr == (
-            "The web server and the worker still use earlier addresses of [notify] urls, and nothing is sent to "
-            f"new addresses. {commands.restart()}.\n"
-        )
-    with terminal.open("worker") as worker:
-        machine.publish_configuration(worker)
-        assert terminal("admin", "notify-test").stderr == ""
 
 
 # --- a network beyond the specification ------------------------------------------------------------------------------

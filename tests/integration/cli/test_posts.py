@@ -73,7 +73,7 @@ def test_a_post_of_an_agent_is_approved_or_stopped(terminal: Terminal, rt: Runti
     assert terminal("admin", "approve-post", NOBODY, "--if-version", version).exit_code == 1
     drain(rt, terminal.clock)
     assert [post.text for post in terminal.world.x.posts] == ["One"]
-    recorded = [one.action for one in audit_log.load_page(rt.reader, ["post"]).entries]
+    recorded = [one.action for one in audit_log.load_page(rt.db, ["post"]).entries]
     assert recorded[:2] == ["post.stopped", "post.approved"]
 
 

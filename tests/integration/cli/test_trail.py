@@ -11,11 +11,12 @@ from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.cli.conftest import Terminal
+from tests.support.select import select_all
 
 
 def told(rt: Runtime, *kinds: str) -> list[tuple[str, str]]:
     """Return actor and sentence of every entry, the oldest first."""
-    entries = audit_log.load_page(rt.reader, kinds).entries
+    entries = audit_log.load_page(rt.db, kinds).entries
     return [(entry.actor, audit_text.describe(entry)) for entry in reversed(entries)]
 
 
@@ -46,21 +47,21 @@ def test_what_the_owner_does_at_the_terminal_is_listed_in_order(terminal: Termin
         "Disconnected the X profile “Bakery”.",
         "Revoked the API key “my script”.",
     ]
-    stored = str([tuple(row) for row in rt.reader.all("SELECT * FROM trail")])
+    stored = str([tuple(row) for row in select_all(rt.db, "SELECT * FROM trail")])
     assert key.split("_", 2)[2] not in stored
 
 
 def test_what_a_key_posts_is_no_news_and_what_it_disconnects_is(terminal: Terminal, rt: Runtime) -> None:
     profile = terminal.connect()
     key = rt.write(api_keys.create, "my script")
-    before = audit_log.load_page(rt.reader).total
+    before = audit_log.load_page(rt.db).total
     with Client(create_app(rt), key) as client:
         at = (rt.now() + timedelta(hours=1)).isoformat()
         post = client.send("POST", "/posts", {"post": {"body": "a", "scheduledAt": at}, "profiles": [profile]}).data
         assert client.send("POST", f"/posts/{post['id']}/cancel").status == 200
-        assert audit_log.load_page(rt.reader).total == before
+        assert audit_log.load_page(rt.db).total == before
         assert client.send("POST", f"/profiles/{profile}/disconnect").status == 204
-    newest = audit_log.load_page(rt.reader).entries[0]
+    newest = audit_log.load_page(rt.db).entries[0]
     assert newest.action == AuditAction.PROFILE_DISCONNECTED
     assert newest.actor == f"key {key.split('_')[1]} my script"
     assert audit_text.describe_actor(newest.actor) == f"API key “my script” ({key.split('_')[1]})"

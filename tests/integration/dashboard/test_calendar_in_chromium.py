@@ -12,6 +12,7 @@ from socialpub.runtime import Runtime
 from tests.support import axe
 from tests.support.appliance import OWNER, accept
 from tests.support.hand_clock import START, HandClock
+from tests.support.select import select_value
 
 pytestmark = pytest.mark.chromium
 
@@ -43,7 +44,7 @@ def drag(page: Page, text: str, at: str) -> None:
 
 
 def stored_time(rt: Runtime, post_id: str) -> str:
-    return str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
+    return str(select_value(rt.db, "SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
 def test_a_post_dropped_on_another_day_keeps_its_local_time(

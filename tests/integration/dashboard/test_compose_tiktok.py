@@ -14,6 +14,7 @@ from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_tiktok
+from tests.support.select import select_value
 from tests.support.tab import Element, Page, Tab
 
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
@@ -53,7 +54,7 @@ def consent(page: Page) -> list[str]:
 
 
 def accepted(rt: Runtime) -> int:
-    return int(rt.reader.value("SELECT count(*) FROM post"))
+    return int(select_value(rt.db, "SELECT count(*) FROM post"))
 
 
 def test_each_new_form_asks_tiktok_for_the_choices_of_the_account(owner: Tab, world: World, tiktok: str) -> None:
@@ -228,7 +229,7 @@ def test_a_draft_needs_none_of_the_choices(owner: Tab, rt: Runtime, clock: HandC
     assert "A draft is not public" in page.text
     owner.press("Publish")
     drain(rt, clock)
-    assert state_of(rt, rt.reader.value("SELECT id FROM post")).api_status == "published"
+    assert state_of(rt, select_value(rt.db, "SELECT id FROM post")).api_status == "published"
 
 
 SENT_TO_THE_APP, PUBLISHED = "Send to the TikTok app", "Publish directly"

@@ -18,10 +18,8 @@ from socialpub.web.http.app import App
 from tests.integration.mcp.agent import Agent
 from tests.support.drain import drain
 from tests.support.rows import artifact, post_ids, read_post
-from tests.support.scripted_network import ScriptedNetwork
 
 LATER = "2099-01-01T00:00:00+01:00"
-NETWORKS = dict[str, ScriptedNetwork]
 
 HINTS: dict[str, set[str]] = {
     "list_profiles": {"readOnlyHint"},
@@ -174,7 +172,7 @@ def test_a_failed_post_is_retried(agent, rt, accounts, three_networks):
     drain(rt)
     shown = agent.call("get_post", postId=failed)
     assert shown["data"] == read_post(rt, failed)
-    assert shown["attempts"] == json.loads(details.load_attempts(rt, rt.reader, failed))
+    assert shown["attempts"] == json.loads(details.load_attempts(rt, rt.db, failed))
     assert shown["attempts"][0]["outcome"] == "refused"
     assert shown["summary"][0].startswith("x: failed: ") and "It is a duplicate" in shown["summary"][0]
     retried = agent.call("retry_post", postId=failed, includeUnknown=True)

@@ -134,7 +134,7 @@ def test_a_file_of_another_type_is_rejected_with_a_reason(rt, caller, tmp_path, 
     assert reason in refused(caller.complete(reservation))
     assert files_of(rt) == []
     assert reason in refused(caller.complete(reservation)), "it is remembered"
-    assert artifact_rows.find(rt.reader, reservation["artifactId"]).status == "rejected"
+    assert artifact_rows.find(rt.db, reservation["artifactId"]).status == "rejected"
 
 
 def test_a_put_during_complete_is_examined_as_well(rt, caller, monkeypatch):
@@ -217,7 +217,7 @@ def test_no_transaction_is_open_while_the_child_decodes(rt, caller, png, monkeyp
 
     inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 200
-    assert artifact_rows.find(rt.reader, reservation["artifactId"]).file_name == "written meanwhile"
+    assert artifact_rows.find(rt.db, reservation["artifactId"]).file_name == "written meanwhile"
 
 
 # --- reserving -------------------------------------------------------------------------------------------------------

@@ -68,7 +68,7 @@ def test_the_page_names_the_connected_account(rt, caller, browser, caplog):
 def test_a_connection_from_the_dashboard_leads_back_to_it(rt, caller, browser):
     back = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url)
     page = visit(caller, back).body.decode()
-    (profile,) = profile_rows.list_all(rt.reader)
+    (profile,) = profile_rows.list_all(rt.db)
     link = f'href="http://127.0.0.1:8000/profiles/{profile.id}"'
     assert link in page
     assert "close this page" not in page
@@ -147,7 +147,7 @@ def test_other_requests_are_served_during_a_slow_call_to_a_network(rt, caller, b
     assert (first.status, second.status) == (200, 200)
 
 
-def test_a_network_without_a_consent_page_has_no_callback(rt, caller):
+def test_a_network_without_a_consent_page_has_no_callback(rt: Runtime, caller: Caller) -> None:
     rt.providers["bluesky"] = ScriptedSignInNetwork()  # type: ignore[assignment]
     answered = [visit(caller, f"/oauth/{name}/callback?state=s&code=c") for name in ("bluesky", "unknown")]
     assert [reply.status for reply in answered] == [404, 404]

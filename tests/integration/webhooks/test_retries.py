@@ -17,11 +17,12 @@ from socialpub.ops.doctor import checks
 from socialpub.ops.webhooks import addresses, calls
 from socialpub.ops.webhooks import sender as sending
 from socialpub.ops.webhooks.sender import WebhookSender, WebhookThreads
-from socialpub.publishing import retention
+from socialpub.publishing.retention import Retention
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_value
 from tests.support.webhook_receiver import HANGS, WebhookReceiver, add_webhook, send_due
 
 DAY = 86400
@@ -34,7 +35,7 @@ def publish(rt: Runtime, profile: str, *bodies: str) -> None:
 
 
 def row_of(sender: WebhookSender) -> WebhookRow:
-    row = webhooks.find(sender.rt.reader, sender.id)
+    row = webhooks.find(sender.rt.db, sender.id)
     assert row is not None
     return row
 
@@ -188,7 +189,7 @@ def test_a_clock_that_is_set_forward_leaves_no_event_out_and_makes_none_late(
     publish(rt, profile, "b")
     clock.jump(30 * DAY)
     rt.db.follow_clock()  # the reconciler was faster
-    assert [one.is_late for one in addresses.list_health(rt.reader, rt.now())] == [False]
+    assert [one.is_late for one in addresses.list_health(rt.db, rt.now())] == [False]
     send_due(sender)
     assert receiver.bodies == ["a", "b"]
 
@@ -202,13 +203,12 @@ def test_data_retention_keeps_entries_that_a_webhook_has_not_read(
     rt.settings = rt.settings.model_copy(
         update={"retention": rt.settings.retention.model_copy(update={"posts": timedelta(days=7)})}
     )
-    retention.remove_expired(rt)
+    Retention().remove_expired(rt)
     send_due(sender)
     assert row_of(sender).left_out == 3
-    rt.engine.retention_again_at = 0.0
-    before = rt.reader.value("SELECT count(*) FROM log_entry")
-    retention.remove_expired(rt)
-    assert before - rt.reader.value("SELECT count(*) FROM log_entry") == 6
+    before = select_value(rt.db, "SELECT count(*) FROM log_entry")
+    Retention().remove_expired(rt)
+    assert before - select_value(rt.db, "SELECT count(*) FROM log_entry") == 6
 
 
 def test_an_event_has_its_text_as_long_as_it_may_be_sent(
@@ -221,12 +221,11 @@ def test_an_event_has_its_text_as_long_as_it_may_be_sent(
     publish(rt, profile, "a")
     send_due(sender)
     clock.forward(sending.GIVEN_UP_AFTER.total_seconds() - 0.001)
-    retention.remove_expired(rt)
+    Retention().remove_expired(rt)
     send_due(sender)
     assert [event["data"]["postBody"] for _, event in receiver.tries] == ["a", "a"]
     clock.forward(0.001)
-    rt.engine.retention_again_at = 0.0
-    assert retention.remove_expired(rt) > 0
+    assert Retention().remove_expired(rt) > 0
     clock.forward(3 * 3600)
     send_due(sender)
     assert (row_of(sender).left_out, receiver.taken) == (1, [])
@@ -249,7 +248,7 @@ def test_a_lag_of_an_hour_is_an_alert_and_ends_with_an_accepted_event(
     assert "hidden-in-the-query" not in sentence
     send_due(sender)
     assert found() == []
-    [health_of] = addresses.list_health(rt.reader, rt.now())
+    [health_of] = addresses.list_health(rt.db, rt.now())
     assert health_of.lag_seconds == 0
 
 

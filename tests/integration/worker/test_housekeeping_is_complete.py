@@ -24,6 +24,7 @@ from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import START
 from tests.support.queue_threads import background_tasks
+from tests.support.select import select_all, select_value
 
 STAYS = "stays: "
 
@@ -79,7 +80,6 @@ FOLDERS = {
     "run/*.sock": STAYS + "one for each queue",
     "run/decoders/*": STAYS + "one for each 256 MiB of memory",
     "run/profiles/*": STAYS + "one empty file for each profile",
-    "run/examined/*": "ended deliveries: when the delivery has ended",
     "run/owners/*": "dead processes: within an hour; a hundred deaths are remembered",
     "run/*.lock": STAYS + "one for each kind of work",
 }
@@ -107,7 +107,7 @@ def line_of(file):
 
 
 def test_every_table_is_listed(rt):
-    there = {row[0] for row in rt.reader.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    there = {row[0] for row in select_all(rt.db, "SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert there - TABLES.keys() == set(), "say who removes its rows, and when"
 
 
@@ -145,7 +145,6 @@ def test_files_of_dead_processes_are_removed_within_the_hour(rt, tasks):
         data / "media/thumbnails" / f"ab/{unknown}-{'0' * 16}.png.jpg",
         data / "avatars" / f"{unknown}.0.fetched",
         data / ".restore-abc" / "secret.key",
-        data / "run/examined" / unknown,
         data / "run/owners" / "worker-dead.lock",
     ]
     for path in left:
@@ -168,7 +167,7 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
     some = ("session", "sign_in_link", "stored_wait", "idempotency")
 
     def counts():
-        return [int(rt.reader.value(f"SELECT count(*) FROM {table}")) for table in some]
+        return [int(select_value(rt.db, f"SELECT count(*) FROM {table}")) for table in some]
 
     def run_tasks():
         for table in some:
@@ -186,6 +185,6 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
 
 def test_housekeeping_creates_no_files(rt, tasks):
     before = set(rt.settings.data_dir.rglob("*"))
-    for name in ("unused media", "ended deliveries", "renditions", "thumbnails", "unfinished backups", "retention"):
+    for name in ("unused media", "renditions", "thumbnails", "unfinished backups", "retention"):
         tasks[name].act(rt)
     assert set(rt.settings.data_dir.rglob("*")) == before

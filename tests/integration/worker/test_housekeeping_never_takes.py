@@ -17,6 +17,7 @@ from socialpub.media.types import Facts
 from socialpub.publishing import retention
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
+from socialpub.publishing.retention import Retention
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance
 from tests.support.drain import drain
@@ -24,6 +25,7 @@ from tests.support.generated import examples
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_one, select_value
 
 DAY = 86_400.0
 UNUSED_DAYS, KEPT_DAYS = 30, 40
@@ -40,6 +42,7 @@ class KeptHouse:
         self.profiles = [add_profile(self.rt), add_profile(self.rt, account_id="two")]
         self.source = media.png(self.folder / "a.png", 8, 8)
         self.facts = Facts("image", "image/png", self.source.stat().st_size, {"width": 8, "height": 8, "frames": 1})
+        self.retention = Retention()
         self.unused_since = {}
         self.shown = {}
         self.ended = {}
@@ -104,9 +107,9 @@ class KeptHouse:
         self.rt.db.follow_clock()
 
     def keep_house(self):
-        retention.remove_expired(self.rt)
-        while self.rt.engine.retention_steps is not None:
-            retention.remove_expired(self.rt)
+        self.retention.remove_expired(self.rt)
+        while self.retention.is_under_way:
+            self.retention.remove_expired(self.rt)
         for post in [post for post in self.shown if not self._exists("post", post)]:
             assert self._days_since(self.ended.get(post)) >= KEPT_DAYS, "a post went before its time"
             assert self.tried_by.get(post) not in self.shown, "the original could be published again"
@@ -120,7 +123,7 @@ class KeptHouse:
 
     def check(self):
         for post in self.shown:
-            status = self.rt.reader.value("SELECT status FROM post WHERE id = ?", (post,))
+            status = select_value(self.rt.db, "SELECT status FROM post WHERE id = ?", (post,))
             assert status is not None, "a post is gone"
             if status in ("settled", "canceled"):
                 self.ended.setdefault(post, self.clock.monotonic())
@@ -128,13 +131,15 @@ class KeptHouse:
         self._check_counts()
 
     def _check_counts(self):
-        reader = self.rt.reader
-        named = reader.one("SELECT count(*), coalesce(sum(declared_bytes), 0) FROM artifact WHERE storage_key <> ''")
+        db = self.rt.db
+        named = select_one(
+            db, "SELECT count(*), coalesce(sum(declared_bytes), 0) FROM artifact WHERE storage_key <> ''"
+        )
         assert named is not None
-        assert artifact_rows.stored(reader) == tuple(named)
+        assert artifact_rows.stored(db) == tuple(named)
         for table, most in (("delivery", 0), ("media", 0), ("log_entry", 1)):  # the newest entry stays
             orphans = f"SELECT count(*) FROM {table} WHERE post_id NOT IN (SELECT id FROM post)"
-            assert reader.value(orphans) <= most, table
+            assert select_value(db, orphans) <= most, table
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -158,10 +163,10 @@ class KeptHouse:
         return -1.0 if at is None else (self.clock.monotonic() - at) / DAY
 
     def _exists(self, table, row_id):
-        return self.rt.reader.one(f"SELECT 1 FROM {table} WHERE id = ?", (row_id,)) is not None
+        return select_one(self.rt.db, f"SELECT 1 FROM {table} WHERE id = ?", (row_id,)) is not None
 
     def _is_there(self, artifact_id):
-        row = artifact_rows.find(self.rt.reader, artifact_id)
+        row = artifact_rows.find(self.rt.db, artifact_id)
         return row is not None and self.rt.files.path(row.storage_key).exists()
 
 

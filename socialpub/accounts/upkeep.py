@@ -8,6 +8,7 @@ account never stops the upkeep of the others.
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 
 from socialpub.accounts import grants, hints, profiles, questions, tokens
 from socialpub.accounts.hints import Surface
@@ -294,7 +295,9 @@ def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Id
         return []
     if identity.account_id != profile.account_id:
         profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
-        log.warning("the tokens of a profile belong to another account", profile=profile_id)
+        tx.call_after_commit(
+            partial(log.warning, "the tokens of a profile belong to another account", profile=profile_id)
+        )
         return []
     columns = profiles.account_columns(identity, profile, tx.stamp)
     profile_rows.update(tx, profile_id, **columns, updated_at=tx.stamp)

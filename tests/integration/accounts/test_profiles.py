@@ -375,3 +375,34 @@ def test_all_wrong_options_are_reported_together_and_none_is_stored(real_applian
 def test_a_pair_must_be_a_key_and_a_value_once(pairs):
     with pytest.raises(InvalidRequest):
         profiles.read_pairs(pairs)
+
+
+def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt, desk):
+    rt.write(resume.pause)
+    desk.expired = {"access-a"}
+    with pytest.raises(OperatorError, match="paused"):
+        connect.import_account(rt, "x", GRANT)
+    assert desk.refreshes == []
+
+
+def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(
+    rt, desk, clock, monkeypatch
+):
+    broken, other = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
+    for profile in (broken, other):
+        rt.write(profiles.disconnect, profile)
+    revoke = desk.revoke
+
+    def fails(http, account, *given):
+        if account.id == "1":
+            asked.append(account.id)
+            raise OverflowError("date value out of range")
+        return revoke(http, account, *given)
+
+    asked: list[str] = []
+    monkeypatch.setattr(desk, "revoke", fails)
+    assert [upkeep.revoke_disconnected(rt) for _ in range(2)] == [1, 0]
+    assert (asked, access_of(rt, other), access_of(rt, broken)) == (["1"], None, "access-0")
+    clock.forward(3600)
+    assert upkeep.revoke_disconnected(rt) == 1
+    assert access_of(rt, broken) is None

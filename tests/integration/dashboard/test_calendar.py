@@ -167,3 +167,13 @@ def test_the_calendar_refreshes_itself_only_while_a_post_is_in_progress(owner: T
     calendar = page.by_id("calendar")
     assert calendar.attributes["hx-get"].endswith("calendar?month=2026-10")
     assert '<noscript><meta http-equiv="refresh"' in page.html
+
+
+def test_a_week_that_is_full_shows_the_first_post_of_each_hour(owner, rt, profile):
+    first = datetime(2026, 10, 13, tzinfo=UTC)
+    for at in range(160):
+        hour, minute = divmod(at, 4)
+        accept(rt, profile, body=f"{hour}.{minute}", at=first + timedelta(hours=hour, minutes=minute))
+    page = owner.open("/calendar?week=2026-W42")
+    assert entries(page, "2026-10-14T15:00") == ["15:00 ◷ Scheduled 39.0 X"]
+    assert "+3 more" in cell(page, "2026-10-14T15:00").text

@@ -120,3 +120,12 @@ def test_an_invalid_request_is_refused(owner: Tab) -> None:
     assert owner.ask("POST", RESERVE, b"{", told).status == 400
     assert owner.ask("POST", RESERVE, b'{"fileName":"a"}', told).status == 400
     assert owner.ask("POST", RESERVE, b" " * 70_000, told).status == 413
+
+
+def test_a_file_of_another_kind_is_refused_with_the_conversion(owner, tmp_path):
+    content = media.video_matroska(tmp_path / "a.mkv", 0.25, codec="libx264", audio_codec="aac").read_bytes()
+    reservation = reserve(owner, content, "video/webm", "a.webm").data
+    put(owner, reservation, content)
+    reply = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]})
+    assert reply.status == 400
+    assert reply.json()["detail"].endswith("Matroska with h264 and aac. Convert it to MP4 with H.264 and AAC.")

@@ -8,6 +8,7 @@ import pytest
 
 from socialpub.accounts import profiles
 from socialpub.db import appliance_state
+from socialpub.db.models import ArtifactRow
 from socialpub.db.states import State
 from socialpub.db.tables import audit_log
 from socialpub.ops import alerts
@@ -401,3 +402,29 @@ def test_an_invalid_time_is_refused_and_stays_in_the_field(
     assert reason in page.by_id(field.attributes["aria-describedby"]).text
     assert time_of(rt, post) == "2026-11-05T08:00:00.000Z"
     assert owner.press("Reschedule", {"Time": "2026-11-05T10:00"}).path == "/system"
+
+
+def test_a_page_that_is_out_of_date_changes_nothing_and_shows_the_reason(owner, rt, later):
+    owner.open(f"/posts/{later}/cancel")
+    end_deliveries(rt, later, State.FAILED)
+    assert "The post is settled; only a scheduled post" in owner.press("Cancel post").role("alert")
+    nothing = "The post is already settled. There is nothing to stop."
+    assert owner.open(f"/posts/{later}/stop").role("alert") == nothing
+    page = owner.open(f"/posts/{later}/reschedule?back=/system")
+    assert (page.path, "Only posts scheduled for the future can be edited" in page.role("alert")) == ("/system", True)
+    now = accept(rt, add_profile(rt, account_id="b"))
+    owner.open(f"/posts/{now}/stop")
+    end_deliveries(rt, now, State.PUBLISHED)
+    assert owner.press("Stop").role("alert") == nothing
+    assert owner.open(f"/posts/{now}/again").role("alert").startswith("No delivery of this post has failed")
+    assert acts(rt) == []
+
+
+def test_a_post_that_cannot_be_posted_again_shows_the_reason(owner, rt, tmp_path):
+    profile = add_profile(rt)
+    photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
+    post = accept(rt, profile, media=(DraftMedia(photo),))
+    end_deliveries(rt, post, State.FAILED)
+    rt.db.write(lambda tx: tx.update(ArtifactRow, photo, removed_at=tx.stamp, storage_key=None))
+    page = owner.press("Post again", on=f"/posts/{post}")
+    assert page.path == f"/posts/{post}" and "bytes were removed; upload the file again" in page.role("alert")

@@ -264,3 +264,10 @@ def test_a_thread_is_linked_in_both_directions(owner: Tab, rt: Runtime, clock: H
     page = owner.open(f"/posts/{first}")
     assert facts(page)["Replies"] == "2/2"
     assert page.links()["2/2"].endswith(f"/posts/{reply}")
+
+
+def test_the_page_of_a_post_previews_it_on_request(owner, rt, world):
+    text = "A unique text"
+    post = accept(rt, connect_x(rt, world), body=text, at=rt.now() + timedelta(hours=1))
+    assert owner.open(f"/posts/{post}").text.count(text) == 1
+    assert text in owner.follow("Show preview").by_id("previews").text

@@ -7,6 +7,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from socialpub.accounts import avatars, connect, profiles, tokens
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.ops import audit_text
@@ -407,3 +408,12 @@ def test_an_account_without_boards_shows_the_form_for_one(rt, world, owner):
     assert page.has_button("Create board")
     assert not page.has_button("Create section")
     assert not owner.open(f"/profiles/{connect_x(rt, world)}").has_button("Create board")
+
+
+def test_the_page_shows_the_redirect_rule_of_the_network_first(rt, owner):
+    for key in ("api_url", "authorize_url"):
+        rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
+    rt.settings.__dict__["base_url"] = "http://box.lan"
+    page = owner.press("Connect TikTok", on="/profiles")
+    assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in page.text
+    assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from socialpub.core import commands, progress
@@ -120,12 +121,7 @@ def open_backup(source: Path) -> Iterator[OpenedBackup]:
         if first is None or first.name != FIRST:
             raise foreign_backup(source)
         info = _read_info(source, first.read())
-        yield OpenedBackup(source, info, _chain(first, members), is_replica)
-
-
-def _chain(first: Member, others: Members) -> Iterator[Member]:
-    yield first
-    yield from others
+        yield OpenedBackup(source, info, chain([first], members), is_replica)
 
 
 def _read_info(source: Path, text: bytes) -> BackupInfo:

@@ -20,7 +20,6 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import database, secret_key, upgrade
 from socialpub.db.connection import Database
 from socialpub.db.database import ApplianceDatabase
-from socialpub.db.delivery import Delivery
 from socialpub.db.locks import ProcessLock
 from socialpub.db.tables import profile_rows
 from socialpub.db.tables.profile_rows import Profile
@@ -72,15 +71,6 @@ class NoWakeup:
         pass
 
 
-@dataclass(frozen=True, slots=True)
-class TakenLock:
-    """A lock of another process, and when it was seen, on the monotonic clock."""
-
-    file: int | None
-    first_seen: float
-    last_seen: float
-
-
 # --- state of one process, outside the database. Times are on the monotonic clock. -----------------------------------
 
 
@@ -91,27 +81,19 @@ class Engine:
     """The clock of a network is set at most this often."""
 
     def __init__(self) -> None:
-        self._kept_writes: dict[str, Callable[[], Delivery | None]] = {}
+        self._kept_results: dict[str, tuple[Any, ...]] = {}
         self._read_back_at: dict[str, float] = {}
         self._announced_at: dict[str, float] = {}
         self._clocks: dict[str, tuple[float, float]] = {}
         """By network: its Unix time minus the monotonic clock, and when this was noted."""
-        self.backfill_counts: dict[str, int] = {}
-        """By delivery: the number of backfill requests of this process."""
-        self.retention_steps: Iterator[Callable[..., int]] | None = None
-        """The remaining steps of the current round of retention."""
-        self.retention_again_at = 0.0
+        self._ages: dict[str, int] = {}
 
-    # A result that the disk did not take is stored by the next claim of the delivery.
+    def keep_result(self, delivery_id: str, *result: Any) -> None:
+        """Keep a result that the disk did not take, for the next claim of the delivery."""
+        self._kept_results[delivery_id] = result
 
-    def keep_write(self, delivery_id: str, write: "Callable[[], Delivery | None]") -> None:
-        self._kept_writes[delivery_id] = write
-
-    def find_write(self, delivery_id: str) -> "Callable[[], Delivery | None] | None":
-        return self._kept_writes.get(delivery_id)
-
-    def end_write(self, delivery_id: str) -> None:
-        self._kept_writes.pop(delivery_id, None)
+    def take_result(self, delivery_id: str) -> tuple[Any, ...] | None:
+        return self._kept_results.pop(delivery_id, None)
 
     def note_announcement(self, delivery_id: str, at: float) -> None:
         """Note when the first commit was announced."""
@@ -127,24 +109,15 @@ class Engine:
     def read_back_at(self, delivery_id: str) -> float | None:
         return self._read_back_at.get(delivery_id)
 
-    def remembered(self) -> set[str]:
-        """Return the deliveries with an announcement or a read-back."""
-        return {*self._read_back_at, *self._announced_at}
-
     def forget(self, delivery_id: str) -> None:
         """Forget a delivery that has ended."""
         self._read_back_at.pop(delivery_id, None)
         self._announced_at.pop(delivery_id, None)
 
-    def set_network_clock(self, provider: str, date: str | None, now: float) -> None:
-        """Set the network's clock by the `Date` of a response. `now` is on the monotonic clock."""
+    def set_network_clock(self, provider: str, at: datetime | None, now: float) -> None:
+        """Set the network's clock to `at`, the `Date` of a response. `now` is on the monotonic clock."""
         known = self._clocks.get(provider)
-        if known is not None and now - known[1] < self.NOTED_SECONDS:
-            return
-        from socialpub.providers.responses import http_date
-
-        at = http_date(date)
-        if at is not None:
+        if at is not None and (known is None or now - known[1] >= self.NOTED_SECONDS):
             self._clocks[provider] = (at.timestamp() - now, now)
 
     def network_now(self, provider: str, now: float) -> datetime | None:
@@ -152,41 +125,147 @@ class Engine:
         known = self._clocks.get(provider)
         return None if known is None else datetime.fromtimestamp(known[0] + now, UTC)
 
+    def reaches_age(self, delivery_id: str, age: int) -> bool:
+        """Note the age of a published post without an id. Return whether the age is new for this process."""
+        former = self._ages.get(delivery_id, 0)
+        self._ages[delivery_id] = age
+        return age > former
+
+    def end_ages(self, delivery_id: str) -> None:
+        """Forget the age: the post has its id."""
+        self._ages.pop(delivery_id, None)
+
+
+class TokenKeeper:
+    """New tokens that the disk did not take, and the token locks of other processes."""
+
+    def __init__(self) -> None:
+        self._pending: dict[str, tuple[Profile, Tokens, datetime, bool]] = {}
+        self._taken_locks: dict[str, tuple[int | None, float, float]] = {}
+        """By profile: the file of the lock, and when it was first and last seen."""
+
+    def keep_pending(
+        self, profile_id: str, profile: Profile, answer: "Tokens", asked_at: datetime, by_hand: bool
+    ) -> None:
+        """Keep new tokens until they are stored. `profile` is as before, and `by_hand`: the owner requested them."""
+        self._pending[profile_id] = (profile, answer, asked_at, by_hand)
+
+    def find_pending(self, profile_id: str) -> "tuple[Profile, Tokens, datetime, bool] | None":
+        return self._pending.get(profile_id)
+
+    def end_pending(self, profile_id: str) -> None:
+        self._pending.pop(profile_id, None)
+
+    def list_pending(self) -> list[str]:
+        return list(self._pending)
+
+    def note_taken_lock(self, profile_id: str, file: int | None, now: float, max_gap: float) -> float:
+        """Note that another process has the lock. Return for how long it was seen, without gaps above `max_gap`."""
+        former, first_seen, last_seen = self._taken_locks.get(profile_id, (None, now, now))
+        if former != file or now - last_seen > max_gap:
+            first_seen = now
+        self._taken_locks[profile_id] = (file, first_seen, now)
+        return now - first_seen
+
+    def end_taken_lock(self, profile_id: str) -> None:
+        self._taken_locks.pop(profile_id, None)
+
 
 AnswerKey = tuple[str, bytes | None, str | None, str]
 """The profile, its sealed token, the time of its account data, and the question."""
 
 
-@dataclass(slots=True)
-class TokenKeeper:
-    """The state of accounts."""
+class Answers:
+    """The answers of networks to questions of the owner and callers, and the open questions."""
 
-    pending_grants: dict[str, tuple[Profile, "Tokens", datetime, bool]] = field(default_factory=dict)
-    """By profile: new tokens after a failed write, with the previous profile, the instant of the request, and whether
-    the owner requested them."""
-    taken_locks: dict[str, TakenLock] = field(default_factory=dict)
-    """By profile: the token locks of other processes."""
-    answers: dict[AnswerKey, tuple[float, object]] = field(default_factory=dict)
-    """The expiry of the answer, and the answer or the error."""
-    open_questions: "dict[str, tuple[tuple[object, ...], asyncio.Task[Any]]]" = field(default_factory=dict)
-    """By profile: the question that a network has not answered yet, and its task on the event loop."""
-    failed_avatars: dict[tuple[str, str | None], float] = field(default_factory=dict)
-    """By profile and URL: when the avatar is fetched again."""
+    def __init__(self) -> None:
+        self._kept: dict[AnswerKey, tuple[float, object]] = {}
+        self._open: dict[str, tuple[tuple[object, ...], asyncio.Task[Any]]] = {}
+        """By profile. Only the event loop uses this."""
+
+    def keep(self, key: AnswerKey, until: float, result: object) -> None:
+        """Keep an answer or an error."""
+        self._kept[key] = (until, result)
+
+    def recall(self, key: AnswerKey, now: float) -> Any:
+        """Return the kept answer or error, or None."""
+        for old in [old for old, (until, _) in list(self._kept.items()) if until <= now]:
+            self._kept.pop(old, None)
+        return self._kept.get(key, (0.0, None))[1]
+
+    async def ask(self, profile_id: str, key: tuple[object, ...], ask: Callable[[], T]) -> T | None:
+        """Ask on a new thread, which equal questions share. Wait for another question about the profile: None."""
+        if profile_id not in self._open:
+            task = asyncio.create_task(run_in_thread(ask))
+            task.add_done_callback(lambda ended: self._end(profile_id, ended))
+            self._open[profile_id] = key, task
+        open_key, task = self._open[profile_id]
+        if open_key == key:
+            return await asyncio.shield(task)
+        await asyncio.wait({task})
+        return None
+
+    def _end(self, profile_id: str, task: "asyncio.Task[Any]") -> None:
+        del self._open[profile_id]
+        if not task.cancelled():
+            task.exception()  # reads the error, because the callers may no longer wait
 
 
-@dataclass(slots=True)
+class Pauses:
+    """The pauses after failures, by what failed."""
+
+    def __init__(self) -> None:
+        self._ends: dict[object, float] = {}
+
+    def begin(self, subject: object, until: float) -> None:
+        self._ends[subject] = until
+
+    def is_over(self, subject: object, now: float) -> bool:
+        return self._ends.get(subject, now) <= now
+
+    def end(self, subject: object) -> None:
+        self._ends.pop(subject, None)
+
+
 class MediaStore:
-    """The state of stored media."""
+    """The files that arrive, and the size of the files that the database does not count."""
 
-    arriving_bytes: int = 0
-    """Bytes of uploads without a row. Only the event loop changes the number."""
-    fetching: Counter[str] = field(default_factory=Counter)
-    """By API key: its requests that fetch media by URL. Only the event loop changes the numbers."""
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Taken by each fetch on the event loop before it parses a few lines."""
-    walked_bytes: int = 0
-    """The last measured size of renditions, thumbnails and avatars."""
-    walk_again_at: float = 0.0
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        """Taken by each fetch on the event loop before it parses a few lines."""
+        self.arriving_bytes = 0
+        """Bytes of uploads without a row."""
+        self._fetching: Counter[str] = Counter()
+        self._measured: tuple[float, int] | None = None
+
+    @contextlib.contextmanager
+    def count_arriving(self, size_bytes: int) -> Iterator[None]:
+        """Count these bytes while they arrive. Only on the event loop."""
+        self.arriving_bytes += size_bytes
+        try:
+            yield
+        finally:
+            self.arriving_bytes -= size_bytes
+
+    def may_fetch(self, key_id: str, max_requests: int, kept_for_others: int) -> bool:
+        """Return whether another request of this key may fetch media by URL."""
+        limit = max_requests - kept_for_others if self._fetching[key_id] else max_requests
+        return self._fetching.total() < limit
+
+    @contextlib.contextmanager
+    def count_fetching(self, key_id: str) -> Iterator[None]:
+        """Count a request that fetches media by URL. Only on the event loop."""
+        self._fetching[key_id] += 1
+        try:
+            yield
+        finally:
+            self._fetching -= Counter([key_id])
+
+    def measure(self, now: float, max_age: float, walk: Callable[[], int]) -> int:
+        """Return the size of renditions, thumbnails and avatars, at most this old."""
+        if self._measured is None or now >= self._measured[0] + max_age:
+            self._measured = now, walk()
+        return self._measured[1]
 
 
 @dataclass(slots=True)
@@ -210,6 +289,8 @@ class Runtime:
     """By periodic task of this process: its failures in a row."""
     engine: Engine = field(default_factory=Engine)
     tokens: TokenKeeper = field(default_factory=TokenKeeper)
+    answers: Answers = field(default_factory=Answers)
+    avatar_pauses: Pauses = field(default_factory=Pauses)
     media: MediaStore = field(default_factory=MediaStore)
     opened_totals: "Totals | None" = None
     """Of the event loop."""

@@ -16,7 +16,7 @@ from socialpub.db import states
 from socialpub.db.states import PostStatus, ProfileStatus, State
 from socialpub.providers.options import Option, OptionType
 from socialpub.providers.registry import LABELS, OPTIONS
-from socialpub.publishing.delivery import transitions
+from socialpub.publishing.delivery.transitions import ROWS, PhaseEvent
 from tests.support.readme import MANUAL, ROOT
 
 MARKS = re.compile(r"(<!-- begin ([a-z-]+) -->\n).*?(<!-- end \2 -->\n)", re.DOTALL)
@@ -189,12 +189,28 @@ def network_places() -> str:
     return "".join(f"- `{path.as_posix()}`\n" for path in named)
 
 
+def phases() -> str:
+    """Return the phases, and what leads from one to another. The states at the end have their own table."""
+    meanings = [(f"`{name}`", (phase.__doc__ or "").strip()) for name, phase in states.PHASES.items()]
+    rows = []
+    for event in PhaseEvent:
+        moves = [(before, after) for of_event, before, after in ROWS if of_event is event]
+        written = [
+            f"{', '.join(f'`{phase}`' for phase in before)} → `{after}`"
+            for before, after in moves
+            if isinstance(after, states.PhaseName) and before != (after,)
+        ]
+        if written:
+            rows.append((event.value, "; ".join(written)))
+    return f"{_table(('Phase', 'Meaning'), meanings)}\n{_table(('What happens', 'Before → after'), rows)}"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "options": options,
     "profile-states": profile_states,
     "post-states": post_states,
     "delivery-states": delivery_states,
-    "phases": transitions.markdown,
+    "phases": phases,
     "settings": settings,
     "network-sizes": network_sizes,
     "network-places": network_places,

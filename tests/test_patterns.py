@@ -30,7 +30,7 @@ from socialpub.providers.bluesky.card import read_page
 from socialpub.providers.bluesky.graphemes import count_graphemes
 from socialpub.providers.bluesky.text import find_marks
 from socialpub.providers.x.text import find_emoji, find_links, weigh
-from socialpub.publishing.delivery import waiting
+from socialpub.publishing.posts import content
 from socialpub.web.http import responses
 from socialpub.web.routes import API, DASHBOARD, PAGES
 from tests.test_architecture import OURS
@@ -245,8 +245,8 @@ FOREIGN: dict[str, list[Worst]] = {
     "providers.x.text:_MENTION": [("", "@", ""), ("", "@a ", ""), ("@", "a", "ì"), ("", "rt@a:", "")],
     "providers.x.text:_CASHTAG": [("", " $a", "x"), ("", " $", ""), (" $", "a", "")],
     "providers.x.text:_HEAVY": [("", "\u3042", "")],
-    "publishing.delivery.waiting:_LEADING_NAMES": [("", " @a", " "), ("@", "a", "@"), ("@a", " ", "!")],
-    "publishing.delivery.waiting:_LINK": [("", "a.", ""), ("", ":/", "")],
+    "publishing.posts.content:_LEADING_NAMES": [("", " @a", " "), ("@", "a", "@"), ("@a", " ", "!")],
+    "publishing.posts.content:_LINK": [("", "a.", ""), ("", ":/", "")],
     "publishing.posts.idempotency:_FORM": [("", "a", "\x7f")],
     "web.dashboard.overview:_NO_LETTERS": [("", "1-", "a"), ("", "1a", "")],
     "web.http.responses:_WEIGHT": [("q=0.", "1", "x")],
@@ -298,7 +298,7 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
         comparison.normalize_link,
         [("http://", "a.", ""), ("", "%", ""), ("http://", "\u0301", "")],
     ),
-    "equal_content.key": (lambda one: waiting.content_key(one, 0), [("", " @a", " "), ("", "a.a", "")]),
+    "equal_content.key": (lambda one: content.make_content_key(one, 0), [("", " @a", " "), ("", "a.a", "")]),
     "x.links.find": (
         lambda one: list(find_links(one)),
         [

@@ -33,7 +33,7 @@ RETRY_SECONDS = 3600.0
 FETCH_SECONDS, DECODE_SECONDS = 10.0, 60.0
 HTTPS_PORT = 443
 
-log = logging.get_logger("socialpub.avatars")
+log = logging.get_logger(__name__)
 
 
 class ImageRefused(Exception):
@@ -63,9 +63,8 @@ def fetch_next(rt: Runtime) -> str | None:
     _remove_others(rt, {_path(rt, row) for row in wanted})
     if appliance_state.restored_from(rt.reader):
         return None
-    failed, now = rt.tokens.failed_avatars, rt.clock.monotonic()
     for row in wanted:
-        if failed.get((row.id, row.picture_url), now) <= now and _is_due(rt, _path(rt, row)):
+        if rt.avatar_pauses.is_over((row.id, row.picture_url), rt.clock.monotonic()) and _is_due(rt, _path(rt, row)):
             try:
                 _renew(rt, row)
             except Exception:
@@ -90,11 +89,11 @@ def _is_due(rt: Runtime, path: Path) -> bool:
 
 
 def _renew(rt: Runtime, row: ProfileRow) -> None:
-    path, failed = _path(rt, row), rt.tokens.failed_avatars
-    failed[row.id, row.picture_url] = rt.clock.monotonic() + RETRY_SECONDS
+    path, subject = _path(rt, row), (row.id, row.picture_url)
+    rt.avatar_pauses.begin(subject, rt.clock.monotonic() + RETRY_SECONDS)
     try:
         _fetch(rt, row, path)
-        del failed[row.id, row.picture_url]
+        rt.avatar_pauses.end(subject)
     except (ProviderError, ImageRefused, CannotFit, DecoderFailed, OSError) as error:
         why = "the disk cannot store it" if isinstance(error, OSError) else str(error)
         log.info("the avatar of a profile could not be fetched", profile=row.id, why=why)

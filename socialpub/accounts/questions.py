@@ -4,14 +4,12 @@ An answer is kept for a minute, so a form that is shown again does not ask again
 that hangs does not occupy a thread for each form.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
-from socialpub import runtime
 from socialpub.accounts import hints, profiles, tokens
 from socialpub.accounts.hints import Surface
 from socialpub.core.errors import OperatorError
@@ -83,7 +81,7 @@ class Question(Generic[T]):
 
 def remember(rt: Runtime, question: Question[T], result: T | ProviderError) -> None:
     """Make `answer` return this for a minute."""
-    rt.tokens.answers[question.key] = (rt.clock.monotonic() + REMEMBERED_SECONDS, result)
+    rt.answers.keep(question.key, rt.clock.monotonic() + REMEMBERED_SECONDS, result)
 
 
 def answer(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
@@ -92,7 +90,7 @@ def answer(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
     Do not call on the event loop. Raises ProviderError, which is also kept, and Withdrawn. `again`: ask again, unless
     the last minute brought a failure.
     """
-    result: T | ProviderError | None = _recall(rt, question)
+    result: T | ProviderError | None = rt.answers.recall(question.key, rt.clock.monotonic())
     if result is None or (again and not isinstance(result, ProviderError)):
         try:
             result = question.ask()
@@ -110,33 +108,14 @@ async def answer_soon(rt: Runtime, question: Question[T], *, again: bool = False
 
     Another question about the same profile waits, so a network that hangs occupies one thread for each profile.
     """
-    open_questions, profile_id, key = rt.tokens.open_questions, question.profile.id, (*question.key, again)
-
-    def ended(task: "asyncio.Task[T]") -> None:
-        del open_questions[profile_id]
-        if not task.cancelled():
-            task.exception()  # reads the error, because the callers may no longer wait
-
-    while True:
-        result: T | ProviderError | None = None if again else _recall(rt, question)
-        if result is not None:
-            return _value(result)
-        if profile_id not in open_questions:
-            asking = asyncio.create_task(runtime.run_in_thread(partial(answer, rt, question, again=again)))
-            asking.add_done_callback(ended)
-            open_questions[profile_id] = key, asking
-        open_key, task = open_questions[profile_id]
-        if open_key == key:
-            return cast(T, await asyncio.shield(task))
-        await asyncio.wait({task})
-
-
-def _recall(rt: Runtime, question: Question[Any]) -> Any:
-    """Return the answer or the error of the last minute, or None."""
-    answers, now = rt.tokens.answers, rt.clock.monotonic()
-    for old in [key for key, (until, _) in list(answers.items()) if until <= now]:
-        answers.pop(old, None)
-    return answers.get(question.key, (0.0, None))[1]
+    result: T | ProviderError | None = None
+    while result is None:
+        if not again:
+            result = rt.answers.recall(question.key, rt.clock.monotonic())
+        if result is None:
+            ask = partial(answer, rt, question, again=again)
+            result = await rt.answers.ask(question.profile.id, (*question.key, again), ask)
+    return _value(result)
 
 
 def _value(result: T | ProviderError) -> T:

@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeGuard
@@ -30,7 +29,7 @@ from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
-from socialpub.runtime import Runtime, TakenLock
+from socialpub.runtime import Runtime
 
 LOCK_SECONDS = 50.0
 """The maximum time that a process holds the lock: longer than a usual call of a token endpoint."""
@@ -40,7 +39,7 @@ RESERVED_FILE_BYTES = 256 * 1024
 RESERVED_ROW_BYTES = 32 * 1024
 """The reserved size, larger than the longest pair of tokens."""
 
-log = logging.get_logger("socialpub.renewal")
+log = logging.get_logger(__name__)
 
 
 class Paused(NotSent):
@@ -65,23 +64,26 @@ class RefreshOutcome(StrEnum):
     """An unusable response, or a refusal of the app: retried later."""
 
 
-def load_fresh(rt: Runtime, profile_id: str, loaded: Profile | None = None) -> str:
-    """Return an access token that works now. Refresh an expiring token. `loaded`: the profile, if it was just read.
+def load_fresh(rt: Runtime, profile_id: str) -> str:
+    """Return an access token that works now. Refresh an expiring token.
 
     Asks the network: do not call on the event loop. Raises `Withdrawn` (disconnected), `Rejected` with `reauth` (the
     owner must connect again), `AppRefused` (the app's credentials), or an error to retry later: `Paused`, `NotRenewed`,
     `NotSent`, `Throttled`.
     """
-    profile = _require_usable(rt, profile_id, loaded)
-    token = grants.open_access_token(rt.secrets, profile)
-    if not needs_refresh(rt, profile):
+    profile = _require_usable(rt, profile_id)
+    token = load_valid(rt, profile)
+    if token is not None:
         return token
-    return replace_spent(rt, profile_id, token if _is_expiring(rt, profile) else None)
+    spent = grants.open_access_token(rt.secrets, profile) if _is_expiring(rt, profile) else None
+    return replace_spent(rt, profile_id, spent)
 
 
-def needs_refresh(rt: Runtime, profile: Profile) -> bool:
-    """Return whether the token expires soon, or a pair waits to be stored."""
-    return profile.id in rt.tokens.pending_grants or _is_expiring(rt, profile)
+def load_valid(rt: Runtime, profile: Profile) -> str | None:
+    """Return the token of a usable profile. None: it expires soon, or a pair waits to be stored."""
+    if rt.tokens.find_pending(profile.id) is not None or _is_expiring(rt, profile):
+        return None
+    return grants.open_access_token(rt.secrets, profile)
 
 
 def renew(rt: Runtime, profile_id: str) -> None:
@@ -97,7 +99,7 @@ def renew(rt: Runtime, profile_id: str) -> None:
 
 def store_pending(rt: Runtime) -> None:
     """Store the pairs that could not be stored when they arrived. Raises Unavailable."""
-    for profile_id in list(rt.tokens.pending_grants):
+    for profile_id in rt.tokens.list_pending():
         try:
             with suppress(Locked), _locked(rt, profile_id):
                 _store_pending(rt, profile_id)
@@ -107,8 +109,8 @@ def store_pending(rt: Runtime) -> None:
             log.error("the new tokens of an account could not be stored", profile=profile_id, exc_info=True)
 
 
-def _require_usable(rt: Runtime, profile_id: str, loaded: Profile | None = None) -> Profile:
-    profile = loaded or profile_rows.find(rt.reader, profile_id)
+def _require_usable(rt: Runtime, profile_id: str) -> Profile:
+    profile = profile_rows.find(rt.reader, profile_id)
     if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
         raise Withdrawn("The profile is disconnected.")
     if profile.status is ProfileStatus.REAUTH_REQUIRED:
@@ -154,7 +156,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
                 _count(rt, provider, RefreshOutcome.FAILED)
                 raise
             # The old refresh token is spent, so the answer stays in memory until it is stored.
-            rt.tokens.pending_grants[profile_id] = (profile, answer, asked_at, by_hand)
+            rt.tokens.keep_pending(profile_id, profile, answer, asked_at, by_hand)
         _store_pending(rt, profile_id)
         # The stored grant counts: an import may have replaced the pair, or the profile may be unusable now.
         return grants.open_access_token(rt.secrets, _require_usable(rt, profile_id))
@@ -216,11 +218,10 @@ def _has_same_tokens(profile: Profile | None, former: Profile) -> TypeGuard[Prof
 
 def _store_pending(rt: Runtime, profile_id: str) -> None:
     """Store the pending pair, if any. The caller holds the lock of the profile."""
-    pending = rt.tokens.pending_grants
-    grant = pending.get(profile_id)
+    grant = rt.tokens.find_pending(profile_id)
     if grant is not None:
         rt.write(_store, *grant)
-        pending.pop(profile_id, None)
+        rt.tokens.end_pending(profile_id)
 
 
 def _store(rt: Runtime, tx: Database, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
@@ -268,14 +269,14 @@ def token_lock(rt: Runtime, profile_id: str) -> FileLock:
 @contextmanager
 def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
     """Hold the lock after a short wait, or raise `Locked`. Break the lock of a process that hangs."""
-    held, taken = token_lock(rt, profile_id), rt.tokens.taken_locks
+    held = token_lock(rt, profile_id)
     for _ in range(LOCK_TRIES):
         if held.try_acquire():
             break
         time.sleep(LOCK_PAUSE_SECONDS)
     else:
         _break_or_wait(rt, profile_id, held)
-    taken.pop(profile_id, None)
+    rt.tokens.end_taken_lock(profile_id)
     try:
         yield held
     finally:
@@ -284,12 +285,9 @@ def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
 
 def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
     """Break a lock that is held for more than `LOCK_SECONDS`. Raises `Locked` before that."""
-    taken, now, file = rt.tokens.taken_locks, rt.clock.monotonic(), held.file
-    taken_lock = taken.get(profile_id)
-    if taken_lock is None or taken_lock.file != file or now - taken_lock.last_seen > LOCK_SECONDS:
-        taken_lock = TakenLock(file, now, now)
-    taken[profile_id] = replace(taken_lock, last_seen=now)
-    if file is None or now - taken_lock.first_seen < LOCK_SECONDS or not held.break_open(file):
+    file = held.file
+    taken_seconds = rt.tokens.note_taken_lock(profile_id, file, rt.clock.monotonic(), LOCK_SECONDS)
+    if file is None or taken_seconds < LOCK_SECONDS or not held.break_open(file):
         raise Locked("Another process is changing the account's tokens. It may be a command that hangs.")
     log.warning("the lock of an account's tokens was taken from a process that hangs", profile=profile_id)
 

@@ -27,7 +27,6 @@ class ProcessLock:
         self.folder = folder
         self.name = name
         self._claimed: dict[str, object] = {}
-        self._follows_a_death: bool | None = None
         for old in sorted(folder.glob("*.died"), key=lambda path: path.stat().st_mtime)[:-KEPT_DEATHS]:
             old.unlink(missing_ok=True)
         for unfinished in folder.glob(f"*{_NEW}"):
@@ -52,15 +51,6 @@ class ProcessLock:
                 path.with_suffix(".died").touch()
             path.unlink()
         return False
-
-    @property
-    def follows_a_death(self) -> bool:
-        """Whether a lock file or a note shows that an earlier process died."""
-        if self._follows_a_death is None:
-            for path in self.folder.glob("*.lock"):
-                self.is_alive(path.stem)
-            self._follows_a_death = any(self.folder.glob("*.died"))
-        return self._follows_a_death
 
     def describe(self, text: str) -> None:
         """Store the text that `descriptions` returns for this process."""

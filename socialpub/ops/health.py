@@ -27,8 +27,7 @@ from socialpub.db.tables import waits
 from socialpub.media.decoder import client
 from socialpub.providers import registry
 from socialpub.providers.failures import find_unusable_proxies
-from socialpub.publishing import retention
-from socialpub.publishing.delivery import profile_queue
+from socialpub.publishing import profile_queue, retention
 from socialpub.runtime import Runtime
 
 

@@ -23,7 +23,7 @@ from socialpub.db.secret_key import next_key_file
 from socialpub.db.tables import audit_log, notifications, profile_rows, webhooks
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.ops import storage
-from socialpub.publishing.delivery import engine
+from socialpub.publishing.media import renditions
 
 REASON = "Its tokens were encrypted with a secret.key that is lost."
 
@@ -123,13 +123,18 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
 
 def _refuse_given(key_file: Path) -> None:
     """Refuse a key that another program provides, since the next start would restore the old file."""
-    is_mounted = key_file.stat().st_dev != key_file.parent.stat().st_dev  # container secrets are mounted
-    if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
+    if key_file.is_symlink() or _is_mount(key_file) or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
             f"{key_file} cannot be replaced: the file is a link or a mount, or its folder is not writable.",
             "Replace the link or mount with a copy of the file in data_dir, and run the command again. Then store the "
             "new file at the source of the old file.",
         )
+
+
+def _is_mount(file: Path) -> bool:
+    """Containers mount their secrets. On an overlay, the device numbers of a file and of its folder also differ."""
+    escaped = str(file.resolve()).replace("\\", "\\134").replace(" ", "\\040")
+    return any(line.split()[4] == escaped for line in Path("/proc/self/mountinfo").read_text().splitlines())
 
 
 def _check_database(db: Database, old: Secrets) -> None:
@@ -172,4 +177,4 @@ def _reseal(settings: Settings, clock: Clock, tx: Database, old: Secrets, new: S
 
 
 def _longest_url(settings: Settings) -> timedelta:
-    return max(signed_urls.UPLOAD_LIFETIME, signed_urls.MEDIA_LIFETIME, engine.public_url_lifetime(settings))
+    return max(signed_urls.UPLOAD_LIFETIME, signed_urls.MEDIA_LIFETIME, renditions.public_url_lifetime(settings))

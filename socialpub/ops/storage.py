@@ -127,13 +127,12 @@ def size_of(path: Path) -> int:
 
 
 def _renditions_bytes(rt: Runtime) -> int:
-    media, now = rt.media, rt.clock.monotonic()
-    if now >= media.walk_again_at:
+    def walk() -> int:
         root = rt.files.root
         folders = (root / files.RENDITIONS, root / files.THUMBNAILS, rt.settings.avatars_dir)
-        media.walked_bytes = sum(size for folder in folders for size in _sizes_below(folder))
-        media.walk_again_at = now + REMEMBERED_SECONDS
-    return media.walked_bytes
+        return sum(size for folder in folders for size in _sizes_below(folder))
+
+    return rt.media.measure(rt.clock.monotonic(), REMEMBERED_SECONDS, walk)
 
 
 def _sizes_below(folder: Path | str) -> Iterator[int]:

@@ -325,9 +325,6 @@ class Job:
     since: Callable[[], datetime] = field(default=_no_commit, repr=False)
     """The earliest time, on the network's clock and with a margin, at which the network can have dated the post. The
     time becomes more exact after a response in this run, so call this function again then."""
-    shifts: Callable[[], Sequence[float]] = field(default=tuple, repr=False)
-    """Returns the sums of the jumps of the wall clock in seconds, now and earlier since the commit. Former versions
-    subtracted the sum of their day from the dates of records."""
     unknown_before: bool = False
     """An earlier run of the commit had an unknown outcome. A "duplicate" response then suggests that it succeeded."""
     public_url: Callable[[MediaFile], str] = field(default=_not_given, repr=False)

@@ -77,11 +77,16 @@ class _Slice:
         return piece
 
 
-class Body:
-    """Bytes and slices of open files, in order. `close` closes the files."""
+class Body(httpx2.AsyncByteStream):
+    """Bytes and slices of open files, in order. `close` closes the files.
+
+    `moved` is called before each piece, and `ended` after the last piece.
+    """
 
     def __init__(self, content_type: str | None = None) -> None:
         self.content_type = content_type
+        self.moved: Callable[[], None] = lambda: None
+        self.ended: Callable[[], None] = lambda: None
         self.length_bytes = 0
         self.has_file = False
         self._segments: list[bytes | _Slice] = []
@@ -101,30 +106,17 @@ class Body:
         self.length_bytes += 4 * math.ceil(length / 3) if as_base64 else length
         self.has_file = True
 
-    async def stream(self, moved: Callable[[], None], ended: Callable[[], None]) -> AsyncIterator[bytes]:
-        """Yield the body once. Call `moved` before each piece and `ended` after the last."""
+    async def __aiter__(self) -> AsyncIterator[bytes]:
         for segment in self._segments:
-            if isinstance(segment, bytes):
-                moved()
-                yield segment
-                continue
-            for piece in segment.pieces():
-                moved()
+            for piece in [segment] if isinstance(segment, bytes) else segment.pieces():
+                self.moved()
                 yield piece
-        ended()
+        self.ended()
 
     def close(self) -> None:
         for segment in self._segments:
             if not isinstance(segment, bytes):
                 segment.handle.close()
-
-
-class BodyStream(httpx2.AsyncByteStream):
-    def __init__(self, pieces: AsyncIterator[bytes]) -> None:
-        self._pieces = pieces
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._pieces
 
 
 def build(

@@ -9,7 +9,7 @@ import base64
 import concurrent.futures
 import ssl
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any
@@ -20,7 +20,7 @@ import httpx2
 from socialpub.core.secrets import redaction
 from socialpub.core.secrets.redaction import is_secret_name
 from socialpub.providers import addresses, framing
-from socialpub.providers.bodies import Body, BodyStream, FileBody, Multipart, build
+from socialpub.providers.bodies import Body, FileBody, Multipart, build
 from socialpub.providers.failures import (
     NOTHING_LEFT,
     PROXY_REMEDY,
@@ -129,19 +129,8 @@ class Http:
                 sent["authorization"] = f"Bearer {token}"
             if auth is not None:
                 sent["authorization"] = f"Basic {_basic(auth)}"
-            future = self._submit(
-                lambda client: self._exchange(
-                    client,
-                    method,
-                    url,
-                    sent,
-                    params,
-                    body,
-                    min(deadline_seconds, MAX_DEADLINE_SECONDS),
-                    address,
-                    reads_body,
-                )
-            )
+            deadline_seconds = min(deadline_seconds, MAX_DEADLINE_SECONDS)
+            future = self._submit(method, url, sent, params, body, deadline_seconds, address, reads_body)
             try:
                 return future.result()
             except concurrent.futures.CancelledError:
@@ -184,9 +173,8 @@ class Http:
         thread.join()
         loop.close()
 
-    def _submit(
-        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, HttpResponse]]
-    ) -> "concurrent.futures.Future[HttpResponse]":
+    def _submit(self, *exchange: Any) -> "concurrent.futures.Future[HttpResponse]":
+        """Begin an exchange on the background thread, which the first call starts."""
         with self._lock:
             if self._closed:
                 raise NotSent("The call was not sent because the appliance is stopping.")
@@ -194,7 +182,7 @@ class Http:
                 self._running = self._start()
             loop, client, _ = self._running
             self._calls += 1
-            return asyncio.run_coroutine_threadsafe(work(client), loop)
+            return asyncio.run_coroutine_threadsafe(self._exchange(client, *exchange), loop)
 
     def _start(self) -> tuple[asyncio.AbstractEventLoop, httpx2.AsyncClient, threading.Thread]:
         try:
@@ -256,7 +244,9 @@ class Http:
                 if address is not None:
                     request = addresses.pin(request, address)
                 if body is not None:
-                    _attach(request, body, limit, self._stall_seconds if by_progress else None, deadline_seconds)
+                    _attach(request, body)
+                if body is not None and by_progress:
+                    _limit_progress(body, limit, self._stall_seconds, deadline_seconds)
                 response = await client.send(request, stream=True)
                 framing.end_head(response, limits_content=False)
                 try:
@@ -312,20 +302,15 @@ class _SendProgress:
         return self._connecting and not self._sending
 
 
-def _attach(
-    request: httpx2.Request, body: Body, limit: asyncio.Timeout, stall_seconds: float | None, deadline_seconds: float
-) -> None:
+def _limit_progress(body: Body, limit: asyncio.Timeout, stall_seconds: float, deadline_seconds: float) -> None:
+    """Let each piece of the body extend the limit. The deadline begins after the last piece."""
     clock = asyncio.get_running_loop().time
+    body.moved = lambda: limit.reschedule(clock() + stall_seconds)
+    body.ended = lambda: limit.reschedule(clock() + deadline_seconds)
 
-    def moved() -> None:
-        if stall_seconds is not None:
-            limit.reschedule(clock() + stall_seconds)
 
-    def ended() -> None:
-        if stall_seconds is not None:
-            limit.reschedule(clock() + deadline_seconds)
-
-    request.stream = BodyStream(body.stream(moved, ended))
+def _attach(request: httpx2.Request, body: Body) -> None:
+    request.stream = body
     request.headers["content-length"] = str(body.length_bytes)
     if body.content_type is not None:
         request.headers.setdefault("content-type", body.content_type)

@@ -51,23 +51,37 @@ def count_expired_posts(rt: Runtime) -> int:
     return 0 if before is None else post_rows.count_final_before(rt.reader, before)
 
 
-def remove_expired(rt: Runtime) -> int:
-    """Continue the round, or begin a due round. Return the number of removed rows. Do not call on the event loop."""
-    own = rt.engine
-    if own.retention_steps is None:
-        if rt.clock.monotonic() < own.retention_again_at:
-            return 0
-        own.retention_steps = _steps(rt.reader, retention_limit(rt))
-    removed, began = 0, rt.clock.monotonic()
-    for _ in range(MAX_WRITES):
-        if rt.clock.monotonic() - began >= MAX_SECONDS:
-            break
-        step = None if rt.stopping.is_set() else next(own.retention_steps, None)
-        if step is None:
-            own.retention_steps, own.retention_again_at = None, rt.clock.monotonic() + EVERY_SECONDS
-            break
-        removed += rt.write(step)
-    return removed
+class Retention:
+    """The rounds of one process. A round continues over several calls of `remove_expired`."""
+
+    def __init__(self) -> None:
+        self._steps: Iterator[Step] | None = None
+        self._again_at = 0.0
+        """The next round, on the monotonic clock."""
+
+    @property
+    def is_under_way(self) -> bool:
+        return self._steps is not None
+
+    def remove_expired(self, rt: Runtime) -> int:
+        """Continue the round, or begin a due round. Return the number of removed rows.
+
+        Do not call on the event loop.
+        """
+        if self._steps is None:
+            if rt.clock.monotonic() < self._again_at:
+                return 0
+            self._steps = _steps(rt.reader, retention_limit(rt))
+        removed, began = 0, rt.clock.monotonic()
+        for _ in range(MAX_WRITES):
+            if rt.clock.monotonic() - began >= MAX_SECONDS:
+                break
+            step = None if rt.stopping.is_set() else next(self._steps, None)
+            if step is None:
+                self._steps, self._again_at = None, rt.clock.monotonic() + EVERY_SECONDS
+                break
+            removed += rt.write(step)
+        return removed
 
 
 def _steps(reader: Database, before: str | None) -> Iterator[Step]:

@@ -22,15 +22,14 @@ from socialpub.ops import health, storage
 from socialpub.ops.backup import create, last_backup, restore, schedule
 from socialpub.ops.notify import schedule as notify_schedule
 from socialpub.ops.webhooks.sender import WebhookThreads
-from socialpub.publishing import retention
-from socialpub.publishing.delivery import approvals, backfill, engine
+from socialpub.publishing import backfill, retention
+from socialpub.publishing.delivery import engine
 from socialpub.publishing.media import renditions, thumbnails
-from socialpub.publishing.posts import idempotency
+from socialpub.publishing.posts import approvals, idempotency
 from socialpub.runtime import Runtime
 from socialpub.worker.queues import Queues
 
-log = logging.get_logger("socialpub.worker")
-backup_log = logging.get_logger("socialpub.backup")
+log = logging.get_logger(__name__)
 
 # --- scheduled backups -----------------------------------------------------------------------------------------------
 
@@ -88,9 +87,9 @@ class ScheduledBackups:
         last = last_backup.load(rt.reader)
         if code == 0:
             made = last.scheduled
-            backup_log.info("a backup was created", backup=made and made.folder, new_bytes=made and made.new_bytes)
+            log.info("a backup was created", backup=made and made.folder, new_bytes=made and made.new_bytes)
         else:
-            backup_log.error("a backup could not be created", exit_code=code, reason=last.failure)
+            log.error("a backup could not be created", exit_code=code, reason=last.failure)
 
 
 # --- background tasks -------------------------------------------------------------------------------------------------
@@ -116,7 +115,6 @@ class Tasks:
         self.webhooks = WebhookThreads()
         hourly: list[tuple[str, Callable[[Runtime], object]]] = [
             ("warnings", upkeep.log_warnings),
-            ("ended deliveries", engine.forget_ended),
             ("unused media", retention.remove_unused_media),
             ("renditions", renditions.clean),
             ("thumbnails", thumbnails.clean),
@@ -145,7 +143,7 @@ class Tasks:
                 BackgroundTask("link cards", approvals.read_cards, 1.0),
                 BackgroundTask("avatars", avatars.fetch_next, 10.0),
                 BackgroundTask("webhooks", self.webhooks.check, 1.0),
-                BackgroundTask("retention", retention.remove_expired, 5.0),
+                BackgroundTask("retention", retention.Retention().remove_expired, 5.0),
                 BackgroundTask(
                     "token renewal", lambda rt: upkeep.renew_idle_tokens(rt, waits.held_networks(rt.reader))
                 ),

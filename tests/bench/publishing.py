@@ -12,7 +12,8 @@ from typing import Any
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.clock import parse
 from socialpub.db.connection import Database
-from socialpub.publishing.delivery import engine, profile_queue
+from socialpub.publishing import profile_queue
+from socialpub.publishing.delivery import engine
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import WORKERS, Runtime

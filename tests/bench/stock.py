@@ -25,8 +25,7 @@ from socialpub.core.clock import parse, stamp
 from socialpub.core.logging import LOGGER
 from socialpub.core.settings import loader
 from socialpub.providers.http import Http
-from socialpub.publishing.delivery import waiting
-from socialpub.publishing.posts import posts
+from socialpub.publishing.posts import content, posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import create_app
@@ -233,7 +232,7 @@ class Template:
         rows = {name: database.execute(sql, {"post": post_id}).fetchall() for name, sql in TABLES.items()}
         (post,) = rows["post"]
         self._created_at = parse(post["created_at"])
-        self._key = waiting.content_key(self._body, len(rows["media"]))
+        self._key = content.make_content_key(self._body, len(rows["media"]))
         own = {row["id"] for name in ("artifact", "post", "media", "delivery", "log_entry") for row in rows[name]}
         networks = sorted({row["provider_post_id"] for row in rows["delivery"]} - {None})
         texts = {value for some in rows.values() for row in some for value in row if isinstance(value, str)}

@@ -1,16 +1,11 @@
 """A post is published once, although the call that makes it public fails in every way."""
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from socialpub.accounts import grants, profiles
 from socialpub.providers import http
-from socialpub.providers.base import Content, Job, Readback
-from socialpub.providers.bluesky.record import key_at
 from tests.bluesky.front import Fault, answering, drop_after, drop_before
-from tests.bluesky.servers import POST
 from tests.bluesky.stories import GET, PUT, WRITES, Story
 
 HTML = b"<html><body>Bad gateway</body></html>"
@@ -77,32 +72,3 @@ def test_a_record_is_found_when_only_queries_have_a_response(story: Story) -> No
     post = story.publish("Hello", options={"replyControl": "nobody"})
     story.assert_published_once(post)
     assert story.front.calls_of(GET)
-
-
-def test_a_record_is_found_at_a_place_in_the_list_that_only_a_known_jump_explains(story: Story) -> None:
-    """The cursor that begins there is our own, and not one of the server."""
-    network, profile, day = story.rt.providers["bluesky"], profiles.get(story.rt.reader, story.profile), 86_400.0
-    now = story.clock.now()
-    for days in (0, 1, 44, 60):
-        key = key_at(now.timestamp() - days * day)
-        record = {"$type": POST, "text": "Same", "createdAt": now.isoformat()}
-        body = {"repo": story.account.did, "collection": POST, "rkey": key, "record": record}
-        story.server.as_owner(story.account, "com.atproto.repo.putRecord", body)
-    job = Job(
-        content=Content("Same"),
-        options={},
-        account=grants.to_account(profile),
-        memo={},
-        token="",
-        call=story.rt.http_for("bluesky").call,
-        fit=lambda media, _: media,
-        wall_now=now,
-        even_now=now,
-        slice_over=lambda: False,
-        since=lambda: now - timedelta(hours=1),
-        shifts=lambda: (44 * day,),
-    )
-    found = network.recover(job)
-    assert isinstance(found, Readback)
-    keys = [str(one.post_id).rpartition("/")[2] for one in found.candidates]
-    assert keys == [key_at(now.timestamp() - days * day) for days in (44, 0)]

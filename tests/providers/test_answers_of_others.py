@@ -109,12 +109,16 @@ def test_refusals_with_different_statuses_or_an_interruption_by_the_clock_do_not
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("network", NETWORKS)
-def test_after_a_commit_that_arrived_the_read_back_decides(env: Environment, network: str, form: str) -> None:
+@pytest.mark.parametrize(
+    ("network", "status"), [*((network, 403) for network in NETWORKS), ("bluesky", 413), ("bluesky", 429)]
+)
+def test_after_a_commit_that_arrived_the_read_back_decides(
+    env: Environment, network: str, status: int, form: str
+) -> None:
     title = {"x": "text", "tiktok": "video", "pinterest": "image", "bluesky": "text"}[network]
     scene, chosen = story_of(network, title)
     commit = env.world.networks[network].next(chosen.commit)
-    commit.fails_with(403, after_effect=True, **FORMS[form])
+    commit.fails_with(status, after_effect=True, **FORMS[form])
     post = begin(env, scene, chosen, scene.connect(env.rt, env.world))
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)

@@ -19,8 +19,8 @@ from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
 from socialpub.db.tables.waits import REASONS, EndedBy, WaitReason
 from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
-from socialpub.publishing.delivery.replies import find_parent
 from socialpub.publishing.posts import details
+from socialpub.publishing.posts.replies import find_parent
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.tasks import COMPLETE, IN_INBOX

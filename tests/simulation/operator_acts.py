@@ -10,8 +10,9 @@ from socialpub.accounts.grants import Credentials
 from socialpub.core.errors import SocialpubError
 from socialpub.db import appliance_state
 from socialpub.providers.auth import Identity
-from socialpub.publishing.delivery import approvals, backfill, resume
-from socialpub.publishing.posts import posts, retries
+from socialpub.publishing import backfill
+from socialpub.publishing.delivery import resume
+from socialpub.publishing.posts import approvals, posts, retries
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World

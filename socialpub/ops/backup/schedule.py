@@ -46,7 +46,7 @@ _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTS
 _MAX_OUTPUT = 600
 """The characters of the command's last output in a message."""
 
-log = logging.get_logger("socialpub.backup")
+log = logging.get_logger(__name__)
 
 
 class BackupInProgress(OperatorError):

@@ -43,7 +43,7 @@ JOIN_SECONDS = 5.0
 SILENT_SECONDS = 300.0
 """The time without a report from the worker after which the web process notifies the owner."""
 
-log = logging.get_logger("socialpub.notify")
+log = logging.get_logger(__name__)
 
 
 def follow_alerts(rows: Mapping[str, SentAlert], alerts: Mapping[str, Alert], now: datetime) -> dict[str, SentAlert]:

@@ -41,7 +41,7 @@ MAX_ADDED = 20
 MAX_URL_CHARACTERS = 2000
 FORMATS = "https://appriseit.com/services/"
 
-log = logging.get_logger("socialpub.notify")
+log = logging.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

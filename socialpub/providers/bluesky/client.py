@@ -131,7 +131,7 @@ def read_error(response: HttpResponse) -> ErrorBody:
 
 
 TOO_MANY = 429
-"""A proxy in front of the server may also limit calls, with its own page."""
+"""A proxy in front of the server may also limit calls, with its own page. The call that publishes may have arrived."""
 
 
 def _wait_seconds(response: HttpResponse, _: ErrorBody, now: datetime | None) -> float | None:

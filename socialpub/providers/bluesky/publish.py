@@ -31,6 +31,7 @@ from socialpub.providers.responses import (
     Reason,
     Rejected,
     as_object,
+    foreign_answer,
     json_object,
     object_at,
     text_at,
@@ -144,6 +145,8 @@ def publish(job: Job, section: BlueskySection) -> Outcome:
         code = client.read_error(response).code or str(response.status)
         message = f"The account's server sent no usable response (HTTP {response.status})."
         return find_own(job, section) or Unknown(message, code)
+    if not client.read_error(response).codes:  # a proxy that limits calls may have passed on this one
+        raise foreign_answer(response, client.TABLE.network)
     rejection = client.classify(response, now=job.wall_now)
     if job.unknown_before or rejection.reason is Reason.DUPLICATE:
         found = find_own(job, section)

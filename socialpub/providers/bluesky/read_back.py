@@ -51,32 +51,15 @@ def _search(job: Job, section: BlueskySection) -> Readback | CannotTell:
 
     A key and the date of its record come from the same clock, so the date says nothing more.
     """
-    found: set[str] = set()
-    for lowest, highest in _find_places(job):
-        cursor = highest
-        for _ in range(MAX_PAGES):
-            values, cursor = _list_page(job, section, cursor)
-            newer = {key: value for key, value in values.items() if key >= lowest}
-            found |= {key for key, value in newer.items() if key < (highest or "~") and _could_be(job, value)}
-            if not cursor or len(newer) < len(values) or not values:
-                break
-        else:
-            page = f"{section.site_url}/profile/{job.account.id}"
-            return CannotTell(f"The account has too many newer posts to find this post. Check {page}.")
-    return Readback(tuple(_post(job, section, key) for key in sorted(found)))
-
-
-def _find_places(job: Job) -> list[tuple[str, str]]:
-    """Return the lowest key of each part of the list to search, and the key above it. Empty: the end of the list."""
-    since, now = job.since().timestamp() - FRESH_SECONDS, job.wall_now.timestamp() + FRESH_SECONDS
-    places = [(key_at(since), "")]
-    for shift in sorted(shift for shift in job.shifts() if shift > 0):
-        lowest, highest = key_at(since - shift), key_at(now - shift)
-        if highest >= places[-1][0]:
-            places[-1] = (lowest, places[-1][1])
-        else:
-            places.append((lowest, highest))
-    return places
+    lowest, cursor, found = key_at(job.since().timestamp() - FRESH_SECONDS), "", list[str]()
+    for _ in range(MAX_PAGES):
+        values, cursor = _list_page(job, section, cursor)
+        newer = {key: value for key, value in values.items() if key >= lowest}
+        found += [key for key, value in newer.items() if _could_be(job, value)]
+        if not cursor or len(newer) < len(values) or not values:
+            return Readback(tuple(_post(job, section, key) for key in sorted(set(found))))
+    page = f"{section.site_url}/profile/{job.account.id}"
+    return CannotTell(f"The account has too many newer posts to find this post. Check {page}.")
 
 
 def _list_page(job: Job, section: BlueskySection, cursor: str) -> tuple[dict[str, Mapping[str, Any]], str]:

@@ -1,16 +1,14 @@
 """Claim a delivery: decide who may start what, in the transaction that starts it."""
 
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from socialpub.accounts import hints, profiles
 from socialpub.core import logging, units
-from socialpub.core.clock import after, parse, parse_id
+from socialpub.core.clock import after, parse
 from socialpub.core.errors import Unavailable
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
@@ -21,26 +19,26 @@ from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import REASONS, WaitReason
 from socialpub.providers.base import Content, Refused
-from socialpub.publishing.delivery import approvals, read_back, replies, transitions, waiting
+from socialpub.publishing.delivery import read_back, transitions, waiting
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.results import NeedsReauth, Undecidable
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import content as post_content
+from socialpub.publishing.posts import replies
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.publisher")
+log = logging.get_logger(__name__)
 
 # --- the plan --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Preflight:
     """The result of planning, which the first claim stores: the plan, or the reason why the plan is missing."""
 
     content: Content
     options: Mapping[str, Any]
-    content_key: str
-    plan: tuple[tuple[str, str], ...] = ()
+    plan: list[tuple[str, str]] | None = None
     refused: Refused | None = None
     later: str | None = None
     """The reason why the plan could not be made now."""
@@ -49,30 +47,23 @@ class Preflight:
 def prepare(rt: Runtime, delivery: Delivery, profile: Profile) -> Preflight:
     """Check the content as `validate` does, and make the plan. The claim stores the plan."""
     content = post_content.load_content(rt, rt.reader, delivery.post_id)
-    made = Preflight(content, delivery.options, delivery.content_key)
-
-    def refuse(message: str, *, content_refused: bool = True) -> Preflight:
-        return replace(made, refused=Refused(message, content=content_refused))
-
+    preflight = Preflight(content, delivery.options)
     try:
-        with mark_examination(rt, delivery.id):
-            problems = post_content.check_content(rt, profile, content, delivery.options)
-            if problems:
-                return refuse(" ".join(problem.message for problem in problems))
-            provider = rt.providers[delivery.provider]
-            steps = provider.plan(content, provider.read_options(delivery.options)[0])
-    except Deadly:
-        died = f"the worker died {MAX_EXAMINATION_DEATHS} times while it examined this post"
-        return refuse(f"Not sent: {died}. Change the post or its media, then create it again.")
+        options, problems = post_content.check_content(rt, profile, content, delivery.options)
+        if problems:
+            preflight.refused = Refused(" ".join(problem.message for problem in problems), content=True)
+        else:
+            steps = rt.providers[delivery.provider].plan(content, options)
+            preflight.plan = [(step.name, step.kind.value) for step in steps]
     except (Unavailable, sqlite3.OperationalError, OSError) as error:
         log.warning("a post cannot be examined now", delivery_id=delivery.id, reason=str(error))
-        return replace(made, later="The post could not be examined. socialpub tries again.")
+        preflight.later = "The post could not be examined. socialpub tries again."
     except Exception:
         # The rest of its queue would wait behind it forever.
         log.error("a post could not be examined", exc_info=True, delivery_id=delivery.id)
         failed = "Not sent: socialpub failed unexpectedly while it examined this post (see its log)."
-        return refuse(failed, content_refused=False)
-    return replace(made, plan=tuple((step.name, step.kind.value) for step in steps))
+        preflight.refused = Refused(failed)
+    return preflight
 
 
 # --- the claim -------------------------------------------------------------------------------------------------------
@@ -149,10 +140,12 @@ def _ends(settlement: Settlement, present: Sequence[Any]) -> bool:
     """End a delivery that must no longer be sent or read back. Return whether it ended or closes."""
     delivery, reasons = settlement.delivery, {wait.reason for wait in present}
     if not delivery.progress.stopped:
+        refused = None
         if WaitReason.APPROVAL in reasons:
-            refused = approvals.find_too_late(settlement)
-        else:
-            refused = None if WaitReason.PARENT in reasons else replies.check_parent(settlement.tx, delivery)
+            if waiting.approval_deadline(settlement.rt, delivery.due_at) < settlement.tx.now:
+                refused = Refused(f"Not sent: {waiting.not_approved(settlement.rt)}")
+        elif WaitReason.PARENT not in reasons:
+            refused = replies.check_parent(settlement.tx, delivery)
         if refused is not None:
             _end_unsent(settlement, refused)
             return True
@@ -180,20 +173,17 @@ def _ended_by_wait(settlement: Settlement, present: Sequence[Any]) -> bool:
 def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
     """Take the plan from the preflight. Return whether the delivery has a plan."""
     rt, tx, delivery = settlement.rt, settlement.tx, settlement.delivery
-    if preflight is None or (preflight.options, preflight.content_key) != (delivery.options, delivery.content_key):
-        return False  # a change has reached the disk meanwhile
-    post, content = post_rows.find(tx, delivery.post_id), preflight.content
-    if post is None or (post.body or "") != content.text:
+    if preflight is None or preflight.options != delivery.options:
         return False
-    if content.media and content != post_content.load_content(rt, tx, delivery.post_id):
-        return False  # other media, or another alt text
+    if preflight.content != post_content.load_content(rt, tx, delivery.post_id):
+        return False  # the post was changed meanwhile
     if preflight.later is not None:
         _postpone(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
         return False
     if preflight.refused is not None:
         _end_unsent(settlement, preflight.refused)
         return False
-    delivery.plan = list(preflight.plan)
+    delivery.plan = preflight.plan
     transitions.enter_step(delivery)
     return True
 
@@ -318,12 +308,7 @@ def _take_over(settlement: Settlement) -> bool:
     if committing:
         waiting.begin_gap(rt, tx, delivery, is_unknown=True)
         outcome, why = AttemptOutcome.UNKNOWN, "the worker ended during the call"
-        if delivery.is_repeatable:
-            read_back.repeat(delivery, why)
-            message = f"The worker ended during the call. {read_back.CALL_REPEATED}"
-        else:
-            read_back.begin(rt, tx, delivery, why)
-            message = "The worker ended during the call. The account is read back."
+        message = f"The worker ended during the call. {read_back.begin(rt, tx, delivery, why)}"
     else:
         outcome, message = AttemptOutcome.RETRYING, "The worker ended during this step. The step runs again."
     log_entries.record_attempt(tx, delivery, Attempt(step, delivery.run_at, outcome, message))
@@ -352,50 +337,3 @@ def _end_deadly(settlement: Settlement, step: str) -> None:
 def _another_suspect_runs(rt: Runtime, tx: Database, delivery: Delivery) -> bool:
     others = [row for row in delivery_rows.list_running(tx) if Progress.from_json(row.progress).deaths]
     return any(row.id != delivery.id and rt.process.works_on(row.owner or "", row.id) for row in others)
-
-
-# --- examinations that kill the worker -------------------------------------------------------------------------------
-
-MAX_EXAMINATION_DEATHS = 3
-MAX_MARKS = MAX_EXAMINATION_DEATHS - 1
-"""The first death leaves no mark."""
-
-
-class Deadly(Exception):
-    """The examination of this post has killed too many workers."""
-
-
-@contextmanager
-def mark_examination(rt: Runtime, delivery_id: str) -> Iterator[None]:
-    """Leave a mark that stays if this process dies. Raises `Deadly` when there are too many marks."""
-    # A row that was edited by hand may have any id, even a path.
-    if not rt.process.follows_a_death or parse_id(delivery_id) is None:
-        yield
-        return
-    folder = _marks_dir(rt)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    mark = folder / delivery_id
-    begun = mark.stat().st_size if mark.exists() else 0
-    if begun >= MAX_MARKS:
-        mark.unlink(missing_ok=True)
-        raise Deadly
-    with mark.open("ab") as file:
-        file.write(b".")
-    try:
-        yield
-    except Exception:
-        mark.unlink(missing_ok=True)
-        raise
-    mark.unlink(missing_ok=True)
-
-
-def clean_marks(rt: Runtime) -> None:
-    """Remove the marks of deliveries that ended otherwise."""
-    folder = _marks_dir(rt)
-    for mark in folder.iterdir() if folder.is_dir() else ():
-        if not delivery_rows.is_open(rt.reader, mark.name):
-            mark.unlink(missing_ok=True)
-
-
-def _marks_dir(rt: Runtime) -> Path:
-    return rt.settings.run_dir / "examined"

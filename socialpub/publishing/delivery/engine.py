@@ -3,16 +3,14 @@
 import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from socialpub.accounts import grants, hints, profiles, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
-from socialpub.core.secrets import redaction, signed_urls
-from socialpub.core.settings.loader import Settings
+from socialpub.core.secrets import redaction
 from socialpub.db import clock_jumps
 from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.models import DeliveryRow, ProfileRow
@@ -28,7 +26,6 @@ from socialpub.providers.base import (
     Done,
     Held,
     Job,
-    MediaFile,
     Published,
     Readback,
     Refused,
@@ -40,24 +37,27 @@ from socialpub.providers.base import (
 from socialpub.providers.responses import (
     AppRefused,
     AuthExpired,
+    HttpResponse,
     NoAnswer,
     NotSent,
     ProviderError,
     Rejected,
     Throttled,
+    http_date,
     plausible_wait,
     storable,
 )
-from socialpub.publishing.delivery import claim, read_back, replies, settle, waiting
+from socialpub.publishing.delivery import claim, read_back, settle, waiting
 from socialpub.publishing.delivery.claim import interpret_unusable, not_readable
 from socialpub.publishing.delivery.read_back import STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.results import Limited, NeedsReauth, Result, Retry, Undecidable
 from socialpub.publishing.media import renditions
 from socialpub.publishing.media.link_pages import LinkFetcher
 from socialpub.publishing.posts import content as post_content
+from socialpub.publishing.posts import replies
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.publisher")
+log = logging.get_logger(__name__)
 
 # --- the queue of a profile ------------------------------------------------------------------------------------------
 
@@ -103,11 +103,10 @@ def list_due_queues(rt: Runtime) -> list[tuple[str, str]]:
 
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
-    delivery: Delivery | None
     run = Run(profiles.get(rt.reader, candidate.profile_id))
-    write_again = rt.engine.find_write(candidate.id)
-    if write_again is not None:
-        delivery = write_again()
+    kept = rt.engine.take_result(candidate.id)
+    if kept is not None:
+        delivery = _settle(rt, *kept)
     else:
         preflight = None
         if not (candidate.plan or candidate.phase.reads_back):
@@ -133,94 +132,54 @@ class Run:
     profile: Profile
     """As it was before the step that runs."""
     content: Content | None = None
+    begun: bool = False
+    """Whether the step may have sent a call."""
 
 
 def advance(rt: Runtime, delivery: Delivery, run: Run) -> Delivery | None:
     """Run the next step of a claimed delivery and settle it. Return the delivery if it goes on at once."""
     with logging.bind(post_id=delivery.post_id, delivery_id=delivery.id, provider=delivery.provider):
-        trace, step = CallTrace(started_at=rt.stamp()), delivery.step_name
+        trace, step, run.begun = CallTrace(started_at=rt.stamp()), delivery.step_name, False
         # A result must not contain a token of the account, or a text that cannot be stored.
         result = storable(redaction.mask_value(_run_step(rt, delivery, run, trace)))
         shown = (trace.code, trace.message, trace.request_id)
         trace.code, trace.message, trace.request_id = redaction.mask_value(storable(shown))
         following = _settle(rt, delivery, result, trace)
-        _log(rt, delivery, step, result, trace)
+        _log(delivery, step, result, trace)
     return following
 
 
-def _settle(rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace, failures: int = 0) -> Delivery | None:
-    """Store how a step ended. If the disk fails, the next claim of the delivery stores it.
-
-    If the result itself cannot be stored, its verdict is stored without the network's words.
-    """
+def _settle(
+    rt: Runtime, delivery: Delivery, result: Result, trace: CallTrace, *, crashed: bool = False
+) -> Delivery | None:
+    """Store how a step ended. If the disk fails, the next claim of the delivery stores it."""
     try:
-        following = rt.write(settle.settle, delivery, result, trace)
+        return rt.write(settle.settle, delivery, result, trace)
     except (Unavailable, sqlite3.OperationalError) as error:
-        rt.engine.keep_write(delivery.id, partial(_settle, rt, delivery, result, trace, failures))
+        rt.engine.keep_result(delivery.id, delivery, result, trace)
         log.error("the result of a step could not be stored yet", reason=str(error))
         return None
     except Exception:
         log.error("a step could not be settled", exc_info=True, step=delivery.step_name)
-        if failures == 2:
+        if crashed:
             raise
-        simpler = _interpret_crash(delivery) if failures else _without_words(result)
-        bare = replace(trace, code=None, message=None, request_id=None)
-        return _settle(rt, delivery, simpler, bare, failures + 1)
-    rt.engine.end_write(delivery.id)
-    return following
+        bare = CallTrace(started_at=trace.started_at)
+        return _settle(rt, delivery, _interpret_crash(delivery), bare, crashed=True)
 
 
-NOT_STORABLE = "The network's words could not be stored (see socialpub's log)."
-
-
-def _without_words(result: Result) -> Result:
-    """Return the same verdict with a bare message."""
-    match result:
-        case Refused() | Unknown() | Retry() | Limited() | NeedsReauth():
-            return replace(result, message=NOT_STORABLE, code=None)
-        case Held():
-            return replace(result, reason=NOT_STORABLE, code=None)
-        case Undecidable():
-            return Undecidable(NOT_STORABLE)
-        case Published():
-            return replace(result, url=None)
-        case _:
-            return result
-
-
-def _log(rt: Runtime, delivery: Delivery, step: str, result: Result, trace: CallTrace) -> None:
+def _log(delivery: Delivery, step: str, result: Result, trace: CallTrace) -> None:
+    outcome = type(result).__name__.lower()
     level: logging.Level = "debug"
-    outcome, text, run_at = type(result).__name__.lower(), "", None
-    if not isinstance(result, Published | Refused):
-        row = rt.reader.get(DeliveryRow, delivery.id)
-        run_at = row.run_at if row is not None and row.state == State.QUEUED else None
+    text = f"{step}: {outcome}"
     match result:
         case Published(post_id, url):
             notes = delivery.memo.get("notes", ())
             level, text = "info", " ".join(filter(None, ("published", post_id, url, *notes)))
-        case Refused(message):
-            level, text = "warning", message
-        case Unknown(message) | Undecidable(message) | Retry(message) | Limited(message=message) | NeedsReauth(message):
-            level, text = "warning", message
         case Held(reason):
             text = reason  # reported once, when the hold begins
-    log.write(
-        level,
-        text or f"{step}: {outcome}",
-        step=step,
-        outcome=outcome,
-        provider_code=trace.code,
-        provider_request_id=trace.request_id,
-        waits_until=None if run_at is None else parse(run_at),
-    )
-
-
-def forget_ended(rt: Runtime) -> None:
-    """Forget deliveries that another process has ended, for example by the owner's stop."""
-    for delivery_id in rt.engine.remembered():
-        if not delivery_rows.is_open(rt.reader, delivery_id):
-            rt.engine.forget(delivery_id)
-    claim.clean_marks(rt)
+        case Refused() | Unknown() | Retry() | Limited() | NeedsReauth() | Undecidable():
+            level, text = "warning", result.message
+    log.write(level, text, step=step, outcome=outcome, provider_code=trace.code, provider_request_id=trace.request_id)
 
 
 # --- one step --------------------------------------------------------------------------------------------------------
@@ -235,20 +194,17 @@ def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Re
     profile = run.profile
     if profile.status is not ProfileStatus.ACTIVE and (unusable := interpret_unusable(delivery, profile)) is not None:
         return unusable
-    calls = False
     try:
-        needs_refresh = tokens.needs_refresh(rt, profile)
-        token = tokens.load_fresh(rt, profile.id, profile)
-        if needs_refresh:
+        token = tokens.load_valid(rt, profile)
+        if token is None:
+            token = tokens.load_fresh(rt, profile.id)
             run.profile = profiles.get(rt.reader, profile.id)
         try:
-            calls = True
             return _call_network(rt, delivery, run, token, trace)
         except AuthExpired:
-            calls = False  # the network refused the call
+            run.begun = False  # the network refused the call
             token = tokens.replace_spent(rt, profile.id, spent=token)
             run.profile = profiles.get(rt.reader, profile.id)
-            calls = True
             return _call_network(rt, delivery, run, token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
@@ -262,7 +218,10 @@ def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Re
     except Unfit as unfit:
         return Refused(str(unfit), content=True)
     except FileNotFoundError as missing:
-        name = _file_name(rt, delivery, missing)
+        name = "one of its files"
+        for media in run.content.media if run.content else ():
+            if str(media.path) == str(missing.filename):
+                name = f"{media.file_name} (media item {media.position + 1})"
         return Refused(f"A media file is missing in socialpub's storage: {name}.", content=True)
     except Unavailable as error:
         return Retry(error.detail)
@@ -270,7 +229,7 @@ def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Re
         return _not_sendable(delivery, f"{error.message} {error.hint or ''}".strip())
     except Exception:
         log.error("a step failed unexpectedly", exc_info=True, step=delivery.step_name)
-        return _interpret_crash(delivery) if calls else CRASHED
+        return _interpret_crash(delivery) if run.begun else CRASHED
 
 
 def _call_network(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: CallTrace) -> Result:
@@ -281,6 +240,7 @@ def _call_network(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: 
             media.path.stat()
     if isinstance(phase, CommittingAgain) and read_back.is_due(rt, delivery):
         raise ReadbackDue
+    run.begun = True
     if not phase.reads_back:
         outcome = provider.run(delivery.step_name, job)
         if not isinstance(outcome, Again):
@@ -335,58 +295,54 @@ def _find_earlier(rt: Runtime, delivery: Delivery, job: Job) -> Undecidable | No
     return None
 
 
-def _file_name(rt: Runtime, delivery: Delivery, missing: FileNotFoundError) -> str:
-    for media in post_content.load_content(rt, rt.reader, delivery.post_id).media:
-        if str(media.path) == str(missing.filename):
-            return f"{media.file_name} (media item {media.position + 1})"
-    return "one of its files"
-
-
 # --- the job: what a network's adapter may know and use --------------------------------------------------------------
 
 SLICE_SECONDS = 10.0
 """The approximate duration of one slice of an upload. A profile queue must not occupy a worker for a whole video."""
 
 
-def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: CallTrace) -> Job:
-    trace.grant = run.profile.access_token
-    run.content = run.content or post_content.load_content(rt, rt.reader, delivery.post_id)
-    began, asked = rt.clock.monotonic(), False
-    moved = clock_jumps.total_shift(rt.reader, rt.clock)
-    place = ("delivery", delivery.id, "memo")
-    committed_at = delivery.unknown_since
-    options: Mapping[str, Any] = rt.providers[delivery.provider].read_options(delivery.options)[0]
-    if delivery.reply_to is not None:
-        options = replies.fill_in_parent(rt.reader, delivery, options)
+class _Calls:
+    """The calls of one run. Each call is sent only if the post may still be sent."""
 
-    def check_still_allowed() -> None:
+    def __init__(self, rt: Runtime, delivery: Delivery, trace: CallTrace) -> None:
+        self._rt, self._delivery, self._trace = rt, delivery, trace
+        self._has_called = False
+
+    def call(self, method: str, url: str, **arguments: Any) -> HttpResponse:
+        rt, network, trace = self._rt, self._delivery.provider, self._trace
+        try:
+            response = rt.http_for(network).call(method, url, check_allowed=self._check_allowed, **arguments)
+        finally:
+            self._has_called = True
+        trace.answered = True
+        if "token" in arguments:  # a call without a token does not go to the network's API
+            rt.engine.set_network_clock(network, http_date(response.headers.get("date")), rt.clock.monotonic())
+        return response
+
+    def _check_allowed(self) -> None:
         """Raise Withdrawn if the profile was disconnected or the post was stopped."""
+        rt, delivery = self._rt, self._delivery
         row, account = rt.reader.get(DeliveryRow, delivery.id), rt.reader.get(ProfileRow, delivery.profile_id)
         if row is None or (account is not None and not account.is_connected):
             raise Withdrawn("The profile was disconnected.")
         if (row.state, row.owner) != (State.RUNNING, rt.process.name):
             raise Withdrawn("The post was stopped.")
-        if delivery.commits_next and not asked:  # announced, but the call has not left yet
+        if delivery.commits_next and not self._has_called:  # announced, but the call has not left yet
             if Progress.from_json(row.progress).stopped:
                 raise Stopped(STOPPED)
             if isinstance(delivery.phase, CommittingAgain) and read_back.is_due(rt, delivery):
                 raise ReadbackDue
 
-    def call(method: str, url: str, **arguments: Any) -> Any:
-        nonlocal asked
-        try:
-            response = rt.http_for(delivery.provider).call(method, url, check_allowed=check_still_allowed, **arguments)
-        finally:
-            asked = True
-        trace.answered = True
-        if "token" in arguments:  # a call without a token does not go to the network's API
-            rt.engine.set_network_clock(delivery.provider, response.headers.get("date"), rt.clock.monotonic())
-        return response
 
-    def public_url(media: MediaFile) -> str:
-        key, lifetime = renditions.storage_key(rt, media), public_url_lifetime(rt.settings)
-        return signed_urls.media_url(rt.settings, rt.secrets, key, rt.now(), lifetime)
-
+def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: CallTrace) -> Job:
+    trace.grant = run.profile.access_token
+    run.content = run.content or post_content.load_content(rt, rt.reader, delivery.post_id)
+    options: Mapping[str, Any] = rt.providers[delivery.provider].read_options(delivery.options)[0]
+    if delivery.reply_to is not None:
+        options = replies.fill_in_parent(rt.reader, delivery, options)
+    began, now, place = rt.clock.monotonic(), rt.now(), ("delivery", delivery.id, "memo")
+    committed_at = delivery.unknown_since
+    moved = clock_jumps.total_shift(rt.reader, rt.clock)
     links = cache(lambda: LinkFetcher(rt, delivery.id))
     return Job(
         content=run.content,
@@ -394,29 +350,23 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
         account=grants.to_account(run.profile),
         memo=dict(delivery.memo),
         token=token,
-        call=call,
+        call=_Calls(rt, delivery, trace).call,
         fit=lambda media, limits: renditions.fit_media(rt, delivery.id, media, limits),
-        wall_now=rt.now(),
-        even_now=rt.now() - moved,
+        wall_now=now,
+        even_now=now - moved,
         slice_over=lambda: rt.clock.monotonic() - began >= SLICE_SECONDS,
         committed_at=parse(committed_at) - moved if committed_at else None,
         since=lambda: read_back.search_from(rt, delivery),
-        shifts=lambda: clock_jumps.shifts_since(rt.reader, committed_at) if committed_at else (),
         unknown_before=delivery.unknown_calls > 0,
-        public_url=public_url,
+        public_url=lambda media: renditions.public_url(rt, media),
         fetch=lambda url, max_bytes: links().fetch(url, max_bytes),
         fetch_image=lambda url, limits: links().fetch_image(url, limits),
-        kept_file=partial(renditions.path_of, rt, delivery.id),
+        kept_file=lambda name: renditions.path_of(rt, delivery.id, name),
         seal=lambda text: rt.secrets.seal(text, *place).decode(),
         open=lambda sealed: rt.secrets.open(sealed.encode(), *place),
         times_back=delivery.progress.again,
         trace=trace,
     )
-
-
-def public_url_lifetime(settings: Settings) -> timedelta:
-    """Return the lifetime of media URLs for networks: until the delivery is settled."""
-    return settings.publishing.give_up_after + timedelta(hours=2)
 
 
 # --- what a failed call means for the post ---------------------------------------------------------------------------

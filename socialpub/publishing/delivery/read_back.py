@@ -40,7 +40,6 @@ NOT_SENT_AFTER_RESTORE = (
 )
 NOT_SENT_ELSEWHERE = "The account does not show the post: no other installation sent it."
 NOT_KNOWN_ELSEWHERE = "The account cannot show whether another installation sent the post. The post is sent."
-CALL_REPEATED = "The outcome is unknown. The same call is repeated; it cannot create a second post."
 SOMETHING_SIMILAR = (
     "The account has a post of the same kind from that time with different words. That may be this post. "
     f"{CHECK_ACCOUNT}"
@@ -63,17 +62,14 @@ class NotFoundOnAccount:
 # --- rounds ----------------------------------------------------------------------------------------------------------
 
 
-def begin(rt: Runtime, tx: Database, delivery: Delivery, why: str) -> None:
-    """Read back from now on: a commit may have arrived."""
-    commits, since = delivery.unknown_calls + 1, delivery.unknown_since
-    move(delivery, PhaseEvent.UNKNOWN, commits=commits, why=why, since=since)
+def begin(rt: Runtime, tx: Database, delivery: Delivery, why: str) -> str:
+    """Note that a commit may have arrived. Return what follows: read-backs, or the same call if it is repeatable."""
+    event = PhaseEvent.REPEATED if delivery.is_repeatable else PhaseEvent.UNKNOWN
+    move(delivery, event, commits=delivery.unknown_calls + 1, why=why, since=delivery.unknown_since)
+    if delivery.is_repeatable:
+        return "The outcome is unknown. The same call is repeated; it cannot create a second post."
     _begin_round(rt, tx, delivery)
-
-
-def repeat(delivery: Delivery, why: str) -> None:
-    """Repeat the call without a read-back: its repetition cannot create a second post."""
-    commits, since = delivery.unknown_calls + 1, delivery.unknown_since
-    move(delivery, PhaseEvent.REPEATED, commits=commits, why=why, since=since)
+    return "The account is read back."
 
 
 def begin_closing(rt: Runtime, tx: Database, delivery: Delivery, message: str) -> None:

@@ -36,9 +36,9 @@ class NeedsReauth:
 
 @dataclass(frozen=True, slots=True)
 class Undecidable:
-    """The network cannot report the outcome of the commit. `hint` describes where the owner can look."""
+    """The network cannot report the outcome of the commit. The message describes where the owner can look."""
 
-    hint: str
+    message: str
 
 
 Result = Outcome | Retry | Limited | NotFoundOnAccount | NeedsReauth | Undecidable

@@ -34,16 +34,17 @@ from socialpub.providers.base import (
     Wait,
 )
 from socialpub.providers.responses import MAX_WAIT_SECONDS, plausible_wait
-from socialpub.publishing.delivery import read_back, replies, transitions, waiting
+from socialpub.publishing.delivery import read_back, transitions, waiting
 from socialpub.publishing.delivery.read_back import CHECK_ACCOUNT, STOPPED, NotFoundOnAccount
 from socialpub.publishing.delivery.results import Limited, NeedsReauth, Result, Retry, Undecidable
 from socialpub.publishing.delivery.transitions import PhaseEvent
+from socialpub.publishing.posts import replies
 from socialpub.runtime import Runtime
 
 LONG_STEP_SECONDS = 5.0
 """A longer step delays the other posts of its profile noticeably, so it is recorded as a wait."""
 
-log = logging.get_logger("socialpub.settlement")
+log = logging.get_logger(__name__)
 
 
 def settle(rt: Runtime, tx: Database, ran: Delivery, result: Result, trace: CallTrace) -> Delivery | None:
@@ -133,12 +134,7 @@ class Settlement:
                 self._require_reauth(message, code)
             case Unknown(message, code, kept):
                 delivery.memo = kept or delivery.memo
-                if delivery.is_repeatable:
-                    self._repeat(message, code)
-                else:
-                    self.record_attempt(AttemptOutcome.UNKNOWN, f"{message} The account is read back.", code)
-                    read_back.begin(self.rt, self.tx, delivery, message)
-                    self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
+                self._note_unknown(message, code)
             case NotFoundOnAccount():
                 self._conclude(result)
             case Undecidable(hint):
@@ -271,11 +267,15 @@ class Settlement:
         if not self.ended_by_stop():
             self.requeue(again.seconds)
 
-    def _repeat(self, message: str, code: str | None) -> None:
-        """Repeat a repeatable call, at once after the first call and then with backoff."""
-        seconds = self._backoff() if self.delivery.unknown_calls else 0.0
-        read_back.repeat(self.delivery, message)
-        self.ask_later(seconds, AttemptOutcome.UNKNOWN, f"{message} {read_back.CALL_REPEATED}", code)
+    def _note_unknown(self, message: str, code: str | None) -> None:
+        """Read back, or repeat a repeatable call: at once after the first call, and then with backoff."""
+        delivery, step_name, is_first = self.delivery, self.delivery.step_name, not self.delivery.unknown_calls
+        message = f"{message} {read_back.begin(self.rt, self.tx, delivery, message)}"
+        if delivery.is_repeatable:
+            self.ask_later(0.0 if is_first else self._backoff(), AttemptOutcome.UNKNOWN, message, code)
+        else:
+            self.record_attempt(AttemptOutcome.UNKNOWN, message, code, step_name=step_name)
+            self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
 
     def _conclude(self, found: NotFoundOnAccount) -> None:
         """Read back again later, or conclude the round."""

@@ -1,10 +1,8 @@
 """The transitions between the phases of a delivery: one table, which the engine runs and the manual shows.
 
-`move` refuses a transition that is not in the table. No other code changes a phase. Print the table with
-`python -m socialpub.publishing.delivery.transitions`.
+`move` refuses a transition that is not in the table. No other code changes a phase.
 """
 
-import sys
 from enum import Enum
 from typing import Any
 
@@ -72,7 +70,9 @@ class UnknownTransition(Exception):
 def move(delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
     """Change the phase as the table says. `values` are fields of the new phase, which also keeps some (`keeps`)."""
     phase = delivery.phase
-    target = find(phase.name, event)
+    target = TABLE.get((phase.name, event))
+    if target is None:
+        raise UnknownTransition(f"{event.name} cannot happen to a delivery that is {phase.name}")
     if isinstance(target, PhaseName):
         entered = PHASES[target]
         kept = {name: getattr(phase, name) for name in entered.keeps}
@@ -83,25 +83,3 @@ def enter_step(delivery: Delivery) -> None:
     """Leave the preparing phases if the step that runs next is the commit."""
     if isinstance(delivery.phase, Preparing | PreparingAgain) and delivery.commits_next:
         move(delivery, PhaseEvent.PREPARED)
-
-
-def find(phase: PhaseName, event: PhaseEvent) -> PhaseName | State:
-    """Return the phase or final state after this event. Raises UnknownTransition."""
-    if (phase, event) not in TABLE:
-        raise UnknownTransition(f"{event.name} cannot happen to a delivery that is {phase}")
-    return TABLE[phase, event]
-
-
-def markdown() -> str:
-    """Return the phases and their transitions as two tables for the manual."""
-    phases = (f"| `{name}` | {(phase.__doc__ or '').strip()} |" for name, phase in PHASES.items())
-    rows = (
-        f"| {event.value} | {', '.join(f'`{phase}`' for phase in before)} | `{after}` |"
-        for event, before, after in ROWS
-    )
-    head = "| What happens | Before | After |"
-    return "\n".join(["| Phase | Meaning |", "|---|---|", *phases, "", head, "|---|---|---|", *rows, ""])
-
-
-if __name__ == "__main__":
-    sys.stdout.write(markdown())

@@ -1,9 +1,5 @@
 """The waits of a delivery: their reasons and their ends."""
 
-import hashlib
-import re
-import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +14,6 @@ from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import REASONS, WaitReason
-from socialpub.providers.base import Content
 from socialpub.runtime import Runtime
 
 # --- gaps and fairness -----------------------------------------------------------------------------------------------
@@ -30,16 +25,6 @@ def was_postponed(tx: Database, delivery: Delivery) -> bool:
         return True
     since_due = waits.list_current(tx, delivery.id, delivery.due_at)
     return any(wait.reason == WaitReason.NETWORK for wait in since_due)
-
-
-def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
-    """Return the endpoint of the first step. None: unknown before the claim."""
-    network = rt.providers[provider]
-    try:
-        steps = network.plan(content, network.read_options(options)[0])
-    except Exception:
-        return None  # the claim checks the content and reports its problems
-    return waits.step_endpoint(steps[0].name)
 
 
 # --- how long --------------------------------------------------------------------------------------------------------
@@ -59,6 +44,15 @@ def give_up_at(rt: Runtime, tx: Database, delivery: Delivery) -> datetime:
     began = parse(max(delivery.started_at or delivery.due_at, delivery.progress.reconnected_at or ""))
     gaps = waits.total_spans(tx, delivery.profile_id, began, (WaitReason.GAP,))
     return began + rt.settings.publishing.give_up_after + gaps
+
+
+def approval_deadline(rt: Runtime, due_at: str) -> datetime:
+    return later(parse(due_at), rt.settings.publishing.max_lateness)
+
+
+def not_approved(rt: Runtime) -> str:
+    hours = format_hours(rt.settings.publishing.max_lateness)
+    return f"the owner did not approve the post within {hours} of its time. To publish it, create the post again."
 
 
 def too_long(until: str, reason: str) -> str:
@@ -100,23 +94,6 @@ def begin_gap(rt: Runtime, tx: Database, delivery: Delivery, *, is_unknown: bool
         waits.record_span(tx, WaitReason.GAP, delivery.profile_id, waits.COMMITS, tx.stamp, until, reason)
 
 
-# --- equal content ---------------------------------------------------------------------------------------------------
-
-_LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
-_LINK = re.compile(r"\w\.\w|://")
-
-
-def content_key(body: str | None, media_count: int) -> str:
-    """Return a key that is equal for posts that a read-back could confuse.
-
-    A network may show a text without its leading names, and links in its own short form. A needlessly equal key only
-    delays a post.
-    """
-    words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
-    text = " ".join("<link>" if _LINK.search(word) else word for word in words)
-    return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]
-
-
 # --- what is shown ---------------------------------------------------------------------------------------------------
 
 
@@ -156,7 +133,7 @@ def _shown(rt: Runtime, reader: Database, row: Any) -> ShownWait:
             own = waits.total_spans(reader, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
             until = stamp(later(due_at, rt.settings.publishing.max_lateness) + own)
         case WaitReason.APPROVAL:
-            until = stamp(later(due_at, rt.settings.publishing.max_lateness))
+            until = stamp(approval_deadline(rt, row.due_at))
         case WaitReason.PARENT:
             parent = row.message
     return ShownWait(row.delivery_id, reason, sentence, row.since, until, row.code, parent)

@@ -33,7 +33,7 @@ MAX_REQUESTS = 32
 KEPT_REQUESTS = 8
 """The number of these requests that only keys without a fetching request may use."""
 
-log = logging.get_logger("socialpub.imports")
+log = logging.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +168,7 @@ def _explain_rejection(rejected: MediaRejected, content_type: str) -> str:
 @contextmanager
 def _count_request(rt: Runtime, key_id: str) -> Iterator[None]:
     """Count a request that fetches. Only on the event loop. Raises Unavailable."""
-    fetching = rt.media.fetching
-    limit = MAX_REQUESTS - KEPT_REQUESTS if key_id in fetching else MAX_REQUESTS
-    if fetching.total() >= limit:
+    if not rt.media.may_fetch(key_id, MAX_REQUESTS, KEPT_REQUESTS):
         raise Unavailable("Too many other requests fetch media by URL at the moment. Send the request again.")
-    fetching[key_id] += 1
-    try:
+    with rt.media.count_fetching(key_id):
         yield
-    finally:
-        fetching[key_id] -= 1
-        if not fetching[key_id]:
-            del fetching[key_id]

@@ -7,6 +7,7 @@ import contextlib
 import json
 import shutil
 from dataclasses import replace
+from datetime import timedelta
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
@@ -14,6 +15,8 @@ from typing import Any
 
 from socialpub.core import durable_files, logging
 from socialpub.core.errors import Unavailable
+from socialpub.core.secrets import signed_urls
+from socialpub.core.settings.loader import Settings
 from socialpub.db.tables import delivery_rows
 from socialpub.media import files
 from socialpub.media.decoder import client
@@ -24,7 +27,7 @@ from socialpub.runtime import Runtime
 _VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool, "reencoded": bool}
 _NOT_NOW = "The image could not be resized. socialpub tries again."
 
-log = logging.get_logger("socialpub.renditions")
+log = logging.get_logger(__name__)
 
 
 def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -70,9 +73,15 @@ def keep_source(rt: Runtime, delivery_id: str, body: bytes) -> Path:
     return path
 
 
-def storage_key(rt: Runtime, media: MediaFile) -> str:
-    """Return the storage key of an original or a rendition."""
-    return media.path.relative_to(rt.files.root).as_posix()
+def public_url(rt: Runtime, media: MediaFile) -> str:
+    """Return a signed URL of an original or a rendition for its network."""
+    key = media.path.relative_to(rt.files.root).as_posix()
+    return signed_urls.media_url(rt.settings, rt.secrets, key, rt.now(), public_url_lifetime(rt.settings))
+
+
+def public_url_lifetime(settings: Settings) -> timedelta:
+    """Return the lifetime of media URLs for networks: until the delivery is settled."""
+    return settings.publishing.give_up_after + timedelta(hours=2)
 
 
 def rendition_type(rt: Runtime, storage_key: str) -> str | None:

@@ -63,11 +63,8 @@ def check_quota_with_arriving(rt: Runtime, store: Database, size_bytes: int) -> 
 def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
     """Count these bytes as stored while they arrive. Only on the event loop. Raises Unavailable."""
     check_quota_with_arriving(rt, rt.reader, size_bytes)
-    rt.media.arriving_bytes += size_bytes
-    try:
+    with rt.media.count_arriving(size_bytes):
         yield
-    finally:
-        rt.media.arriving_bytes -= size_bytes
 
 
 # --- limits of one file ----------------------------------------------------------------------------------------------
@@ -213,7 +210,7 @@ def etag(storage_key: str) -> str:
 
 # --- completing ------------------------------------------------------------------------------------------------------
 
-log = logging.get_logger("socialpub.artifacts")
+log = logging.get_logger(__name__)
 
 _MAX_ROUNDS = 5
 """The maximum number of times that `complete` starts again after another PUT arrived during the examination."""

@@ -1,6 +1,9 @@
 """The content of a post in the form for a network's adapter."""
 
+import hashlib
 import json
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,8 +14,9 @@ from socialpub.db.delivery import Delivery
 from socialpub.db.queries import post_content
 from socialpub.db.tables import artifact_rows, post_rows
 from socialpub.db.tables.profile_rows import Profile
+from socialpub.db.tables.waits import step_endpoint
 from socialpub.providers.base import Content, MediaFile
-from socialpub.providers.options import Table, spelled
+from socialpub.providers.options import Options, Table, spelled
 from socialpub.providers.options import list_artifacts as list_option_artifacts
 from socialpub.providers.registry import OPTIONS
 from socialpub.publishing.media import uploads
@@ -37,14 +41,16 @@ def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content
     ]
 
 
-def check_content(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> list[FieldError]:
-    """Return the problems of this content for the profile's network."""
+def check_content(
+    rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]
+) -> tuple[Options, list[FieldError]]:
+    """Return the canonical options, and the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]
     options, problems = provider.read_options(given)
     wrong = {path[2:] for problem in problems if len(path := problem.path) > 2}
     found = provider.check(content, options, grants.to_account(profile))
     # A wrong value of an option is not missing as well.
-    return problems + [
+    return options, problems + [
         problem
         for problem in found
         if not (problem.path[:1] == ("providerOptions",) and _spelled(problem, provider.option_table, given) in wrong)
@@ -81,3 +87,30 @@ def _file(rt: Runtime, row: Any, position: int, alt: str | None) -> MediaFile:
     # Removed files do not have a key.
     path, facts = rt.files.path(row.storage_key or ""), json.loads(row.facts or "{}")
     return MediaFile(position, row.kind, row.mime_type, row.size_bytes, path, row.file_name, alt, facts)
+
+
+def first_endpoint(rt: Runtime, provider: str, content: Content, options: Mapping[str, Any]) -> str | None:
+    """Return the endpoint of the first step. None: unknown before the claim."""
+    network = rt.providers[provider]
+    try:
+        steps = network.plan(content, network.read_options(options)[0])
+    except Exception:
+        return None  # the claim checks the content and reports its problems
+    return step_endpoint(steps[0].name)
+
+
+# --- equal content ---------------------------------------------------------------------------------------------------
+
+_LEADING_NAMES = re.compile(r"^(\s*@\w+)+")
+_LINK = re.compile(r"\w\.\w|://")
+
+
+def make_content_key(body: str | None, media_count: int) -> str:
+    """Return a key that is equal for posts that a read-back could confuse.
+
+    A network may show a text without its leading names, and links in its own short form. A needlessly equal key only
+    delays a post.
+    """
+    words = unicodedata.normalize("NFC", _LEADING_NAMES.sub("", body or "")).split()
+    text = " ".join("<link>" if _LINK.search(word) else word for word in words)
+    return hashlib.sha256(f"{media_count} {text}".encode()).hexdigest()[:32]

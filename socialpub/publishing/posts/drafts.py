@@ -23,10 +23,11 @@ from socialpub.media.types import position_note
 from socialpub.providers import options as option_tables
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.registry import OPTIONS
-from socialpub.publishing.delivery import replies, waiting
+from socialpub.publishing.delivery import waiting
 from socialpub.publishing.media import imports, uploads
 from socialpub.publishing.media.imports import MediaUrl
 from socialpub.publishing.media.uploads import Examined
+from socialpub.publishing.posts import replies
 from socialpub.publishing.posts.content import check_content, load_file, option_files
 from socialpub.runtime import Runtime
 
@@ -268,7 +269,7 @@ def check_draft(
         profile, options = target.profile, target.options
         provider = rt.providers[profile.provider]
         chosen = provider.read_options(options)[0]
-        problems = _common(check_content(rt, profile, content, options) for content in contents)
+        problems = _common(check_content(rt, profile, content, options)[1] for content in contents)
         notes = _common(provider.notes(content, chosen, grants.to_account(profile)) for content in contents)
         notes += [
             f"Media item {file.position + 1}: {note}"

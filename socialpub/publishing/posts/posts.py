@@ -30,12 +30,12 @@ from socialpub.db.tables import (
 from socialpub.db.tables.audience_rows import Scope
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers.base import Content
-from socialpub.publishing.delivery import approvals, read_back, replies, waiting
+from socialpub.publishing.delivery import read_back
 from socialpub.publishing.delivery.read_back import STOPPED
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media import uploads
-from socialpub.publishing.posts import details, drafts
-from socialpub.publishing.posts.content import load_content
+from socialpub.publishing.posts import approvals, details, drafts, replies
+from socialpub.publishing.posts.content import first_endpoint, load_content, make_content_key
 from socialpub.publishing.posts.drafts import Draft, DraftMedia, Target
 from socialpub.runtime import Runtime
 
@@ -82,7 +82,7 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
     if draft.media:
         _insert_media(tx, post_id, draft.media)
         content = load_content(rt, tx, post_id)
-    content_key, due_at = waiting.content_key(body, len(draft.media)), at or tx.stamp
+    content_key, due_at = make_content_key(body, len(draft.media)), at or tx.stamp
     rows: list[dict[str, Value]] = []
     delivery_ids = [new_id(tx.now) for _ in targets]
     for position, target in enumerate(targets):
@@ -102,7 +102,7 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
                 "due_at": due_at,
                 "run_at": replies.first_run_at(tx, target.reply_to, due_at) if target.reply_to else due_at,
                 "content_key": content_key,
-                "first_endpoint": waiting.first_endpoint(rt, profile.provider, content, target.options),
+                "first_endpoint": first_endpoint(rt, profile.provider, content, target.options),
                 "retry_of": target.retry_of,
                 "reply_to": target.reply_to,
             }
@@ -165,7 +165,7 @@ def edit(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller: Caller) 
     content = Content(body or "", (), {})
     if media_count:
         content = replace(load_content(rt, tx, post_id), text=body or "")
-    content_key = waiting.content_key(body, media_count)
+    content_key = make_content_key(body, media_count)
     scheduled_at = post.scheduled_at
     if "scheduled_at" in draft.given:
         scheduled_at = _stamp_or_none(draft.scheduled_at)
@@ -184,7 +184,7 @@ def edit(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller: Caller) 
             plan=None,
             step=0,
             content_key=content_key,
-            first_endpoint=waiting.first_endpoint(rt, delivery.provider, content, options),
+            first_endpoint=first_endpoint(rt, delivery.provider, content, options),
             reply_to=reply_to,
         )
         if scheduled_at is None:

@@ -19,7 +19,7 @@ from socialpub.db.tables import access_rows, profile_rows
 from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.pinterest import Pinterest
-from socialpub.publishing.delivery import profile_queue
+from socialpub.publishing import profile_queue
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard import labels
 from socialpub.web.dashboard.browser import forms

@@ -109,7 +109,7 @@ MAX_PEERS = 32
 """A limit, because clients with many IP addresses must not fill the log or the memory."""
 MAX_LOGGED_CHARACTERS = 100
 
-log = logging.get_logger("socialpub.requests")
+log = logging.get_logger(__name__)
 
 
 class UntrustedForwarders:

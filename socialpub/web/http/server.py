@@ -25,7 +25,7 @@ from socialpub.web.http.limits import CLOSE
 
 # --- listening -------------------------------------------------------------------------------------------------------
 
-log = logging.get_logger("socialpub.web.server")
+log = logging.get_logger(__name__)
 
 BACKLOG = 2048
 RESERVED_DESCRIPTORS = 200

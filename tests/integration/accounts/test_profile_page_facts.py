@@ -11,8 +11,8 @@ from socialpub.core import clock as clocks
 from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
-from socialpub.publishing.delivery import profile_queue
-from socialpub.publishing.delivery.profile_queue import ProfileQueue, QueuePlace
+from socialpub.publishing import profile_queue
+from socialpub.publishing.profile_queue import ProfileQueue, QueuePlace
 from tests.support.appliance import accept, add_profile, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import connect_tiktok, connect_x

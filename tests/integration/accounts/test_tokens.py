@@ -15,7 +15,7 @@ from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.base import Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.publishing.delivery import resume
-from socialpub.runtime import Runtime
+from socialpub.runtime import Runtime, TokenKeeper
 from tests.support.appliance import add_profile
 
 TWO_HOURS = 7200
@@ -57,18 +57,18 @@ def test_a_second_thread_does_not_renew_a_stored_pair_again(rt, network, profile
     asked, got = threading.Event(), list[str]()
     late = threading.Thread(target=lambda: got.append(tokens.load_fresh(rt, profile)))
 
-    class Watched(dict[str, Any]):
-        def __contains__(self, key: object) -> bool:
+    class Watched(TokenKeeper):
+        def find_pending(self, profile_id: str) -> Any:
             if threading.current_thread() is late:
                 asked.set()
-            return super().__contains__(key)
+            return super().find_pending(profile_id)
 
-        def pop(self, *key: Any) -> Any:
+        def end_pending(self, profile_id: str) -> None:
             late.start()
             assert asked.wait(60)
-            return super().pop(*key)
+            super().end_pending(profile_id)
 
-    rt.tokens.pending_grants = Watched()
+    rt.tokens = Watched()
     clock.forward(TWO_HOURS - 299)
     assert tokens.load_fresh(rt, profile) == "access-1"
     late.join()
@@ -216,7 +216,7 @@ def test_a_crash_between_the_answer_and_the_store_leaves_the_old_pair_whole(rt, 
         with pytest.raises(KeyError):
             tokens.replace_spent(rt, profile, spent="access-0")
     assert stored(rt, profile) == ("access-0", "refresh-0")
-    rt.tokens.pending_grants.clear()
+    rt.tokens.end_pending(profile)
     # Later the network reports a spent token: no other call is made.
     network.auth.answers = [REFUSED]
     with pytest.raises(Rejected):

@@ -15,10 +15,9 @@ from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows
 from socialpub.providers.base import Fetched, NotFetched
 from socialpub.providers.bluesky import Bluesky
-from socialpub.publishing.delivery import approvals
 from socialpub.publishing.media import renditions
 from socialpub.publishing.media.link_pages import LinkFetcher
-from socialpub.publishing.posts import details, posts
+from socialpub.publishing.posts import approvals, details, posts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World

@@ -207,7 +207,7 @@ def test_a_downloaded_backup_can_be_verified_and_restored(owner: Tab, rt: Runtim
     assert left(rt) == []
     assert "The last backup was made" in owner.open("/system").text
     newest = audit_log.load_page(rt.reader).entries[0]
-    assert (newest.action, newest.actor) == ("copy.made", "dashboard")
+    assert (newest.action, newest.actor) == ("backup.made", "dashboard")
 
 
 def test_a_backup_that_would_fill_the_disk_is_refused(owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

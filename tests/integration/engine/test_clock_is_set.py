@@ -16,8 +16,8 @@ from socialpub.ops import health
 from socialpub.ops.doctor import checks
 from socialpub.providers.base import Kind, Published, Readback, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, NotSent, Throttled
-from socialpub.publishing import retention
-from socialpub.publishing.delivery import backfill, resume
+from socialpub.publishing import backfill, retention
+from socialpub.publishing.delivery import resume
 from socialpub.worker import reconciler
 from tests.support.appliance import (
     accept,

@@ -123,21 +123,6 @@ def test_deaths_count_only_in_a_row(lives, network):
     rt.close()
 
 
-def test_a_check_that_kills_three_workers_fails_its_delivery(lives, network):
-    def kills(content, options, account):
-        if content.text == POISON:
-            raise ProcessKilled
-        return []
-
-    rt = lives.begin()
-    poison = accept(rt, add_profile(rt), body=POISON)
-    rt.close()
-    network.check = kills
-    rt = lives.go_on()
-    assert (lives.deaths, state_of(rt, poison)) == (3, State.FAILED)
-    rt.close()
-
-
 def test_a_death_that_another_process_saw_first_is_counted(lives, network):
     rt = lives.begin()
     poison = accept(rt, add_profile(rt), body=POISON)

@@ -10,7 +10,8 @@ from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.states import State
 from socialpub.providers.base import Held, Kind, More, Published, Refused, Wait
 from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer
-from socialpub.publishing.delivery import backfill, read_back, resume
+from socialpub.publishing import backfill
+from socialpub.publishing.delivery import read_back, resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import (

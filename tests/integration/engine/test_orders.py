@@ -158,17 +158,6 @@ def drain_once(rt):
 # --- during a wait ---------------------------------------------------------------------------------------------------
 
 
-def test_a_delivery_that_a_claim_ended_leaves_nothing_in_memory(rt, network, profile, clock):
-    network.results["create_post"] = [Throttled("slow", retry_after_seconds=3600)]
-    post = accept(rt, profile)
-    drain(rt)
-    rt.write(lambda _, tx: posts.stop(rt, tx, post))
-    drain(rt, clock)
-    assert state_of(rt, post) is State.FAILED
-    engine.forget_ended(rt)  # as housekeeping does every hour
-    assert not rt.engine.remembered()
-
-
 def test_a_stop_of_a_post_that_waits_for_its_owner_past_its_commit_does_not_wait_for_a_day(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("cut")]
     network.results["recover"] = [AuthExpired("401"), AuthExpired("401")]

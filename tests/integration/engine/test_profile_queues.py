@@ -15,7 +15,8 @@ from socialpub.db.tables import waits
 from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.base import Done, Kind, Published, Refused, Wait
 from socialpub.providers.responses import Throttled
-from socialpub.publishing.delivery import engine, profile_queue, resume
+from socialpub.publishing import profile_queue
+from socialpub.publishing.delivery import engine, resume
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft

@@ -20,9 +20,9 @@ from socialpub.providers.base import Published, Readback, Refused, Unknown, Wait
 from socialpub.providers.responses import MAX_WAIT_SECONDS
 from socialpub.publishing import retention
 from socialpub.publishing.delivery import claim, engine, resume
-from socialpub.publishing.delivery.replies import ASK_AGAIN_SECONDS, VISIBLE_SECONDS
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Draft
+from socialpub.publishing.posts.replies import ASK_AGAIN_SECONDS, VISIBLE_SECONDS
 from tests.support.appliance import (
     accept,
     add_profile,

@@ -14,7 +14,8 @@ from socialpub.db.states import State
 from socialpub.db.tables import waits
 from socialpub.providers.base import Held, Kind, More, Wait
 from socialpub.providers.responses import AppRefused
-from socialpub.publishing.delivery import backfill, claim, engine, profile_queue, resume, settle
+from socialpub.publishing import backfill, profile_queue
+from socialpub.publishing.delivery import claim, engine, resume, settle
 from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.drain import drain

@@ -112,7 +112,7 @@ def test_the_bytes_decide_the_type(rt: Runtime, caller: Client, host: FileHost, 
     assert caller.ask("GET", artifact["url"]).body == image
     assert rt.reader.value("SELECT file_name FROM artifact") == "127.0.0.1", "a path may be a secret"
     assert rt.media.arriving_bytes == 0
-    assert not rt.media.fetching
+    assert rt.media.may_fetch("another key", 1, 0)
     assert "answered text/html: is it a share page?" in message(
         caller.send("POST", "/uploads/import", {"url": host.url("/page")})
     )
@@ -413,7 +413,7 @@ def test_four_files_of_a_request_arrive_at_a_time_and_other_requests_do_not_wait
 
     caller.run(story())
     assert host.most_open == 5 + 1
-    assert not rt.media.fetching
+    assert rt.media.may_fetch("another key", 1, 0)
 
 
 def test_the_total_time_covers_all_files_of_a_request_and_a_slow_drip(

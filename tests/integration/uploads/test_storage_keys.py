@@ -7,7 +7,6 @@ import pytest
 from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.providers.base import Kind
-from socialpub.publishing.delivery import claim
 from socialpub.publishing.media import renditions
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -104,12 +103,6 @@ def test_a_foreign_delivery_id_is_no_folder(rt, victim, delivery_id):
     assert victim.exists()
     assert rt.settings.database_file.exists()
     assert (folder / "version").exists()
-
-
-def test_no_file_is_created_for_such_an_id(rt, monkeypatch):
-    monkeypatch.setattr(type(rt.process), "follows_a_death", True)
-    with claim.mark_examination(rt, "../../../mark"):
-        assert not list(rt.settings.data_dir.parent.rglob("mark*"))
 
 
 def test_new_keys_are_valid(rt):

@@ -17,7 +17,7 @@ from socialpub.ops.doctor import checks
 from socialpub.ops.webhooks import addresses, calls
 from socialpub.ops.webhooks import sender as sending
 from socialpub.ops.webhooks.sender import WebhookSender, WebhookThreads
-from socialpub.publishing import retention
+from socialpub.publishing.retention import Retention
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept
 from tests.support.drain import drain
@@ -202,12 +202,11 @@ def test_data_retention_keeps_entries_that_a_webhook_has_not_read(
     rt.settings = rt.settings.model_copy(
         update={"retention": rt.settings.retention.model_copy(update={"posts": timedelta(days=7)})}
     )
-    retention.remove_expired(rt)
+    Retention().remove_expired(rt)
     send_due(sender)
     assert row_of(sender).left_out == 3
-    rt.engine.retention_again_at = 0.0
     before = rt.reader.value("SELECT count(*) FROM log_entry")
-    retention.remove_expired(rt)
+    Retention().remove_expired(rt)
     assert before - rt.reader.value("SELECT count(*) FROM log_entry") == 6
 
 
@@ -221,12 +220,11 @@ def test_an_event_has_its_text_as_long_as_it_may_be_sent(
     publish(rt, profile, "a")
     send_due(sender)
     clock.forward(sending.GIVEN_UP_AFTER.total_seconds() - 0.001)
-    retention.remove_expired(rt)
+    Retention().remove_expired(rt)
     send_due(sender)
     assert [event["data"]["postBody"] for _, event in receiver.tries] == ["a", "a"]
     clock.forward(0.001)
-    rt.engine.retention_again_at = 0.0
-    assert retention.remove_expired(rt) > 0
+    assert Retention().remove_expired(rt) > 0
     clock.forward(3 * 3600)
     send_due(sender)
     assert (row_of(sender).left_out, receiver.taken) == (1, [])

@@ -79,7 +79,6 @@ FOLDERS = {
     "run/*.sock": STAYS + "one for each queue",
     "run/decoders/*": STAYS + "one for each 256 MiB of memory",
     "run/profiles/*": STAYS + "one empty file for each profile",
-    "run/examined/*": "ended deliveries: when the delivery has ended",
     "run/owners/*": "dead processes: within an hour; a hundred deaths are remembered",
     "run/*.lock": STAYS + "one for each kind of work",
 }
@@ -145,7 +144,6 @@ def test_files_of_dead_processes_are_removed_within_the_hour(rt, tasks):
         data / "media/thumbnails" / f"ab/{unknown}-{'0' * 16}.png.jpg",
         data / "avatars" / f"{unknown}.0.fetched",
         data / ".restore-abc" / "secret.key",
-        data / "run/examined" / unknown,
         data / "run/owners" / "worker-dead.lock",
     ]
     for path in left:
@@ -186,6 +184,6 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
 
 def test_housekeeping_creates_no_files(rt, tasks):
     before = set(rt.settings.data_dir.rglob("*"))
-    for name in ("unused media", "ended deliveries", "renditions", "thumbnails", "unfinished backups", "retention"):
+    for name in ("unused media", "renditions", "thumbnails", "unfinished backups", "retention"):
         tasks[name].act(rt)
     assert set(rt.settings.data_dir.rglob("*")) == before

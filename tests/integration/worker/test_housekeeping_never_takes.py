@@ -17,6 +17,7 @@ from socialpub.media.types import Facts
 from socialpub.publishing import retention
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
+from socialpub.publishing.retention import Retention
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance
 from tests.support.drain import drain
@@ -40,6 +41,7 @@ class KeptHouse:
         self.profiles = [add_profile(self.rt), add_profile(self.rt, account_id="two")]
         self.source = media.png(self.folder / "a.png", 8, 8)
         self.facts = Facts("image", "image/png", self.source.stat().st_size, {"width": 8, "height": 8, "frames": 1})
+        self.retention = Retention()
         self.unused_since = {}
         self.shown = {}
         self.ended = {}
@@ -104,9 +106,9 @@ class KeptHouse:
         self.rt.db.follow_clock()
 
     def keep_house(self):
-        retention.remove_expired(self.rt)
-        while self.rt.engine.retention_steps is not None:
-            retention.remove_expired(self.rt)
+        self.retention.remove_expired(self.rt)
+        while self.retention.is_under_way:
+            self.retention.remove_expired(self.rt)
         for post in [post for post in self.shown if not self._exists("post", post)]:
             assert self._days_since(self.ended.get(post)) >= KEPT_DAYS, "a post went before its time"
             assert self.tried_by.get(post) not in self.shown, "the original could be published again"

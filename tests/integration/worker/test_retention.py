@@ -18,6 +18,7 @@ from socialpub.providers.base import Refused
 from socialpub.publishing import retention
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
+from socialpub.publishing.retention import Retention
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
 from tests.support.drain import drain
 from tests.support.rows import artifact
@@ -39,8 +40,8 @@ def appliance_options(network, kept):
 def keep_house(rt, clock):
     """One whole round; how many rows went."""
     clock.forward(retention.EVERY_SECONDS)
-    removed = 0
-    while (some := retention.remove_expired(rt)) or rt.engine.retention_steps is not None:
+    rounds, removed = Retention(), 0
+    while (some := rounds.remove_expired(rt)) or rounds.is_under_way:
         removed += some
     return removed
 
@@ -203,12 +204,13 @@ def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clo
         rt.db.write(lambda tx, post=row[0]: post_rows.settle_if_resolved(tx, post))
     clock.forward(40 * DAY)
     monkeypatch.setattr(retention, "MAX_WRITES", 3)
-    assert retention.remove_expired(rt) == 3 * retention.MAX_DELIVERIES
+    rounds = Retention()
+    assert rounds.remove_expired(rt) == 3 * retention.MAX_DELIVERIES
     assert rows_of(rt, "post") == 700
     check_counters(rt)
     accepted = accept(rt, profile)
-    while rt.engine.retention_steps is not None:
-        retention.remove_expired(rt)
+    while rounds.is_under_way:
+        rounds.remove_expired(rt)
     assert [row[0] for row in rt.reader.all("SELECT id FROM post")] == [accepted]
     assert rows_of(rt, "log_entry") == 1
     check_counters(rt)
@@ -226,9 +228,10 @@ def test_a_round_ends_after_two_seconds(rt, clock, profile, monkeypatch):
         return remove_post(*args)
 
     monkeypatch.setattr(retention, "remove_post", slowly)
-    retention.remove_expired(rt)
+    rounds = Retention()
+    rounds.remove_expired(rt)
     assert rows_of(rt, "post") == 4
-    retention.remove_expired(rt)
+    rounds.remove_expired(rt)
     assert rows_of(rt, "post") == 2, "it goes on at its next turn"
 
 
@@ -256,7 +259,7 @@ def test_a_post_that_changed_after_the_search_stays(rt, clock, profile):
 @pytest.mark.parametrize("kept", [{"posts": "7d"}])
 def test_old_audit_entries_are_removed(rt, clock, kept):
     for at in range(1200):
-        rt.db.write(lambda tx, at=at: record(tx, AuditAction.COPY_MADE, None, str(at)))
+        rt.db.write(lambda tx, at=at: record(tx, AuditAction.BACKUP_MADE, None, str(at)))
         clock.forward(DAY / 100)
     keep_house(rt, clock)
     labels = [int(row[0]) for row in rt.reader.all("SELECT subject_label FROM trail ORDER BY id")]

@@ -15,7 +15,7 @@ from socialpub.providers.bodies import BASE64_PIECE_BYTES, Base64File, Body, bui
 
 def sent(body: Body) -> bytes:
     async def collect() -> bytes:
-        return b"".join([piece async for piece in body.stream(lambda: None, lambda: None)])
+        return b"".join([piece async for piece in body])
 
     with closing(body):
         return asyncio.run(collect())
@@ -66,7 +66,7 @@ def test_a_large_file_is_never_whole_in_memory(tmp_path: Path) -> None:
         file.truncate(size)
 
     async def swallow(body: Body) -> int:
-        return sum([len(piece) async for piece in body.stream(lambda: None, lambda: None)])
+        return sum([len(piece) async for piece in body])
 
     tracemalloc.start()
     try:

@@ -99,21 +99,6 @@ def test_the_place_in_the_list_counts_and_not_the_date() -> None:
     assert found(Script(listed(record(at(1), seconds=-4e6), record(at(-900), seconds=60)))) == [at(1)]
 
 
-def test_the_search_goes_on_where_a_known_jump_of_the_clock_would_have_put_the_record() -> None:
-    """The list between these places may be long, and is not read."""
-    day, year = 86_400.0, 365 * 86_400.0
-    pages = (
-        [record(at(1), "Other"), record(at(-day))],
-        [record(at(5 - year)), record(at(-2 * year))],
-    )
-    script = Script(*(listed(*page, cursor="x") for page in pages))
-    assert found(script, shifts=lambda: (year, year - 1, -day)) == [at(5 - year)]
-    assert [call.params.get("cursor") for call in script.calls] == [None, at(121 - year)]
-    script = Script(NOTHING)
-    assert found(script, shifts=lambda: (100.0, 0.0)) == []
-    assert len(script.calls) == 1, "both places are one"
-
-
 def test_too_many_newer_posts_cannot_be_searched() -> None:
     script = Script(*(listed(record("a", "Other"), cursor="x") for _ in range(10)))
     assert isinstance(ADAPTER.recover(job(script, since=lambda: NOW)), CannotTell)

@@ -22,7 +22,7 @@ from socialpub.providers.responses import ProviderError
 from socialpub.publishing.posts import content
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.backfill")
+log = logging.get_logger(__name__)
 
 ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
 """The ages of a post at which socialpub asks the network. After a restart, the last age is repeated."""
@@ -53,11 +53,7 @@ def _ask_safely(rt: Runtime, row: DeliveryRow) -> bool:
 def _is_due(rt: Runtime, row: DeliveryRow) -> bool:
     """Return whether an age has passed since this process last asked."""
     age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at or "")
-    passed = bisect_right(ASK_AFTER_SECONDS, age)
-    counts = rt.engine.backfill_counts
-    known = counts.get(row.id, 0)
-    counts[row.id] = passed
-    return passed > known
+    return rt.engine.reaches_age(row.id, bisect_right(ASK_AFTER_SECONDS, age))
 
 
 def _ask(rt: Runtime, row: DeliveryRow) -> bool:
@@ -85,7 +81,7 @@ def _ask(rt: Runtime, row: DeliveryRow) -> bool:
     if published is None or published.post_id is None:
         return False
     rt.write(_fill_in, row.id, row.post_id, published.post_id, published.url)
-    rt.engine.backfill_counts.pop(row.id, None)
+    rt.engine.end_ages(row.id)
     return True
 
 

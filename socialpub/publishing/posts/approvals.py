@@ -4,24 +4,21 @@ The posts of a key with approval wait, and so do the posts that such a key chang
 wait. The claim of a waiting delivery never starts the delivery. It ends the delivery when the deadline is over.
 """
 
-from datetime import datetime
-
 from socialpub.accounts.api_keys import Caller
 from socialpub.core import logging
-from socialpub.core.clock import later, parse
 from socialpub.core.errors import Conflict
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.tables import delivery_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
-from socialpub.providers.base import LINK_CARD, Content, Memo, Refused
+from socialpub.providers.base import LINK_CARD, Content, Memo
 from socialpub.publishing.delivery import waiting
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.media.link_pages import LinkFetcher
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.approvals")
+log = logging.get_logger(__name__)
 
 APPROVED = "The owner approved this post."
 WAITS = "Waits for the owner's approval: "
@@ -52,8 +49,8 @@ def approve(rt: Runtime, tx: Database, post_id: str) -> None:
     The lateness of a post that is approved after its time counts from the approval.
     """
     unapproved = [one for one in delivery_rows.list_open_of_post(tx, post_id) if waits.is_unapproved(tx, one.id)]
-    if any(_deadline(rt, delivery) < tx.now for delivery in unapproved):
-        raise Conflict(f"Too late: {_not_approved(rt)}")
+    if any(waiting.approval_deadline(rt, delivery.due_at) < tx.now for delivery in unapproved):
+        raise Conflict(f"Too late: {waiting.not_approved(rt)}")
     for delivery in unapproved:
         waits.forget(tx, delivery.id)
         due_at = max(delivery.due_at, tx.stamp)
@@ -61,22 +58,6 @@ def approve(rt: Runtime, tx: Database, post_id: str) -> None:
         delivery_rows.update(tx, delivery.id, due_at=due_at, run_at=due_at)
         if due_at <= tx.stamp:
             tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
-
-
-def find_too_late(settlement: Settlement) -> Refused | None:
-    """Return why a due delivery ends without an approval. None: the owner can still approve it."""
-    if _deadline(settlement.rt, settlement.delivery) < settlement.tx.now:
-        return Refused(f"Not sent: {_not_approved(settlement.rt)}")
-    return None
-
-
-def _deadline(rt: Runtime, delivery: Delivery) -> datetime:
-    return later(parse(delivery.due_at), rt.settings.publishing.max_lateness)
-
-
-def _not_approved(rt: Runtime) -> str:
-    hours = waiting.format_hours(rt.settings.publishing.max_lateness)
-    return f"the owner did not approve the post within {hours} of its time. To publish it, create the post again."
 
 
 # --- link cards ------------------------------------------------------------------------------------------------------

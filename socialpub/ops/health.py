@@ -105,8 +105,8 @@ def read_process_figures() -> ProcessFigures:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         threads, open_files = (len(os.listdir(f"/proc/self/{folder}")) for folder in ("task", "fd"))  # noqa: PTH208
-    except OSError:  # no file can be opened
-        return ProcessFigures(open_files=limit, most_files=limit)
+    except OSError:  # the kernel does not report them
+        return ProcessFigures(most_files=limit)
     cpu_seconds = round(time.process_time(), 3)
     return ProcessFigures(pages * resource.getpagesize(), cpu_seconds, threads, open_files, limit)
 

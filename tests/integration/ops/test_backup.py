@@ -234,22 +234,13 @@ def strange(name: str, kind: bytes = tarfile.REGTYPE, link: str = "", size: int 
 
 KEY = "media/ab/01890000-0000-7000-8000-0000000000ab-0123456789abcdef.png"
 STRANGE = [
-    strange("../escaped", size=3),
-    strange("/tmp/escaped", size=3),
-    strange("media/../../escaped", size=3),
     strange("media/ab/../../../escaped", size=3),
-    strange("media", tarfile.DIRTYPE),
+    strange("/tmp/escaped", size=3),
     strange("config.toml", size=3),
-    strange("run/upgrade.lock", size=3),
-    strange("socialpub.db-wal", size=3),
     strange(KEY, tarfile.SYMTYPE, "/etc/passwd"),
     strange(KEY, tarfile.LNKTYPE, "secret.key"),
-    strange(KEY, tarfile.CHRTYPE),
-    strange(KEY, tarfile.BLKTYPE),
     strange(KEY, tarfile.FIFOTYPE),
-    strange(KEY, tarfile.DIRTYPE),
     strange("socialpub.db", size=3),
-    strange("secret.key", size=3),
 ]
 
 

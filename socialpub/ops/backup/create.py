@@ -71,8 +71,10 @@ def make_download(rt: Runtime) -> BinaryIO:
 
 def remove_download(rt: Runtime) -> None:
     """Remove the leftovers of a killed download, unless a download is being made."""
-    with suppress(Conflict), one_at_a_time(rt, "download.lock", Conflict("")):
-        shutil.rmtree(rt.settings.data_dir / DOWNLOAD, ignore_errors=True)
+    folder = rt.settings.data_dir / DOWNLOAD
+    if folder.exists():
+        with suppress(Conflict), one_at_a_time(rt, "download.lock", Conflict("")):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -79,8 +79,9 @@ def make_backup(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
 def remove_unfinished(rt: Runtime) -> None:
     """Remove the leftovers of a killed run, unless a backup is being made."""
     folder = rt.settings.backup_dir
-    with suppress(BackupInProgress), _exclusive_backup(rt, folder):
-        _clear_unfinished(rt, folder)
+    if folder.is_dir():
+        with suppress(BackupInProgress), _exclusive_backup(rt, folder):
+            _clear_unfinished(rt, folder)
 
 
 def _clear_unfinished(rt: Runtime, folder: Path) -> None:

@@ -97,7 +97,7 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
         raise OperatorError(f"The folder {folder} does not exist.", f"Create it: mkdir -p {shlex.quote(str(folder))}")
     now = rt.now()  # before the instant of the database: read-backs after a restore begin here
     # The rows are on the disk twice until the tar is complete.
-    check_space(rt, folder, artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt))
+    check_space(rt, folder, artifact_rows.stored(rt.db)[1] + 2 * rows_bytes(rt))
     unfinished = folder / f"{target.name}.unfinished"
     unfinished.mkdir(mode=0o700)
     try:
@@ -118,7 +118,7 @@ def write_members(
     rt: Runtime, writer: BackupWriter, database: Path, now: datetime, *, with_secret: bool
 ) -> BackupSummary:
     """Write the description, `secret.key`, the media of a copied database, and that database."""
-    progress.begin("Writing the backup", artifact_rows.stored(rt.reader)[1] + database.stat().st_size)
+    progress.begin("Writing the backup", artifact_rows.stored(rt.db)[1] + database.stat().st_size)
     info = BackupInfo(stamp(now), rt.secrets.check_value, holds_secret=with_secret)
     writer.add(FIRST, info.as_json())
     if with_secret:
@@ -141,7 +141,7 @@ def _add_all_media(rt: Runtime, writer: BackupWriter, copied: Database) -> tuple
             writer.add_media(MEDIA + key, rt.files.path(key))
             written += 1
         except FileNotFoundError:
-            if artifact_rows.named_among(rt.reader, [key]):
+            if artifact_rows.named_among(rt.db, [key]):
                 lost += 1
             else:
                 removed.append(key)  # since the instant of the backup

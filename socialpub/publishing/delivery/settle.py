@@ -373,7 +373,7 @@ class Settlement:
         self.record_attempt(outcome, f"{message} The account is read back before the delivery fails.", code)
         if delivery.phase.is_uncalled:
             post_rows.begin(self.tx, delivery.post_id)
-        read_back.begin_closing(self.rt, self.tx, delivery, message)
+        read_back.close(self.rt, self.tx, delivery, PhaseEvent.CLOSED, message=message)
         self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
 
     def fail(

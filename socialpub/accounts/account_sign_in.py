@@ -25,7 +25,7 @@ from socialpub.runtime import Runtime
 MAX_VALUE_LENGTH = 500
 """The maximum length of a value. A longer text is a pasted file."""
 
-log = logging.get_logger("socialpub.connections")
+log = logging.get_logger(__name__)
 
 
 class WrongValue(OperatorError):

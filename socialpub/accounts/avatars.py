@@ -33,7 +33,7 @@ RETRY_SECONDS = 3600.0
 FETCH_SECONDS, DECODE_SECONDS = 10.0, 60.0
 HTTPS_PORT = 443
 
-log = logging.get_logger("socialpub.avatars")
+log = logging.get_logger(__name__)
 
 
 class ImageRefused(Exception):

@@ -36,7 +36,7 @@ from socialpub.runtime import Runtime
 
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 
-log = logging.get_logger("socialpub.consents")
+log = logging.get_logger(__name__)
 
 
 class UnknownState(OperatorError):

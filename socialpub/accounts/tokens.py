@@ -39,7 +39,7 @@ RESERVED_FILE_BYTES = 256 * 1024
 RESERVED_ROW_BYTES = 32 * 1024
 """The reserved size, larger than the longest pair of tokens."""
 
-log = logging.get_logger("socialpub.renewal")
+log = logging.get_logger(__name__)
 
 
 class Paused(NotSent):

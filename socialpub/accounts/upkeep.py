@@ -42,7 +42,7 @@ REFRESH_ENDPOINT = "refresh"
 """The name of the wait in `stored_wait` after a failed renewal."""
 WARNING = "warning"
 
-log = logging.get_logger("socialpub.upkeep")
+log = logging.get_logger(__name__)
 
 
 @contextmanager
@@ -156,7 +156,6 @@ def describe_warning(row: ProfileRow, now: datetime, surface: Surface = Surface.
 #
 # After an hour, tokens are erased even if the network does not answer (contract section 3).
 
-revocation_log = logging.get_logger("socialpub.revocation")
 
 ERASED_AFTER = timedelta(hours=1)
 FIRST_RETRY_SECONDS = 15.0
@@ -205,13 +204,13 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
         if since < ERASED_AFTER:
             rt.write(_begin_wait, profile_id, REVOKE_ENDPOINT, _retry_seconds(since, error), error.message)
             return False
-        revocation_log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
+        log.warning("tokens are erased without being revoked", profile=profile_id, why=error.message)
     except (ProviderError, OperatorError) as error:
-        revocation_log.info("tokens could not be revoked", profile=profile_id, why=error.message)
+        log.info("tokens could not be revoked", profile=profile_id, why=error.message)
     except Exception:
         if since < ERASED_AFTER:
             raise
-        revocation_log.error("tokens are erased without being revoked", profile=profile_id, exc_info=True)
+        log.error("tokens are erased without being revoked", profile=profile_id, exc_info=True)
     rt.write(_erase, profile_id)
     return True
 
@@ -248,8 +247,6 @@ FETCHED_EVERY = timedelta(days=7)
 ACCOUNT_ENDPOINT = "account"
 """The name of the wait in `stored_wait` before the next fetch."""
 
-account_log = logging.get_logger("socialpub.accounts")
-
 
 def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     """Fetch the account data now, and return the changes as sentences.
@@ -282,12 +279,12 @@ def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
         except ProviderError as error:
             rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, _seconds_after(error), error.message)
             later = "account data could not be fetched; socialpub tries again later"
-            account_log.info(later, profile=profile_id, why=error.message)
+            log.info(later, profile=profile_id, why=error.message)
             return profile_id
         if not changes:
             # Otherwise each post that the network refuses as too long would cost a fetch.
             rt.write(_begin_wait, profile_id, ACCOUNT_ENDPOINT, RETRY_SECONDS, "The account data has not changed.")
-        account_log.info("account data was fetched", profile=profile_id, changes=len(changes))
+        log.info("account data was fetched", profile=profile_id, changes=len(changes))
     return profile_id
 
 
@@ -297,7 +294,7 @@ def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Id
         return []
     if identity.account_id != profile.account_id:
         profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
-        account_log.warning("the tokens of a profile belong to another account", profile=profile_id)
+        log.warning("the tokens of a profile belong to another account", profile=profile_id)
         return []
     columns = profiles.account_columns(identity, profile, tx.stamp)
     profile_rows.update(tx, profile_id, **columns, updated_at=tx.stamp)

@@ -85,11 +85,11 @@ class CommandContext:
         file_faults.refuse_root(settings)
         logging.configure(settings.logging)
         for note in (*settings.advice(), *settings.half_credentials()):
-            logging.get_logger("socialpub.cli.appliance").warning(note)
+            logging.get_logger(__name__).warning(note)
         with ExitStack() as opened:
             if role == "web":
                 opened.enter_context(storage.serve_alone(settings, manager.addresses))
-            log = logging.get_logger("socialpub.upgrade")
+            log = logging.get_logger(__name__)
             with (
                 manager.starting("Opening the database (after an upgrade, this can take minutes)"),
                 progress.report_to(ProgressLines(log.info)),
@@ -104,7 +104,7 @@ class CommandContext:
             machine.publish_configuration(rt)
             rt.write(_note_version)
             if role == "worker" and (sentences := alerts.paused_sentences(rt.reader, Surface.SHELL)) is not None:
-                logging.get_logger("socialpub.cli.appliance").warning(" ".join(sentences))
+                logging.get_logger(__name__).warning(" ".join(sentences))
             yield rt
 
 

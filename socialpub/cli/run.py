@@ -87,7 +87,7 @@ LONGEST_PAUSE_SECONDS = 60.0
 SETTLED_SECONDS = 60.0
 """The run time after which a worker's start counts as successful, so that the next pause is short again."""
 
-log = logging.get_logger("socialpub.serve")
+log = logging.get_logger(__name__)
 
 
 @click.command()

@@ -159,10 +159,10 @@ def _for_this_installation(context: CommandContext, unit: str) -> str:
     """Return a unit with this program instead of that in /opt/socialpub, or a socket with the configured addresses."""
     text = _read(UNITS[unit])
     if unit == "socket":
-        from socialpub.ops.doctor import addresses
+        from socialpub.core.listen import resolve_listen
 
-        listen = addresses.resolve_listen(context.settings())
-        lines = ["BindIPv6Only=both", *(f"ListenStream={address}" for address in listen)]
+        addresses = resolve_listen(context.settings())
+        lines = ["BindIPv6Only=both", *(f"ListenStream={address}" for address in addresses)]
         return re.sub("^ListenStream=.*", "\n".join(lines), text, flags=re.MULTILINE)
     beside = Path(sys.executable).with_name("socialpub")
     program = str(beside) if beside.exists() else shutil.which("socialpub")

@@ -84,7 +84,7 @@ class Logger:
 
 
 def get_logger(name: str) -> Logger:
-    """Return the logger of this name. Operators filter logs by the name, so the name stays when a file is renamed."""
+    """Return the logger of a module. Operators filter logs by the module's path."""
     return Logger(name)
 
 

@@ -44,7 +44,7 @@ WAITS = (
 )
 """Columns with waits and ages, except those of `delivery` and `artifact`."""
 
-log = logging.get_logger("socialpub.clock")
+log = logging.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

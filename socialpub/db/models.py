@@ -225,6 +225,7 @@ class DeliveryRow(TableRow):
 
 # SQLite uses a partial index only if the state is in the SQL text.
 IS_QUEUED = DeliveryRow.state == SQL("'queued'")
+IS_RUNNING = DeliveryRow.state == SQL("'running'")
 IS_OPEN = DeliveryRow.state.in_((SQL("'queued'"), SQL("'running'")))
 
 

@@ -28,7 +28,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 
 _HISTORY = Table("schema_migration")
 
-log = logging.get_logger("socialpub.upgrade")
+log = logging.get_logger(__name__)
 
 
 @contextmanager

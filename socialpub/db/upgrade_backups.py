@@ -24,7 +24,7 @@ from socialpub.db.connection import Database
 KEPT = 3
 FOLDER, UNFINISHED = "upgrades", "unfinished"
 
-log = logging.get_logger("socialpub.upgrade")
+log = logging.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

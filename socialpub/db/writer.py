@@ -26,7 +26,7 @@ T = TypeVar("T")
 _MAX_PER_COMMIT = 200
 WRITER_THREAD = "writer"
 
-log = logging.get_logger("socialpub.db.writer")
+log = logging.get_logger(__name__)
 
 
 @dataclass(slots=True, eq=False)

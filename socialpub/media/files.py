@@ -149,7 +149,7 @@ class IncomingFile:
 
 # --- the folder ------------------------------------------------------------------------------------------------------
 
-log = logging.get_logger("socialpub.files")
+log = logging.get_logger(__name__)
 
 Recorded = Callable[[list[str]], Iterable[str]]
 """Returns the storage keys among these that rows contain."""

@@ -73,7 +73,7 @@ def _tried(entry: AuditEntry) -> str:
     return f"Retried the networks that refuse this app: {', '.join(LABELS.get(name, name) for name in networks)}"
 
 
-def _copy_made(entry: AuditEntry) -> str:
+def _backup_made(entry: AuditEntry) -> str:
     secret = " with secret.key in it" if entry.detail.get("holds_secret") else ""
     return f"Made a backup{secret}: {entry.detail.get('posts')} posts and {entry.detail.get('media_files')} media files"
 
@@ -118,8 +118,8 @@ _SENTENCES: dict[str, Callable[[AuditEntry], str]] = {
     AuditAction.PUBLISHING_RESUMED: _resumed,
     AuditAction.PUBLISHING_TRIED: _tried,
     AuditAction.PUBLISHING_RESTORED: lambda entry: f"Restored a backup of {entry.detail.get('copied_at')}, paused",
-    AuditAction.COPY_MADE: _copy_made,
-    AuditAction.COPY_FAILED: lambda entry: f"Could not make a backup: {str(entry.detail.get('reason')).rstrip('.')}",
+    AuditAction.BACKUP_MADE: _backup_made,
+    AuditAction.BACKUP_FAILED: lambda entry: f"Could not make a backup: {str(entry.detail.get('reason')).rstrip('.')}",
     AuditAction.SECRET_ROTATED: lambda _: "Created a new secret.key and encrypted all stored secrets again",
     AuditAction.SECRET_RENEWED: lambda _: "Created a new secret.key to replace a lost one",
     AuditAction.NOTIFY_ADDED: lambda entry: f"Added the notification address {entry.label}",

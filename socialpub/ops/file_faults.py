@@ -7,9 +7,8 @@ import errno
 import grp
 import os
 import pwd
-import resource
 import sqlite3
-from collections.abc import Iterator
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -21,9 +20,6 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import errors
 
 DISK_ERRORS = "sudo dmesg --level=err,warn"
-FEW_FILES = 64
-"""The lowest sufficient limit. A process with a lower limit reaches the limit when it opens the database."""
-SPARE_FILES = 8
 
 
 class FileFault(NamedTuple):
@@ -65,15 +61,16 @@ def find_fault(error: BaseException, settings: Settings) -> FileFault | None:
     return None
 
 
+_MEMORY, _LOCKS = "share memory between processes", "lock parts of files (POSIX locks)"
 _CANNOT = {
-    sqlite3.SQLITE_IOERR_SHMOPEN: "share memory between processes",
-    sqlite3.SQLITE_IOERR_SHMSIZE: "share memory between processes",
-    sqlite3.SQLITE_IOERR_SHMMAP: "share memory between processes",
-    sqlite3.SQLITE_IOERR_SHMLOCK: "lock parts of files (POSIX locks)",
-    sqlite3.SQLITE_IOERR_LOCK: "lock parts of files (POSIX locks)",
-    sqlite3.SQLITE_IOERR_RDLOCK: "lock parts of files (POSIX locks)",
-    sqlite3.SQLITE_IOERR_UNLOCK: "lock parts of files (POSIX locks)",
-    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK: "lock parts of files (POSIX locks)",
+    sqlite3.SQLITE_IOERR_SHMOPEN: _MEMORY,
+    sqlite3.SQLITE_IOERR_SHMSIZE: _MEMORY,
+    sqlite3.SQLITE_IOERR_SHMMAP: _MEMORY,
+    sqlite3.SQLITE_IOERR_SHMLOCK: _LOCKS,
+    sqlite3.SQLITE_IOERR_LOCK: _LOCKS,
+    sqlite3.SQLITE_IOERR_RDLOCK: _LOCKS,
+    sqlite3.SQLITE_IOERR_UNLOCK: _LOCKS,
+    sqlite3.SQLITE_IOERR_CHECKRESERVEDLOCK: _LOCKS,
     sqlite3.SQLITE_NOLFS: "store large files",
 }
 """What a file system lacks, by SQLite's extended code."""
@@ -93,10 +90,10 @@ def _of_sqlite(code: int, settings: Settings) -> FileFault | None:
             message = f"Another program keeps {settings.database_file} locked."
             return FileFault(message, f"Find the program: `{users}`. Stop that program.")
         case sqlite3.SQLITE_IOERR:
-            return _cannot_use(settings) or _disk_error(settings.database_file)
+            return _disk_error(settings.database_file)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             message = f"{settings.database_file} cannot be opened or written."
-            return _cannot_use(settings) or unknown_fault(message, settings)
+            return find_owner_fault(settings) or unknown_fault(message, settings)
     return None
 
 
@@ -105,107 +102,62 @@ def _of_system(error: OSError, settings: Settings) -> FileFault | None:
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT:
             return _full(settings)
-        case errno.EROFS:
-            return find_read_only_mount(path) or _disk_error(path)
-        case errno.EMFILE | errno.ENFILE:
-            return _too_many_files()
-        case errno.EIO:
+        case errno.EIO | errno.EROFS:
             return _disk_error(path)
+        case errno.EMFILE | errno.ENFILE:
+            # Enough for every process, without the connections of callers.
+            remedy = "Raise the limit to 4096: `ulimit -n 4096` in a shell, LimitNOFILE=4096 in a unit."
+            return FileFault("Too many files are open.", remedy)
         case errno.EACCES | errno.EPERM if path.absolute().is_relative_to(settings.data_dir.absolute()):
-            return _cannot_use(settings)
+            return find_owner_fault(settings)
     return None
-
-
-def _cannot_use(settings: Settings) -> FileFault | None:
-    """Return the reason why this process cannot write in data_dir."""
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        if soft < FEW_FILES or len(os.listdir("/proc/self/fd")) > soft - SPARE_FILES:  # noqa: PTH208
-            return _too_many_files()
-        return find_read_only_mount(settings.data_dir) or find_owner_fault(settings)
-    except OSError as error:
-        return _too_many_files() if error.errno in (errno.EMFILE, errno.ENFILE) else None
 
 
 # --- the faults ------------------------------------------------------------------------------------------------------
 
 
 def find_owner_fault(settings: Settings) -> FileFault | None:
-    """Return which files of data_dir this user cannot write, with the command that fixes all of them."""
+    """Return which files of data_dir their user cannot write, with the command that fixes all of them."""
     data_dir = settings.data_dir
-    uid, gid = _find_owner(settings)
-    user = user_name(uid)
-    if os.geteuid() not in (0, uid) and not _is_usable(data_dir):
+    uid, gid = _find_owner(data_dir)
+    user, group = user_name(uid), str(gid)
+    with suppress(KeyError):
+        group = grp.getgrgid(gid).gr_name
+    if os.geteuid() not in (0, uid):
         as_owner = commands.this_line_as(user, settings.config_file)
         return FileFault(f"{data_dir} is owned by {user}, and only {user} may use it.", f"Run `{as_owner}`.")
-    paths = [data_dir, *_list_files(data_dir)]
-    strangers = [path for path in paths if path.lstat().st_uid != uid]
-    if strangers:
-        # A command that ran as root created such files. The service cannot write them.
-        others = " and ".join(sorted({user_name(path.lstat().st_uid) for path in strangers}))
-        verb = "is" if len(strangers) == 1 else "are"
-        group = str(gid)
-        with suppress(KeyError):
-            group = grp.getgrgid(gid).gr_name
-        return FileFault(
-            f"{_name(strangers, data_dir)} {verb} owned by {others}, not by {user_name(uid)}.",
-            f"Run `{commands.system_line('chown', '-R', f'{user}:{group}', str(data_dir), root=True)}`.",
-        )
-    needed = (data_dir, settings.database_file, settings.queue_file, settings.media_dir, settings.run_dir)
-    locked = [path for path in needed if os.path.exists(path) and not _is_usable(path)]  # noqa: PTH110  closed folder
-    if not locked:
+    inside = (Path(folder, name) for folder, folders, files in os.walk(data_dir) for name in (*folders, *files))
+    paths = [path for path in (data_dir, *inside) if not _is_writable_by(uid, path, settings)]
+    if not paths:
         return None
-    remedy = f"Run `{commands.system_line('chmod', '-R', 'u+rwX', str(data_dir))}`."
-    return FileFault(f"{_name(locked, data_dir)} cannot be written.", remedy)
+    others = f" and {len(paths) - 1} other files in {data_dir}" if paths[1:] else ""
+    own = commands.system_line("chown", "-R", f"{user}:{group}", str(data_dir), root=True)
+    allow = commands.system_line("chmod", "-R", "u+rwX", str(data_dir), root=True)
+    # A command that ran as root created such files. The service cannot write them.
+    return FileFault(f"{paths[0]}{others} cannot be written by {user}.", f"Run `{own}` and `{allow}`.")
 
 
-def _find_owner(settings: Settings) -> tuple[int, int]:
-    """Return the user and group that must own all files.
-
-    This is the user of the service or container. Otherwise, it is the owner of data_dir, or of the database if root
-    owns data_dir.
-    """
-    with suppress(KeyError):
-        if commands.is_service():
+def _find_owner(data_dir: Path) -> tuple[int, int]:
+    """Return the user and group that must own all files: those of the service or container, else of data_dir."""
+    if commands.is_service():
+        with suppress(KeyError):
             entry = pwd.getpwnam(commands.USER)
             return entry.pw_uid, entry.pw_gid
-    if commands.manager() in ("podman", "docker") and os.geteuid() != 0:
+    if commands.manager() and os.geteuid() != 0:
         return os.geteuid(), os.getegid()
-    owner = settings.data_dir.stat()
-    if owner.st_uid == 0:
-        with suppress(OSError):
-            owner = settings.database_file.stat()
+    owner = data_dir.stat()
     return owner.st_uid, owner.st_gid
 
 
-def _is_usable(path: Path) -> bool:
-    return os.access(path, os.R_OK | os.W_OK | (os.X_OK if path.is_dir() else 0), effective_ids=True)
-
-
-def _list_files(data_dir: Path) -> Iterator[Path]:
-    for folder, folders, files in os.walk(data_dir):
-        for name in (*folders, *files):
-            path = Path(folder, name)
-            if os.path.lexists(path):  # locks and journals come and go
-                yield path
-
-
-def _name(paths: list[Path], data_dir: Path) -> str:
-    if len(paths) == 1:
-        return str(paths[0])
-    return f"{paths[0]} and {len(paths) - 1} other files in {data_dir}"
-
-
-def find_read_only_mount(path: Path) -> FileFault | None:
-    """Return the fault if the path is on a read-only mount."""
-    folder = next(one for one in (path, *path.parents) if one.exists())
-    if not os.statvfs(folder).f_flag & os.ST_RDONLY:
-        return None
-    return FileFault(
-        f"{path} is on a file system that is mounted read-only.",
-        f"Run `{DISK_ERRORS}` to find the reason: after disk errors, the kernel makes a disk read-only. "
-        f"In a container, mount the folder without “:ro”. In a unit, add ReadWritePaths={path}.",
-    )
+def _is_writable_by(uid: int, path: Path, settings: Settings) -> bool:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:  # locks and journals come and go
+        return True
+    needed = stat.S_IRWXU if stat.S_ISDIR(status.st_mode) else 0
+    if path in (settings.database_file, settings.queue_file):
+        needed = stat.S_IRUSR | stat.S_IWUSR
+    return status.st_uid == uid and status.st_mode & needed == needed
 
 
 def damaged_database(how: str, settings: Settings) -> FileFault:
@@ -227,26 +179,14 @@ def damaged_database(how: str, settings: Settings) -> FileFault:
 
 def _newest_backup(settings: Settings, aside: Path) -> str:
     """Return the scheduled backup to restore, at its path after the move."""
-    with suppress(OSError):
-        names = sorted(path for path in settings.backup_dir.iterdir() if path.name[:1].isdecimal())
-        if names:
-            inside = names[-1].is_relative_to(settings.data_dir)
-            return str(aside / names[-1].relative_to(settings.data_dir) if inside else names[-1])
-    return "FILE"
+    backup = max(settings.backup_dir.glob("[0-9]*"), default=Path("FILE"))
+    return str(aside / backup.relative_to(settings.data_dir) if settings.data_dir in backup.parents else backup)
 
 
 def make_folder(folder: Path) -> str:
     """Return the command that creates a folder that only the appliance's user can enter."""
     owner = (f"--owner={commands.USER}", f"--group={commands.USER}") if commands.is_service() else ()
     return commands.system_line("install", "--directory", "--mode=700", *owner, str(folder))
-
-
-def _too_many_files() -> FileFault:
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    message = f"Too many files are open: the limit of this process is {soft}."
-    # Enough for every process, without the connections of callers.
-    remedy = "Raise the limit of open files to 4096: `ulimit -n 4096` in a shell, LimitNOFILE=4096 in a unit."
-    return FileFault(message, f"{remedy} Then try again.")
 
 
 def _full(settings: Settings) -> FileFault:
@@ -260,12 +200,16 @@ def _full(settings: Settings) -> FileFault:
 def _disk_error(path: Path) -> FileFault:
     return FileFault(
         f"The disk failed to read or write {path}.",
-        f"To see the errors of the disk, run `{DISK_ERRORS}`. Replace a failing disk, and restore a "
-        f"backup: `{commands.line('restore', 'FILE')}`",
+        f"To see the errors of the disk, run `{DISK_ERRORS}`. After an error, the kernel makes a disk read-only. "
+        f"Replace a failing disk, and restore a backup: `{commands.line('restore', 'FILE')}`",
     )
 
 
 def unknown_fault(message: str, settings: Settings) -> FileFault:
     """Return the fault for an unknown cause."""
     listed = commands.system_line("ls", "-lan", str(settings.data_dir))
-    return FileFault(message, f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk.")
+    return FileFault(
+        message,
+        f"Check the files: `{listed}`. `{DISK_ERRORS}` shows errors of the disk. The folder may also be mounted "
+        "read-only, or too many files may be open.",
+    )

@@ -7,12 +7,13 @@ tasks succeed and no delivery is overdue. With each heartbeat, the worker report
 import asyncio
 import errno
 import json
+import os
 import resource
 import sqlite3
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -53,8 +54,6 @@ class FindingCode(StrEnum):
     """The worker has not reported for half a minute."""
     OVERDUE = "overdue"
     """Deliveries have been due for more than two minutes."""
-    HOUSEKEEPING_LATE = "housekeepingLate"
-    """The worker delivers, but does not renew tokens or clean up."""
 
 
 MANUAL_PLACES = {
@@ -88,7 +87,6 @@ MANUAL_PLACES = {
     "secret.key": "security#the-secret-key",
     "service": "configure#run-web-server-and-worker",
     "the rest": "monitoring#doctor",
-    "time sync": "troubleshooting#the-clock-is-wrong",
     "upgrade": "upgrading#roll-back",
     "user": "troubleshooting#the-wrong-user",
     "version": "upgrading#upgrade",
@@ -131,12 +129,9 @@ def problem(subject: str, message: str, remedy: str, code: FindingCode | None = 
     return Finding(Level.PROBLEM, subject, message, remedy, code)
 
 
-_SELF = Path("/proc/self")
-
-
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """The resources that a process uses. A figure that the kernel does not report is 0."""
+    """The resources that a process uses."""
 
     memory_bytes: int = 0
     """The resident set, with shared pages."""
@@ -147,46 +142,33 @@ class ProcessFigures:
 
 
 def read_process_figures() -> ProcessFigures:
-    return ProcessFigures(
-        memory_bytes=_memory_bytes(),
-        cpu_seconds=round(time.process_time(), 3),
-        threads=_count_entries("task"),
-        open_files=_count_entries("fd"),
-        most_files=resource.getrlimit(resource.RLIMIT_NOFILE)[0],
-    )
-
-
-def _memory_bytes() -> int:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
-        return int((_SELF / "statm").read_text().split()[1]) * resource.getpagesize()
-    except OSError:
-        return 0
-
-
-def _count_entries(folder: str) -> int:
-    try:
-        return sum(1 for _ in (_SELF / folder).iterdir())
-    except OSError:
-        return 0
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        threads, open_files = (len(os.listdir(f"/proc/self/{folder}")) for folder in ("task", "fd"))  # noqa: PTH208
+    except OSError:  # no file can be opened
+        return ProcessFigures(open_files=limit, most_files=limit)
+    cpu_seconds = round(time.process_time(), 3)
+    return ProcessFigures(pages * resource.getpagesize(), cpu_seconds, threads, open_files, limit)
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
     figures: ProcessFigures
-    housekeeping_seconds: float = 0.0
-    """The run time of the oldest periodic task in progress."""
     decoder_failure: str | None = None
     """The reason why decoder processes cannot be started."""
     decoder_lacks: tuple[str, ...] | None = None
     """The features for confining decoders that the kernel lacks. None before the first decoder has responded."""
     failing_tasks: tuple[str, ...] = ()
-    """The periodic tasks that fail every time."""
+    """The periodic tasks that fail every time or hang."""
     unusable_proxies: tuple[str, ...] = ()
     """A sentence for each proxy variable of the worker that cannot be used."""
 
 
 TASK_FAILURES = 5
 """The number of failures in a row after which a periodic task is reported."""
+TASK_SECONDS = 3600.0
+"""A run time that no periodic task reaches, even if networks hang and thousands of files are removed."""
 
 
 def record_task(rt: Runtime, name: str, *, failed: bool) -> None:
@@ -197,13 +179,14 @@ def record_task(rt: Runtime, name: str, *, failed: bool) -> None:
 def record_heartbeat(rt: Runtime, tx: Database) -> None:
     """Record that a worker is running and can write. The readiness check uses the age of this record."""
     appliance_state.put(tx, appliance_state.HEARTBEAT, tx.stamp)
-    oldest, now = min(list(rt.running_tasks.values()), default=None), rt.clock.monotonic()
+    now, running, failures = rt.clock.monotonic(), dict(rt.running_tasks), dict(rt.task_failures)
+    failing = {name for name, count in failures.items() if count >= TASK_FAILURES}
+    failing |= {name for name, began_at in running.items() if now - began_at >= TASK_SECONDS}
     report = WorkerReport(
         read_process_figures(),
-        0.0 if oldest is None else round(now - oldest),
         client.last_start.failure,
         client.last_start.lacks,
-        tuple(sorted(name for name, count in list(rt.task_failures.items()) if count >= TASK_FAILURES)),
+        tuple(sorted(failing)),
         tuple(find_unusable_proxies()),
     )
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
@@ -218,47 +201,21 @@ def read_worker_report(reader: Database) -> WorkerReport | None:
     return WorkerReport(**values | {"figures": ProcessFigures(**values["figures"])})
 
 
-@dataclass(frozen=True, slots=True)
-class HousekeepingReport:
-    ran_at: str | None
-    """The instant at which housekeeping last finished, in any process."""
-    kept: timedelta | None
-    """How long posts and the audit log are kept. None: forever."""
-    due_posts: int
-    """The number of posts that housekeeping removes next."""
-
-    @property
-    def sentence(self) -> str:
-        if self.kept is None:
-            return "Posts and their history are kept forever."
-        due = units.count(self.due_posts, "post is", "posts are")
-        return f"Posts and their history are kept for {units.duration(self.kept)}. {due} due for removal."
-
-
 def record_housekeeping(rt: Runtime, tx: Database) -> None:
     appliance_state.put(tx, appliance_state.HOUSEKEPT_AT, tx.stamp)
 
 
-def read_housekeeping(rt: Runtime) -> HousekeepingReport:
-    """Return the report. Counts posts, so do not call it on the event loop."""
-    return HousekeepingReport(
-        appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT),
-        rt.settings.retention.posts,
-        retention.count_expired_posts(rt),
-    )
-
-
-def check_housekeeping(rt: Runtime) -> Iterator[Finding]:
-    report = read_housekeeping(rt)
-    ran = "has not run here yet" if report.ran_at is None else f"last ran at {report.ran_at}"
-    yield ok("housekeeping", f"Housekeeping {ran}. {report.sentence}")
+def describe_retention(rt: Runtime) -> str:
+    """Return the sentence about how long posts are kept. Counts posts, so do not call it on the event loop."""
+    kept = rt.settings.retention.posts
+    if kept is None:
+        return "Posts and their history are kept forever."
+    due = units.count(retention.count_expired_posts(rt), "post is", "posts are")
+    return f"Posts and their history are kept for {units.duration(kept)}. {due} due for removal."
 
 
 HEARTBEAT_SECONDS = 10.0
 HEARTBEAT_LATE_SECONDS = 3 * HEARTBEAT_SECONDS
-HOUSEKEEPING_LATE_SECONDS = 3600.0
-"""A time that no periodic task exceeds, even if networks hang and thousands of files are removed."""
-
 WRITE_SECONDS = 4.0
 READINESS_SECONDS = 5.0
 """The longest time that a caller waits for readiness."""
@@ -358,13 +315,10 @@ def worker_problems(reader: Database, now: datetime) -> Iterator[Finding]:
     if age is None:
         start = f"{commands.start('socialpub-worker')}."
         yield problem("worker", "The worker has never run.", start, FindingCode.WORKER_NEVER_RAN)
-    elif age < -HEARTBEAT_LATE_SECONDS:
-        message = "The worker's last report is dated in the future: the clock was set back, and no report followed."
-        yield _worker(message, FindingCode.WORKER_LATE)
-    elif age > HEARTBEAT_LATE_SECONDS:
-        yield _worker(f"The worker has not reported for {units.in_words(age)}.", FindingCode.WORKER_LATE)
-    else:
-        yield from _reported_problems(reader)
+    elif abs(age) > HEARTBEAT_LATE_SECONDS:  # in the future if the clock was set back and no report followed
+        yield _worker(f"The worker has not reported for {units.in_words(abs(age))}.", FindingCode.WORKER_LATE)
+    elif (report := read_worker_report(reader)) is not None and report.decoder_failure is not None:
+        yield _decoder(f"The worker cannot decode media: {report.decoder_failure}")
     if late.count:
         were = units.count(late.count, "delivery is", "deliveries are")
         which = f"{'' if late.count == 1 else 'the oldest, '}to {registry.LABELS[late.provider]}"
@@ -377,26 +331,13 @@ def _worker(message: str, code: FindingCode) -> Finding:
     return problem("worker", message, f"Read {read}. {restart}.", code)
 
 
-def _reported_problems(reader: Database) -> Iterator[Finding]:
-    report = read_worker_report(reader)
-    if report is None:
-        return
-    if report.housekeeping_seconds > HOUSEKEEPING_LATE_SECONDS:
-        since = units.in_words(report.housekeeping_seconds)
-        message = f"The worker's housekeeping has not finished for {since}: tokens are not renewed in advance, and old "
-        message += "files are not removed."
-        yield _worker(message, FindingCode.HOUSEKEEPING_LATE)
-    if report.decoder_failure is not None:
-        yield _decoder(f"The worker cannot decode media: {report.decoder_failure}")
-
-
 def describe_failing_tasks(reader: Database, now: datetime) -> str | None:
-    """Return the sentence about periodic tasks that fail every time, or None. A worker that is late reports nothing."""
+    """Return the sentence about periodic tasks that fail or hang, or None. A worker that is late reports nothing."""
     age, report = heartbeat_age(reader, now), read_worker_report(reader)
     if report is None or not report.failing_tasks or age is None or age > HEARTBEAT_LATE_SECONDS:
         return None
     names = ", ".join(report.failing_tasks)
-    return f"Periodic tasks of the worker have failed at least {TASK_FAILURES} times in a row: {names}."
+    return f"Periodic tasks of the worker have failed {TASK_FAILURES} times in a row, or hang: {names}."
 
 
 def describe_clock_jump(reader: Database, now: datetime) -> str | None:

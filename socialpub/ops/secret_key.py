@@ -123,13 +123,18 @@ def rotate(settings: Settings, clock: Clock, *, keep_urls: bool = True) -> Rotat
 
 def _refuse_given(key_file: Path) -> None:
     """Refuse a key that another program provides, since the next start would restore the old file."""
-    is_mounted = key_file.stat().st_dev != key_file.parent.stat().st_dev  # container secrets are mounted
-    if key_file.is_symlink() or is_mounted or not os.access(key_file.parent, os.W_OK):
+    if key_file.is_symlink() or _is_mount(key_file) or not os.access(key_file.parent, os.W_OK):
         raise OperatorError(
             f"{key_file} cannot be replaced: the file is a link or a mount, or its folder is not writable.",
             "Replace the link or mount with a copy of the file in data_dir, and run the command again. Then store the "
             "new file at the source of the old file.",
         )
+
+
+def _is_mount(file: Path) -> bool:
+    """Containers mount their secrets. On an overlay, the device numbers of a file and of its folder also differ."""
+    escaped = str(file.resolve()).replace("\\", "\\134").replace(" ", "\\040")
+    return any(line.split()[4] == escaped for line in Path("/proc/self/mountinfo").read_text().splitlines())
 
 
 def _check_database(db: Database, old: Secrets) -> None:

@@ -22,7 +22,7 @@ from socialpub.providers.responses import ProviderError
 from socialpub.publishing.posts import content
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.backfill")
+log = logging.get_logger(__name__)
 
 ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3600.0, 48 * 3600.0)
 """The ages of a post at which socialpub asks the network. After a restart, the last age is repeated."""

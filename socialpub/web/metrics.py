@@ -317,16 +317,16 @@ def _backups(reader: Database) -> Iterator[Metric]:
     backup = last_backup.load(reader)
     if backup.made_at is not None:
         made_at = parse(backup.made_at).timestamp()
-        yield number("socialpub_last_copy_timestamp_seconds", "When the last backup was made", made_at)
+        yield number("socialpub_last_backup_timestamp_seconds", "When the last backup was made", made_at)
     if scheduled := backup.scheduled:
-        yield number("socialpub_scheduled_copy_bytes", "Size of the last scheduled backup", scheduled.size_bytes)
+        yield number("socialpub_scheduled_backup_bytes", "Size of the last scheduled backup", scheduled.size_bytes)
         yield number(
-            "socialpub_scheduled_copy_new_bytes",
+            "socialpub_scheduled_backup_new_bytes",
             "Space that the last scheduled backup needs in addition to the data and earlier backups",
             scheduled.new_bytes,
         )
     yield number(
-        "socialpub_last_copy_failure_timestamp_seconds",
+        "socialpub_last_backup_failure_timestamp_seconds",
         "When the last backup failed; 0 if it succeeded",
         0.0 if backup.failed_at is None else parse(backup.failed_at).timestamp(),
     )

@@ -25,7 +25,7 @@ ERROR_SECONDS = 5.0
 """The pause of a thread that cannot read its queue."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
-log = logging.get_logger("socialpub.worker")
+log = logging.get_logger(__name__)
 
 
 class WorkerConsumer(Consumer):  # type: ignore[misc]  # Huey has no types

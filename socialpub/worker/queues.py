@@ -26,7 +26,7 @@ BACKGROUND = "background"
 FALLBACK_SECONDS = 5
 """Each thread reads its queue after this time even without a datagram, because a socket file can be deleted."""
 
-log = logging.get_logger("socialpub.worker.queues")
+log = logging.get_logger(__name__)
 
 
 class WaitingStorage(SqliteStorage):  # type: ignore[misc]  # Huey has no types

@@ -22,7 +22,7 @@ from socialpub.worker.tasks import Tasks
 
 RECONCILE_SECONDS = 1.0
 
-log = logging.get_logger("socialpub.reconciler")
+log = logging.get_logger(__name__)
 
 
 class Reconciler:

@@ -29,8 +29,7 @@ from socialpub.publishing.posts import approvals, idempotency
 from socialpub.runtime import Runtime
 from socialpub.worker.queues import Queues
 
-log = logging.get_logger("socialpub.worker")
-backup_log = logging.get_logger("socialpub.backup")
+log = logging.get_logger(__name__)
 
 # --- scheduled backups -----------------------------------------------------------------------------------------------
 
@@ -88,9 +87,9 @@ class ScheduledBackups:
         last = last_backup.load(rt.reader)
         if code == 0:
             made = last.scheduled
-            backup_log.info("a backup was created", backup=made and made.folder, new_bytes=made and made.new_bytes)
+            log.info("a backup was created", backup=made and made.folder, new_bytes=made and made.new_bytes)
         else:
-            backup_log.error("a backup could not be created", exit_code=code, reason=last.failure)
+            log.error("a backup could not be created", exit_code=code, reason=last.failure)
 
 
 # --- background tasks -------------------------------------------------------------------------------------------------

@@ -18,14 +18,31 @@ RUNNING = ("socialpub-web.socket", "socialpub-web", "socialpub-worker")
 pytestmark = [pytest.mark.endurance, pytest.mark.skipif(WHY is not None, reason=f"no machine to install on: {WHY}")]
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> Iterator[Machine]:
+@pytest.fixture(scope="module")
+def new_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     try:
-        machine = Machine(tmp_path / "machine")
+        machine = Machine(tmp_path_factory.mktemp("installing") / "machine")
     except OSError as error:
         pytest.skip(f"no machine to install on: {error}")
     yield machine
     machine.end()
+
+
+@pytest.fixture(scope="module")
+def printed(new_machine: Machine) -> str:
+    """What the first `make install` prints."""
+    return make(new_machine, "install")
+
+
+@pytest.fixture
+def machine(new_machine: Machine, printed: str) -> Iterator[Machine]:
+    """A machine with socialpub. Installing takes half a minute, so each story leaves it as installed."""
+    config = new_machine.root / "etc/socialpub/config.toml"
+    before = config.read_text()
+    new_machine.runs()
+    new_machine.told_systemd()
+    yield new_machine
+    config.write_text(before)
 
 
 def findings(machine: Machine) -> dict[str, str]:
@@ -45,9 +62,17 @@ def refusal(machine: Machine, *words: str, **environ: str) -> str:
     return done.stderr
 
 
-def test_make_install_makes_a_service_that_needs_nothing_else(machine: Machine) -> None:
-    said = make(machine, "install")
-    assert re.findall(r"^\d\. ", said, re.MULTILINE) == ["1. ", "2. ", "3. "]
+def test_a_command_of_another_program_is_never_replaced(new_machine: Machine) -> None:
+    command = new_machine.root / "usr/local/bin/socialpub"
+    command.write_text("#!/bin/sh\n")
+    assert "/usr/local/bin/socialpub belongs to another program. Remove it first." in refusal(new_machine)
+    assert command.read_text() == "#!/bin/sh\n"
+    command.unlink()
+
+
+def test_make_install_makes_a_service_that_needs_nothing_else(new_machine: Machine, printed: str) -> None:
+    machine = new_machine
+    assert re.findall(r"^\d\. ", printed, re.MULTILINE) == ["1. ", "2. ", "3. "]
     assert machine.owner("/etc/socialpub") == "root:socialpub 750"
     assert machine.owner("/etc/socialpub/config.toml") == "root:socialpub 640"
     assert machine.owner("/var/lib/socialpub") == "socialpub:socialpub 700"
@@ -69,7 +94,6 @@ def test_make_install_makes_a_service_that_needs_nothing_else(machine: Machine) 
 
 
 def test_the_command_runs_as_the_user_of_the_service_and_other_users_need_sudo(machine: Machine) -> None:
-    make(machine, "install")
     ada = ("setpriv", "--reuid=12345", "--regid=12345", "--clear-groups")
     assert "--config" in machine.run(*ada, "socialpub", "--help", hidden=HIDDEN)
     refused = machine.try_to(*ada, "socialpub", "doctor", hidden=HIDDEN)
@@ -81,11 +105,9 @@ def test_the_command_runs_as_the_user_of_the_service_and_other_users_need_sudo(m
 
 
 def test_a_second_run_upgrades_in_place_and_starts_again_what_ran(machine: Machine) -> None:
-    make(machine, "install")
     config = machine.root / "etc/socialpub/config.toml"
     config.write_text(config.read_text() + "# mine\n")
     before = config.read_text(), (machine.root / "var/lib/socialpub/secret.key").read_bytes()
-    machine.told_systemd()
 
     machine.runs(*RUNNING)
     assert "To check the installation: sudo socialpub doctor" in make(machine, "install")
@@ -103,10 +125,8 @@ def test_a_second_run_upgrades_in_place_and_starts_again_what_ran(machine: Machi
 
 
 def test_an_upgrade_that_cannot_be_made_stops_nothing_and_changes_nothing_in_use(machine: Machine) -> None:
-    make(machine, "install")
     environment = machine.root / "opt/socialpub/.venv"
     before = environment.stat().st_ino
-    machine.told_systemd()
     machine.runs(*RUNNING)
 
     assert "No matching distribution" in refusal(machine, PIP_FIND_LINKS="/nowhere")
@@ -117,29 +137,22 @@ def test_an_upgrade_that_cannot_be_made_stops_nothing_and_changes_nothing_in_use
     )
     # As if the key had meant something to the version in use.
     (module,) = environment.glob("lib/python3*/site-packages/socialpub/__main__.py")
+    code = module.read_text()
     module.write_text("")
     config = machine.root / "etc/socialpub/config.toml"
     config.write_text(config.read_text() + "[publishing]\nspeed = 3\n")
     refused = refusal(machine)
     assert "does not accept the configuration" in refused
     assert "publishing.speed" in refused
+    module.write_text(code)
 
     assert environment.stat().st_ino == before
     assert {path.name for path in environment.parent.iterdir()} == {".venv"}
     assert machine.told_systemd() == []
 
 
-def test_a_command_of_another_program_is_never_replaced(machine: Machine) -> None:
-    command = machine.root / "usr/local/bin/socialpub"
-    command.write_text("#!/bin/sh\n")
-    assert "/usr/local/bin/socialpub belongs to another program. Remove it first." in refusal(machine)
-    assert command.read_text() == "#!/bin/sh\n"
-
-
 def test_uninstalling_leaves_configuration_and_data_and_a_way_back(machine: Machine) -> None:
-    make(machine, "install")
     key = (machine.root / "var/lib/socialpub/secret.key").read_bytes()
-    machine.told_systemd()
     make(machine, "uninstall")
     assert machine.told_systemd()[0].startswith("disable --now socialpub-")
     for gone in ("opt/socialpub", "usr/local/bin/socialpub", "usr/local/lib/systemd/system/socialpub-web.service"):
@@ -153,7 +166,6 @@ def test_uninstalling_leaves_configuration_and_data_and_a_way_back(machine: Mach
 
 def test_a_backup_of_another_machine_is_restored_by_the_lines_that_refusals_name(machine: Machine) -> None:
     """The new installation was started once: it has a secret.key and an empty database."""
-    make(machine, "install")
     original = ("/opt/socialpub/.venv/bin/socialpub", "--config", "/srv/original/config.toml")
     machine.run("mount", "-t", "tmpfs", "none", "/srv")
     machine.run(original[0], "init", "/srv/original")

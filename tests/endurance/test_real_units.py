@@ -91,10 +91,10 @@ def test_a_service_that_hangs_is_ended_by_the_watchdog(units: InstalledUnits, un
 
 def test_a_wrong_configuration_is_retried_until_it_is_fixed(units: InstalledUnits) -> None:
     """Longer than systemd's default limit of five starts."""
-    units.configure("[rate_limit]\nrequests_per_minute = 0")
+    units.configure("[backup]\nkeep = 0")
     units.machine.run("systemctl", "restart", "socialpub-worker", code=1)
     until(lambda: int(units.machine.show("socialpub-worker", "NRestarts")) > 6, "it is tried again and again")
-    assert "rate_limit.requests_per_minute" in units.machine.journal("socialpub-worker")
+    assert "backup.keep" in units.machine.journal("socialpub-worker")
     units.configure()
     until(lambda: units.machine.show("socialpub-worker", "ActiveState") == "active", "it works")
     units.publish("Fixed")

@@ -195,9 +195,6 @@ def notify_test(context: CommandContext) -> None:
         for service, failure in send.send_test(rt):
             print_line(f"{service.name}: {'sent' if failure is None else f'not sent, {failure}'}")
             failed += failure is not None
-        unknown = send.describe_outdated_processes(rt, Surface.SHELL)
-        if unknown is not None:
-            print_note(unknown)
     if failed:
         raise CommandError(
             f"{units.count(failed, 'service', 'services')} did not accept the message.",

@@ -164,7 +164,7 @@ def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
     if used:
         raise CommandError(
             f"{rt.settings.config_file} has changed. The web server still has earlier values of {', '.join(used)}.",
-            f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
+            machine.restart_remedy(),
         )
 
 

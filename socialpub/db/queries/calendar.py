@@ -4,13 +4,13 @@ A post's time is its scheduled time, or the time at which it was accepted. The c
 begin, in the caller's time zone. A day may have 23 or 25 hours.
 """
 
+import json
 from collections.abc import Collection, Sequence
-from functools import cache
 from itertools import pairwise
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from peewee import JOIN, SQL, Case, ModelSelect, fn
+from peewee import JOIN, SQL, Case, ModelSelect, Select, fn
 
 from socialpub.db.connection import Database
 from socialpub.db.models import ArtifactRow, DeliveryRow, MediaRow, PostRow
@@ -68,31 +68,27 @@ def load_days(
 
     Many days with thousands of posts take tens of milliseconds. Do not call this on the event loop.
     """
-    days = [_read_day(db, begin, end, limit, max_counted) for begin, end in pairwise(midnights)]
+    days = _read_days(db, midnights, limit, max_counted)
     posts = load_posts(db, [post_id for ids, _ in days for post_id in ids])
     return [
-        CalendarDay(begin, tuple(posts[post_id] for post_id in ids if post_id in posts), more)
-        for begin, (ids, more) in zip(midnights, days, strict=False)
+        CalendarDay(begin, tuple(posts[post_id] for post_id in ids if post_id in posts), max(count - limit, 0))
+        for begin, (ids, count) in zip(midnights, days, strict=False)
     ]
 
 
-def _read_day(db: Database, begin: str, end: str, limit: int, max_counted: int) -> tuple[list[str], int]:
-    """Return the ids of the first posts, and the number of other posts."""
-    ids = [row[0] for row in db.execute_sql(_day_sql(), (begin, end, begin, end, limit))]
-    if len(ids) < limit:
-        return ids, 0
-    counted = f"SELECT count(*) FROM ({_day_sql()})"
-    return ids, int(db.execute_sql(counted, (begin, end, begin, end, limit + max_counted)).fetchone()[0]) - limit
-
-
-@cache
-def _day_sql() -> str:
-    """Return the statement for the ids of a day, oldest first. A month has 42 days, and building it takes 0.5 ms."""
+def _read_days(db: Database, midnights: Sequence[str], limit: int, max_counted: int) -> list[tuple[list[str], int]]:
+    """Return for each day the ids of the first posts, oldest first, and the number of posts."""
+    day: Any = fn.json_each(json.dumps(list(pairwise(midnights)))).alias("day")
+    begin, end = fn.json_extract(day.c.value, "$[0]"), fn.json_extract(day.c.value, "$[1]")
     scheduled = post.select(post.id, post.scheduled_at.alias("at")).from_(SQL("post INDEXED BY post_scheduled"))
-    scheduled = scheduled.where(post.scheduled_at >= "", post.scheduled_at < "")
+    scheduled = scheduled.where(post.scheduled_at >= begin, post.scheduled_at < end)
     accepted = post.select(post.id, post.created_at).from_(SQL("post INDEXED BY post_newest"))
-    accepted = accepted.where(post.created_at >= "", post.created_at < "", post.scheduled_at.is_null())
-    return str((scheduled + accepted).order_by(SQL("at"), SQL("id")).limit(1).sql()[0])
+    accepted = accepted.where(post.created_at >= begin, post.created_at < end, post.scheduled_at.is_null())
+    of_day = (scheduled + accepted).order_by(SQL("at"), SQL("id"))
+    ids = Select([of_day.limit(limit)], [fn.json_group_array(SQL("id"))])
+    count = Select([of_day.limit(limit + max_counted)], [fn.COUNT(SQL("*"))])
+    rows = Select([day], [ids, count]).order_by(day.c.key).tuples().execute(db)
+    return [(json.loads(ids_of_day), count_of_day) for ids_of_day, count_of_day in rows]
 
 
 def upcoming_posts(db: Database, since: str, limit: int) -> tuple[CalendarPost, ...]:

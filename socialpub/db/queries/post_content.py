@@ -1,7 +1,7 @@
 """Reads the content of a post with the options of its deliveries, in one statement.
 
 A thread of a busy worker waits for the other threads after each statement, and every delivery reads the content. Three
-peewee queries would take 0.4 ms instead of 0.01 ms.
+peewee queries take 0.75 ms, and this takes 0.02 ms.
 """
 
 import json

@@ -67,6 +67,10 @@ class PostFilter:
         return self.scheduled_after is not None or self.scheduled_before is not None
 
     @property
+    def is_grouped(self) -> bool:
+        return self.status is not None or self.outcome is not None or self.audiences is not None
+
+    @property
     def skipped(self) -> int:
         return self.page * self.per_page
 
@@ -135,7 +139,8 @@ def load_page(db: Database, query: PostFilter, total: int | None = None) -> Post
         part = nearer_end(query.skipped, query.per_page, total)
         if not part.size:
             return PostPage((), (), total)
-        return PostPage(*_show(db, *_ids_sql(query, None if total <= _FEW else part)), total)
+        is_sorted = total <= _FEW and (query.is_grouped or query.windowed)
+        return PostPage(*_show(db, *_ids_sql(query, None if is_sorted else part)), total)
 
 
 def _search(db: Database, query: PostFilter) -> PostPage:
@@ -150,7 +155,7 @@ def _search(db: Database, query: PostFilter) -> PostPage:
     return PostPage(*_show(db, *ids.sql()), total)
 
 
-# Building a statement takes 100 to 200 µs, half of the time of a short list. Programs read the same lists again.
+# To build these two queries takes 0.2 ms, as much as a short list. Programs read the same lists again.
 
 
 @lru_cache(maxsize=_KEPT)
@@ -181,8 +186,7 @@ def _index(query: PostFilter) -> str:
     """Return the index that counts the matching posts without their rows."""
     if query.windowed:
         return "" if query.or_accepted else "INDEXED BY post_scheduled"
-    grouped = query.status or query.outcome or query.audiences is not None
-    return "INDEXED BY post_groups" if grouped else "INDEXED BY post_newest"
+    return "INDEXED BY post_groups" if query.is_grouped else "INDEXED BY post_newest"
 
 
 def _values(array: str) -> SQL:
@@ -192,7 +196,7 @@ def _values(array: str) -> SQL:
 
 def _conditions(query: PostFilter) -> list[ColumnBase]:
     conditions: list[ColumnBase] = [SQL("1")]
-    if query.status or query.outcome or query.audiences is not None:
+    if query.is_grouped:
         # the first column of the groups
         conditions.append(post.status.in_([query.status] if query.status else list(PostStatus)))
     if query.audiences is not None:
@@ -238,7 +242,10 @@ def find_groups(db: Database, query: PostFilter) -> PostFilter:
 
 
 def _show(db: Database, ids: str, params: Sequence[Value]) -> tuple[list[bytes], list[str]]:
-    """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts. SQLite builds the JSON."""
+    """Return the posts up to `MAX_PAGE_BYTES`, and the ids of the other posts.
+
+    SQLite builds the JSON: 20 posts take 0.2 ms so, and 4 ms with objects of peewee.
+    """
     # The `+` keeps SQLite from reading an index in order.
     page = f"post p WHERE id IN ({ids}) ORDER BY +created_at DESC, +id DESC"
     cursor = db.execute_sql(f"SELECT CAST({POST} AS BLOB) FROM {page}", params)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from peewee import SQL, Expression, fn
+from peewee import Expression, fn
 
 from socialpub.core.clock import after
 from socialpub.db.connection import Database, shifted
-from socialpub.db.models import ArtifactRow, DeliveryRow, MediaRow, PostRow, StoredMediaRow
+from socialpub.db.models import IS_QUEUED, IS_RUNNING, ArtifactRow, DeliveryRow, MediaRow, PostRow, StoredMediaRow
 from socialpub.db.states import ArtifactStatus, PostStatus
 
 _OPEN_POSTS = (PostStatus.PENDING, PostStatus.SCHEDULED)
@@ -90,9 +90,6 @@ def reject(tx: Database, artifact_id: str, generation: int, reason: str) -> bool
 
 # --- unused media ----------------------------------------------------------------------------------------------------
 
-_IS_OPEN = DeliveryRow.state == SQL("'queued'"), DeliveryRow.state == SQL("'running'")
-"""SQLite uses the indexes of open deliveries only if the state is in the SQL text."""
-
 
 def drop(tx: Database, artifact_ids: Iterable[str], at: str) -> None:
     """Record that these artifacts are unused since then, unless another post uses them. Ignore unknown ids."""
@@ -169,7 +166,7 @@ def _named_in_options(store: Database) -> set[str]:
     """Return every value in the options of open deliveries, including ids of artifacts."""
     option: Any = fn.JSON_EACH(DeliveryRow.options).alias("option")
     query = DeliveryRow.select(option.c.value).from_(DeliveryRow, option)
-    return {value for is_open in _IS_OPEN for (value,) in query.where(is_open).tuples().execute(store)}
+    return {value for is_open in (IS_QUEUED, IS_RUNNING) for (value,) in query.where(is_open).tuples().execute(store)}
 
 
 def _named_in_earlier(store: Database) -> set[str]:
@@ -177,7 +174,7 @@ def _named_in_earlier(store: Database) -> set[str]:
     earlier: Any = fn.JSON_EACH(DeliveryRow.progress, "$.contents").alias("earlier")
     media: Any = fn.JSON_EACH(earlier.c.value, "$.media").alias("media")  # pairs of an id and an alt text
     query = DeliveryRow.select(fn.JSON_EXTRACT(media.c.value, "$[0]")).from_(DeliveryRow, earlier, media)
-    return {value for is_open in _IS_OPEN for (value,) in query.where(is_open).tuples().execute(store)}
+    return {value for is_open in (IS_QUEUED, IS_RUNNING) for (value,) in query.where(is_open).tuples().execute(store)}
 
 
 def _release(tx: Database, row: ArtifactRow) -> list[str]:

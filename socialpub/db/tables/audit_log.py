@@ -39,8 +39,8 @@ class AuditAction(StrEnum):
     PUBLISHING_RESUMED = "publishing.resumed"
     PUBLISHING_TRIED = "publishing.tried"
     PUBLISHING_RESTORED = "publishing.restored"
-    COPY_MADE = "copy.made"
-    COPY_FAILED = "copy.failed"
+    BACKUP_MADE = "backup.made"
+    BACKUP_FAILED = "backup.failed"
     SECRET_ROTATED = "secret.rotated"  # noqa: S105
     SECRET_RENEWED = "secret.renewed"  # noqa: S105  an action, no secret
     NOTIFY_ADDED = "notify.added"

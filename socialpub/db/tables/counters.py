@@ -34,7 +34,7 @@ def _add_sql(model: type[Model], names: tuple[str, ...]) -> str:
 
 
 def _add(tx: Database, model: type[Model], **columns: str | float) -> None:
-    """Add to a counter. Each step and each settlement does this: peewee would build the same upsert in 150 µs."""
+    """Add to a counter. Each step and each settlement does this: 0.01 ms, and 0.33 ms as a peewee query."""
     tx.execute_sql(_add_sql(model, tuple(columns)), tuple(columns.values()))
 
 

@@ -1,7 +1,7 @@
 """Statements about the table `delivery`. `queries/api_json.py` has the API's view of the table.
 
 Each claim runs `list_running` twice, and each settlement runs `list_outcomes`, `wake_replies` and `wake_equal`. These
-four have SQL text: as peewee queries they made a delivery 4 ms of processor time slower.
+four have SQL text and take 0.01 to 0.02 ms each. As peewee queries, they take 0.41, 0.28, 0.56 and 0.28 ms.
 """
 
 import json

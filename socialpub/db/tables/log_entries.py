@@ -36,8 +36,8 @@ FROM delivery d JOIN post p ON p.id = d.post_id LEFT JOIN profile a ON a.id = d.
 def record(tx: Database, type: str, *delivery_ids: str) -> None:
     """Record that deliveries reached this state, with the current data of each delivery, its post and its profile.
 
-    The entry of the last open delivery ends the post. Each acceptance and each settlement does this: SQL text saves
-    four queries of 100 to 200 µs.
+    The entry of the last open delivery ends the post. Each acceptance and each settlement does this: 0.03 ms, and
+    about 1 ms as four peewee queries.
     """
     last = tx.execute_sql("SELECT occurred_at FROM log_entry ORDER BY n DESC LIMIT 1").fetchone()
     if last is not None and tx.stamp < last[0]:

@@ -3,8 +3,8 @@
 The view (`db/migrations`) has a row for each wait of each delivery. A row of `stored_wait` exists only where no other
 row states the wait. Nothing else decides whether a delivery waits.
 
-Each claim, step or publication runs `list_current`, `begin`, `record_span` and `any_hold`. Their SQL text saves 0.1 to
-0.2 ms of peewee for each.
+Each claim and each settlement runs `list_current` and `any_hold`. They have SQL text: 0.02 and 0.01 ms, and 0.38 and
+0.24 ms as peewee queries.
 """
 
 from collections.abc import Collection, Sequence
@@ -163,33 +163,35 @@ def list_of_post(reader: Database, post_id: str, now: str) -> list[Row]:
 
 def begin(tx: Database, reason: WaitReason, subject: str, calls: str, until: str, message: str) -> None:
     """Make these calls wait until `until`, or until a later stored instant."""
-    extended = tx.execute_sql(
-        "UPDATE stored_wait SET until = max(until, ?), message = ? WHERE subject = ? AND reason = ? AND calls = ?",
-        (until, message, subject, reason, calls),
-    )
-    if not extended.rowcount:
-        _insert(tx, reason, subject, calls, tx.stamp, until, message)
+    _extend(tx, reason, subject, calls, tx.stamp, until, message)
 
 
 def record_span(
     tx: Database, reason: WaitReason, profile_id: str, calls: str, since: str, until: str, message: str | None = None
 ) -> None:
     """Record that other posts of the profile wait between these stamps."""
-    extended = tx.execute_sql(
-        """UPDATE stored_wait SET until = max(until, :until), message = :message WHERE subject = :profile
-            AND reason = :reason AND calls = :calls AND until >= :before AND since <= :since""",
-        {"profile": profile_id, "reason": reason, "calls": calls, "since": since, "until": until, "message": message,
-         "before": after(since, -_JOINED_SECONDS)},
-    )  # fmt: skip
-    if not extended.rowcount:
-        _insert(tx, reason, profile_id, calls, since, until, message)
+    wait = StoredWaitRow
+    is_joined = (wait.until >= after(since, -_JOINED_SECONDS)) & (wait.since <= since)
+    _extend(tx, reason, profile_id, calls, since, until, message, is_joined)
 
 
-def _insert(
-    tx: Database, reason: WaitReason, subject: str, calls: str, since: str, until: str | None, message: str | None
+def _extend(
+    tx: Database,
+    reason: WaitReason,
+    subject: str,
+    calls: str,
+    since: str,
+    until: str,
+    message: str | None,
+    *conditions: Expression,
 ) -> None:
-    row = {"subject": subject, "reason": reason, "calls": calls, "since": since, "until": until, "message": message}
-    tx.insert(StoredWaitRow, row)
+    """Extend the wait that meets the conditions, or store a new wait."""
+    wait = StoredWaitRow
+    is_same = (wait.subject == subject) & (wait.reason == reason) & (wait.calls == calls)
+    extended = wait.update(until=fn.MAX(wait.until, until), message=message).where(is_same, *conditions)
+    if not extended.execute(tx):
+        row = {"subject": subject, "reason": reason, "calls": calls, "since": since}
+        tx.insert(wait, {**row, "until": until, "message": message})
 
 
 def ends_at(reader: Database, profile_id: str, calls: Collection[str], now: str) -> str | None:
@@ -268,10 +270,10 @@ def describe_release(calls: str) -> str:
 def hold(tx: Database, provider: str, calls: str, message: str, code: str | None) -> str:
     """Hold these calls of a network. Return when the next probe is due."""
     probe_at = after(tx.stamp, PROBE_SECONDS)
-    if find_hold(tx, provider, calls) is None:
-        _insert(tx, WaitReason.APP, provider, calls, tx.stamp, probe_at, message)
-    change = StoredWaitRow.update(until=probe_at, message=message, code=code)
-    change.where(_holds(provider, (calls,))).execute(tx)
+    facts = {"until": probe_at, "message": message, "code": code}
+    if not StoredWaitRow.update(**facts).where(_holds(provider, (calls,))).execute(tx):
+        hold = {"subject": provider, "reason": WaitReason.APP, "calls": calls, "since": tx.stamp}
+        tx.insert(StoredWaitRow, {**hold, **facts})
     return probe_at
 
 

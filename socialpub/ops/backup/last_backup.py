@@ -104,7 +104,7 @@ def record_backup(rt: Runtime, tx: Database, made: BackupSummary, scheduled: Sch
     if scheduled is not None:
         appliance_state.put(tx, appliance_state.SCHEDULED_BACKUP, json.dumps(asdict(scheduled)))
     audit_log.record(
-        tx, AuditAction.COPY_MADE, posts=made.posts, media_files=made.media_files, holds_secret=made.holds_secret
+        tx, AuditAction.BACKUP_MADE, posts=made.posts, media_files=made.media_files, holds_secret=made.holds_secret
     )
 
 
@@ -114,4 +114,4 @@ def record_failure(rt: Runtime, tx: Database, reason: str) -> None:
         reason = f"{reason[:_MAX_REASON_CHARACTERS]}…"
     appliance_state.put(tx, appliance_state.BACKUP_FAILED_AT, tx.stamp)
     appliance_state.put(tx, appliance_state.BACKUP_FAILURE, reason)
-    audit_log.record(tx, AuditAction.COPY_FAILED, reason=reason)
+    audit_log.record(tx, AuditAction.BACKUP_FAILED, reason=reason)

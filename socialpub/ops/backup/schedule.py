@@ -47,7 +47,7 @@ _MAX_OUTPUT = 600
 """The number of characters of the command's output in a message. Half are from the beginning, where restic and rclone
 print causes."""
 
-log = logging.get_logger("socialpub.backup")
+log = logging.get_logger(__name__)
 
 
 class BackupInProgress(OperatorError):

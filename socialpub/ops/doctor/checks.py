@@ -42,8 +42,6 @@ def check_offline(settings: Settings) -> tuple[list[Finding], bool]:
         until = "until the problems are fixed" if blocked else "before the first start"
         again = f"Fix the problems above, then run `{commands.line('doctor')}` again."
         then = again if blocked else f"{commands.start()}."
-        if (differ := addresses.ports_differ(settings)) is not None:
-            found.append(differ)
         found += addresses.check_networks_offline(settings)
         found.append(note("the rest", f"The worker, profiles and networks cannot be checked {until}.", then))
     return found, not (blocked or unopened)
@@ -66,7 +64,9 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from known[AlertKind.DISK] or [ok("disk", free)]
     yield from storage.check_quota(rt)
     yield from machine.check_machine(rt)
-    yield from health.check_housekeeping(rt)
+    housekept_at = appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT)
+    ran = f"last ran at {housekept_at}" if housekept_at else "has not run here yet"
+    yield ok("housekeeping", f"Housekeeping {ran}. {health.describe_retention(rt)}")
     yield _check_clock(rt)
     yield from known[AlertKind.CLOCK]
     yield addresses.check_web(rt)
@@ -144,5 +144,5 @@ def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
             "configuration",
             f"{rt.settings.config_file} has changed. The {names} {are} still running with earlier values of "
             f"{', '.join(keys)}.",
-            f"{machine.restart_remedy()} {machine.SEEN_FROM_HERE}",
+            machine.restart_remedy(),
         )

@@ -1,25 +1,24 @@
-"""Checks of the machine: clock, proxies, decoders, systemd services, and the configuration that processes run with."""
+"""Checks of the machine: proxies, decoders, systemd services, and the configuration that processes run with."""
 
-import ctypes
 import json
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 
-from socialpub.core import commands
-from socialpub.core.settings.loader import changed_keys
+from socialpub.core import commands, listen
+from socialpub.core.errors import OperatorError
+from socialpub.core.settings.loader import Settings, changed_keys
 from socialpub.ops import health
-from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, WorkerReport, note, ok, problem
 from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
 from socialpub.runtime import Runtime
 
-SEEN_FROM_HERE = (
-    "If nothing was changed, this command has other SOCIALPUB_ variables or credentials than the running process."
-)
-
 
 def restart_remedy() -> str:
-    return f"socialpub reads the configuration when it starts. {commands.restart()}."
+    return (
+        f"socialpub reads the configuration when it starts. {commands.restart()}. If nothing was changed, this command "
+        "has other SOCIALPUB_ variables or credentials than the running process."
+    )
 
 
 def publish_configuration(rt: Runtime) -> None:
@@ -29,12 +28,11 @@ def publish_configuration(rt: Runtime) -> None:
 
 def find_changed_keys(rt: Runtime) -> dict[str, list[str]]:
     """Return the keys whose values differ from those of running processes, by role (`web`, `worker`)."""
-    now, found = rt.settings.fingerprints(rt.secrets.sign), dict[str, list[str]]()
+    now, changed = rt.settings.fingerprints(rt.secrets.sign), dict[str, list[str]]()
     for name, described in rt.process.descriptions().items():
-        changed = changed_keys(json.loads(described), now)
-        if changed:
-            found.setdefault(name.rpartition("-")[0], []).extend(changed)
-    return found
+        if keys := changed_keys(json.loads(described), now):
+            changed.setdefault(name.rpartition("-")[0], []).extend(keys)
+    return changed
 
 
 SERVICES = ("socialpub-web.service", "socialpub-worker.service")
@@ -42,13 +40,8 @@ SOCKET = "socialpub-web.socket"
 MANY_RESTARTS = 5
 ASK_SECONDS = 5.0
 
-_TIME_ERROR = 5
-_TIMEX_BYTES = 1024
-"""More than the size of `struct timex` on any platform."""
-
 
 def check_machine(rt: Runtime) -> Iterator[Finding]:
-    yield from _check_time_sync()
     report = health.read_worker_report(rt.reader)
     here = find_unusable_proxies()
     for sentence in dict.fromkeys([*here, *(report.unusable_proxies if report else ())]):
@@ -57,23 +50,6 @@ def check_machine(rt: Runtime) -> Iterator[Finding]:
     if report is not None:
         yield from _check_decoders(report)
     yield from _check_services(rt)
-
-
-def _check_time_sync() -> Iterator[Finding]:
-    if clock_is_kept() is False:
-        message = "This machine's clock is not synchronized. A wrong clock affects signed URLs and the times of posts."
-        remedy = "Turn on NTP: `sudo timedatectl set-ntp true`. In a virtual machine, use chrony."
-        yield note("time sync", message, remedy)
-
-
-def clock_is_kept() -> bool | None:
-    """Return whether the kernel's clock is synchronized, or None if unknown."""
-    try:
-        # With zeros, the call only reads, so any user may make it.
-        state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
-    except (AttributeError, OSError):
-        return None
-    return None if state < 0 else bool(state != _TIME_ERROR)
 
 
 def _check_decoders(report: WorkerReport) -> Iterator[Finding]:
@@ -92,27 +68,22 @@ def _check_decoders(report: WorkerReport) -> Iterator[Finding]:
 
 def _check_services(rt: Runtime) -> Iterator[Finding]:
     """Check the services that run with this configuration, and the socket of the web server."""
-    if rt.settings.config_file is None:
-        return
     for service in SERVICES:
         state = ask_systemd(service)
-        if state.get("LoadState") == "loaded" and f" {rt.settings.config_file} " in state.get("ExecStart", ""):
-            yield from _judge(service, state)
-            held = ask_systemd(SOCKET) if service == SERVICES[0] else {}
-            if held.get("ActiveState") == "active":
-                differs = addresses.socket_difference(rt.settings, held.get("Listen", ""))
-                if differs is not None:
-                    yield problem("listen", differs, f"{addresses.move_socket()}.")
+        if state.get("LoadState") != "loaded" or f" {rt.settings.config_file} " not in state.get("ExecStart", ""):
+            continue
+        yield from _judge(service, state)
+        held = ask_systemd(SOCKET) if service == SERVICES[0] else {}
+        if held.get("ActiveState") == "active":
+            yield from _compare_socket(rt.settings, [word for word in held.get("Listen", "").split() if ":" in word])
 
 
 def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
-    read = f"Read {commands.log(service)}"
-    active = state.get("ActiveState", "")
+    read, active, restarts = f"Read {commands.log(service)}", state.get("ActiveState"), state.get("NRestarts") or "0"
     if active not in ("active", "activating", "reloading"):
-        result = state.get("Result", "")
-        why = f" ({result})" if result not in ("", "success") else ""
-        yield problem("service", f"{service} is {active}{why}.", f"{read}. {commands.restart(service)}.")
-    elif (restarts := state.get("NRestarts", "")).isdigit() and int(restarts) >= MANY_RESTARTS:
+        message = f"{service} is {active} (last result: {state.get('Result', '')})."
+        yield problem("service", message, f"{read}. {commands.restart(service)}.")
+    elif int(restarts) >= MANY_RESTARTS:
         message = f"systemd has restarted {service} {restarts} times since its last manual start."
         yield note("service", message, f"{read}. The log shows why the service ended.")
     else:
@@ -120,6 +91,14 @@ def _judge(service: str, state: dict[str, str]) -> Iterator[Finding]:
     if state.get("UnitFileState") == "disabled":
         message = f"{service} does not start with the machine."
         yield note("service", message, f"Run `sudo systemctl enable {service}`.")
+
+
+def _compare_socket(settings: Settings, addresses: list[str]) -> Iterator[Finding]:
+    with suppress(OperatorError):  # the network of this machine may be down
+        if addresses and set(addresses) != set(listen.resolve_listen(settings)):
+            where = " and ".join(addresses)
+            message = f"systemd holds the web server's socket at {where}, but `listen` is {settings.listen}."
+            yield problem("listen", message, f"{listen.move_socket()}.")
 
 
 def ask_systemd(service: str) -> dict[str, str]:
@@ -133,11 +112,9 @@ def ask_systemd(service: str) -> dict[str, str]:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    if done.returncode != 0:
-        return {}
-    found: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for line in done.stdout.splitlines():
         name, _, value = line.partition("=")
         # A socket with several addresses has a line for each.
-        found[name] = f"{found[name]} {value}" if name in found else value
-    return found
+        properties[name] = f"{properties[name]} {value}" if name in properties else value
+    return properties

@@ -20,7 +20,6 @@ from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, file_check, upgrade_backups
 from socialpub.db import upgrade as upgrade_db
 from socialpub.db.connection import Database, open_file
-from socialpub.db.locks import living_processes
 from socialpub.db.secret_key import lost_key_hint, next_key_file
 from socialpub.media.decoder import client, inspect
 from socialpub.media.types import MediaRejected, media_kind
@@ -30,31 +29,19 @@ from socialpub.ops.health import Finding, Level, note, ok, problem
 from socialpub.providers.registry import SPECIFIED
 
 
-def check_upgrade(settings: Settings, database: Database, missing: list[str]) -> Iterator[Finding]:
-    path, folder = settings.database_file, upgrade_backups.backup_folder(settings.database_file)
-    size, free = file_check.size_bytes(database.connection()), upgrade_backups.free_bytes(path)
-    needed = upgrade_backups.needed_bytes(database.connection())
-    yield note(
-        "database",
-        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(database)}. The next "
-        f"start updates the database ({', '.join(missing)}). First, socialpub copies the database ({units.size(size)}) "
-        f"to {folder}. The update needs at most {units.size(needed)} of disk space, and {units.size(free)} are free.",
-        "No action is needed. The update does not change media. To back up everything, use the "
-        f"previous version: `{commands.line('backup', 'FILE')}`",
+def _describe_upgrade(settings: Settings, database: Database, missing: list[str]) -> Finding:
+    path, connection = settings.database_file, database.connection()
+    needed, free = (
+        units.size(size) for size in (upgrade_backups.needed_bytes(connection), upgrade_backups.free_bytes(path))
     )
-    if free < needed:
-        yield problem(
-            "disk",
-            f"The upgrade cannot begin: {units.size(needed - free)} more must be free for {settings.data_dir}.",
-            f"Free disk space. You can remove the backups of earlier upgrades in {folder}.",
-        )
-    if running := living_processes(settings.run_dir / "owners"):
-        yield problem(
-            "worker",
-            f"Processes of the previous version are still running: {', '.join(running)}. The upgrade waits for these "
-            "processes.",
-            f"{commands.restart()}.",
-        )
+    return note(
+        "database",
+        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(database)}. The next start "
+        f"copies the database to {upgrade_backups.backup_folder(path)} and updates it ({', '.join(missing)}). This "
+        f"needs at most {needed} of disk space, and {free} are free.",
+        "No action is needed. The update does not change media. To back up everything, use the previous version: "
+        f"`{commands.line('backup', 'FILE')}`",
+    )
 
 
 def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
@@ -74,7 +61,11 @@ def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
 
 def check(settings: Settings) -> Iterator[Finding]:
     """Yield the findings. After a problem in `checks.NEEDED_TO_OPEN`, the database cannot be opened."""
-    yield ok("version", _describe_versions())
+    yield ok(
+        "version",
+        f"This is socialpub {version.VERSION}, with Python {platform.python_version()}, SQLite "
+        f"{sqlite3.sqlite_version}, Pillow {metadata.version('Pillow')} and PyAV {metadata.version('av')}.",
+    )
     yield from _check_configuration(settings)
     yield from _check_credentials(settings)
     folder = _check_data_dir(settings)
@@ -83,8 +74,7 @@ def check(settings: Settings) -> Iterator[Finding]:
     is_closed = folder.level is Level.PROBLEM and not os.access(settings.data_dir, os.X_OK, effective_ids=True)
     if not is_closed:
         yield from _check_secret(settings)
-    yield _check_libmagic()
-    yield _check_decoding()
+    yield from _check_decoding()
     yield _check_base_url(settings)
     if not is_closed:
         yield from (finding for finding in _check_database(settings) if finding.message != folder.message)
@@ -114,12 +104,11 @@ def _run(*words: str) -> str:
 
 
 def _check_credentials(settings: Settings) -> Iterator[Finding]:
-    networks = dict(settings.providers)
-    halves = {name: half for name, section in networks.items() if (half := section.half_given()) is not None}
-    for name, (given, missing) in halves.items():
-        message = f"providers.{name}.{given} is set but {missing} is empty: accounts cannot be connected."
-        yield problem("credentials", message, f"Copy {missing} from the app's page into [providers.{name}].")
-    if not halves and not any(section.is_set_up for section in networks.values()):
+    halves = settings.half_credentials()
+    for sentence in halves:
+        message, _, remedy = sentence.partition(". ")
+        yield problem("credentials", f"{message}: accounts cannot be connected.", remedy)
+    if not halves and not any(section.is_set_up for _, section in settings.providers):
         yield problem(
             "credentials",
             "No network is configured: accounts cannot be connected.",
@@ -133,7 +122,7 @@ def _check_data_dir(settings: Settings) -> Finding:
     data_dir = settings.data_dir
     try:
         mode = data_dir.stat().st_mode
-        fault = file_faults.find_read_only_mount(data_dir) or file_faults.find_owner_fault(settings)
+        fault = file_faults.find_owner_fault(settings)
     except FileNotFoundError:
         make, restore = file_faults.make_folder(data_dir), commands.line("restore", "FILE")
         remedy = f"Run `{make}` and put secret.key in that folder. Then restore a backup: `{restore}`"
@@ -161,39 +150,24 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
         yield ok("secret.key", f"{path} exists, and other users cannot read it.")
 
 
-def _describe_versions() -> str:
-    libraries = f"SQLite {sqlite3.sqlite_version}, {_version_of('Pillow')} and {_version_of('PyAV', 'av')}"
-    return f"This is socialpub {version.VERSION}, with Python {platform.python_version()}, {libraries}."
-
-
-def _version_of(name: str, package: str | None = None) -> str:
+def _check_decoding() -> Iterator[Finding]:
     try:
-        return f"{name} {metadata.version(package or name)}"
-    except metadata.PackageNotFoundError:
-        return f"no {name}"
-
-
-def _check_libmagic() -> Finding:
-    try:
-        described = inspect.describe_libmagic()
+        yield ok("libmagic", f"libmagic {inspect.describe_libmagic()} recognizes file types.")
     except Exception as error:
-        return problem("libmagic", f"File types cannot be recognized: {error}.", "Install socialpub again completely.")
-    return ok("libmagic", f"libmagic {described} recognizes file types.")
-
-
-def _check_decoding() -> Finding:
+        yield problem("libmagic", f"File types cannot be recognized: {error}.", "Install socialpub again completely.")
     for mime_type in ("image/jpeg", "video/mp4"):
         try:
             client.inspect_sample(mime_type)
         except (MediaRejected, client.DecoderFailed) as error:
             message = f"A valid {media_kind(mime_type)} cannot be decoded, so every upload like it fails. {error}"
-            return problem("decoding", message, "If the machine has free memory, install socialpub again completely.")
-    return ok("decoding", "A small image and a small video can be decoded.")
+            yield problem("decoding", message, "If the machine has free memory, install socialpub again completely.")
+            return
+    yield ok("decoding", "A small image and a small video can be decoded.")
 
 
 def _check_base_url(settings: Settings) -> Finding:
     parts = urlsplit(settings.base_url)
-    if addresses.is_loopback(parts.hostname or ""):
+    if addresses.is_loopback(settings.base_url):
         return note(
             "base_url",
             f"{settings.base_url} can be reached only from this machine.",
@@ -220,7 +194,7 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             upgrade_db.refuse_unreadable(database, str(path))
             belongs_to = appliance_state.get(database, appliance_state.SECRET_KEY)
             missing = upgrade_db.list_missing(upgrade_db.list_applied(database))
-            upgrade = list(check_upgrade(settings, database, missing)) if missing else []
+            older = _describe_upgrade(settings, database, missing) if missing else None
             foreign = upgrade_db.find_foreign_object(database) if result == "ok" and not missing else None
     except OperatorError as error:
         yield problem("database", error.message, error.hint or "")
@@ -242,8 +216,8 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             message = f"{path} belongs to another secret.key than {settings.secret_key_file}."
             remedy = f"Put the original key back: stored tokens cannot be read without that key. {lost_key_hint()}"
             yield problem("secret.key", message, remedy)
-    else:
-        yield from upgrade
+    elif older is not None:
+        yield older
     if foreign is not None:
         message = f"{path} differs from the schema of its version in {foreign!r}: `restore` refuses its backups."
         yield problem("backup", message, f"Undo the change to {foreign!r} with the `sqlite3` shell.")

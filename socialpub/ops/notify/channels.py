@@ -6,27 +6,22 @@ Their URLs have the forms of Apprise (https://appriseit.com/services/), without 
 import smtplib
 from email.message import EmailMessage
 from email.utils import formataddr, formatdate, make_msgid, parseaddr
+from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from socialpub.providers.failures import describe_failure
 from socialpub.providers.http import Http, trusted_certificates
 from socialpub.providers.responses import ProviderError
 
-OPTIONS = {
-    "mailto": {"from", "to", "name", "smtp", "mode"},
-    "ntfy": {"to", "token", "auth", "mode"},
-    "tgram": {"to", "topic", "thread"},
-    "json": set[str](),
-}
+OPTIONS = {"mailto": {"from", "to", "smtp", "mode"}, "ntfy": {"token"}, "tgram": {"topic"}, "json": set[str]()}
 """The options of each scheme. `mailtos`, `ntfys` and `jsons` use TLS."""
 SECONDS = 20.0
 MAX_TEXT_BYTES = 4000
 """ntfy and Telegram accept a little more (4,096)."""
-
-
-class Incomplete(Exception):
-    """A URL lacks a necessary part."""
+PORTS = {"insecure": 25, "starttls": 587, "ssl": 465}
+MAIL_SERVERS = {"gmail.com": "smtp.gmail.com", "gmx.net": "mail.gmx.net", "yahoo.com": "smtp.mail.yahoo.com"}
+"""The servers of providers whose users sign in with their address, as in `mailto://USER:PASSWORD@gmail.com`."""
 
 
 class NeedsApprise(Exception):
@@ -41,205 +36,143 @@ class Url(NamedTuple):
     port: int | None
     user: str
     password: str
-    login: tuple[str, str] | None
     path: str
-    options: dict[str, str]
     targets: list[str]
-    """The parts of the path, and of the option `to`."""
-
-    @property
-    def web(self) -> str:
-        return f"http{'s' * self.is_secure}://{self.host}{f':{self.port}' if self.port else ''}"
+    options: dict[str, str]
 
 
-class Post(NamedTuple):
-    url: str
-    payload: dict[str, Any]
-    token: str | None = None
-    login: tuple[str, str] | None = None
+class Message(NamedTuple):
+    """A request with a JSON `payload`, or an e-mail."""
 
-
-class Letter(NamedTuple):
     server: str
-    port: int
-    mode: str
-    login: tuple[str, str] | None
-    message: EmailMessage
+    payload: dict[str, Any] | EmailMessage
+    login: tuple[str, str] | None = None
+    token: str | None = None
+    port: int = 0
+    mode: str = ""
 
 
 def send(http: Http, url: str, title: str, body: str) -> str | None:
-    """Send a message to the URL. Return None, or the reason for the failure as a clause. Blocks.
+    """Send a message. Return None, or the reason for the failure as a clause. Blocks.
 
-    Raises Incomplete and NeedsApprise.
+    Raises NeedsApprise, and ValueError for a URL that lacks a part.
     """
-    prepared = prepare(url, title, body)
-    if isinstance(prepared, Letter):
-        return _send_letter(prepared)
-    for address, payload, token, login in prepared:
+    for item in prepare(url, title, body):
         try:
-            response = http.call("POST", address, json=payload, token=token, auth=login, deadline_seconds=SECONDS)
+            if isinstance(item.payload, EmailMessage):
+                _send_mail(item, item.payload)
+                continue
+            response = http.call(
+                "POST", item.server, json=item.payload, token=item.token, auth=item.login, deadline_seconds=SECONDS
+            )
         except ProviderError as error:
             return error.message.removesuffix(".")
+        except (OSError, UnicodeError) as error:
+            return describe_error(error)
         if not 200 <= response.status < 300:
             return describe_status(response.status)
     return None
 
 
-def prepare(text: str, title: str, body: str) -> Letter | list[Post]:
-    """Return what is sent to the URL in `text`. Raises Incomplete and NeedsApprise."""
-    try:
-        url = _parse(text)
-        if url.scheme == "mailto":
-            return _letter(url, title, body)
-    except ValueError:  # an invalid port, or a line break in a header
-        raise Incomplete from None
+def prepare(text: str, title: str, body: str) -> list[Message]:
+    """Return what is sent to the URL in `text`. Raises NeedsApprise, and ValueError for a URL that lacks a part."""
+    url = _parse(text)
+    server = f"http{'s' * url.is_secure}://{url.host}{f':{url.port}' if url.port else ''}"
+    login = (url.user, url.password) if url.user else None
+    if url.scheme == "mailto":
+        return [_prepare_mail(url, title, body)]
     if url.scheme == "ntfy":
-        return _ntfy(url, {"title": title, "message": _cut(body)})
+        token = url.options.get("token", url.user if url.user.startswith("tk_") else None)
+        payload = {"title": title, "message": _cut(body)}
+        base, topics = (server, url.targets) if url.targets else ("https://ntfy.sh", [url.host])
+        return [Message(base, {"topic": topic, **payload}, None if token else login, token) for topic in topics]
     if url.scheme == "tgram":
-        return _telegram(url, {"text": _cut(f"{title}\n\n{body}"), "disable_web_page_preview": True})
-    payload = {"version": "1.0", "title": title, "message": body, "attachments": [], "type": "info"}
-    return [Post(f"{url.web}{url.path or '/'}", payload, login=url.login)]
+        return _prepare_telegram(url, {"text": _cut(f"{title}\n\n{body}"), "disable_web_page_preview": True})
+    payload = {"version": "1.0", "title": title, "message": body, "type": "info"}
+    return [Message(f"{server}{url.path or '/'}", payload, login)]
 
 
 def _parse(text: str) -> Url:
     parts = urlsplit(text)
-    scheme = parts.scheme.lower()
-    is_secure = scheme.endswith("s")
-    scheme = scheme.removesuffix("s")
-    pairs = (option.partition("=") for option in parts.query.split("&") if option)
-    options = {name.lower(): unquote(value) for name, _, value in pairs}  # a plus sign is no space here
+    scheme = parts.scheme.removesuffix("s")
+    options = dict(parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True))  # a plus sign is no space here
     if scheme not in OPTIONS or parts.fragment or options.keys() - OPTIONS[scheme]:
         raise NeedsApprise
     port = None if scheme == "tgram" else parts.port
     host = unquote(parts.netloc.rpartition("@")[2].removesuffix(f":{port}"))
     if not host:
-        raise Incomplete
+        raise ValueError("no host")
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    targets = [*map(unquote, parts.path.split("/")), *options.get("to", "").replace(",", " ").split()]
-    login = (user, password) if user else None
-    return Url(scheme, is_secure, host, port, user, password, login, parts.path, options, list(filter(None, targets)))
+    targets = [unquote(part) for part in parts.path.split("/") if part]
+    return Url(scheme, parts.scheme.endswith("s"), host, port, user, password, parts.path, targets, options)
 
 
-def _ntfy(url: Url, payload: dict[str, Any]) -> list[Post]:
-    options, topics = url.options, url.targets
-    if options.get("mode", "private" if topics else "cloud") == "cloud":
-        topics = topics if url.host == "ntfy.sh" else [url.host, *topics]
-        return [Post("https://ntfy.sh", {"topic": topic, **payload}) for topic in topics]
-    token = options.get("token")
-    if options.get("auth") == "token" or (url.user.startswith("tk_") and not url.password):
-        token = token or url.password or url.user
-    login = None if token else url.login
-    return [Post(url.web, {"topic": topic, **payload}, token, login) for topic in topics]
-
-
-def _telegram(url: Url, payload: dict[str, Any]) -> list[Post]:
+def _prepare_telegram(url: Url, payload: dict[str, Any]) -> list[Message]:
     bot, _, secret = url.host.removeprefix("bot").partition(":")
     if not (bot.isdecimal() and secret):
-        raise Incomplete
+        raise ValueError("no token")
     if not url.targets or any(":" in chat for chat in url.targets):
         raise NeedsApprise  # which asks Telegram for the chat of the bot's owner, or knows topics of chats
-    if topic := url.options.get("topic") or url.options.get("thread"):
-        payload["message_thread_id"] = topic
-    address = f"https://api.telegram.org/bot{bot}:{secret}/sendMessage"
+    if "topic" in url.options:
+        payload["message_thread_id"] = url.options["topic"]
     chats = [chat if chat[0] == "@" or chat.lstrip("-").isdecimal() else f"@{chat}" for chat in url.targets]
-    return [Post(address, {"chat_id": chat, **payload}) for chat in chats]
+    address = f"https://api.telegram.org/bot{bot}:{secret}/sendMessage"
+    return [Message(address, {"chat_id": chat, **payload}) for chat in chats]
 
 
 def _cut(text: str) -> str:
-    encoded = text.encode()
-    return text if len(encoded) <= MAX_TEXT_BYTES else f"{encoded[:MAX_TEXT_BYTES].decode(errors='ignore')}…"
+    return text.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 
-# --- e-mail ----------------------------------------------------------------------------------------------------------
-
-PORTS = {"insecure": 25, "starttls": 587, "ssl": 465}
-PROVIDERS = (
-    ("gmail.com", "smtp.gmail.com", "starttls"),
-    ("hotmail.com hotmail.com.au live.com live.com.au", "smtp-mail.outlook.com", "starttls"),
-    ("outlook.com outlook.com.au", "smtp.outlook.com", "starttls"),
-    ("yahoo.com yahoo.ca", "smtp.mail.yahoo.com", "ssl"),
-    ("gmx.com gmx.net gmx.de gmx.at gmx.ch gmx.fr", "mail.gmx.com", "starttls"),
-    ("fastmail.com fastmail.fm", "smtp.fastmail.com", "ssl"),
-    ("zoho.com zohomail.com", "smtp.zoho.com", "starttls"),
-)
-"""The mail servers of providers whose users sign in with their address, as in `mailto://USER:PASSWORD@gmail.com`."""
-OTHERS = ("office365.com", "sendgrid.com", "sendgrid.net", "163.com", "foxmail.com", "qq.com", "comcast.net")
-"""Providers with other rules, which Apprise knows, like those of yandex and fastmail."""
-
-
-def _letter(url: Url, title: str, body: str) -> Letter:
-    user, domain, options = url.user, url.host.lower(), url.options
-    server, mode = options.get("smtp"), options.get("mode", "").lower()
-    for domains, address, usual_mode in () if server else PROVIDERS:
-        if domain in domains.split():
-            server, mode = address, mode or usual_mode
-            user = user if "@" in user else f"{user}@{domain}"
-            domain = user.partition("@")[2]
-    if server is None and (domain.startswith(("yandex.", "fastmail.")) or domain.endswith(OTHERS)):
-        raise NeedsApprise
-    mode = mode or ("starttls" if url.is_secure else "insecure")
-    name, sender = parseaddr(options.get("from", ""))
-    if "@" not in sender:  # without an address, `from` is a name
-        name, sender = options.get("from", ""), f"{user.partition('@')[0]}@{domain}"
+def _prepare_mail(url: Url, title: str, body: str) -> Message:
+    webmail = None if "smtp" in url.options else MAIL_SERVERS.get(url.host)
+    address = url.user if "@" in url.user else f"{url.user}@{url.host}"
+    name, sender = parseaddr(url.options.get("from", address))
+    recipients = [*url.targets, *url.options.get("to", "").replace(",", " ").split()] or [sender]
+    mode = url.options.get("mode", "starttls" if url.is_secure or webmail else "insecure")
     if mode not in PORTS or sender.startswith("@"):
-        raise Incomplete
-    message = EmailMessage()
-    message["Subject"] = " ".join(title.split())
-    message["From"] = formataddr((options.get("name") or name or "socialpub", sender))
-    message["To"] = ", ".join(url.targets or [sender])
-    message["Date"] = formatdate(localtime=True)
-    message["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
-    message.set_content(body)
-    login = (user, url.password) if user and url.password else None
-    return Letter(server or domain, url.port or PORTS[mode], mode, login, message)
+        raise ValueError("no sender")
+    mail = EmailMessage()
+    mail["Subject"] = " ".join(title.split())
+    mail["From"] = formataddr((name or "socialpub", sender))
+    mail["To"] = ", ".join(recipients)
+    mail["Date"] = formatdate(localtime=True)
+    mail["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
+    mail.set_content(body)
+    login = (address if webmail else url.user, url.password) if url.password else None
+    server = url.options.get("smtp") or webmail or url.host
+    return Message(server, mail, login, port=url.port or PORTS[mode], mode=mode)
 
 
-def _send_letter(letter: Letter) -> str | None:
-    context = trusted_certificates()
-    try:
-        if letter.mode == "ssl":
-            server: smtplib.SMTP = smtplib.SMTP_SSL(letter.server, letter.port, timeout=SECONDS, context=context)
-        else:
-            server = smtplib.SMTP(letter.server, letter.port, timeout=SECONDS)
-        with server:
-            if letter.mode == "starttls":
-                server.starttls(context=context)
-            if letter.login:
-                server.login(*letter.login)
-            server.send_message(letter.message)
-    except (OSError, UnicodeError) as error:
-        return describe_error(error)
-    return None
-
-
-# --- failures --------------------------------------------------------------------------------------------------------
-
-_FAULTS: tuple[tuple[type[BaseException], str], ...] = (
-    (smtplib.SMTPAuthenticationError, "the service refuses the user name or the password"),
-    (smtplib.SMTPRecipientsRefused, "the service refuses the recipient"),
-    (smtplib.SMTPSenderRefused, "the service refuses the sender"),
-    (smtplib.SMTPNotSupportedError, "the mail server does not offer TLS or a login"),
-    (smtplib.SMTPServerDisconnected, "the service closed the connection before it responded"),
-    (UnicodeError, "the mail server accepts only ASCII characters in the user name, the password and the addresses"),
-    (TimeoutError, "the service does not respond in time"),
-)
-_STATUSES = {
-    401: "the service refuses the user name, the password or the token (401)",
-    403: "the user name, the password or the token does not have permission (403)",
-    404: "the service does not know the topic, the chat or the token (404)",
-    413: "the message is too large for the service (413)",
-    429: "the service does not currently accept messages (429)",
-}
+def _send_mail(message: Message, mail: EmailMessage) -> None:
+    secure = trusted_certificates()
+    connect = partial(smtplib.SMTP_SSL, context=secure) if message.mode == "ssl" else smtplib.SMTP
+    with connect(message.server, message.port, timeout=SECONDS) as server:
+        if message.mode == "starttls":
+            server.starttls(context=secure)
+        if message.login:
+            server.login(*message.login)
+        server.send_message(mail)
 
 
 def describe_error(error: BaseException) -> str:
-    for kind, words in _FAULTS:
-        if isinstance(error, kind):
-            return words
-    if isinstance(error, smtplib.SMTPResponseException):
-        return describe_status(error.smtp_code)
+    match error:
+        case smtplib.SMTPAuthenticationError():
+            return "the service refuses the user name or the password"
+        case smtplib.SMTPRecipientsRefused():
+            return "the service refuses the recipient"
+        case smtplib.SMTPNotSupportedError():
+            return "the mail server does not offer TLS or a login"
+        case smtplib.SMTPResponseException():
+            return describe_status(error.smtp_code)
+        case UnicodeError():
+            return "the mail server accepts only ASCII characters in the user name, the password and the addresses"
+        case TimeoutError():
+            return "the service does not respond in time"
     return describe_failure(error)
 
 
 def describe_status(status: int) -> str:
-    return _STATUSES.get(status, f"the service responded with status {status}")
+    if status in (401, 403):
+        return f"the service refuses the user name, the password or the token ({status})"
+    return f"the service responded with status {status}"

@@ -35,70 +35,51 @@ GROUPING = timedelta(minutes=1)
 SAME_ALERT = timedelta(hours=1)
 """The time after its end within which an alert that begins again is the same. Messages about events of one kind also
 have this distance: an agent may create a post for approval every minute."""
-REMIND = timedelta(days=1)
+DAY = timedelta(days=1)
+"""The time between reminders, and for which a message is kept for a failing service."""
 DAILY_LIMIT = 20
-KEPT = timedelta(days=1)
-"""The time for which a message is kept for a failing service. Reminders repeat lasting alerts."""
 INTERVAL_SECONDS = 10.0
 JOIN_SECONDS = 5.0
 SILENT_SECONDS = 300.0
 """The time without a report from the worker after which the web process notifies the owner."""
 
-log = logging.get_logger("socialpub.notify")
+log = logging.get_logger(__name__)
 
 
-# --- decisions -------------------------------------------------------------------------------------------------------
-
-
-def follow_alerts(known: Mapping[str, SentAlert], alerts: Mapping[str, Alert], now: datetime) -> dict[str, SentAlert]:
+def follow_alerts(rows: Mapping[str, SentAlert], alerts: Mapping[str, Alert], now: datetime) -> dict[str, SentAlert]:
     """Return the rows after a comparison with the current alerts."""
-    rows = {
-        key: replace(known[key], ended_at=None)
-        if key in known
+    subjects = {subject_of(key) for key in alerts}
+    following = {
+        key: replace(rows[key], ended_at=None)
+        if key in rows
         else SentAlert(key, alert.kind.value, alert.sentence, alert.is_event, since=stamp(now))
         for key, alert in alerts.items()
     }
-    subjects = {subject_of(key) for key in alerts}
-    for key, row in known.items():
+    for key, row in rows.items():
         if key not in alerts:
             ended = replace(row, ended_at=row.ended_at or stamp(now))
             # A subject with another alert is not resolved.
             is_reported = row.sent_at is not None and not row.is_event and subject_of(key) not in subjects
-            if is_reported or not _is_over(ended, now):
-                rows[key] = ended
-    return rows
+            if is_reported or not _passed(ended.ended_at, SAME_ALERT, now):
+                following[key] = ended
+    return following
 
 
 def find_due(rows: Mapping[str, SentAlert], now: datetime) -> DueAlerts | None:
     """Return the alerts of the next message, or None if no message is due."""
     unsent = [row for row in rows.values() if row.sent_at is None and row.ended_at is None]
-    lasting = [row for row in rows.values() if row.sent_at and row.ended_at is None and not row.is_event]
-    ended = [row for row in rows.values() if row.sent_at and not row.is_event and _is_over(row, now)]
-    events = [row for row in rows.values() if row.is_event and row.sent_at]
-    recent = {row.kind for row in events if not _passed(row.sent_at or "", SAME_ALERT, now)}
+    events = [row for row in rows.values() if row.sent_at and row.is_event]
+    states = [row for row in rows.values() if row.sent_at and not row.is_event]
+    lasting = [row for row in states if row.ended_at is None]
+    ended = [row for row in states if row.ended_at and _passed(row.ended_at, SAME_ALERT, now)]
+    recent = {row.kind for row in events if not _passed(row.sent_at, SAME_ALERT, now)}
     begins = any(_passed(row.since, GROUPING, now) and not (row.is_event and row.kind in recent) for row in unsent)
-    reminds = any(_passed(row.sent_at or "", REMIND, now) for row in lasting)
-    if begins or reminds or ended:
-        return DueAlerts(unsent, lasting if reminds else [], ended)
-    return None
+    reminds = any(_passed(row.sent_at, DAY, now) for row in lasting)
+    return DueAlerts(unsent, lasting if reminds else [], ended) if begins or reminds or ended else None
 
 
-def _is_over(row: SentAlert, now: datetime) -> bool:
-    return row.ended_at is not None and _passed(row.ended_at, SAME_ALERT, now)
-
-
-def _passed(at: str, time: timedelta, now: datetime) -> bool:
-    return now - parse(at) >= time
-
-
-# --- messages --------------------------------------------------------------------------------------------------------
-
-
-def prepare_services(rt: Runtime, tx: Database) -> None:
-    """Store the services when a process begins to notify. Earlier failures are not reported."""
-    clean_messages(rt, tx)
-    notifications.set_services(tx, {service.id: service.name for service in send.list_services(rt, tx)})
-    alerts.start_reporting_failures(rt, tx)
+def _passed(at: str | None, time: timedelta, now: datetime) -> bool:
+    return at is not None and now - parse(at) >= time
 
 
 def forget_original(tx: Database) -> None:
@@ -108,34 +89,39 @@ def forget_original(tx: Database) -> None:
     notifications.forget_sending(tx)
 
 
+def clean_messages(rt: Runtime, tx: Database) -> None:
+    tx.delete(NotificationRow, NotificationRow.at < stamp(tx.now - DAY))
+
+
 def store_due_message(rt: Runtime) -> None:
     """Store a message if one is due."""
     now = rt.now()
     through, current = _load_alerts(rt)
-    known = notifications.sent_alerts(rt.reader)
-    if appliance_state.restored_from(rt.reader) is not None:
-        known = {key: row for key, row in known.items() if row.kind == AlertKind.PAUSED}
-    rows = follow_alerts(known, current, now)
+    rows_before = notifications.sent_alerts(rt.reader)
+    rows = follow_alerts(rows_before, current, now)
     due = find_due(rows, now)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     sent_today = notifications.count_since(rt.reader, stamp(midnight))
     message = None
     if due is not None and sent_today < DAILY_LIMIT:
-        is_last = sent_today + 1 == DAILY_LIMIT
-        message = messages.compose_message(due, current, messages.load_sender(rt), now, is_last=is_last)
+        message = messages.compose_message(rt, due, current, is_last=sent_today + 1 == DAILY_LIMIT)
         rows |= {row.key: replace(row, sent_at=stamp(now)) for row in (*due.begun, *due.lasting)}
         for row in due.ended:
             del rows[row.key]
-    if message is not None or rows != known:
-        rt.write(_store, known, rows, message, through)
+    changed = [row for key, row in rows.items() if rows_before.get(key) != row]
+    gone = [key for key in rows_before if key not in rows]
+    failures_sent = any(row.kind == AlertKind.DELIVERY and row.sent_at for row in changed)
 
+    def store(_: Runtime, tx: Database) -> None:
+        tx.delete(AlertRow, AlertRow.key.in_(gone))
+        notifications.put_alerts(tx, changed)
+        if message is not None:
+            notifications.add(tx, *message)
+        if failures_sent:
+            alerts.record_sent_failures(tx, through)
 
-def clean_messages(rt: Runtime, tx: Database) -> None:
-    """Remove old messages, and those that the original installation of a restored backup sends."""
-    oldest = stamp(tx.now - KEPT)
-    if appliance_state.restored_from(tx):
-        oldest = max(oldest, appliance_state.paused_at(tx) or oldest)
-    tx.delete(NotificationRow, NotificationRow.at < oldest)
+    if changed or gone:
+        rt.write(store)
 
 
 def _load_alerts(rt: Runtime) -> tuple[int, dict[str, Alert]]:
@@ -149,23 +135,6 @@ def _load_alerts(rt: Runtime) -> tuple[int, dict[str, Alert]]:
     return through, {alert.key: alert for alert in current if alert.kind in kinds}
 
 
-def _store(
-    rt: Runtime,
-    tx: Database,
-    known: Mapping[str, SentAlert],
-    rows: Mapping[str, SentAlert],
-    message: tuple[str, str] | None,
-    through: int,
-) -> None:
-    tx.delete(AlertRow, AlertRow.key.in_([key for key in known if key not in rows]))
-    changed = [row for key, row in rows.items() if known.get(key) != row]
-    notifications.put_alerts(tx, changed)
-    if message is not None:
-        notifications.add(tx, *message)
-    if any(row.kind == AlertKind.DELIVERY and row.sent_at for row in changed):
-        alerts.record_sent_failures(tx, through)
-
-
 class Notifier:
     """The thread that notifies the owner. It runs in the worker and, as a fallback, in the web process.
 
@@ -176,7 +145,7 @@ class Notifier:
         self.rt = rt
         self._is_fallback = is_fallback
         self._lock = FileLock(rt.settings.run_dir / "notifier.lock")
-        self._begun = False
+        self._is_registered = False
         self._accepted: dict[str, int] = {}
         """The last message that each service accepted in this process (`send.send_waiting`)."""
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
@@ -187,7 +156,7 @@ class Notifier:
         The worker calls this before it delivers, so that a delivery that fails in its first second is reported.
         """
         if not self._is_fallback and send.list_services(self.rt):
-            self._begin()
+            self._register()
         self._thread.start()
 
     def join(self) -> None:
@@ -196,25 +165,21 @@ class Notifier:
 
     def run_once(self) -> None:
         """Store a message if one is due, and send waiting messages."""
-        if not send.list_services(self.rt) or (self._is_fallback and not self._is_silent()):
-            return
-        if not self._lock.try_acquire():
-            return
-        try:
-            self._begin()
-            store_due_message(self.rt)
-            send.send_waiting(self.rt, self._accepted)
-        finally:
-            self._lock.release()
-
-    def _begin(self) -> None:
-        if not self._begun:
-            self.rt.write(prepare_services)
-            self._begun = True
-
-    def _is_silent(self) -> bool:
         age = health.heartbeat_age(self.rt.reader, self.rt.now())
-        return age is not None and abs(age) > SILENT_SECONDS
+        if self._is_fallback and (age is None or abs(age) <= SILENT_SECONDS):
+            return
+        if send.list_services(self.rt) and self._lock.try_acquire():
+            try:
+                self._register()
+                store_due_message(self.rt)
+                send.send_waiting(self.rt, self._accepted)
+            finally:
+                self._lock.release()
+
+    def _register(self) -> None:
+        if not self._is_registered:
+            self.rt.write(send.register_services)
+            self._is_registered = True
 
     def _run(self) -> None:
         while not self.rt.stopping.wait(INTERVAL_SECONDS):
@@ -223,5 +188,4 @@ class Notifier:
             except SocialpubError as error:
                 log.warning("alerts could not be checked", reason=error.detail)
             except Exception:
-                # The next attempt may succeed.
                 log.error("notifying the owner failed and is retried", exc_info=True)

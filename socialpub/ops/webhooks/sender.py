@@ -36,7 +36,7 @@ LONGEST_RETRY_SECONDS = 3600.0
 STOP_SECONDS = 3.0
 """The time that a stop waits for a response. Otherwise, the next start sends the event again."""
 
-log = logging.get_logger("socialpub.webhooks")
+log = logging.get_logger(__name__)
 
 
 def retry_seconds(tries: int) -> float:

@@ -57,7 +57,7 @@ from socialpub.publishing.posts import content as post_content
 from socialpub.publishing.posts import replies
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.publisher")
+log = logging.get_logger(__name__)
 
 # --- the queue of a profile ------------------------------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ from socialpub.runtime import Runtime
 LONG_STEP_SECONDS = 5.0
 """A longer step delays the other posts of its profile noticeably, so it is recorded as a wait."""
 
-log = logging.get_logger("socialpub.settlement")
+log = logging.get_logger(__name__)
 
 
 def settle(rt: Runtime, tx: Database, ran: Delivery, result: Result, trace: CallTrace) -> Delivery | None:

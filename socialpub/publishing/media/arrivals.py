@@ -21,7 +21,7 @@ from socialpub.publishing.media import uploads
 from socialpub.publishing.media.uploads import Examined
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.uploads")
+log = logging.get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)

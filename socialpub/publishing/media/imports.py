@@ -33,7 +33,7 @@ MAX_REQUESTS = 32
 KEPT_REQUESTS = 8
 """The number of these requests that only keys without a fetching request may use."""
 
-log = logging.get_logger("socialpub.imports")
+log = logging.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

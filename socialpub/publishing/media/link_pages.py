@@ -30,7 +30,7 @@ IMAGE_BYTES = 10_000_000
 HEAD_BYTES = 1_000_000
 """A page is read up to here, and then only until its head ends."""
 
-log = logging.get_logger("socialpub.links")
+log = logging.get_logger(__name__)
 
 
 class LinkFetcher:

@@ -27,7 +27,7 @@ from socialpub.runtime import Runtime
 _VERDICT = {"mime_type": str, "width": int, "height": int, "size_bytes": int, "changed": bool, "reencoded": bool}
 _NOT_NOW = "The image could not be resized. socialpub tries again."
 
-log = logging.get_logger("socialpub.renditions")
+log = logging.get_logger(__name__)
 
 
 def fit_media(rt: Runtime, delivery_id: str, media: MediaFile, limits: ImageLimits) -> MediaFile:

@@ -22,7 +22,7 @@ SIDE_PIXELS = 320
 MAX_BYTES = 64 * 1024
 MIME_TYPE = "image/jpeg"
 
-log = logging.get_logger("socialpub.thumbnails")
+log = logging.get_logger(__name__)
 
 
 async def load(rt: Runtime, artifact_id: str) -> bytes | None:

@@ -210,7 +210,7 @@ def etag(storage_key: str) -> str:
 
 # --- completing ------------------------------------------------------------------------------------------------------
 
-log = logging.get_logger("socialpub.artifacts")
+log = logging.get_logger(__name__)
 
 _MAX_ROUNDS = 5
 """The maximum number of times that `complete` starts again after another PUT arrived during the examination."""

@@ -18,7 +18,7 @@ from socialpub.publishing.media.link_pages import LinkFetcher
 from socialpub.publishing.posts import content as post_content
 from socialpub.runtime import Runtime
 
-log = logging.get_logger("socialpub.approvals")
+log = logging.get_logger(__name__)
 
 APPROVED = "The owner approved this post."
 WAITS = "Waits for the owner's approval: "

@@ -24,7 +24,7 @@ AUDIT_LABELS = {
     "key": "Keys",
     "profile": "Profiles",
     "publishing": "Pause and resume",
-    "copy": "Backups",
+    "backup": "Backups",
     "secret": "secret.key",
     "notify": "Notifications",
     "webhook": "Webhooks",

@@ -24,7 +24,7 @@ from socialpub.ops import alerts, health, storage
 from socialpub.ops.alerts import AlertFacts, DiskSpace
 from socialpub.ops.backup import create, last_backup
 from socialpub.ops.backup.last_backup import LastBackup
-from socialpub.ops.doctor import checks, machine
+from socialpub.ops.doctor import checks
 from socialpub.ops.health import Finding, Level
 from socialpub.ops.notify import send
 from socialpub.ops.notify.send import Service
@@ -75,14 +75,15 @@ async def render(
         needs=needs,
         glance=list(_glance(rt, needs)),
         next_backup_at=_next_backup_at(rt, needs.backup),
-        services=send.read_service_health(rt, rt.reader),
+        services=send.list_services(rt),
         webhooks=addresses.list_health(rt.reader, rt.now()),
         notify_url=notify_url,
         notify_error=notify_error,
         outlook=outlook,
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage.read_use, rt),
-        housekeeping=await asyncio.to_thread(health.read_housekeeping, rt),
+        housekept_at=appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT),
+        retention=await asyncio.to_thread(health.describe_retention, rt),
         posts=await rt.read_in_thread(post_rows.count),
         key_usage=_key_usage(rt, days),
         network_usage=_network_usage(rt, days),
@@ -123,9 +124,6 @@ def _disk(disk: DiskSpace) -> AtAGlance:
 def _clock(rt: Runtime, needs: AlertFacts) -> AtAGlance:
     if needs.clock_jump:
         return AtAGlance("Clock", Badge("adjusted", "warn"), needs.clock_jump)
-    if machine.clock_is_kept() is False:
-        text = "No time service sets the clock of this server. Turn on NTP. Current time:"
-        return AtAGlance("Clock", Badge("may drift", "warn"), text, rt.stamp())
     return AtAGlance("Clock", Badge("steady", "good"), "Current time:", rt.stamp())
 
 
@@ -283,8 +281,7 @@ async def test_addresses(rt: Runtime, visit: Visit) -> Response:
     refused = [f"{service.name} did not accept the message: {failure}." for service, failure in results if failure]
     taken = [service.name for service, failure in results if failure is None]
     said = [*refused, *([f"Sent to {', '.join(taken)}. Check whether it arrived."] if taken else [])]
-    unknown = send.describe_outdated_processes(rt, Surface.DASHBOARD)
-    text = " ".join([*said, unknown] if unknown else said)
+    text = " ".join(said)
     return visit.go("/system", alert=text if refused else None, status=text)
 
 

@@ -30,7 +30,7 @@ from socialpub.web.http import client_address, endpoint, problems
 from socialpub.web.http.limits import MAX_BODY_BYTES, BodyLimits, RequestBody
 from socialpub.web.http.state import WebState
 
-log = logging.get_logger("socialpub.requests")
+log = logging.get_logger(__name__)
 
 FLUSH_SECONDS = 60.0
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))

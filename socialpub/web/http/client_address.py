@@ -11,7 +11,6 @@ from socialpub.core import logging
 from socialpub.core.settings.schema import UNIX
 from socialpub.db import appliance_state
 from socialpub.ops.doctor import addresses
-from socialpub.ops.doctor.addresses import UntrustedProxy
 from socialpub.runtime import Runtime
 
 _WITH_PORT = re.compile(r"\[([^\]]*)\](?::[0-9]{1,5})?|([^:]*):[0-9]{1,5}")
@@ -110,7 +109,7 @@ MAX_PEERS = 32
 """A limit, because clients with many IP addresses must not fill the log or the memory."""
 MAX_LOGGED_CHARACTERS = 100
 
-log = logging.get_logger("socialpub.requests")
+log = logging.get_logger(__name__)
 
 
 class UntrustedForwarders:
@@ -118,8 +117,8 @@ class UntrustedForwarders:
         self._rt = rt
         self._trusted = trusted
         self._trusted_peer: str | None = None
-        self._seen: OrderedDict[str, tuple[float, UntrustedProxy]] = OrderedDict()
-        """By peer: the time of the last log line (monotonic), and the record. The oldest entry comes first."""
+        self._seen: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        """By peer: the time of the last log line (monotonic and as a stamp). The oldest entry comes first."""
         # After a start, the database contains the records of the previous process.
         self._changed = appliance_state.get(rt.reader, appliance_state.UNTRUSTED_PROXIES) is not None
 
@@ -130,38 +129,38 @@ class UntrustedForwarders:
         if self._trusted.contains(peer):
             self._trusted_peer = peer
             return
-        name, now = format_peer(peer), self._rt.clock.monotonic()
-        if name in self._seen and now - self._seen[name][0] < NOTICE_SECONDS:
+        peer, now = format_peer(peer), self._rt.clock.monotonic()
+        if peer in self._seen and now - self._seen[peer][0] < NOTICE_SECONDS:
             return
-        proxy = UntrustedProxy(name, self._rt.stamp())
-        if not self._make_room(proxy, now):
+        if not self._make_room(peer, now):
             return
-        self._seen[proxy.peer] = now, proxy
-        self._seen.move_to_end(proxy.peer)
+        self._seen[peer] = now, self._rt.stamp()
+        self._seen.move_to_end(peer)
         self._changed = True
         log.warning(
             "ignored X-Forwarded-For: the peer is not in [proxies] trusted",
-            peer=proxy.peer,
+            peer=peer,
             setting="proxies.trusted",
             value=value[:MAX_LOGGED_CHARACTERS],
-            remedy=addresses.trust_remedy(proxy.peer, self._rt.settings.proxies.trusted),
+            remedy=addresses.trust_remedy(peer, self._rt.settings.proxies.trusted),
         )
         await self.flush()
 
     async def flush(self) -> None:
         """Store changed records. Raises Unavailable; the next call tries again."""
         if self._changed:
-            await self._rt.write_soon(addresses.store_untrusted_proxies, [proxy for _, proxy in self._seen.values()])
+            seen_at = {peer: at for peer, (_, at) in self._seen.items()}
+            await self._rt.write_soon(addresses.store_untrusted_proxies, seen_at)
             self._changed = False
 
-    def _make_room(self, proxy: UntrustedProxy, now: float) -> bool:
+    def _make_room(self, peer: str, now: float) -> bool:
         """Return whether there is space for this peer. A public peer does not replace another peer within an hour."""
-        if proxy.peer in self._seen or len(self._seen) < MAX_PEERS:
+        if peer in self._seen or len(self._seen) < MAX_PEERS:
             return True
         replaced, (logged_at, _) = next(iter(self._seen.items()))
         if now - logged_at < NOTICE_SECONDS:
-            public = [peer for peer, (_, known) in self._seen.items() if known.is_public]
-            if proxy.is_public or not public:
+            public = list(filter(addresses.is_public, self._seen))
+            if addresses.is_public(peer) or not public:
                 return False
             replaced = public[0]
         del self._seen[replaced]

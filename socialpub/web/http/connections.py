@@ -20,7 +20,7 @@ from socialpub.web.http import client_address, problems
 from socialpub.web.http.app import App, new_id
 from socialpub.web.http.limits import CLOSE, RequestBody
 
-log = logging.get_logger("socialpub.web.server")
+log = logging.get_logger(__name__)
 
 MAX_CONNECTIONS = 4096
 """A limit that does not depend on descriptors, because each idle connection needs some kilobytes of memory."""

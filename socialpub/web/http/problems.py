@@ -15,7 +15,7 @@ from socialpub.web.pages import pages
 
 PROBLEM_JSON = "application/problem+json"
 
-log = logging.get_logger("socialpub.requests")
+log = logging.get_logger(__name__)
 
 
 def find_problem(error: Exception, request: Request) -> SocialpubError:

@@ -14,9 +14,9 @@ import uvicorn
 
 from socialpub.core import logging, machine
 from socialpub.core.errors import OperatorError
+from socialpub.core.listen import find_sockets, move_socket
 from socialpub.core.sd_notify import format_address, format_host
 from socialpub.core.settings.loader import Settings
-from socialpub.ops.doctor.addresses import find_sockets, move_socket
 from socialpub.ops.notify.schedule import Notifier
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
@@ -25,7 +25,7 @@ from socialpub.web.http.limits import CLOSE
 
 # --- listening -------------------------------------------------------------------------------------------------------
 
-log = logging.get_logger("socialpub.web.server")
+log = logging.get_logger(__name__)
 
 BACKLOG = 2048
 RESERVED_DESCRIPTORS = 200

@@ -23,7 +23,7 @@ from socialpub.web.mcp import arguments as shapes
 from socialpub.web.mcp.calls import ToolCall
 from socialpub.web.mcp.messages import tool_result
 
-log = logging.get_logger("socialpub.mcp")
+log = logging.get_logger(__name__)
 
 Run = Callable[[ToolCall], Awaitable[dict[str, Any]]]
 

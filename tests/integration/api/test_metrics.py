@@ -231,14 +231,14 @@ def test_accounts_that_end_soon_are_counted(client: Client, rt: Runtime, clock: 
 
 def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime, clock: HandClock) -> None:
     found = scrape(client)
-    assert ("socialpub_last_copy_timestamp_seconds",) not in found
+    assert ("socialpub_last_backup_timestamp_seconds",) not in found
     assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
     rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
     made_at = rt.now().timestamp()
     beat(rt)
     found = scrape(client, clock)
-    assert found["socialpub_last_copy_timestamp_seconds",] == made_at
-    assert found["socialpub_last_copy_failure_timestamp_seconds",] == 0
+    assert found["socialpub_last_backup_timestamp_seconds",] == made_at
+    assert found["socialpub_last_backup_failure_timestamp_seconds",] == 0
     for name in ("resident_memory_bytes", "threads", "open_fds", "max_fds", "cpu_seconds_total"):
         for process in ("web", "worker"):
             assert found[f"socialpub_process_{name}", ("process", process)] > 0
@@ -246,8 +246,8 @@ def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime,
         assert found[f"socialpub_{name}_bytes",] > 0
     rt.write(last_backup.record_failure, "The disk is full.")
     found = scrape(client, clock)
-    assert found["socialpub_last_copy_failure_timestamp_seconds",] == made_at + 60
-    assert found["socialpub_last_copy_timestamp_seconds",] == made_at
+    assert found["socialpub_last_backup_failure_timestamp_seconds",] == made_at + 60
+    assert found["socialpub_last_backup_timestamp_seconds",] == made_at
 
 
 def test_every_reason_against_readiness_has_a_metric(client: Client, rt: Runtime, clock: HandClock) -> None:

@@ -2,14 +2,11 @@
 
 import json
 import re
-from contextlib import ExitStack
 
 import pytest
 
 from socialpub.accounts import api_keys, sign_in
-from socialpub.core import commands
 from socialpub.db.tables import notifications
-from socialpub.ops.doctor import machine
 from socialpub.ops.notify import send
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
@@ -190,20 +187,6 @@ def test_each_service_is_sent_a_message_and_named_by_scheme_and_host(terminal: T
 
 def test_without_an_address_it_says_where_one_belongs(terminal: Terminal) -> None:
     assert "notify.urls is empty" in terminal.refusal("admin", "notify-test")
-
-
-def test_an_address_that_the_running_processes_do_not_know_is_reported(terminal: Terminal, postbox: Postbox) -> None:
-    with ExitStack() as running:
-        for role in ("web", "worker"):
-            machine.publish_configuration(running.enter_context(terminal.open(role)))
-        terminal.config.write_text(terminal.config.read_text() + URLS)
-        assert terminal.success("admin", "notify-test").stderr == (
-            "The web server and the worker still use earlier addresses of [notify] urls, and nothing is sent to "
-            f"new addresses. {commands.restart()}.\n"
-        )
-    with terminal.open("worker") as worker:
-        machine.publish_configuration(worker)
-        assert terminal("admin", "notify-test").stderr == ""
 
 
 def test_an_address_that_took_a_test_message_is_no_finding(terminal: Terminal, postbox: Postbox) -> None:

@@ -150,7 +150,7 @@ def test_the_audit_log_says_who_did_what(owner: Tab, rt: Runtime, profile: str) 
     assert page.root.all("img") == []
     only = owner.press("Show", {"About": "publishing"})
     assert [one.text.partition(".")[0] for one in only.root.all("ol")[0].all("li")] == ["Paused publishing"]
-    assert "No entries of this kind yet." in owner.press("Show", {"About": "copy"}).text
+    assert "No entries of this kind yet." in owner.press("Show", {"About": "backup"}).text
 
 
 def test_times_in_the_audit_log_are_in_the_zone_of_the_browser(owner: Tab, rt: Runtime) -> None:

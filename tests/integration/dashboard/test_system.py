@@ -17,7 +17,6 @@ from socialpub.db.states import State
 from socialpub.db.tables import audit_log, counters, waits, webhooks
 from socialpub.media.files import Files
 from socialpub.ops.backup import create, schedule, verify
-from socialpub.ops.doctor import machine
 from socialpub.ops.webhooks import addresses
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
@@ -67,7 +66,6 @@ def glance(page: Page) -> dict[str, str]:
 def test_the_system_page_starts_with_worker_disk_clock_and_backup(
     owner: Tab, monkeypatch: pytest.MonkeyPatch, well: Callable[[], None]
 ) -> None:
-    monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
     well()
     page = owner.open("/system")
     assert page.root.all("h2")[0].text == "At a glance"
@@ -80,12 +78,10 @@ def test_the_system_page_starts_with_worker_disk_clock_and_backup(
 
 
 def test_the_summaries_show_problems_with_remedies(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "clock_is_kept", lambda: False)
     monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
     found = glance(owner.open("/system"))
     assert found["Worker"].startswith("Worker problem: The worker has never run.")
     assert found["Disk"].startswith("Disk full: 1000 bytes left")
-    assert found["Clock"].startswith("Clock may drift: No time service sets the clock of this server.")
     assert found["Backup"].startswith("Backup none yet: Download a backup now.")
 
 
@@ -211,7 +207,7 @@ def test_a_downloaded_backup_can_be_verified_and_restored(owner: Tab, rt: Runtim
     assert left(rt) == []
     assert "The last backup was made" in owner.open("/system").text
     newest = audit_log.load_page(rt.reader).entries[0]
-    assert (newest.action, newest.actor) == ("copy.made", "dashboard")
+    assert (newest.action, newest.actor) == ("backup.made", "dashboard")
 
 
 def test_a_backup_that_would_fill_the_disk_is_refused(owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> Non
 
 
 def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
-    into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'copy.made', ?)"
+    into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'backup.made', ?)"
     rt.db.write(lambda tx: tx.many(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
     rt.db.write(lambda tx: tx.execute_sql("DELETE FROM trail"))
 

@@ -275,7 +275,7 @@ def test_an_upgrade_reports_its_steps_and_logs_its_sizes(
 ) -> None:
     upgrading.add("9001_next", NEXT)
     upgrading.add("9002_more", NEXT.replace("extra", "more"))
-    with caplog.at_level("INFO", "socialpub.upgrade"):
+    with caplog.at_level("INFO", "socialpub.db"):
         watched = Watched().run(upgrading.start)
     assert watched.steps == [
         "Copying the database",

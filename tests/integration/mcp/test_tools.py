@@ -342,7 +342,7 @@ def test_an_unexpected_failure_is_a_problem_without_its_cause(
     problem = agent.call("list_profiles")
     assert (problem["status"], problem["code"]) == (500, "internalError")
     assert "a detail" not in json.dumps(problem) and "a detail" in caplog.text
-    (call,) = (record for record in caplog.records if record.name == "socialpub.mcp")
+    (call,) = (record for record in caplog.records if record.name == "socialpub.web.mcp.tools")
     expected = {"tool": "list_profiles", "key": agent.key.split("_")[1], "code": "internalError"}
     assert vars(call)["fields"] == expected
 

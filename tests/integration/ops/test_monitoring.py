@@ -212,12 +212,12 @@ ALERTS: dict[str, tuple[dict[str, str], dict[str, str], int]] = {
         {"socialpub_database_wal_bytes": "3e8x60"}, {"socialpub_database_wal_bytes": "4e6x60"}, 45
     ),
     "SocialpubCopyOld": (
-        {"socialpub_last_copy_timestamp_seconds": f"0x{10 * DAY}"},
-        {"socialpub_last_copy_timestamp_seconds": f"{5 * 86400}x{10 * DAY}"}, 10 * DAY
+        {"socialpub_last_backup_timestamp_seconds": f"0x{10 * DAY}"},
+        {"socialpub_last_backup_timestamp_seconds": f"{5 * 86400}x{10 * DAY}"}, 10 * DAY
     ),
     "SocialpubCopyFailed": (
-        {"socialpub_last_copy_failure_timestamp_seconds": "60x90"},
-        {"socialpub_last_copy_failure_timestamp_seconds": "0x90"}, 75
+        {"socialpub_last_backup_failure_timestamp_seconds": "60x90"},
+        {"socialpub_last_backup_failure_timestamp_seconds": "0x90"}, 75
     ),
     "SocialpubNotificationsFail": (
         {'socialpub_notifications_failing{service="mailto://example.com"}': "1x400"},

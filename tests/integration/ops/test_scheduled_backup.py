@@ -400,7 +400,7 @@ def test_a_command_that_fails_is_a_backup_that_failed(rt: Runtime, command: tupl
     assert copy.failed_at == rt.stamp()
     assert "hunter2" not in str(copy.failure)
     assert len(names(rt)) == 1, "the copy itself is good, and stays"
-    assert audit_log.load_page(rt.reader).entries[0].action == "copy.failed"
+    assert audit_log.load_page(rt.reader).entries[0].action == "backup.failed"
     configured(rt, after=())
 
 

@@ -2,7 +2,6 @@ from typing import Any
 
 import pytest
 
-from socialpub.ops.doctor import machine
 from socialpub.runtime import Runtime
 from tests.support.doctor import HERE, NETWORKS, AnsweringHttp, shows
 from tests.support.scripted_network import ScriptedNetwork
@@ -19,9 +18,8 @@ def appliance_options(three_networks: dict[str, ScriptedNetwork], http: Answerin
 
 
 @pytest.fixture
-def rt(rt: Runtime, http: AnsweringHttp, monkeypatch: pytest.MonkeyPatch) -> Runtime:
-    """An appliance with a responding web server, a worker and a synchronized clock."""
-    monkeypatch.setattr(machine, "clock_is_kept", lambda: True)
+def rt(rt: Runtime, http: AnsweringHttp) -> Runtime:
+    """An appliance with a responding web server and a worker."""
     http.answers[f"{HERE}/healthz"] = shows(rt.instance_id)
     rt.db.write(lambda tx: tx.execute_sql("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     return rt

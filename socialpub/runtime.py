@@ -273,6 +273,7 @@ class Runtime:
     settings: Settings
     clock: Clock
     db: ApplianceDatabase
+    """Reads, over a read-only connection of each thread. `write` changes rows."""
     secrets: Secrets
     files: Files
     providers: "Loaded[Provider]"
@@ -296,11 +297,6 @@ class Runtime:
     """Of the event loop."""
     opened_http: "Http | None" = None
     """The client for calls to networks, once this process needs one."""
-
-    @property
-    def reader(self) -> Database:
-        """This thread's read-only connection."""
-        return self.db
 
     @property
     def post_totals(self) -> "Totals":

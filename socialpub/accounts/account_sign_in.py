@@ -48,7 +48,7 @@ def check(rt: Runtime, provider: Provider, profile_id: str | None, surface: Surf
     """Return the profile to connect again. Raises NotFound, and OperatorError if no value can connect the account."""
     if (obstacle := connect.find_missing_app(rt, provider.name)) is not None:
         raise obstacle
-    return None if profile_id is None else connect.load_to_reconnect(rt.reader, provider, profile_id, surface)
+    return None if profile_id is None else connect.load_to_reconnect(rt.db, provider, profile_id, surface)
 
 
 def sign_in(

@@ -186,12 +186,12 @@ def _check_limits(
         )
 
 
-def list_all(reader: Database) -> list[ApiKeyRow]:
-    return access_rows.list_keys(reader)
+def list_all(db: Database) -> list[ApiKeyRow]:
+    return access_rows.list_keys(db)
 
 
-def get(reader: Database, key_id: str) -> ApiKeyRow:
-    row = reader.get(ApiKeyRow, key_id)
+def get(db: Database, key_id: str) -> ApiKeyRow:
+    row = db.get(ApiKeyRow, key_id)
     if row is None:
         raise NotFound("There is no API key with this id. Use an id from `list-keys`.")
     return row
@@ -216,12 +216,12 @@ def authenticate(rt: Runtime, token: str) -> Caller | None:
     key_id, _, secret = rest.partition("_")
     if prefix != "spk" or not secret or not secret.isascii():
         return None
-    return find_caller(rt, rt.reader, rt.stamp(), key_id, secret)
+    return find_caller(rt, rt.db, rt.stamp(), key_id, secret)
 
 
-def find_caller(rt: Runtime, store: Database, now: str, key_id: str, secret: str | None = None) -> Caller | None:
+def find_caller(rt: Runtime, db: Database, now: str, key_id: str, secret: str | None = None) -> Caller | None:
     """Return the caller of the key with this id and, if given, this secret. None as in `authenticate`."""
-    key = store.get(ApiKeyRow, key_id)
+    key = db.get(ApiKeyRow, key_id)
     if key is None or (secret is not None and not crypto.matches_hash(secret, key.secret_hash)):
         return None
     if key.state(now) != "active":
@@ -236,8 +236,8 @@ def find_caller(rt: Runtime, store: Database, now: str, key_id: str, secret: str
     return Caller(key.id, key.scope, providers, profiles, key.name, key.posts_per_day, key.approval)
 
 
-def find_ended(reader: Database, key_ids: Collection[str], now: datetime) -> set[str]:
-    return set(key_ids) - access_rows.valid_keys(reader, key_ids, stamp(now))
+def find_ended(db: Database, key_ids: Collection[str], now: datetime) -> set[str]:
+    return set(key_ids) - access_rows.valid_keys(db, key_ids, stamp(now))
 
 
 def _known_profile(tx: Database, text: str) -> Profile:
@@ -286,12 +286,12 @@ def mark_restored(tx: Database) -> None:
     _put(tx, [key.id for key in access_rows.unrevoked_keys(tx)])
 
 
-def list_undecided(store: Database, now: str) -> list[ApiKeyRow]:
+def list_undecided(db: Database, now: str) -> list[ApiKeyRow]:
     """Return the valid keys of a restored backup that the owner has neither kept nor revoked, oldest first."""
-    marked = _marked(store)
+    marked = _marked(db)
     if not marked:
         return []
-    keys = access_rows.unrevoked_keys(store)
+    keys = access_rows.unrevoked_keys(db)
     return [key for key in keys if key.id in marked and (key.expires_at is None or key.expires_at > now)]
 
 
@@ -333,8 +333,8 @@ def carry_revocations(tx: Database, in_use: Database) -> CarriedRevocations:
     return CarriedRevocations(tuple(revoked), tuple(gone))
 
 
-def _marked(store: Database) -> set[str]:
-    return set(json.loads(appliance_state.get(store, appliance_state.RESTORED_KEYS) or "[]"))
+def _marked(db: Database) -> set[str]:
+    return set(json.loads(appliance_state.get(db, appliance_state.RESTORED_KEYS) or "[]"))
 
 
 def _put(tx: Database, key_ids: Iterable[str]) -> None:

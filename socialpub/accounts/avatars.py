@@ -42,12 +42,12 @@ class ImageRefused(Exception):
 
 def list_versions(rt: Runtime) -> dict[str, str]:
     """Return the version of each profile's stored image. A new image has a new version."""
-    return {row.id: _version(row) for row in profile_rows.with_avatar(rt.reader) if _path(rt, row).exists()}
+    return {row.id: _version(row) for row in profile_rows.with_avatar(rt.db) if _path(rt, row).exists()}
 
 
 def load(rt: Runtime, profile_id: str) -> bytes | None:
     """Return the JPEG image of a connected profile, or None."""
-    row = next((row for row in profile_rows.with_avatar(rt.reader) if row.id == profile_id), None)
+    row = next((row for row in profile_rows.with_avatar(rt.db) if row.id == profile_id), None)
     try:
         return None if row is None else _path(rt, row).read_bytes()
     except OSError:
@@ -59,9 +59,9 @@ def fetch_next(rt: Runtime) -> str | None:
 
     May wait for a network, so do not call on the event loop.
     """
-    wanted = profile_rows.with_avatar(rt.reader)
+    wanted = profile_rows.with_avatar(rt.db)
     _remove_others(rt, {_path(rt, row) for row in wanted})
-    if appliance_state.restored_from(rt.reader):
+    if appliance_state.restored_from(rt.db):
         return None
     for row in wanted:
         if rt.avatar_pauses.is_over((row.id, row.picture_url), rt.clock.monotonic()) and _is_due(rt, _path(rt, row)):

@@ -190,7 +190,7 @@ def _readable_boards(rt: Runtime, profile: Profile, provider: Pinterest) -> list
 
 
 def _account(rt: Runtime, profile_id: str) -> tuple[Profile, Pinterest]:
-    profile = profiles.get(rt.reader, profile_id)
+    profile = profiles.get(rt.db, profile_id)
     provider = rt.providers[profile.provider]
     if not isinstance(provider, Pinterest):
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, which does not support boards.")

@@ -104,7 +104,7 @@ def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarre
     (https://developers.tiktok.com/doc/content-sharing-guidelines, "Required UX Implementation in Your App", 2026-10).
     Raises NotFound for an unknown profile, and OperatorError when it is not a TikTok account.
     """
-    profile = profiles.get(rt.reader, profile_id)
+    profile = profiles.get(rt.db, profile_id)
     provider = rt.providers[profile.provider]
     if not isinstance(provider, TikTok):
         raise OperatorError(f"“{profile.name}” is an account of {provider.label}, not of TikTok.")
@@ -117,7 +117,7 @@ def creator(rt: Runtime, profile_id: str) -> Question[CreatorInfo | PostingBarre
             if why is None:
                 raise
             return PostingBarred(why)
-        if waits.ends_at(rt.reader, profile_id, (CREATOR,), rt.stamp()):
+        if waits.ends_at(rt.db, profile_id, (CREATOR,), rt.stamp()):
             rt.write(_end_wait, profile_id)
         return info
 
@@ -187,7 +187,7 @@ async def describe(rt: Runtime, profile_id: str, board_id: str | None = None) ->
     The caller may see the profile. Raises InvalidRequest at `boardId`, Conflict if the account must be connected, and
     Unavailable while its network does not answer.
     """
-    profile = profiles.get(rt.reader, profile_id)
+    profile = profiles.get(rt.db, profile_id)
     table, label = OPTIONS[profile.provider], rt.providers[profile.provider].label
     if board_id is not None and BOARD not in (option.name for option in table):
         raise InvalidRequest.at(BOARD, message=f"is only for accounts that have boards; this is an account of {label}")
@@ -214,7 +214,7 @@ def _require_active(rt: Runtime, profile: Profile) -> None:
 async def _load_in_time(rt: Runtime, profile: Profile, board_id: str | None) -> NetworkChoices:
     """Return the choices, or the reason why the network refuses to list them. Raises Conflict and Unavailable."""
     provider = rt.providers[profile.provider]
-    label, hold = provider.label, waits.find_hold(rt.reader, provider.name, waits.QUESTIONS)
+    label, hold = provider.label, waits.find_hold(rt.db, provider.name, waits.QUESTIONS)
     if hold is not None and type(provider) in _QUESTIONS:
         seconds = ceil((parse(str(hold.until)) - rt.now()).total_seconds())
         raise Unavailable(f"{label} refuses queries of this app: {hold.message}", retry_after_seconds=max(seconds, 1))
@@ -225,7 +225,7 @@ async def _load_in_time(rt: Runtime, profile: Profile, board_id: str | None) -> 
         raise Unavailable(f"{label} did not answer in time.", retry_after_seconds=RETRY_SECONDS) from None
     except NotAnswered as failure:
         # The network may have ended the connection with this answer.
-        _require_active(rt, profiles.get(rt.reader, profile.id))
+        _require_active(rt, profiles.get(rt.db, profile.id))
         if isinstance(failure.error, Rejected):
             return NetworkChoices(unknown=failure.sentence)
         named = failure.error.retry_after_seconds if isinstance(failure.error, Throttled) else None

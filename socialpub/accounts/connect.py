@@ -83,7 +83,7 @@ def begin(
     if name is not None:
         name = profiles.check_name(name)
     if profile_id is not None:
-        load_to_reconnect(rt.reader, provider, profile_id, surface)
+        load_to_reconnect(rt.db, provider, profile_id, surface)
     state, verifier = secrets.token_urlsafe(32), secrets.token_urlsafe(48)
     redirect_uri = rt.settings.redirect_url(provider_name)
     consent_id, expires_at = new_id(rt.now()), rt.now() + consents.LIFETIME
@@ -129,9 +129,9 @@ def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
     )
 
 
-def load_to_reconnect(reader: Database, provider: Provider, profile_id: str, surface: Surface) -> Profile:
+def load_to_reconnect(db: Database, provider: Provider, profile_id: str, surface: Surface) -> Profile:
     """Return the profile to connect again. Raises NotFound and OperatorError."""
-    profile = profiles.get(reader, profile_id)
+    profile = profiles.get(db, profile_id)
     if profile.provider != provider.name:
         raise OperatorError(
             f"The profile “{profile.name}” is not an account of {provider.label}.",
@@ -150,7 +150,7 @@ def load_to_reconnect(reader: Database, provider: Provider, profile_id: str, sur
 
 def find_origin(rt: Runtime, provider_name: str, query: Mapping[str, str]) -> StartedFrom | None:
     """Return the entry point at which the attempt of this response started. None: the attempt is unknown."""
-    row = consents.find_by_state(rt.reader, provider_name, query.get("state", ""))
+    row = consents.find_by_state(rt.db, provider_name, query.get("state", ""))
     return None if row is None else StartedFrom(Surface(row.door), row.profile_id or row.expected_profile_id)
 
 
@@ -162,8 +162,8 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     Then nothing is saved.
     """
     provider = rt.providers[provider_name]
-    awaited = rt.reader.get(ConsentRow, consent_id) if consent_id else None
-    row = _find(rt.reader, provider, query, Surface(awaited.door) if awaited else Surface.SHELL)
+    awaited = rt.db.get(ConsentRow, consent_id) if consent_id else None
+    row = _find(rt.db, provider, query, Surface(awaited.door) if awaited else Surface.SHELL)
     if consent_id not in (None, row.id):
         raise OperatorError(
             "This address belongs to another attempt to connect.", "Paste the address at which this attempt ended."
@@ -191,10 +191,10 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
     return finished
 
 
-def _find(reader: Database, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
+def _find(db: Database, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
     """Return the attempt of this state. `surface`: where the owner reads the error."""
     state, again = query.get("state", ""), hints.begin_again(provider.name, surface)
-    row = consents.find_by_state(reader, provider.name, state)
+    row = consents.find_by_state(db, provider.name, state)
     if row is not None:
         return row
     if not state:
@@ -301,7 +301,7 @@ def take_back(rt: Runtime, provider: Provider, identity: Identity, credentials: 
     A connected account keeps its tokens: some networks revoke the whole grant with one token. A paused installation
     does not revoke tokens, because the original installation may use the grant.
     """
-    if profile_rows.connected(rt.reader, provider.name, identity.account_id) or appliance_state.paused_at(rt.reader):
+    if profile_rows.connected(rt.db, provider.name, identity.account_id) or appliance_state.paused_at(rt.db):
         return
     try:
         account = _account(credentials, identity)
@@ -398,7 +398,7 @@ def _account(credentials: Credentials, identity: Identity | None = None) -> Acco
 
 
 def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credentials:
-    if appliance_state.paused_at(rt.reader):
+    if appliance_state.paused_at(rt.db):
         raise OperatorError(
             "The access token has expired, and no token is refreshed while publishing is paused.",
             f"Import a new access token, or end the pause first: {hints.resume()}.",

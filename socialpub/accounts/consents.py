@@ -47,8 +47,8 @@ def insert(rt: Runtime, tx: Database, /, consent_id: str, state: str, verifier: 
     tx.insert(ConsentRow, {**attempt, "created_at": tx.stamp, **columns})
 
 
-def find_by_state(reader: Database, provider: str, state: str) -> ConsentRow | None:
-    return access_rows.find_consent(reader, provider, crypto.hash_api_secret(state))
+def find_by_state(db: Database, provider: str, state: str) -> ConsentRow | None:
+    return access_rows.find_consent(db, provider, crypto.hash_api_secret(state))
 
 
 def spend(rt: Runtime, tx: Database, consent_id: str) -> None:
@@ -71,7 +71,7 @@ def spend(rt: Runtime, tx: Database, consent_id: str) -> None:
 
 def load_outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     """Return the end of the attempt. None: the browser may still return."""
-    row = rt.reader.get(ConsentRow, consent_id)
+    row = rt.db.get(ConsentRow, consent_id)
     if row is None:
         return Failed("This attempt no longer exists.", None)
     again = hints.begin_again(row.provider, Surface(row.door))

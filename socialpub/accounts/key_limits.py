@@ -27,10 +27,10 @@ class KeyLimits:
     """Whether the owner must approve each post."""
 
 
-def load(rt: Runtime, reader: Database, caller: Caller) -> KeyLimits:
+def load(rt: Runtime, db: Database, caller: Caller) -> KeyLimits:
     if caller.posts_per_day is None:
         return KeyLimits(None, None, caller.approval)
-    used = access_rows.count_key_uses(reader, caller.key_id, stamp(rt.now() - WINDOW))
+    used = access_rows.count_key_uses(db, caller.key_id, stamp(rt.now() - WINDOW))
     return KeyLimits(caller.posts_per_day, max(caller.posts_per_day - used, 0), caller.approval)
 
 
@@ -63,7 +63,7 @@ def check_profiles(caller: Caller, count: int) -> list[FieldError]:
     return [FieldError(("profiles",), message)]
 
 
-def check_day(store: Database, caller: Caller, count: int, now: datetime) -> None:
+def check_day(db: Database, caller: Caller, count: int, now: datetime) -> None:
     """Raise RateLimited if a post to this number of profiles is above the daily limit of the key now.
 
     Raises InvalidRequest if the number alone is above the limit.
@@ -74,10 +74,10 @@ def check_day(store: Database, caller: Caller, count: int, now: datetime) -> Non
     if errors := check_profiles(caller, count):
         raise InvalidRequest.from_errors(errors)
     since = stamp(now - WINDOW)
-    excess = access_rows.count_key_uses(store, caller.key_id, since) + count - limit
+    excess = access_rows.count_key_uses(db, caller.key_id, since) + count - limit
     if excess > 0:
         # After the clock was set back by less than the noticed jump, a row can be newer than now.
-        free_at = parse(access_rows.find_key_use(store, caller.key_id, since, excess)) + WINDOW
+        free_at = parse(access_rows.find_key_use(db, caller.key_id, since, excess)) + WINDOW
         seconds = min(max(ceil((free_at - now).total_seconds()), 1), int(WINDOW.total_seconds()))
         may, used = units.count(limit, "post", "posts"), limit + excess - count
         raise RateLimited(

@@ -46,7 +46,7 @@ class Connected:
 
 def find_not_enabled(rt: Runtime) -> list[OperatorError]:
     """Return an error for each network that is not enabled and still has connected profiles."""
-    connected = Counter(row.provider for row in profile_rows.list_all(rt.reader) if row.is_connected)
+    connected = Counter(row.provider for row in profile_rows.list_all(rt.db) if row.is_connected)
     sentences = []
     for name, provider in rt.providers.items():
         if name in EXTENSIONS and connected[name] and not getattr(rt.settings.providers, name).is_set_up:
@@ -71,16 +71,16 @@ def connected_sentence(profile: Profile, label: str, finished: Connected) -> str
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def get(store: Database, profile_id: str) -> Profile:
-    profile = profile_rows.find(store, profile_id)
+def get(db: Database, profile_id: str) -> Profile:
+    profile = profile_rows.find(db, profile_id)
     if profile is None:
         raise NotFound(UNKNOWN)
     return profile
 
 
-def load_for_owner(reader: Database, profile_id: str) -> ProfileRow:
+def load_for_owner(db: Database, profile_id: str) -> ProfileRow:
     """Return all columns of a profile. Raises NotFound."""
-    row = reader.get(ProfileRow, profile_id)
+    row = db.get(ProfileRow, profile_id)
     if row is None:
         raise NotFound(UNKNOWN)
     return row
@@ -154,7 +154,7 @@ def rename(rt: Runtime, tx: Database, profile_id: str, name: str) -> None:
 
 def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[str, str]) -> None:
     """Store the network's labels for the values of this option. A failed write is ignored."""
-    stored_labels = profile_rows.choice_labels(rt.reader, profile_id, key)
+    stored_labels = profile_rows.choice_labels(rt.db, profile_id, key)
     changed = {value: label for value, label in labels.items() if stored_labels.get(value) != label}
     if changed:
         with contextlib.suppress(Unavailable):

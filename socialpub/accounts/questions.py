@@ -96,7 +96,7 @@ def answer(rt: Runtime, question: Question[T], *, again: bool = False) -> T:
             result = question.ask()
         except ProviderError as error:
             result = error
-        profile = profiles.get(rt.reader, question.profile.id)
+        profile = profiles.get(rt.db, question.profile.id)
         if profile.account_read_at == question.profile.account_read_at:
             question = replace(question, profile=profile)  # the question may have renewed the tokens
         remember(rt, question, result)

@@ -66,7 +66,7 @@ def begin_session(rt: Runtime, tx: Database, address: str, user_agent: str) -> B
 def is_failure_due(rt: Runtime, action: AuditAction, place: str) -> bool:
     """Return whether a failed sign-in from `place` must be recorded."""
     since = stamp(rt.now() - FAILURES_NOTED_EVERY)
-    return not any(audit_log.is_recorded(rt.reader, action, subject, since) for subject in (place, ""))
+    return not any(audit_log.is_recorded(rt.db, action, subject, since) for subject in (place, ""))
 
 
 def record_failure(rt: Runtime, tx: Database, action: AuditAction, place: str, user_agent: str) -> None:
@@ -75,9 +75,9 @@ def record_failure(rt: Runtime, tx: Database, action: AuditAction, place: str, u
     audit_log.record_once(tx, action, place, label, since, MAX_FAILURE_ENTRIES, by=actor.VISITOR, address=place)
 
 
-def find_session(rt: Runtime, reader: Database, token: str) -> BrowserSession | None:
+def find_session(rt: Runtime, db: Database, token: str) -> BrowserSession | None:
     """Return the session of this token. None: the session is unknown or has ended."""
-    row = access_rows.find_session(reader, crypto.hash_api_secret(token), rt.instance_id, _oldest(rt, rt.stamp()))
+    row = access_rows.find_session(db, crypto.hash_api_secret(token), rt.instance_id, _oldest(rt, rt.stamp()))
     if row is None:
         return None
     return BrowserSession(token, row.id, row.created_at, row.last_seen_at, row.address, row.user_agent)
@@ -92,9 +92,9 @@ def record_use(rt: Runtime, tx: Database, session_id: str, address: str) -> None
     tx.update(SessionRow, session_id, last_seen_at=tx.stamp, address=address)
 
 
-def list_sessions(rt: Runtime, reader: Database) -> list[SessionRow]:
+def list_sessions(rt: Runtime, db: Database) -> list[SessionRow]:
     """Return the sessions that are signed in, the last used first."""
-    return access_rows.list_sessions(reader, rt.instance_id, _oldest(rt, rt.stamp()))
+    return access_rows.list_sessions(db, rt.instance_id, _oldest(rt, rt.stamp()))
 
 
 def sign_out(rt: Runtime, tx: Database, session: BrowserSession) -> None:
@@ -152,8 +152,8 @@ def create_link(rt: Runtime, tx: Database, purpose: Purpose) -> str:
     return token
 
 
-def is_link_valid(rt: Runtime, reader: Database, purpose: Purpose, token: str) -> bool:
-    return access_rows.is_link_valid(reader, crypto.hash_api_secret(token), purpose, rt.instance_id, rt.stamp())
+def is_link_valid(rt: Runtime, db: Database, purpose: Purpose, token: str) -> bool:
+    return access_rows.is_link_valid(db, crypto.hash_api_secret(token), purpose, rt.instance_id, rt.stamp())
 
 
 def use_link(rt: Runtime, tx: Database, purpose: Purpose, token: str) -> bool:
@@ -176,8 +176,8 @@ MAX_PASSWORD_LENGTH = 1000
 _hashing = threading.Lock()
 
 
-def is_password_set(reader: Database) -> bool:
-    return appliance_state.get(reader, appliance_state.PASSWORD) is not None
+def is_password_set(db: Database) -> bool:
+    return appliance_state.get(db, appliance_state.PASSWORD) is not None
 
 
 def hash_password(password: str, repeated: str) -> str:
@@ -204,7 +204,7 @@ def is_password(rt: Runtime, password: str) -> bool:
     """Return whether this is the password. Slow on purpose: not on the event loop."""
     from argon2.exceptions import InvalidHashError, VerificationError
 
-    stored = appliance_state.get(rt.reader, appliance_state.PASSWORD)
+    stored = appliance_state.get(rt.db, appliance_state.PASSWORD)
     if stored is None or len(password) > MAX_PASSWORD_LENGTH:
         return False
     with _hashing:

@@ -110,7 +110,7 @@ def store_pending(rt: Runtime) -> None:
 
 
 def _require_usable(rt: Runtime, profile_id: str) -> Profile:
-    profile = profile_rows.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.db, profile_id)
     if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
         raise Withdrawn("The profile is disconnected.")
     if profile.status is ProfileStatus.REAUTH_REQUIRED:
@@ -143,7 +143,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
         if profile.refresh_token is None:
             reason = f"{provider.label} no longer accepts the access token, and there is no refresh token."
             return _give_up(rt, profile, Rejected(f"{reason} Connect the account again.", reauth=True))
-        if appliance_state.paused_at(rt.reader):
+        if appliance_state.paused_at(rt.db):
             raise Paused("No token is refreshed while publishing is paused.")
         with reserve_disk(rt):
             asked_at = rt.now()

@@ -8,6 +8,7 @@ account never stops the upkeep of the others.
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from functools import partial
 
 from socialpub.accounts import grants, hints, profiles, questions, tokens
 from socialpub.accounts.hints import Surface
@@ -68,7 +69,7 @@ def renew_idle_tokens(rt: Runtime, held: Collection[str]) -> str | None:
     even while publishing is paused.
     """
     tokens.store_pending(rt)
-    profile_id = None if appliance_state.paused_at(rt.reader) else _find_due(rt, held)
+    profile_id = None if appliance_state.paused_at(rt.db) else _find_due(rt, held)
     if profile_id is None:
         return None
     with _only_this_account(rt, profile_id, REFRESH_ENDPOINT):
@@ -87,8 +88,8 @@ def renew_idle_tokens(rt: Runtime, held: Collection[str]) -> str | None:
 
 
 def _find_due(rt: Runtime, held: Collection[str]) -> str | None:
-    resting = waits.subjects(rt.reader, (waits.ALL_CALLS, REFRESH_ENDPOINT), rt.stamp())
-    for row in profile_rows.renewable(rt.reader):
+    resting = waits.subjects(rt.db, (waits.ALL_CALLS, REFRESH_ENDPOINT), rt.stamp())
+    for row in profile_rows.renewable(rt.db):
         if row.provider in held or row.id in resting:
             continue
         with _only_this_account(rt, row.id, REFRESH_ENDPOINT):
@@ -128,7 +129,7 @@ def _begin_wait(rt: Runtime, tx: Database, profile_id: str, endpoint: str, secon
 def log_warnings(rt: Runtime) -> int:
     """Log each account that needs its owner soon, once a day. Return the number of these accounts."""
     warned = 0
-    for row in profile_rows.not_warned_since(rt.reader, clock.stamp(rt.now() - DAY)):
+    for row in profile_rows.not_warned_since(rt.db, clock.stamp(rt.now() - DAY)):
         with _only_this_account(rt, row.id, WARNING):
             message = describe_warning(row, rt.now())
             if message is not None:
@@ -169,7 +170,7 @@ def revoke_disconnected(rt: Runtime) -> int:
 
     Asks the networks one after the other, which can take minutes.
     """
-    paused = appliance_state.paused_at(rt.reader) is not None
+    paused = appliance_state.paused_at(rt.db) is not None
     erased = 0
     for profile_id, since in _due_revocations(rt):
         held = tokens.token_lock(rt, profile_id)
@@ -186,10 +187,10 @@ def revoke_disconnected(rt: Runtime) -> int:
 def _due_revocations(rt: Runtime) -> list[tuple[str, timedelta]]:
     """Return disconnected profiles with tokens that are due, and how long ago they were disconnected."""
     now = rt.now()
-    paused = appliance_state.paused_at(rt.reader) is not None
-    resting = waits.subjects(rt.reader, (REVOKE_ENDPOINT,), clock.stamp(now))
+    paused = appliance_state.paused_at(rt.db) is not None
+    resting = waits.subjects(rt.db, (REVOKE_ENDPOINT,), clock.stamp(now))
     due = []
-    for row in profile_rows.disconnected_with_tokens(rt.reader):
+    for row in profile_rows.disconnected_with_tokens(rt.db):
         since = now - clock.parse(row.disconnected_at or row.updated_at)
         if not (paused or row.id in resting) or since >= ERASED_AFTER:
             due.append((row.id, since))
@@ -216,9 +217,9 @@ def _end(rt: Runtime, profile_id: str, since: timedelta, ask: bool) -> bool:
 
 
 def _revoke(rt: Runtime, profile_id: str) -> None:
-    profile = profiles.get(rt.reader, profile_id)
+    profile = profiles.get(rt.db, profile_id)
     auth = rt.providers[profile.provider].auth
-    if auth.revokes_every_grant and profile_rows.connected(rt.reader, profile.provider, profile.account_id):
+    if auth.revokes_every_grant and profile_rows.connected(rt.db, profile.provider, profile.account_id):
         return  # the account was connected again meanwhile, and that connection must stay
     access = grants.open_access_token(rt.secrets, profile) if profile.access_token else ""
     refresh = grants.open_refresh_token(rt.secrets, profile)
@@ -253,7 +254,7 @@ def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
 
     Asks the network, so do not call on the event loop. Raises NotFound, and as `questions.ask` does.
     """
-    profile = profiles.get(rt.reader, profile_id)
+    profile = profiles.get(rt.db, profile_id)
     auth = rt.providers[profile.provider].auth
     identity = questions.ask(rt, profile, lambda http, token: auth.identify(http, grants.to_account(profile), token))
     return rt.write(_store_account_data, profile_id, identity)
@@ -264,10 +265,10 @@ def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
 
     `held` are the networks that refuse this app.
     """
-    if appliance_state.paused_at(rt.reader):
+    if appliance_state.paused_at(rt.db):
         return None
-    resting = waits.subjects(rt.reader, (waits.ALL_CALLS, ACCOUNT_ENDPOINT), rt.stamp())
-    due = profile_rows.account_data_due(rt.reader, clock.stamp(rt.now() - FETCHED_EVERY))
+    resting = waits.subjects(rt.db, (waits.ALL_CALLS, ACCOUNT_ENDPOINT), rt.stamp())
+    due = profile_rows.account_data_due(rt.db, clock.stamp(rt.now() - FETCHED_EVERY))
     profile_id = next((str(row.id) for row in due if row.provider not in held and row.id not in resting), None)
     if profile_id is None:
         return None
@@ -294,7 +295,9 @@ def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Id
         return []
     if identity.account_id != profile.account_id:
         profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
-        log.warning("the tokens of a profile belong to another account", profile=profile_id)
+        tx.call_after_commit(
+            partial(log.warning, "the tokens of a profile belong to another account", profile=profile_id)
+        )
         return []
     columns = profiles.account_columns(identity, profile, tx.stamp)
     profile_rows.update(tx, profile_id, **columns, updated_at=tx.stamp)

@@ -103,7 +103,7 @@ class CommandContext:
             opened.callback(queues.close)
             machine.publish_configuration(rt)
             rt.write(_note_version)
-            if role == "worker" and (sentences := alerts.paused_sentences(rt.reader, Surface.SHELL)) is not None:
+            if role == "worker" and (sentences := alerts.paused_sentences(rt.db, Surface.SHELL)) is not None:
                 logging.get_logger(__name__).warning(" ".join(sentences))
             yield rt
 

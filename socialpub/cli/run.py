@@ -161,7 +161,7 @@ def _offer_dashboard(rt: "Runtime") -> None:
     from socialpub.accounts import sign_in
     from socialpub.accounts.sign_in import Purpose
 
-    if rt.settings.dashboard.enabled and not sign_in.is_password_set(rt.reader):
+    if rt.settings.dashboard.enabled and not sign_in.is_password_set(rt.db):
         token = rt.write(sign_in.create_link, Purpose.SET_UP)
         link = f"{rt.settings.base_url}/setup?token={token}"
         print_note(f"Set the dashboard's password. The link works once and for one day: {link}")

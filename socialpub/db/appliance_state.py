@@ -60,8 +60,8 @@ PASSWORD = "password"  # noqa: S105  a name, no secret
 """The argon2 hash of the dashboard's password."""
 
 
-def get(store: Database, name: str) -> str | None:
-    row = store.get(ApplianceRow, name)
+def get(db: Database, name: str) -> str | None:
+    row = db.get(ApplianceRow, name)
     return None if row is None else row.value
 
 
@@ -86,16 +86,16 @@ def remove(tx: Database, name: str) -> None:
     tx.delete(ApplianceRow, ApplianceRow.name == name)
 
 
-def paused_at(store: Database) -> str | None:
-    return get(store, PAUSED_AT)
+def paused_at(db: Database) -> str | None:
+    return get(db, PAUSED_AT)
 
 
-def restored_from(store: Database) -> str | None:
-    return get(store, RESTORED_FROM)
+def restored_from(db: Database) -> str | None:
+    return get(db, RESTORED_FROM)
 
 
-def restores(store: Database) -> list[str | None]:
-    stored = get(store, RESTORES)
+def restores(db: Database) -> list[str | None]:
+    stored = get(db, RESTORES)
     return [] if stored is None else list(json.loads(stored))
 
 

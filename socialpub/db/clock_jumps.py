@@ -109,24 +109,24 @@ class ClockWatch:
         self._known = ahead
 
 
-def load_state(store: Database) -> ClockState | None:
+def load_state(db: Database) -> ClockState | None:
     """Return the stored state, or None in a new database."""
-    written = appliance_state.get(store, appliance_state.CLOCK)
+    written = appliance_state.get(db, appliance_state.CLOCK)
     return None if written is None else ClockState(**json.loads(written))
 
 
-def total_shift(store: Database, clock: Clock) -> timedelta:
+def total_shift(db: Database, clock: Clock) -> timedelta:
     """Return the sum of all jumps. Without it, the wall clock runs evenly."""
-    known = load_state(store)
+    known = load_state(db)
     if known is None:
         return timedelta()
     unnoticed = _ahead(clock, clock.now()) - known.ahead if known.boot == clock.boot else 0.0
     return timedelta(seconds=known.moved + (unnoticed if abs(unnoticed) >= NOTICED_SECONDS else 0.0))
 
 
-def shifts_since(store: Database, written_at: str) -> tuple[float, ...]:
+def shifts_since(db: Database, written_at: str) -> tuple[float, ...]:
     """Return the sum of all jumps in seconds, now and before each jump since this stamp. The newest sum comes first."""
-    known = load_state(store)
+    known = load_state(db)
     sums = [known.moved if known else 0.0]
     for at, seconds in reversed(known.jumps if known else ()):
         if at < after(written_at, min(seconds, 0.0)):
@@ -135,20 +135,20 @@ def shifts_since(store: Database, written_at: str) -> tuple[float, ...]:
     return tuple(sums)
 
 
-def age_seconds(store: Database, now: datetime, written_at: str) -> float:
+def age_seconds(db: Database, now: datetime, written_at: str) -> float:
     """Return the age of a stamp, even if the clock was set since."""
-    known, age = load_state(store), (now - parse(written_at)).total_seconds()
+    known, age = load_state(db), (now - parse(written_at)).total_seconds()
     if known is None or known.jumped_at is None or written_at > after(known.jumped_at, min(-known.jumped_by, 0.0)):
         return age
     return age - known.jumped_by
 
 
-def written_before(store: Database, now: datetime, age: timedelta) -> str:
+def written_before(db: Database, now: datetime, age: timedelta) -> str:
     """Return a stamp: rows with this stamp or an earlier stamp have at least this age, even if the clock was set.
 
     A clock with a wrong date for an hour must not make rows a year old.
     """
-    known = load_state(store)
+    known = load_state(db)
     before = safe = stamp(now - age)
     for at, seconds in reversed(known.jumps if known else ()):
         if at <= before:  # the jump and all earlier stamps are older than `age`
@@ -158,12 +158,12 @@ def written_before(store: Database, now: datetime, age: timedelta) -> str:
     return safe
 
 
-def recent_jump(store: Database, now: datetime) -> ClockState | None:
+def recent_jump(db: Database, now: datetime) -> ClockState | None:
     """Return the last jump of the last day, without jumps of the original installation of a restored database."""
-    known = load_state(store)
+    known = load_state(db)
     if known is None or known.jumped_at is None or abs(now - parse(known.jumped_at)) > SHOWN:
         return None
-    return known if known.jumped_at > (appliance_state.get(store, appliance_state.ORIGINAL_UNTIL) or "") else None
+    return known if known.jumped_at > (appliance_state.get(db, appliance_state.ORIGINAL_UNTIL) or "") else None
 
 
 def _jump_since(tx: Database, known: ClockState | None, boot: str, ahead: float) -> float:
@@ -175,9 +175,9 @@ def _jump_since(tx: Database, known: ClockState | None, boot: str, ahead: float)
     return 0.0 if reported is None else min((tx.now - parse(reported)).total_seconds(), 0.0)
 
 
-def forward_jumps(store: Database, instant: str) -> list[tuple[str, float]]:
+def forward_jumps(db: Database, instant: str) -> list[tuple[str, float]]:
     """Return the jumps forward since this instant: the instant of the detection and the seconds."""
-    known = load_state(store)
+    known = load_state(db)
     return [(at, seconds) for at, seconds in (known.jumps if known else ()) if seconds > 0 and at >= instant]
 
 

@@ -1,8 +1,8 @@
-"""The two handles for statements: a read-only connection (`Reader`) and a write in progress (`Tx`)."""
+"""The database: peewee's, with rows by key and the write in progress."""
 
 import sqlite3
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import cache
@@ -28,36 +28,16 @@ M = TypeVar("M", bound=Model)
 Value = str | int | float | bytes | None
 Params = Sequence[Value] | Mapping[str, Value]
 Convert = Callable[[Iterable[Any]], tuple[Any, ...]]
+CallsAfterCommit = list[tuple[Callable[..., object], tuple[Any, ...]]]
+"""Functions and their arguments."""
 
 BATCH_ROWS = 500
 """The maximum number of rows that one write of a clean-up deletes, so that other writes can run between two of them."""
 
 
-def shift_by(seconds: float) -> str:
-    """Return the parameter of SQLite's `strftime` that shifts by this number of seconds."""
-    return f"{seconds:+.3f} seconds"
-
-
 def shifted(at: ColumnBase, seconds: float) -> Function:
     """Return a stamp, shifted by this number of seconds."""
-    return fn.STRFTIME("%Y-%m-%dT%H:%M:%fZ", at, shift_by(seconds))
-
-
-def placeholders(values: Collection[object]) -> str:
-    """Return `?,?,?` for `IN (…)`."""
-    return ",".join("?" * len(values))
-
-
-class Row(sqlite3.Row):
-    """A row whose columns are attributes."""
-
-    __slots__ = ()
-
-    def __getattr__(self, column: str) -> Any:
-        try:
-            return self[column]
-        except IndexError:
-            raise AttributeError(column) from None
+    return fn.STRFTIME("%Y-%m-%dT%H:%M:%fZ", at, f"{seconds:+.3f} seconds")
 
 
 class Database(SqliteDatabase):
@@ -75,7 +55,6 @@ class Database(SqliteDatabase):
             opened: bool = super().connect(reuse_if_open)
         except PeeweeException as error:
             raise getattr(error, "orig", error) from None
-        self.connection().row_factory = Row
         return opened
 
     def connection(self) -> sqlite3.Connection:
@@ -98,10 +77,16 @@ class Database(SqliteDatabase):
 
     # --- the write in progress of this thread
 
-    def begin_write(self, now: datetime, actor: str = actor.SYSTEM) -> None:
-        """Set the instant, the actor, and no calls after the commit for the following statements of this thread."""
+    def begin_write(self, now: datetime, actor: str = actor.SYSTEM) -> CallsAfterCommit:
+        """Set the instant and the actor of the following statements of this thread.
+
+        Return the list to which `call_after_commit` adds. peewee's own list has the calls of a savepoint that was
+        rolled back.
+        """
+        calls: CallsAfterCommit = []
         self._writing.now, self._writing.stamp, self._writing.actor = now, stamp(now), actor
-        self._writing.after_commit = []
+        self._writing.after_commit = calls
+        return calls
 
     @property
     def now(self) -> datetime:
@@ -125,17 +110,12 @@ class Database(SqliteDatabase):
         """Call `call(*args)` when this write is on the disk, unless it was rolled back."""
         self._writing.after_commit.append((call, args))
 
-    @property
-    def calls_after_commit(self) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
-        calls: list[tuple[Callable[..., object], tuple[Any, ...]]] = self._writing.after_commit
-        return calls
-
     # --- rows by key: the text of the statement is made once for each model and its columns
 
     def insert(self, model: type[Model], *rows: Mapping[str, Any]) -> None:
         """Insert rows with the same columns."""
         sql, to_database = _insert_sql(model, tuple(rows[0]))
-        self.many(sql, [to_database(row.values()) for row in rows])
+        self.connection().executemany(sql, [to_database(row.values()) for row in rows])
 
     def update(self, model: type[Model], key: Value, /, **columns: Any) -> None:
         """Set columns of the row with this primary key."""
@@ -151,23 +131,6 @@ class Database(SqliteDatabase):
         row = model(__no_default__=1)
         row.__data__ = dict(zip(names, to_python(values), strict=True))
         return row
-
-    # --- SQL text, for the few functions that `tests/test_architecture.py` lists
-
-    def one(self, sql: str, params: Params = ()) -> Row | None:
-        row: Row | None = self.execute_sql(sql, params).fetchone()
-        return row
-
-    def all(self, sql: str, params: Params = ()) -> list[Row]:
-        return self.execute_sql(sql, params).fetchall()
-
-    def value(self, sql: str, params: Params = ()) -> Any:
-        """Return the first column of the first row, or None."""
-        row = self.execute_sql(sql, params).fetchone()
-        return None if row is None else row[0]
-
-    def many(self, sql: str, rows: Iterable[Sequence[Value]]) -> None:
-        self.connection().executemany(sql, rows)
 
     # --- deleting
 
@@ -186,7 +149,7 @@ class Database(SqliteDatabase):
 def _insert_sql(model: type[Model], names: tuple[str, ...]) -> tuple[str, Convert]:
     fields = [model._meta.fields[name] for name in names]
     columns = ", ".join(field.column_name for field in fields)
-    sql = f"INSERT INTO {model._meta.table_name} ({columns}) VALUES ({placeholders(names)})"
+    sql = f"INSERT INTO {model._meta.table_name} ({columns}) VALUES ({', '.join('?' * len(names))})"
     return sql, _converter(fields, "db_value")
 
 

@@ -30,7 +30,6 @@ _PRAGMAS: dict[str, str | int] = {
     "journal_mode": "wal",
     "journal_size_limit": JOURNAL_BYTES,
     "synchronous": "full",
-    "foreign_keys": 0,
     "cache_size": -_MAIN_CACHE_KIB,
     "wal_autocheckpoint": 4000,
 }
@@ -76,8 +75,9 @@ class ApplianceDatabase(Database):
         pragmas = dict(_PRAGMAS)
         if is_replicated(path):
             pragmas["wal_autocheckpoint"] = REPLICATED_LOG_PAGES
-        super().__init__(path, pragmas=pragmas, timeout=BUSY_SECONDS)
+        super().__init__(path, timeout=BUSY_SECONDS)
         self.path = path
+        self._writer_pragmas = pragmas
         self._media_url = media_url
         self._connections: list[tuple[threading.Thread, sqlite3.Connection]] = []
         self._connections_lock = threading.Lock()
@@ -98,11 +98,12 @@ class ApplianceDatabase(Database):
         opened = super().connect(reuse_if_open)
         thread = threading.current_thread()
         if thread.name == WRITER_THREAD:
+            for name, value in self._writer_pragmas.items():
+                self.pragma(name, value)
             self.connection().create_function("media_url", 1, _storage_key)
             return opened
-        if thread is not threading.main_thread():
-            self.execute_sql(f"PRAGMA cache_size = -{_THREAD_CACHE_KIB}")
-        self.execute_sql("PRAGMA query_only = 1")
+        self.pragma("cache_size", -(_MAIN_CACHE_KIB if thread is threading.main_thread() else _THREAD_CACHE_KIB))
+        self.pragma("query_only", 1)
         self.connection().create_function("media_url", 1, self._sign)
         with self._connections_lock:
             ended = [known for known in self._connections if not known[0].is_alive()]
@@ -165,10 +166,9 @@ class DatabasePages:
         return self.free_bytes >= max(MANY_FREE_BYTES, MANY_FREE_SHARE * self.size_bytes)
 
 
-def read_pages(reader: Database) -> DatabasePages:
+def read_pages(db: Database) -> DatabasePages:
     page_bytes, pages, free = (
-        int(reader.execute_sql(f"PRAGMA {name}").fetchone()[0])
-        for name in ("page_size", "page_count", "freelist_count")
+        int(db.execute_sql(f"PRAGMA {name}").fetchone()[0]) for name in ("page_size", "page_count", "freelist_count")
     )
     return DatabasePages(pages * page_bytes, free * page_bytes)
 

@@ -131,15 +131,15 @@ def keep_urls(tx: Database, old: Secrets, new: Secrets, until: int) -> None:
     appliance_state.put(tx, appliance_state.FORMER_URL_KEYS, json.dumps(sealed))
 
 
-def accept_former_urls(reader: Database, secrets: Secrets) -> None:
+def accept_former_urls(db: Database, secrets: Secrets) -> None:
     """Accept signed URLs of earlier keys until the URLs expire."""
-    for key, until in _former(reader, secrets):
+    for key, until in _former(db, secrets):
         secrets.accept_urls(key, until)
 
 
-def _former(reader: Database, secrets: Secrets) -> list[tuple[bytes, int]]:
+def _former(db: Database, secrets: Secrets) -> list[tuple[bytes, int]]:
     found = []
-    for sealed, until in json.loads(appliance_state.get(reader, appliance_state.FORMER_URL_KEYS) or "[]"):
+    for sealed, until in json.loads(appliance_state.get(db, appliance_state.FORMER_URL_KEYS) or "[]"):
         try:
             found.append((base64.b64decode(secrets.open(sealed.encode(), *_PLACE)), int(until)))
         except OperatorError:

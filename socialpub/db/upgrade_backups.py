@@ -62,9 +62,9 @@ def free_bytes(database: Path) -> int:
     return shutil.disk_usage(database.parent).free
 
 
-def read_version(store: Database) -> str:
+def read_version(db: Database) -> str:
     """Return the version that last used this database."""
-    return appliance_state.get(store, appliance_state.VERSION) or "unknown"
+    return appliance_state.get(db, appliance_state.VERSION) or "unknown"
 
 
 def create(

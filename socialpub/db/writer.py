@@ -19,7 +19,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.core.locks import WriteQueueLock
 from socialpub.db import errors
 from socialpub.db.clock_jumps import ClockWatch
-from socialpub.db.connection import Database
+from socialpub.db.connection import CallsAfterCommit, Database
 
 T = TypeVar("T")
 
@@ -115,23 +115,22 @@ class Writer:
                 else:
                     call.future.set_result(call.result)
 
-    def _commit(self, calls: list[_Call]) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
+    def _commit(self, calls: list[_Call]) -> CallsAfterCommit:
         """Run the calls in one transaction. Return the callbacks of the calls that did not fail."""
         if not self._queue_lock.acquire(self._busy_seconds):
             raise Unavailable("Another process uses the database. Try again in a moment.")
         try:
             with self._db.atomic("IMMEDIATE"):
-                self._db.begin_write(self._clock.now())
+                after_commit = self._db.begin_write(self._clock.now())
                 self.watch.follow(self._db)
-                after_commit = self._db.calls_after_commit
                 for call in calls:
                     after_commit += self._run(call)
             return after_commit
         finally:
             self._queue_lock.release()
 
-    def _run(self, call: _Call) -> list[tuple[Callable[..., object], tuple[Any, ...]]]:
-        self._db.begin_write(self._clock.now(), call.actor)
+    def _run(self, call: _Call) -> CallsAfterCommit:
+        after_commit = self._db.begin_write(self._clock.now(), call.actor)
         self._db.execute_sql("SAVEPOINT one")  # peewee's savepoint has a new name, and so a new statement, every time
         try:
             call.result = call.fn(self._db, *call.args)
@@ -141,6 +140,6 @@ class Writer:
                 raise sqlite3.OperationalError(str(error)) from error
             call.error = error
             self._db.execute_sql("ROLLBACK TO one")
-            self._db.calls_after_commit.clear()
+            after_commit.clear()
         self._db.execute_sql("RELEASE one")
-        return self._db.calls_after_commit
+        return after_commit

@@ -89,36 +89,34 @@ class AlertFacts:
 
 def load_alert_facts(rt: Runtime, surface: Surface = Surface.DASHBOARD) -> AlertFacts:
     """Return the facts, with remedies for this surface."""
-    reader, now = rt.reader, rt.now()
-    backup = last_backup.load(reader)
+    db, now = rt.db, rt.now()
+    backup = last_backup.load(db)
     return AlertFacts(
-        paused_at=appliance_state.paused_at(reader),
-        restored_from=appliance_state.restored_from(reader),
-        restored_keys=api_keys.list_undecided(reader, stamp(now)),
+        paused_at=appliance_state.paused_at(db),
+        restored_from=appliance_state.restored_from(db),
+        restored_keys=api_keys.list_undecided(db, stamp(now)),
         profiles=[
             (row, warning)
-            for row in profile_rows.list_all(reader)
+            for row in profile_rows.list_all(db)
             if (warning := upkeep.describe_warning(row, now, surface)) is not None
         ],
-        failed=log_list.recent_failures(reader, _failed_since(reader, now), MAX_FAILED),
-        holds=[(hold, waits.describe_hold(hold.calls)) for hold in waits.list_holds(reader)],
-        unapproved=delivery_rows.list_unapproved(reader, MAX_UNAPPROVED, rt.settings.publishing.max_lateness),
-        unapproved_count=delivery_rows.count_unapproved(reader),
-        worker=list(health.worker_problems(reader, now)),
-        failing_tasks=health.describe_failing_tasks(reader, now),
-        clock_jump=health.describe_clock_jump(reader, now),
+        failed=log_list.recent_failures(db, _failed_since(db, now), MAX_FAILED),
+        holds=[(hold, waits.describe_hold(hold.calls)) for hold in waits.list_holds(db)],
+        unapproved=delivery_rows.list_unapproved(db, MAX_UNAPPROVED, rt.settings.publishing.max_lateness),
+        unapproved_count=delivery_rows.count_unapproved(db),
+        worker=list(health.worker_problems(db, now)),
+        failing_tasks=health.describe_failing_tasks(db, now),
+        clock_jump=health.describe_clock_jump(db, now),
         disk=DiskSpace(rt.files.free_bytes(), int(rt.settings.health.disk_floor_bytes)),
-        webhooks=[
-            webhook for webhook in addresses.list_health(reader, now) if webhook.is_late or webhook.row.disabled_at
-        ],
+        webhooks=[webhook for webhook in addresses.list_health(db, now) if webhook.is_late or webhook.row.disabled_at],
         backup=backup,
         backup_reminder=backup.reminder(now),
     )
 
 
-def _failed_since(reader: Database, now: datetime) -> str:
+def _failed_since(db: Database, now: datetime) -> str:
     """Return the start of the reported failures, without those of the original installation of a restored backup."""
-    original_until = appliance_state.get(reader, appliance_state.ORIGINAL_UNTIL)
+    original_until = appliance_state.get(db, appliance_state.ORIGINAL_UNTIL)
     return max(stamp(now - FAILED_SINCE), after(original_until, 0.001) if original_until else "")
 
 
@@ -131,9 +129,9 @@ STILL_SCHEDULED = (
 )
 
 
-def paused_sentences(reader: Database, surface: Surface) -> tuple[str, str] | None:
+def paused_sentences(db: Database, surface: Surface) -> tuple[str, str] | None:
     """Return why publishing is paused and how to resume, or None if publishing is not paused."""
-    restored_from, paused_at = appliance_state.restored_from(reader), appliance_state.paused_at(reader)
+    restored_from, paused_at = appliance_state.restored_from(db), appliance_state.paused_at(db)
     if paused_at is None:
         return None
     if restored_from is not None:
@@ -229,7 +227,7 @@ def list_alerts(rt: Runtime, surface: Surface, facts: AlertFacts | None = None) 
 
 
 def _paused(rt: Runtime, facts: AlertFacts, surface: Surface) -> Iterator[Alert]:
-    sentences = paused_sentences(rt.reader, surface)
+    sentences = paused_sentences(rt.db, surface)
     if sentences is not None and facts.paused_at is not None:
         notifies = rt.now() - parse(facts.paused_at) >= PAUSED_FOR_LONG
         yield Alert(AlertKind.PAUSED, "paused:", *sentences, "/system", must_be_fixed=False, notifies=notifies)
@@ -290,7 +288,7 @@ def _disk(rt: Runtime, facts: AlertFacts) -> Iterator[Alert]:
 
 
 def _clock(rt: Runtime, facts: AlertFacts) -> Iterator[Alert]:
-    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.db, rt.now())
     if jumped is not None and facts.clock_jump is not None:
         yield Alert(
             AlertKind.CLOCK,
@@ -334,7 +332,7 @@ def _backup(rt: Runtime, facts: AlertFacts, surface: Surface) -> Iterator[Alert]
     # Without posts there is nothing to lose and no reason to notify the owner.
     notifies = True
     if facts.backup.made_at is None and facts.backup.failed_at is None:
-        first = post_rows.oldest_created_at(rt.reader)
+        first = post_rows.oldest_created_at(rt.db)
         notifies = first is not None and rt.now() - parse(first) > last_backup.MAX_AGE
     state = "failed" if facts.backup.failed_at else "old"
     yield Alert(
@@ -373,12 +371,12 @@ def record_sent_failures(tx: Database, through: int) -> None:
 
 def find_failures(rt: Runtime) -> tuple[int, Alert | None]:
     """Return the log's last failure, and the alert about unsent failures, without retried and stopped deliveries."""
-    sent = int(appliance_state.get(rt.reader, appliance_state.FAILURES_ALERTED) or 0)
-    through = log_list.newest_failure(rt.reader)
+    sent = int(appliance_state.get(rt.db, appliance_state.FAILURES_ALERTED) or 0)
+    through = log_list.newest_failure(rt.db)
     if through <= sent:
         return sent, None
     since = stamp(rt.now() - FAILURES_NOT_OLDER_THAN)
-    failures = log_list.failures_after(rt.reader, sent, since, MAX_FAILED)
+    failures = log_list.failures_after(rt.db, sent, since, MAX_FAILED)
     if not failures.newest:
         return through, None
     count = failures.failed + failures.unknown
@@ -415,9 +413,9 @@ def _describe_failure(failure: FailedDelivery) -> str:
 
 def find_drafts(rt: Runtime) -> Iterator[Alert]:
     """Yield an alert for each draft in an app's inbox, oldest first, until the draft is posted or dropped."""
-    rows = delivery_rows.published_without_id(rt.reader, stamp(rt.now() - DRAFT_KEPT_BY_NETWORK))
+    rows = delivery_rows.published_without_id(rt.db, stamp(rt.now() - DRAFT_KEPT_BY_NETWORK))
     for row in (row for row in rows if json.loads(row.memo).get("in_inbox")):
-        post = post_rows.find(rt.reader, row.post_id)
+        post = post_rows.find(rt.db, row.post_id)
         text = _beginning(None if post is None else post.body)
         where = f"the {LABELS.get(row.provider, row.provider)} inbox of {row.profile_name}"
         yield Alert(

@@ -192,9 +192,9 @@ def record_heartbeat(rt: Runtime, tx: Database) -> None:
     appliance_state.put(tx, appliance_state.WORKER, json.dumps(asdict(report)))
 
 
-def read_worker_report(reader: Database) -> WorkerReport | None:
+def read_worker_report(db: Database) -> WorkerReport | None:
     """Return the last report, which is as old as the heartbeat."""
-    written = appliance_state.get(reader, appliance_state.WORKER)
+    written = appliance_state.get(db, appliance_state.WORKER)
     if written is None:
         return None
     values = json.loads(written)
@@ -264,17 +264,17 @@ def _touch(rt: Runtime, tx: Database) -> None:
 
 def check_without_writing(rt: Runtime) -> Readiness:
     """Check everything but a write. Do not call it on the event loop."""
-    reader, now = rt.db, rt.now()
+    db, now = rt.db, rt.now()
     reasons = list(_storage_problems(rt))
     if (failure := client.last_start.failure) is not None:
         reasons.append(_decoder(f"Media cannot be examined: {failure}"))
     try:
         return Readiness(
-            [*reasons, *worker_problems(reader, now)],
-            paused=appliance_state.paused_at(reader) is not None,
-            held=waits.list_holds(reader),
-            clock=describe_clock_jump(reader, now),
-            failing_tasks=describe_failing_tasks(reader, now),
+            [*reasons, *worker_problems(db, now)],
+            paused=appliance_state.paused_at(db) is not None,
+            held=waits.list_holds(db),
+            clock=describe_clock_jump(db, now),
+            failing_tasks=describe_failing_tasks(db, now),
         )
     except sqlite3.Error as error:
         return Readiness([*reasons, _no_database(f"The database cannot be read ({error_name(error)}).")])
@@ -309,15 +309,15 @@ def _decoder(message: str) -> Finding:
     return problem("decoder", message, remedy, FindingCode.DECODER)
 
 
-def worker_problems(reader: Database, now: datetime) -> Iterator[Finding]:
+def worker_problems(db: Database, now: datetime) -> Iterator[Finding]:
     """Yield the problems of the worker and of the deliveries that it should have started."""
-    age, late = heartbeat_age(reader, now), find_overdue(reader, now)
+    age, late = heartbeat_age(db, now), find_overdue(db, now)
     if age is None:
         start = f"{commands.start('socialpub-worker')}."
         yield problem("worker", "The worker has never run.", start, FindingCode.WORKER_NEVER_RAN)
     elif abs(age) > HEARTBEAT_LATE_SECONDS:  # in the future if the clock was set back and no report followed
         yield _worker(f"The worker has not reported for {units.in_words(abs(age))}.", FindingCode.WORKER_LATE)
-    elif (report := read_worker_report(reader)) is not None and report.decoder_failure is not None:
+    elif (report := read_worker_report(db)) is not None and report.decoder_failure is not None:
         yield _decoder(f"The worker cannot decode media: {report.decoder_failure}")
     if late.count:
         were = units.count(late.count, "delivery is", "deliveries are")
@@ -331,18 +331,18 @@ def _worker(message: str, code: FindingCode) -> Finding:
     return problem("worker", message, f"Read {read}. {restart}.", code)
 
 
-def describe_failing_tasks(reader: Database, now: datetime) -> str | None:
+def describe_failing_tasks(db: Database, now: datetime) -> str | None:
     """Return the sentence about periodic tasks that fail or hang, or None. A worker that is late reports nothing."""
-    age, report = heartbeat_age(reader, now), read_worker_report(reader)
+    age, report = heartbeat_age(db, now), read_worker_report(db)
     if report is None or not report.failing_tasks or age is None or age > HEARTBEAT_LATE_SECONDS:
         return None
     names = ", ".join(report.failing_tasks)
     return f"Periodic tasks of the worker have failed {TASK_FAILURES} times in a row, or hang: {names}."
 
 
-def describe_clock_jump(reader: Database, now: datetime) -> str | None:
+def describe_clock_jump(db: Database, now: datetime) -> str | None:
     """Return the sentence about a recent change of the clock, or None."""
-    jumped = clock_jumps.recent_jump(reader, now)
+    jumped = clock_jumps.recent_jump(db, now)
     if jumped is None:
         return None
     direction = "forward" if jumped.jumped_by > 0 else "back"
@@ -353,13 +353,13 @@ def describe_clock_jump(reader: Database, now: datetime) -> str | None:
     )
 
 
-def heartbeat_age(reader: Database, now: datetime) -> float | None:
-    heartbeat_at = appliance_state.get(reader, appliance_state.HEARTBEAT)
+def heartbeat_age(db: Database, now: datetime) -> float | None:
+    heartbeat_at = appliance_state.get(db, appliance_state.HEARTBEAT)
     return None if heartbeat_at is None else (now - parse(heartbeat_at)).total_seconds()
 
 
-def find_overdue(reader: Database, now: datetime) -> profile_queue.Overdue:
+def find_overdue(db: Database, now: datetime) -> profile_queue.Overdue:
     """Return the deliveries that should have started two minutes ago. During a pause, no delivery is overdue."""
-    if appliance_state.paused_at(reader):
+    if appliance_state.paused_at(db):
         return profile_queue.NOT_OVERDUE
-    return profile_queue.find_overdue(reader, stamp(now))
+    return profile_queue.find_overdue(db, stamp(now))

@@ -101,7 +101,7 @@ class StorageUse:
 
 def read_use(rt: Runtime) -> StorageUse:
     """Return the disk use. Do not call it on the event loop."""
-    files, size = artifact_rows.stored(rt.reader)
+    files, size = artifact_rows.stored(rt.db)
     return StorageUse(
         media_files=files,
         media_bytes=size,
@@ -152,7 +152,7 @@ MAKE_ROOM = "Raise storage.quota, or set media.keep_after_settled or retention.p
 
 
 def check_quota(rt: Runtime) -> Iterator[Finding]:
-    quota, used = rt.settings.storage.quota, artifact_rows.stored(rt.reader)[1]
+    quota, used = rt.settings.storage.quota, artifact_rows.stored(rt.db)[1]
     if quota is None:
         return
     use = f"Media use {units.size(used)} of {units.size(quota)} (storage.quota)"
@@ -170,7 +170,7 @@ MAX_STEPS = 20
 def release_free_pages(rt: Runtime) -> int:
     """Return free pages to the disk in a few small writes. Return the number of writes."""
     for step in range(MAX_STEPS):
-        pages = database.read_pages(rt.reader)
+        pages = database.read_pages(rt.db)
         if rt.stopping.is_set() or not pages.many_free:
             return step
         rt.write(lambda _, tx: database.release_pages(tx))

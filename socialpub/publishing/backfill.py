@@ -30,13 +30,13 @@ ASK_AFTER_SECONDS = (60.0, 300.0, 900.0, 3600.0, 4 * 3600.0, 12 * 3600.0, 24 * 3
 
 def fill_in_missing(rt: Runtime) -> int:
     """Ask the networks for the due ids. Return the number of ids that were filled in. Do not call on the event loop."""
-    if appliance_state.paused_at(rt.reader):
+    if appliance_state.paused_at(rt.db):
         return 0
     able = [name for name, provider in rt.providers.items() if hasattr(provider, "fill_in")]
-    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.db, rt.now())
     set_forward = max(jumped.jumped_by, 0.0) if jumped else 0.0
     since = after(rt.stamp(), -ASK_AFTER_SECONDS[-1] - 3600 - set_forward)
-    rows = [row for row in delivery_rows.published_without_id(rt.reader, since) if row.provider in able]
+    rows = [row for row in delivery_rows.published_without_id(rt.db, since) if row.provider in able]
     return sum(_ask_safely(rt, row) for row in rows if _is_due(rt, row))
 
 
@@ -52,18 +52,18 @@ def _ask_safely(rt: Runtime, row: DeliveryRow) -> bool:
 
 def _is_due(rt: Runtime, row: DeliveryRow) -> bool:
     """Return whether an age has passed since this process last asked."""
-    age = clock_jumps.age_seconds(rt.reader, rt.now(), row.published_at or "")
+    age = clock_jumps.age_seconds(rt.db, rt.now(), row.published_at or "")
     return rt.engine.reaches_age(row.id, bisect_right(ASK_AFTER_SECONDS, age))
 
 
 def _ask(rt: Runtime, row: DeliveryRow) -> bool:
-    profile = profile_rows.find(rt.reader, row.profile_id)
+    profile = profile_rows.find(rt.db, row.profile_id)
     if profile is None:
         return False
     provider: Any = rt.providers[row.provider]
     try:
         job = Job(
-            content=content.load_content(rt, rt.reader, row.post_id),
+            content=content.load_content(rt, rt.db, row.post_id),
             options=provider.read_options(json.loads(row.options))[0],
             account=grants.to_account(profile),
             memo=json.loads(row.memo),
@@ -71,7 +71,7 @@ def _ask(rt: Runtime, row: DeliveryRow) -> bool:
             call=lambda method, url, **arguments: rt.http_for(row.provider).call(method, url, **arguments),
             fit=_no_fitting,
             wall_now=rt.now(),
-            even_now=rt.now() - clock_jumps.total_shift(rt.reader, rt.clock),
+            even_now=rt.now() - clock_jumps.total_shift(rt.db, rt.clock),
             slice_over=lambda: False,
             open=lambda sealed: rt.secrets.open(sealed.encode(), "delivery", row.id, "memo"),
         )

@@ -37,7 +37,7 @@ def export_csv(rt: Runtime, query: LogFilter) -> Iterator[bytes]:
     yield _lines([list(COLUMNS)])
     below: int | None = query.below
     while True:
-        page = log_list.load_page(rt.reader, replace(query, below=below, per_page=SLICE))
+        page = log_list.load_page(rt.db, replace(query, below=below, per_page=SLICE))
         if page.entries:
             yield _lines(_cells(entry) for entry in page.entries)
         below = page.below

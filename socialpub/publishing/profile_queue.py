@@ -33,12 +33,12 @@ class Overdue:
 NOT_OVERDUE = Overdue(0, 0.0, "")
 
 
-def find_overdue(reader: Database, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
+def find_overdue(db: Database, now: str, seconds: float = OVERDUE_SECONDS) -> Overdue:
     """Return the deliveries that are overdue by `seconds`, or that have been running longer than any step can.
 
     Holds are reported separately.
     """
-    found = profile_queue.find_overdue(reader, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
+    found = profile_queue.find_overdue(db, after(now, -seconds), after(now, -MAX_STEP_SECONDS))
     if found is None:
         return NOT_OVERDUE
     count, since, provider = found
@@ -100,8 +100,8 @@ def summarize(rt: Runtime, profile_id: str) -> ProfileQueue:
     now = rt.stamp()
     # A delivery without a scheduled time runs again by then.
     soon = stamp(rt.now() + max(MAX_WAIT, rt.settings.publishing.max_lateness))
-    totals = profile_queue.load_totals(rt.reader, profile_id, now, soon)
-    found = profile_queue.list_open(rt.reader, profile_id, now, MAX_SHOWN)
+    totals = profile_queue.load_totals(rt.db, profile_id, now, soon)
+    found = profile_queue.list_open(rt.db, profile_id, now, MAX_SHOWN)
     return ProfileQueue(
         waiting=totals.waiting,
         held=totals.held,

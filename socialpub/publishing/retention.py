@@ -36,19 +36,19 @@ Step = Callable[[Runtime, Database], int]
 
 def retention_limit(rt: Runtime) -> str | None:
     """Return the instant before which posts and audit log entries are removed. None: all are kept."""
-    age, reader = rt.settings.retention.posts, rt.reader
+    age, db = rt.settings.retention.posts, rt.db
     if age is None:
         return None
     # A read-back searches from the start of the call, or after a restore, from the backup.
-    open_calls = (profile_queue.oldest_open_call(reader), appliance_state.restored_from(reader))
+    open_calls = (profile_queue.oldest_open_call(db), appliance_state.restored_from(db))
     searched = (after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)
-    return min([clock_jumps.written_before(reader, rt.now(), age), *searched])
+    return min([clock_jumps.written_before(db, rt.now(), age), *searched])
 
 
 def count_expired_posts(rt: Runtime) -> int:
     """Return the number of posts to remove next."""
     before = retention_limit(rt)
-    return 0 if before is None else post_rows.count_final_before(rt.reader, before)
+    return 0 if before is None else post_rows.count_final_before(rt.db, before)
 
 
 class Retention:
@@ -71,7 +71,7 @@ class Retention:
         if self._steps is None:
             if rt.clock.monotonic() < self._again_at:
                 return 0
-            self._steps = _steps(rt.reader, retention_limit(rt))
+            self._steps = _steps(rt.db, retention_limit(rt))
         removed, began = 0, rt.clock.monotonic()
         for _ in range(MAX_WRITES):
             if rt.clock.monotonic() - began >= MAX_SECONDS:
@@ -84,17 +84,17 @@ class Retention:
         return removed
 
 
-def _steps(reader: Database, before: str | None) -> Iterator[Step]:
+def _steps(db: Database, before: str | None) -> Iterator[Step]:
     """Yield small writes."""
     if before is not None:
-        yield from _post_steps(reader, before)
-        yield from _entry_steps(reader, before)
-        yield from _audit_log_steps(reader, before)
+        yield from _post_steps(db, before)
+        yield from _entry_steps(db, before)
+        yield from _audit_log_steps(db, before)
 
 
-def _post_steps(reader: Database, before: str) -> Iterator[Step]:
+def _post_steps(db: Database, before: str) -> Iterator[Step]:
     beyond = ("", "")
-    while rows := post_rows.final_before(reader, before, beyond, BATCH_ROWS):
+    while rows := post_rows.final_before(db, before, beyond, BATCH_ROWS):
         some, deliveries = list[str](), 0
         for row in rows:
             if some and deliveries + row.deliveries > MAX_DELIVERIES:
@@ -123,7 +123,8 @@ def remove_post(tx: Database, post_id: str, before: str) -> bool:
             if another is not None and not post_rows.is_final(another, before):
                 return False  # the retry or the reply needs this post
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    artifact_rows.drop(tx, shown | delivery_rows.artifacts_in_options(deliveries), post.updated_at)
+    shown |= delivery_rows.artifacts_in_options(delivery.options for delivery in deliveries)
+    artifact_rows.drop(tx, shown, post.updated_at)
     log_entries.delete_attempts_of_post(tx, post_id)
     post_rows.delete(tx, post_id)
     if not post_rows.has_audience(tx, post.audience_id):
@@ -131,9 +132,9 @@ def remove_post(tx: Database, post_id: str, before: str) -> bool:
     return True
 
 
-def _entry_steps(reader: Database, before: str) -> Iterator[Step]:
+def _entry_steps(db: Database, before: str) -> Iterator[Step]:
     beyond = 0
-    while (batch := log_entries.next_batch(reader, beyond)) is not None:
+    while (batch := log_entries.next_batch(db, beyond)) is not None:
         last, oldest = batch
         if oldest > before:
             break
@@ -147,8 +148,8 @@ def _delete_entries(tx: Database, beyond: int, last: int) -> int:
     return log_entries.delete_entries(tx, beyond, last if position is None else min(last, position))
 
 
-def _audit_log_steps(reader: Database, before: str) -> Iterator[Step]:
-    while (oldest := audit_log.oldest_entry_at(reader)) is not None and oldest <= before:
+def _audit_log_steps(db: Database, before: str) -> Iterator[Step]:
+    while (oldest := audit_log.oldest_entry_at(db)) is not None and oldest <= before:
         yield lambda _, tx: audit_log.forget_oldest(tx, before)
 
 
@@ -169,13 +170,13 @@ def remove_unused_media(rt: Runtime) -> int:
     """
     now, keep = rt.clock.now(), rt.settings.media.keep_after_settled
     reserved, others = stamp(now - RESERVATION_LIFETIME), stamp(now - UNREFERENCED_LIFETIME)
-    unused = artifact_rows.unused(rt.reader, reserved, others)
+    unused = artifact_rows.unused(rt.db, reserved, others)
     removed = _remove_media(rt, unused, lambda tx, some: artifact_rows.delete_unused(tx, some, reserved, others))
     if keep is not None:
         before = stamp(now - keep)
-        settled = artifact_rows.settled(rt.reader, before)
+        settled = artifact_rows.settled(rt.db, before)
         removed += _remove_media(rt, settled, lambda tx, some: artifact_rows.empty_settled(tx, some, before))
-    return removed + rt.files.remove_orphans(lambda keys: artifact_rows.named_among(rt.reader, keys))
+    return removed + rt.files.remove_orphans(lambda keys: artifact_rows.named_among(rt.db, keys))
 
 
 def _remove_media(rt: Runtime, artifact_ids: list[str], change: Callable[[Database, list[str]], list[str]]) -> int:

@@ -38,28 +38,28 @@ from socialpub.web.http.state import WebState
 
 
 class _Metrics(Collector):
-    def __init__(self, state: WebState, reader: Database) -> None:
+    def __init__(self, state: WebState, db: Database) -> None:
         self._state = state
-        self._reader = reader
+        self._db = db
 
     def collect(self) -> Iterator[Metric]:
-        rt, reader = self._state.rt, self._reader
+        rt, db = self._state.rt, self._db
         yield from _requests(self._state.responses)
-        yield from _deliveries(rt, reader)
-        yield from _accounts(rt, reader)
+        yield from _deliveries(rt, db)
+        yield from _accounts(rt, db)
         yield gauge("socialpub_build_info", "The version of socialpub", ["version"], [(version.VERSION, 1)])
-        yield from _health(rt, reader)
+        yield from _health(rt, db)
         yield from _storage(rt)
-        yield from _backups(reader)
-        yield from _processes(reader)
-        yield from _notifications(reader)
-        yield from _webhooks(rt, reader)
+        yield from _backups(db)
+        yield from _processes(db)
+        yield from _notifications(db)
+        yield from _webhooks(rt, db)
 
 
-def render_metrics(state: WebState, reader: Database) -> tuple[bytes, str]:
+def render_metrics(state: WebState, db: Database) -> tuple[bytes, str]:
     """Return the metrics as text, and its content type."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Metrics(state, reader))
+    registry.register(_Metrics(state, db))
     return generate_latest(registry), CONTENT_TYPE_LATEST
 
 
@@ -96,11 +96,9 @@ def _requests(responses: Counter[tuple[str, str, int]]) -> Iterator[Metric]:
     )
 
 
-def _accounts(rt: Runtime, reader: Database) -> Iterator[Metric]:
+def _accounts(rt: Runtime, db: Database) -> Iterator[Metric]:
     names = sorted(rt.providers)
-    counted = {
-        (provider, status): count for provider, status, count in profile_rows.count_by_provider_and_status(reader)
-    }
+    counted = {(provider, status): count for provider, status, count in profile_rows.count_by_provider_and_status(db)}
     yield gauge(
         "socialpub_profiles",
         "Connected accounts",
@@ -111,9 +109,9 @@ def _accounts(rt: Runtime, reader: Database) -> Iterator[Metric]:
         "socialpub_profiles_lapsing",
         "Active accounts that the owner must connect again within a week",
         ["provider"],
-        _by_network(rt, profile_rows.count_ending_by_provider(reader, stamp(rt.now() + SOON))),
+        _by_network(rt, profile_rows.count_ending_by_provider(db, stamp(rt.now() + SOON))),
     )
-    refreshed = {(provider, outcome): count for provider, _, outcome, count in counters.events(reader, Event.REFRESH)}
+    refreshed = {(provider, outcome): count for provider, _, outcome, count in counters.events(db, Event.REFRESH)}
     yield counter(
         "socialpub_token_refreshes",
         "Token refreshes. After a refused refresh, the owner must connect the account again. A failed refresh is "
@@ -121,7 +119,7 @@ def _accounts(rt: Runtime, reader: Database) -> Iterator[Metric]:
         ["provider", "outcome"],
         [(*labels, refreshed.get(labels, 0)) for labels in product(names, RefreshOutcome)],
     )
-    held = waits.held_networks(reader)
+    held = waits.held_networks(db)
     yield gauge(
         "socialpub_held",
         "1 while a network refuses the whole app",
@@ -136,45 +134,45 @@ def _by_network(rt: Runtime, counted: Iterable[tuple[str, int]]) -> Iterator[tup
     return ((provider, found.get(provider, 0)) for provider in sorted(rt.providers))
 
 
-def _deliveries(rt: Runtime, reader: Database) -> Iterator[Metric]:
-    now, paused = rt.now(), appliance_state.paused_at(reader) is not None
+def _deliveries(rt: Runtime, db: Database) -> Iterator[Metric]:
+    now, paused = rt.now(), appliance_state.paused_at(db) is not None
     names = sorted(rt.providers)
-    yield gauge("socialpub_posts", "Posts by status", ["status"], post_rows.count_by_status(reader))
+    yield gauge("socialpub_posts", "Posts by status", ["status"], post_rows.count_by_status(db))
     for name, meaning, counted in (
         (
             "socialpub_deliveries_waiting",
             "Deliveries that wait for their time, a retry or a network",
-            queue_rows.count_by_provider(reader, State.QUEUED),
+            queue_rows.count_by_provider(db, State.QUEUED),
         ),
         (
             "socialpub_deliveries_due",
             "Waiting deliveries that are due",
-            queue_rows.count_due_by_provider(reader, stamp(now)),
+            queue_rows.count_due_by_provider(db, stamp(now)),
         ),
         (
             "socialpub_deliveries_running",
             "Deliveries that are running",
-            queue_rows.count_by_provider(reader, State.RUNNING),
+            queue_rows.count_by_provider(db, State.RUNNING),
         ),
     ):
         yield gauge(name, meaning, ["provider"], _by_network(rt, counted))
     yield number(
         "socialpub_deliveries_overdue",
         "Deliveries that are overdue by more than two minutes and neither paused nor held",
-        health.find_overdue(reader, now).count,
+        health.find_overdue(db, now).count,
     )
-    oldest = profile_queue.NOT_OVERDUE if paused else profile_queue.find_overdue(reader, stamp(now), 0.0)
+    oldest = profile_queue.NOT_OVERDUE if paused else profile_queue.find_overdue(db, stamp(now), 0.0)
     yield number(
         "socialpub_oldest_due_seconds",
         "Wait of the oldest due delivery that is neither paused nor held; 0 if no delivery waits",
         oldest.seconds,
     )
     yield number("socialpub_paused", "1 while publishing is paused", int(paused))
-    yield from _outcomes(reader, names)
+    yield from _outcomes(db, names)
 
 
-def _outcomes(reader: Database, names: list[str]) -> Iterator[Metric]:
-    outcomes = counters.outcomes(reader)
+def _outcomes(db: Database, names: list[str]) -> Iterator[Metric]:
+    outcomes = counters.outcomes(db)
     final = [outcome for outcome in OUTCOME_LETTERS if outcome != "pending"]
     yield counter(
         "socialpub_deliveries",
@@ -182,7 +180,7 @@ def _outcomes(reader: Database, names: list[str]) -> Iterator[Metric]:
         ["provider", "outcome"],
         [(*labels, outcomes.get(labels, 0)) for labels in product(names, final)],
     )
-    attempts = {row[:3]: row[3] for row in counters.events(reader, Event.ATTEMPT)}
+    attempts = {row[:3]: row[3] for row in counters.events(db, Event.ATTEMPT)}
     yield counter(
         "socialpub_attempts",
         "Delivery attempts by outcome. step_kind is the effect that a second run of the step would have",
@@ -200,15 +198,15 @@ def _outcomes(reader: Database, names: list[str]) -> Iterator[Metric]:
         labels=["provider"],
     )
     for provider in names:
-        buckets, seconds = counters.sending_delays(reader, provider)
+        buckets, seconds = counters.sending_delays(db, provider)
         delays.add_metric(
             [provider], [("+Inf" if isinf(bound) else str(bound), count) for bound, count in buckets], seconds
         )
     yield delays
 
 
-def _notifications(reader: Database) -> Iterator[Metric]:
-    services = notifications.services(reader)
+def _notifications(db: Database) -> Iterator[Metric]:
+    services = notifications.services(db)
     yield counter(
         "socialpub_notifications",
         "Notifications that a service accepted (sent), and failed tries",
@@ -233,8 +231,8 @@ def _notifications(reader: Database) -> Iterator[Metric]:
     )
 
 
-def _webhooks(rt: Runtime, reader: Database) -> Iterator[Metric]:
-    found = addresses.list_health(reader, rt.now())
+def _webhooks(rt: Runtime, db: Database) -> Iterator[Metric]:
+    found = addresses.list_health(db, rt.now())
     yield counter(
         "socialpub_webhook_events",
         "Events that a webhook accepted, failed tries, and events that were too old and left out",
@@ -265,7 +263,7 @@ def _is_disabled(one: WebhookHealth) -> float:
     return float(one.row.disabled_at is not None)
 
 
-def _health(rt: Runtime, reader: Database) -> Iterator[Metric]:
+def _health(rt: Runtime, db: Database) -> Iterator[Metric]:
     reasons = {finding.code for finding in health.check_without_writing(rt).reasons}
     yield gauge(
         "socialpub_unready",
@@ -273,10 +271,10 @@ def _health(rt: Runtime, reader: Database) -> Iterator[Metric]:
         ["code"],
         [(code, int(code in reasons)) for code in FindingCode],
     )
-    age = health.heartbeat_age(reader, rt.now())
+    age = health.heartbeat_age(db, rt.now())
     if age is not None:
         yield number("socialpub_worker_heartbeat_age_seconds", "Age of the last worker heartbeat", age)
-    jump = clock_jumps.recent_jump(reader, rt.now())
+    jump = clock_jumps.recent_jump(db, rt.now())
     if jump is not None and jump.jumped_at is not None:
         yield number(
             "socialpub_clock_set_timestamp_seconds",
@@ -313,8 +311,8 @@ def _storage(rt: Runtime) -> Iterator[Metric]:
             yield number(name, meaning, value)
 
 
-def _backups(reader: Database) -> Iterator[Metric]:
-    backup = last_backup.load(reader)
+def _backups(db: Database) -> Iterator[Metric]:
+    backup = last_backup.load(db)
     if backup.made_at is not None:
         made_at = parse(backup.made_at).timestamp()
         yield number("socialpub_last_backup_timestamp_seconds", "When the last backup was made", made_at)
@@ -332,9 +330,9 @@ def _backups(reader: Database) -> Iterator[Metric]:
     )
 
 
-def _processes(reader: Database) -> Iterator[Metric]:
+def _processes(db: Database) -> Iterator[Metric]:
     running = {"web": health.read_process_figures()}
-    report = health.read_worker_report(reader)
+    report = health.read_worker_report(db)
     if report is not None:
         running["worker"] = report.figures
     for name, meaning, field in (

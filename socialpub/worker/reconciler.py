@@ -48,7 +48,7 @@ class Reconciler:
         """
         rt = self.rt
         rt.db.follow_clock()
-        paused = appliance_state.paused_at(rt.reader)
+        paused = appliance_state.paused_at(rt.db)
         due = [] if paused else engine.list_due_queues(rt)
         for network, profile_id in due:
             self._enqueue(self._queues.deliver, network, profile_id)
@@ -94,7 +94,7 @@ class Reconciler:
     def _next_at(self) -> str | None:
         try:
             limit = self.rt.settings.publishing.max_lateness
-            return profile_queue.next_run_at(self.rt.reader, self.rt.stamp(), limit)
+            return profile_queue.next_run_at(self.rt.db, self.rt.stamp(), limit)
         except sqlite3.Error:
             return None
 

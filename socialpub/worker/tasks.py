@@ -58,7 +58,7 @@ class ScheduledBackups:
         if every is None or rt.stopping.is_set() or rt.clock.monotonic() < self._not_before:
             return
         now = rt.now()
-        if last_backup.next_backup_at(last_backup.load(rt.reader), every, now) <= now:
+        if last_backup.next_backup_at(last_backup.load(rt.db), every, now) <= now:
             self._process = self._start(rt)
 
     def stop(self) -> None:
@@ -84,7 +84,7 @@ class ScheduledBackups:
         return process
 
     def _log_end(self, rt: Runtime, code: int) -> None:
-        last = last_backup.load(rt.reader)
+        last = last_backup.load(rt.db)
         if code == 0:
             made = last.scheduled
             log.info("a backup was created", backup=made and made.folder, new_bytes=made and made.new_bytes)
@@ -137,16 +137,14 @@ class Tasks:
             for task in (
                 BackgroundTask("revocation", upkeep.revoke_disconnected, 10.0),
                 BackgroundTask(
-                    "account data", lambda rt: upkeep.refresh_account_data(rt, waits.held_networks(rt.reader)), 10.0
+                    "account data", lambda rt: upkeep.refresh_account_data(rt, waits.held_networks(rt.db)), 10.0
                 ),
                 BackgroundTask("backfill", backfill.fill_in_missing, 20.0),
                 BackgroundTask("link cards", approvals.read_cards, 1.0),
                 BackgroundTask("avatars", avatars.fetch_next, 10.0),
                 BackgroundTask("webhooks", self.webhooks.check, 1.0),
                 BackgroundTask("retention", retention.Retention().remove_expired, 5.0),
-                BackgroundTask(
-                    "token renewal", lambda rt: upkeep.renew_idle_tokens(rt, waits.held_networks(rt.reader))
-                ),
+                BackgroundTask("token renewal", lambda rt: upkeep.renew_idle_tokens(rt, waits.held_networks(rt.db))),
                 BackgroundTask("holds", lambda rt: rt.write(lambda _, tx: waits.delete_unasked_holds(tx))),
                 BackgroundTask("scheduled backups", self.backups.check),
                 BackgroundTask("free pages", storage.release_free_pages),
@@ -162,7 +160,7 @@ class Tasks:
 
     def deliver(self, network: str, profile_id: str) -> None:
         """Run the due deliveries of a profile. If another profile waits, the profile goes to the end of its queue."""
-        if appliance_state.paused_at(self.rt.reader):
+        if appliance_state.paused_at(self.rt.db):
             return
         others_wait = lambda: self.queues.networks[network].pending_count() > 0  # noqa: E731
         try:

@@ -13,6 +13,7 @@ from tests.bench.load import median_ms
 from tests.bench.reading import Appliances, latency
 from tests.bench.servers import MeasuredAppliance
 from tests.bench.turns import Turns
+from tests.support.select import select_value
 
 PASSWORD = "correct horse battery"
 PAGE_MS, SIGN_IN_MS = 20, 50
@@ -42,12 +43,12 @@ def measure(appliances: Appliances, turns: Turns, count: int) -> list[Figure]:
 
 def pages(appliance: MeasuredAppliance) -> dict[str, str]:
     """Return the address of each page, by its name in the table. Lists appear with their most expensive filters."""
-    reader = appliance.rt.reader
-    post = reader.value("SELECT id FROM post ORDER BY created_at DESC LIMIT 1")
+    reader = appliance.rt.db
+    post = select_value(reader, "SELECT id FROM post ORDER BY created_at DESC LIMIT 1")
     profile = appliance.profiles[3]
     first, middle = (
-        reader.value("SELECT created_at FROM post ORDER BY created_at LIMIT 1 OFFSET ?", (at,))[:10]
-        for at in (0, reader.value("SELECT count(*) FROM post") // 2)
+        select_value(reader, "SELECT created_at FROM post ORDER BY created_at LIMIT 1 OFFSET ?", (at,))[:10]
+        for at in (0, select_value(reader, "SELECT count(*) FROM post") // 2)
     )
     plain = ("/compose", "/posts", "/profiles", "/keys", "/log", "/audit", "/system")
     return {

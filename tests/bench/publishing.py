@@ -25,6 +25,7 @@ from tests.bench.turns import Turns
 from tests.bench.wal import WalCount
 from tests.samples import media
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_all, select_value
 
 MEDIAN_MS, SLOWEST_MS = 10, 100
 PER_SECOND = 100
@@ -130,12 +131,12 @@ def _to_other_network(appliance: MeasuredAppliance, key: str, image: str, number
 
 
 def _settled(appliance: MeasuredAppliance, post_id: str) -> bool:
-    return bool(appliance.rt.reader.value("SELECT status = 'settled' FROM post WHERE id = ?", (post_id,)))
+    return bool(select_value(appliance.rt.db, "SELECT status = 'settled' FROM post WHERE id = ?", (post_id,)))
 
 
 def _started_after_ms(appliance: MeasuredAppliance, post_id: str) -> float:
-    due_at, started_at = appliance.rt.reader.all(
-        "SELECT due_at, started_at FROM delivery WHERE post_id = ?", (post_id,)
+    due_at, started_at = select_all(
+        appliance.rt.db, "SELECT due_at, started_at FROM delivery WHERE post_id = ?", (post_id,)
     )[0]
     return (parse(started_at) - parse(due_at)).total_seconds() * 1000
 
@@ -147,7 +148,7 @@ def _logged_bytes(appliance: MeasuredAppliance, count: int) -> int:
     appliance.rt.write(schedule, appliance.profiles, count, due_at)
     with WalCount(appliance.database) as log:
         wait_until(lambda: post_count(appliance) >= before + count, seconds=120, every=0.25)
-        wait_until(lambda: not appliance.rt.reader.value("SELECT count(*) FROM post WHERE status = 'pending'"))
+        wait_until(lambda: not select_value(appliance.rt.db, "SELECT count(*) FROM post WHERE status = 'pending'"))
     return log.bytes
 
 
@@ -186,7 +187,7 @@ def measure_queues(appliance: MeasuredAppliance, turns: Turns, count: int) -> li
     queries: dict[str, Callable[[], object]] = {
         "what is due, of all profiles": lambda: engine.list_due_queues(rt),
         "what is next, of one profile": lambda: engine.find_next_due(rt, appliance.profiles[0]),
-        "what is overdue": lambda: profile_queue.find_overdue(rt.reader, rt.stamp(), 0.0),
+        "what is overdue": lambda: profile_queue.find_overdue(rt.db, rt.stamp(), 0.0),
     }
     found = []
     for name, query in queries.items():

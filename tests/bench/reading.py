@@ -9,6 +9,7 @@ from tests.bench.figures import Figure
 from tests.bench.load import drive, get, median_ms, per_cpu_second
 from tests.bench.servers import MeasuredAppliance, Servers, call, fetch
 from tests.bench.turns import Turns
+from tests.support.select import select_all, select_value
 
 ONE_POST = 0.2
 LIST = 0.1
@@ -39,7 +40,7 @@ def _some_profiles(appliance: MeasuredAppliance) -> dict[str, Any]:
 
 def _posts(appliance: MeasuredAppliance, condition: str) -> list[str]:
     """Return addresses of settled posts from the whole stock."""
-    settled = appliance.rt.reader.all(f"SELECT id FROM post p WHERE status = 'settled' AND {condition} ORDER BY id")
+    settled = select_all(appliance.rt.db, f"SELECT id FROM post p WHERE status = 'settled' AND {condition} ORDER BY id")
     return [f"/api/v1/posts/{row[0]}" for row in settled[:: max(1, len(settled) // DIFFERENT_POSTS)]]
 
 
@@ -151,15 +152,15 @@ def latency(turns: Turns, appliances: Appliances, name: str, measure: Callable[[
 
 def lists(appliance: MeasuredAppliance, size: int) -> dict[str, str]:
     """Return the address of every kind of list, by its name in the table."""
-    reader, posts, logs = appliance.rt.reader, "/api/v1/posts", "/api/v1/publish/logs"
+    reader, posts, logs = appliance.rt.db, "/api/v1/posts", "/api/v1/publish/logs"
     profile, deep = appliance.profiles[3], max(1, size // 20 - 1)
     scheduled = "SELECT scheduled_at FROM post WHERE scheduled_at IS NOT NULL ORDER BY scheduled_at LIMIT 1 OFFSET ?"
-    first, middle = (reader.value(scheduled, (at,)) for at in (0, size // 4))
+    first, middle = (select_value(reader, scheduled, (at,)) for at in (0, size // 4))
     day = f"scheduledAfter={middle[:10]}T00:00:00Z&scheduledBefore={middle[:10]}T23:59:59Z"
     half = (
         "SELECT id FROM log_entry WHERE n >= (SELECT max(n) / 2 FROM log_entry) AND profile_id = ? ORDER BY n LIMIT 1"
     )
-    entry = reader.value(half, (profile,))
+    entry = select_value(reader, half, (profile,))
     return {
         "posts": posts,
         "posts, last page": f"{posts}?page={deep}",

@@ -20,6 +20,7 @@ from tests.bench.figures import Figure
 from tests.bench.servers import write_config
 from tests.bench.stock import TEMPLATES, Stock
 from tests.support.oracle import find_row_contradictions
+from tests.support.select import select_all
 
 SANDBOX = "http://127.0.0.1:9"
 FIGURES = [
@@ -91,8 +92,8 @@ def shown(data: Path) -> list[str]:
     settings = loader.load(config)
     rt = build(settings.model_copy(update={"data_dir": data}), role="test")
     try:
-        ids = [row[0] for row in rt.reader.all("SELECT id FROM post ORDER BY created_at")]
-        texts = [(api_json.post(rt.reader, one) or b"").decode() for one in ids]
+        ids = [row[0] for row in select_all(rt.db, "SELECT id FROM post ORDER BY created_at")]
+        texts = [(api_json.post(rt.db, one) or b"").decode() for one in ids]
     finally:
         rt.close()
     return [_CHANGING.sub("…", re.sub(r'"url":"[^"]*/media/[^"]*"', "", text)) for text in texts]

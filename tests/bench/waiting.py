@@ -16,6 +16,7 @@ from tests.bench.figures import Figure
 from tests.bench.load import get, median_ms
 from tests.bench.servers import MeasuredAppliance, call
 from tests.bench.turns import Turns
+from tests.support.select import select_value
 
 COMMAND_SECONDS = 0.1
 MEMORY_MB = {"idle": 110, "after load": 140}
@@ -103,7 +104,7 @@ def _start_importing(module: str) -> "subprocess.Popen[str]":
 
 def measure_database(appliance: MeasuredAppliance, stocked: int) -> list[Figure]:
     """Measure the size of the database that began with this number of posts."""
-    posts = appliance.rt.reader.value("SELECT count(*) FROM post")
+    posts = select_value(appliance.rt.db, "SELECT count(*) FROM post")
     return [Figure(f"database per post, {stocked:,} posts", appliance.database.stat().st_size / posts, "B")]
 
 

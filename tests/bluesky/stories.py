@@ -16,6 +16,7 @@ from tests.support.appliance import accept, attempts_of, message_of, open_applia
 from tests.support.drain import DAY, drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_one, select_value
 
 CREATE_SESSION, REFRESH_SESSION, DELETE_SESSION = (
     f"com.atproto.server.{name}Session" for name in ("create", "refresh", "delete")
@@ -61,7 +62,7 @@ class Story:
     @property
     def profile(self) -> str:
         """The profile of the account, which is connected on first use."""
-        found = self.rt.reader.value("SELECT id FROM profile WHERE account_id = ?", (self.account.did,))
+        found = select_value(self.rt.db, "SELECT id FROM profile WHERE account_id = ?", (self.account.did,))
         return str(found or self.connect(self.account))
 
     def connect(self, account: Account, **values: str) -> str:
@@ -118,7 +119,7 @@ class Story:
         return message_of(self.rt, post)
 
     def profile_row(self) -> Any:
-        return self.rt.reader.one("SELECT * FROM profile WHERE account_id = ?", (self.account.did,))
+        return select_one(self.rt.db, "SELECT * FROM profile WHERE account_id = ?", (self.account.did,))
 
     def assert_published_once(self, *posts: str) -> None:
         """Each post is exactly one record, with the link and the id of this record."""
@@ -135,4 +136,4 @@ class Story:
         self.rt.close()
 
     def _column(self, post: str, name: str) -> Any:
-        return self.rt.reader.value(f"SELECT {name} FROM delivery WHERE post_id = ?", (post,))
+        return select_value(self.rt.db, f"SELECT {name} FROM delivery WHERE post_id = ?", (post,))

@@ -27,6 +27,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.oracle import Stated, find_row_contradictions, find_untruths
 from tests.support.sandbox_http import FaultTransport, ProcessKilled, providers_of_the_sandbox
+from tests.support.select import select_one
 
 BODY = "Once and never twice"
 BASE_URL = "https://social.example.org"
@@ -347,8 +348,8 @@ def play(env: Environment, network: Network, title: str, call: str, fault: str) 
 
 
 def assert_the_outcome_is_true(rt: Runtime, world: World, network: Network, post: str) -> None:
-    row = rt.reader.one("SELECT state, provider_post_id, error_message FROM delivery WHERE post_id = ?", (post,))
+    row = select_one(rt.db, "SELECT state, provider_post_id, error_message FROM delivery WHERE post_id = ?", (post,))
     stated = Stated.from_row(row)
     assert stated.outcome != "pending"
-    wrong = [*find_untruths([stated], network.made(world)), *find_row_contradictions(rt.reader.all)]
+    wrong = [*find_untruths([stated], network.made(world)), *find_row_contradictions(rt.db.execute_sql)]
     assert not wrong, wrong

@@ -10,6 +10,7 @@ from tests.providers.grid import Environment, assert_the_outcome_is_true, begin
 from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_all
 
 DAY = 86_400.0
 LIMITED: dict[str, tuple[str, str, Any]] = {
@@ -28,8 +29,8 @@ def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[st
     env.world.networks[network].next(call).fails_with(429, body, headers=headers)
     post = begin(env, played, chosen, profile)
     drain(env.rt)
-    until = [row[0] for row in env.rt.reader.all("SELECT until FROM stored_wait")]
-    until += [row[0] for row in env.rt.reader.all("SELECT run_at FROM delivery WHERE state = 'queued'")]
+    until = [row[0] for row in select_all(env.rt.db, "SELECT until FROM stored_wait")]
+    until += [row[0] for row in select_all(env.rt.db, "SELECT run_at FROM delivery WHERE state = 'queued'")]
     assert all((parse(at) - env.clock.now()).total_seconds() <= DAY for at in until), until
     return post, profile
 

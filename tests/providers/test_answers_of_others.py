@@ -10,6 +10,7 @@ from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, 
 from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_all, select_value
 
 FORMS: dict[str, dict[str, Any]] = {
     "a page": {"html": True},
@@ -44,9 +45,9 @@ def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     assert_the_outcome_is_true(env.rt, env.world, scene, post)
-    assert env.rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile,)) == "active"
-    assert env.rt.reader.all("SELECT subject FROM stored_wait WHERE reason = 'app'") == []
-    assert env.rt.reader.all("SELECT calls FROM stored_wait") == []
+    assert select_value(env.rt.db, "SELECT status FROM profile WHERE id = ?", (profile,)) == "active"
+    assert select_all(env.rt.db, "SELECT subject FROM stored_wait WHERE reason = 'app'") == []
+    assert select_all(env.rt.db, "SELECT calls FROM stored_wait") == []
 
 
 CALLS_BEFORE = [
@@ -75,7 +76,7 @@ def test_the_same_refusal_of_a_proxy_for_six_hours_ends_the_post_with_its_words(
     assert "(HTTP 403)" in message_of(env.rt, post)
     assert (env.clock.now() - began).total_seconds() < 7 * 3600
     assert_the_outcome_is_true(env.rt, env.world, scene, post)
-    assert env.rt.reader.all("SELECT subject FROM stored_wait WHERE reason = 'app'") == []
+    assert select_all(env.rt.db, "SELECT subject FROM stored_wait WHERE reason = 'app'") == []
 
 
 UNDECIDED: list[tuple[int, Any, dict[str, str]]] = [

@@ -26,6 +26,7 @@ from tests.stand_ins.world import RecordedRequest
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.provider_documents import document
+from tests.support.select import select_all
 
 FOLDER = Path(socialpub.__file__).parent / "providers"
 
@@ -185,7 +186,7 @@ def test_a_delivery_fails_with_the_errors_of_validate_before_anything_is_sent(
     image = DraftMedia(sample_artifact(env.rt, env.samples / "plain.jpg", "image/jpeg", media.jpeg))
     files = (image,) if with_picture else ()
     draft = Draft(body, None, (profile,), files, {network: options} if options else None)
-    (checked,) = drafts.check_draft(env.rt, env.rt.reader, draft, OWNER)
+    (checked,) = drafts.check_draft(env.rt, env.rt.db, draft, OWNER)
     assert checked.problems
     post = accept(env.rt, profile, body=body, media=files, options=draft.options)
     drain(env.rt, env.clock)
@@ -237,14 +238,15 @@ def test_the_database_has_no_secret_after_any_step_and_ids_stay_exact(
     assert looks > 2
     assert state_of(env.rt, again) is State.PUBLISHED, message_of(env.rt, again)
     assert state_of(env.rt, post).final
-    attempts = env.rt.reader.all(
+    attempts = select_all(
+        env.rt.db,
         """SELECT t.step, t.request_id FROM attempt t JOIN delivery d ON d.id = t.delivery_id WHERE d.post_id = ?""",
         (again,),
     )
     assert attempts
     if played.has_request_ids:
         assert [row[0] for row in attempts if row[1] is None and row[0] not in SILENT] == []
-    for row in env.rt.reader.all("SELECT memo FROM delivery"):
+    for row in select_all(env.rt.db, "SELECT memo FROM delivery"):
         assert isinstance(json.loads(row[0]), dict)
 
 

@@ -33,6 +33,7 @@ from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, http_over, providers_of_the_sandbox
+from tests.support.select import select_value
 
 ACCESS = 'act.hush"Acc/ess+1!5678=='
 REFRESH = "rft.hush-Refresh/token+2!9876"
@@ -157,7 +158,7 @@ def test_a_post(
         items = (DraftMedia(artifact(rt, media.png(tmp_path / "a.png"), "image/png")),)
     post = accept(rt, profile, media=items, options=OPTIONS[provider])
     apart(drain, rt, clock, within=3600.0)
-    assert rt.reader.value("SELECT count(*) FROM attempt") > 0
+    assert select_value(rt.db, "SELECT count(*) FROM attempt") > 0
     assert quoted(kept(rt)) == []
     assert quoted(lines.getvalue()) == []
     context = CommandContext(config=tmp_path / "none.toml")

@@ -12,6 +12,7 @@ from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, 
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 HOUR = 3600.0
 DUPLICATE = {
@@ -103,7 +104,7 @@ def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(
 
     env.transport.before_call = set_back
     drain(env.rt)
-    started_at = env.rt.reader.value("SELECT started_at FROM delivery")
+    started_at = select_value(env.rt.db, "SELECT started_at FROM delivery")
     assert started_at <= env.rt.stamp()
     env.world.networks[network].sends_date = True
     env.rt.process.close()

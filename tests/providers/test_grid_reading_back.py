@@ -20,6 +20,7 @@ from tests.providers.networks import NETWORKS, story_of
 from tests.providers.stories_tiktok import DIRECT, large_video
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_all
 
 TOLD_BY = [("x", "text"), ("tiktok", "video"), ("pinterest", "image")]
 """One story for each kind of read-back."""
@@ -85,7 +86,7 @@ def test_two_equal_posts_each_find_their_own(env: Environment, network: str) -> 
     env.world.networks[network].next(chosen.commit).times_out_after_effect().times(2)
     drain(env.rt, env.clock)
     assert [state_of(env.rt, post) for post in posts] == [State.PUBLISHED] * 2
-    ids = [row[0] for row in env.rt.reader.all("SELECT provider_post_id FROM delivery")]
+    ids = [row[0] for row in select_all(env.rt.db, "SELECT provider_post_id FROM delivery")]
     assert sorted(ids) == sorted(played.made(env.world))
     assert len(set(ids)) == 2
 

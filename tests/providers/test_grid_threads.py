@@ -25,6 +25,7 @@ from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.oracle import Stated, find_misplaced_replies, find_row_contradictions, find_untruths
 from tests.support.sandbox_http import ProcessKilled, connect_x
+from tests.support.select import select_one
 
 TEXTS = ("The first of three", "The second of three", "The third of three")
 CREATE = [f"create_post#{number}" for number in (1, 2, 3)]
@@ -45,13 +46,13 @@ def begin_thread(env: Environment) -> list[str]:
 def assert_the_thread_is_true(rt: Runtime, world: World, tries: Sequence[Sequence[str]]) -> None:
     """`tries`: for each text, the posts of the appliance that try to publish the text."""
     made = {text: [post for post in world.x.posts if post.text == text] for text in TEXTS}
-    wrong = list(find_row_contradictions(rt.reader.all))
+    wrong = list(find_row_contradictions(rt.db.execute_sql))
     for text, accepted in zip(TEXTS, tries, strict=True):
-        rows = [rt.reader.one("SELECT * FROM delivery WHERE post_id = ?", (post,)) for post in accepted]
+        rows = [select_one(rt.db, "SELECT * FROM delivery WHERE post_id = ?", (post,)) for post in accepted]
         stated = [Stated.from_row(row) for row in rows]
         assert "pending" not in [one.outcome for one in stated]
         wrong += find_untruths(stated, [post.id for post in made[text]])
-    wrong += find_misplaced_replies(rt.reader.all, {post.id: post.in_reply_to for post in world.x.posts})
+    wrong += find_misplaced_replies(rt.db.execute_sql, {post.id: post.in_reply_to for post in world.x.posts})
     for parent, reply in pairwise(TEXTS):
         above = {post.id for post in made[parent]}
         wrong += [f"OUT OF ITS THREAD: {post.text}" for post in made[reply] if post.in_reply_to not in above]

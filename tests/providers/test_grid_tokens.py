@@ -22,6 +22,7 @@ from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import ProcessKilled
+from tests.support.select import select_value
 
 SIMPLE = {"x": "text", "tiktok": "draft", "pinterest": "image", "bluesky": "text"}
 FAULTS = (
@@ -48,7 +49,7 @@ def with_expired_token(env: Environment, network: str) -> str:
 
 
 def profile_status(env: Environment, profile: str) -> str:
-    return str(env.rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile,)))
+    return str(select_value(env.rt.db, "SELECT status FROM profile WHERE id = ?", (profile,)))
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
     env.world.tiktok.pending_shares_per_day = 15
     if at_once:
         profile = played.connect(env.rt, env.world)
-        account_id = env.rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile,))
+        account_id = select_value(env.rt.db, "SELECT account_id FROM profile WHERE id = ?", (profile,))
         env.world.networks[network].tokens.expire(account_id)
     else:
         profile = with_expired_token(env, network)
@@ -140,7 +141,7 @@ def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(
     post = begin(env, played, chosen, profile)
     env.world.networks[network].next(chosen.commit).times_out_after_effect()
     drain(env.rt, env.clock, within=1)
-    account_id = env.rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile,))
+    account_id = select_value(env.rt.db, "SELECT account_id FROM profile WHERE id = ?", (profile,))
     env.world.networks[network].tokens.expire(account_id)
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)

@@ -21,6 +21,7 @@ from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, http_over, providers_of_the_sandbox
+from tests.support.select import select_value
 
 WORDS = 'quoth <script>alert(1)</script>\r\nsocialpub_held{provider="x"} 7\u202e token=hush-0123456789abcdef'
 
@@ -72,7 +73,7 @@ def test_a_hold_shows_the_networks_message_only_to_the_owner(
     transport.status = status
     post = published_to(rt, provider, tmp_path)
     drain(rt, clock, within=60.0)
-    (hold,) = waits.list_holds(rt.reader)
+    (hold,) = waits.list_holds(rt.db)
     assert "quoth" in hold.message
 
     (shown,) = asked_by_a_stranger(rt, "/readyz").json()["held"]
@@ -87,7 +88,7 @@ def test_a_hold_shows_the_networks_message_only_to_the_owner(
     }
 
     attempts = "SELECT message FROM attempt JOIN delivery ON id = delivery_id WHERE post_id = ?"
-    assert "quoth" in rt.reader.value(attempts, (post,))
+    assert "quoth" in select_value(rt.db, attempts, (post,))
     owner = [cause.sentence for cause in alerts.list_alerts(rt, Surface.DASHBOARD)]
     assert any("quoth" in sentence for sentence in owner)
 
@@ -100,7 +101,7 @@ def test_no_message_of_a_network_reaches_an_unauthenticated_caller(
     transport.status = status
     published_to(rt, provider, tmp_path)
     drain(rt, clock, within=60.0)
-    assert rt.reader.value("SELECT count(*) FROM attempt") > 0
+    assert select_value(rt.db, "SELECT count(*) FROM attempt") > 0
     for path in ("/readyz", "/healthz", "/metrics", "/", "/problems/not-found"):
         answer = asked_by_a_stranger(rt, path)
         for word in (b"quoth", b"script>alert", b"hush", b"\\u202e"):

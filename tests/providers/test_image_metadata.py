@@ -23,6 +23,7 @@ from tests.support.appliance import accept, message_of, state_of
 from tests.support.decoding import decode_here
 from tests.support.drain import drain
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 OPTIONS = {"x": {}, "tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {}, "bluesky": {}}
 
@@ -45,7 +46,7 @@ def arrived(world: World, network: str) -> list[bytes]:
 def publish(env: Environment, network: str, path: Path, mime_type: str) -> tuple[str, bytes]:
     """Publish the image with a profile that is connected. Return the artifact's id and the published file."""
     played = NETWORKS[network]
-    profile = env.rt.reader.value("SELECT id FROM profile WHERE provider = ?", (network,))
+    profile = select_value(env.rt.db, "SELECT id FROM profile WHERE provider = ?", (network,))
     artifact_id = artifact(env.rt, path, mime_type)
     options = {network: {**played.options(env.world, "demo"), **OPTIONS[network]}}
     post = accept(env.rt, profile, body=BODY, media=(DraftMedia(artifact_id),), options=options)
@@ -63,7 +64,7 @@ def test_no_network_gets_an_images_location_and_the_pixels_stay(env: Environment
     assert plain is not None and b"Samplephone" in original and b"Samplephone" not in plain
     artifact_id, published = publish(env, network, photo, "image/jpeg")
     assert published == plain
-    key = env.rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
+    key = select_value(env.rt.db, "SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
     assert env.rt.files.path(key).read_bytes() == original
 
 
@@ -135,7 +136,7 @@ def test_every_kind_of_image_looks_the_same_after_it_was_published(
             assert kind == LOSSLESS[network] and difference(original, published) == 0
         elif mime_type not in ("image/png", "image/webp"):
             assert kind == "image/jpeg"
-        key = env.rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
+        key = select_value(env.rt.db, "SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
         assert env.rt.files.path(key).read_bytes() == original
 
 

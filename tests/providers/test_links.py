@@ -8,6 +8,7 @@ from tests.providers.grid import BODY, Environment, begin
 from tests.providers.networks import STORIES, story_of
 from tests.support.drain import drain
 from tests.support.sandbox_http import HOST
+from tests.support.select import select_one
 
 
 @pytest.mark.parametrize(("network", "story"), STORIES)
@@ -15,7 +16,7 @@ def test_the_address_of_a_post_shows_it(env: Environment, network: str, story: s
     played, chosen = story_of(network, story)
     begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)
-    row = env.rt.reader.one("SELECT url FROM delivery")
+    row = select_one(env.rt.db, "SELECT url FROM delivery")
     assert row is not None
     if row["url"] is None:
         assert network == "tiktok", "only what TikTok shows to its owner alone has no address"

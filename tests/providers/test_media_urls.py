@@ -19,7 +19,7 @@ def check(env: Environment, network: str, *media: DraftMedia, text: str = BODY, 
     profile = kind.connect(env.rt, env.world)
     given = {**kind.options(env.world, "demo"), **options}
     draft = Draft(text, None, (profile,), media, {network: given})
-    (checked,) = drafts.check_draft(env.rt, env.rt.reader, draft, OWNER)
+    (checked,) = drafts.check_draft(env.rt, env.rt.db, draft, OWNER)
     return checked
 
 

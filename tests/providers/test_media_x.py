@@ -15,10 +15,11 @@ from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 
 def stored(rt: Runtime, artifact_id: str) -> Path:
-    key = rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
+    key = select_value(rt.db, "SELECT storage_key FROM artifact WHERE id = ?", (artifact_id,))
     return rt.files.path(key)
 
 

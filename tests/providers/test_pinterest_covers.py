@@ -16,6 +16,7 @@ from tests.providers.stories_pinterest import image, video
 from tests.samples import media
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 UNKNOWN = "01a12f57-1a80-7074-9d08-074dfc0027ba"
 
@@ -26,13 +27,13 @@ def cover(env: Environment) -> str:
 
 def draft(env: Environment, cover_id: str, *, make: Any = video, **options: Any) -> Draft:
     network, _ = story_of("pinterest", "video")
-    profile = env.rt.reader.value("SELECT id FROM profile") or network.connect(env.rt, env.world)
+    profile = select_value(env.rt.db, "SELECT id FROM profile") or network.connect(env.rt, env.world)
     chosen = {**network.options(env.world, "demo"), "coverArtifactId": cover_id, **options}
     return Draft(BODY, None, (str(profile),), make(env.rt, env.samples), {"pinterest": chosen})
 
 
 def problems(env: Environment, given: Draft) -> list[tuple[tuple[str | int, ...], str]]:
-    (checked,) = drafts.check_draft(env.rt, env.rt.reader, given, OWNER)
+    (checked,) = drafts.check_draft(env.rt, env.rt.db, given, OWNER)
     return [(problem.path, problem.message) for problem in checked.problems]
 
 
@@ -90,7 +91,7 @@ def test_a_cover_that_pinterest_refuses_is_an_error_of_its_field(env: Environmen
 
 def test_a_cover_for_an_image_pin_is_only_a_note(env: Environment) -> None:
     given = draft(env, cover(env), make=image)
-    (checked,) = drafts.check_draft(env.rt, env.rt.reader, given, OWNER)
+    (checked,) = drafts.check_draft(env.rt, env.rt.db, given, OWNER)
     assert (checked.problems, len(checked.notes)) == ([], 1)
 
 

@@ -29,7 +29,7 @@ def video(rt: Runtime, tmp_path: Path) -> DraftMedia:
 
 def notes(rt: Runtime, profile: str, video: DraftMedia, options: dict[str, Any]) -> str:
     draft = Draft("Evening light", None, (profile,), (video,), {"tiktok": options})
-    (checked,) = drafts.check_draft(rt, rt.reader, draft, OWNER)
+    (checked,) = drafts.check_draft(rt, rt.db, draft, OWNER)
     assert checked.problems == []
     return " ".join(checked.notes)
 

@@ -56,12 +56,12 @@ def test_an_account_beyond_the_cap_waits_alone_for_a_day(
         waiting = [accounts.accept(accounts.studio, story) for story in ("video", "video", "photos")]
         drain(env.rt, env.clock, within=HOUR)
     assert {state_of(env.rt, post) for post in waiting} == {State.QUEUED}
-    assert waits.list_holds(env.rt.reader) == [], "the app itself is not refused"
+    assert waits.list_holds(env.rt.db) == [], "the app itself is not refused"
     assert accounts.post(accounts.demo) is State.PUBLISHED
     assert [accounts.post(accounts.studio, story) for story in ("draft", "photo draft")] == [State.PUBLISHED] * 2
     told = [record for record in caplog.records if "limit of posting accounts" in record.getMessage()]
     assert len(told) == 1, "reported once, not once for each post"
-    shown = [json.loads(details.load_attempts(env.rt, env.rt.reader, post))[-1] for post in waiting]
+    shown = [json.loads(details.load_attempts(env.rt, env.rt.db, post))[-1] for post in waiting]
     assert {one["outcome"] for one in shown} == {"waiting"}
     assert {one["nextAt"][:13] for one in shown} == {"2026-10-13T09"}
     assert all("Drafts and other accounts continue" in one["message"] for one in shown)

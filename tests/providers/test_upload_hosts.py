@@ -10,6 +10,7 @@ from tests.providers.grid import Environment, begin
 from tests.providers.networks import story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_all
 
 HOST = "open-upload-xx.example"
 UPLOAD_CALLS = {"tiktok": "upload_chunk", "pinterest": "upload_media"}
@@ -38,7 +39,7 @@ def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
     posts = [begin(env, played, chosen, profile, body=f"Number {number}") for number in range(3)]
     drain(env.rt, env.clock, within=1800)
     assert {state_of(env.rt, post) for post in posts} == {State.QUEUED}
-    (held,) = env.rt.reader.all("SELECT subject, message FROM stored_wait WHERE reason = 'app'")
+    (held,) = select_all(env.rt.db, "SELECT subject, message FROM stored_wait WHERE reason = 'app'")
     assert held["subject"] == name
     assert reason in held["message"]
     assert network.statuses(UPLOAD_CALLS[name]) == []
@@ -73,4 +74,4 @@ def test_after_a_probe_with_its_own_refusal_another_post_probes(env: Environment
     network.next({"tiktok": "video_init", "pinterest": "register_media"}[name]).fails_with(400)
     drain(env.rt, env.clock, within=1800)
     assert (state_of(env.rt, first), state_of(env.rt, second)) == (State.FAILED, State.PUBLISHED)
-    assert env.rt.reader.all("SELECT * FROM stored_wait WHERE reason = 'app'") == []
+    assert select_all(env.rt.db, "SELECT * FROM stored_wait WHERE reason = 'app'") == []

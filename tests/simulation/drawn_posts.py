@@ -15,6 +15,7 @@ from tests.providers.grid import Story
 from tests.providers.networks import NETWORKS
 from tests.simulation.ledger import DrawnPost, DrawnProfile, Ledger
 from tests.support.appliance import OWNER, accept
+from tests.support.select import select_value
 
 AGENT = Caller("agent", "write", name="agent", approval=True)
 FLAVOURS = (
@@ -72,7 +73,7 @@ class DrawnPosts:
         for network, played in NETWORKS.items():
             for username in ("demo", "second", "third")[: self.dice.choice([1, 2, 2, 3])]:
                 profile_id = played.connect(rt, self.world, username)
-                account = rt.reader.value("SELECT account_id FROM profile WHERE id = ?", (profile_id,))
+                account = select_value(rt.db, "SELECT account_id FROM profile WHERE id = ?", (profile_id,))
                 self.ledger.profiles.append(DrawnProfile(profile_id, network, username, account))
 
     def draw(self, rt: Runtime) -> None:

@@ -14,6 +14,7 @@ from tests.simulation.figures import Figures
 from tests.simulation.judge import MADE, Untrue, judge_dates, judge_outcomes, judge_rows
 from tests.simulation.restore_story import RestoreStory
 from tests.simulation.stage import HOUR, Stage
+from tests.support.select import select_all
 
 CALM_SECONDS = 8 * 24 * HOUR
 
@@ -94,7 +95,7 @@ class Episode:
         rt, ledger = stage.here.rt, stage.here.ledger
         figures.episodes += 1
         figures.simulated_hours += stage.clock.passed_seconds / HOUR
-        states: list[Any] = rt.reader.all("SELECT provider, state FROM delivery")
+        states: list[Any] = select_all(rt.db, "SELECT provider, state FROM delivery")
         figures.outcomes.update(Counter(f"{row['provider']} {row['state']}" for row in states))
         figures.paths.update(paths.met(rt))
         figures.paths[paths.EQUAL_CONTENT] += len(stage.waited_for_equals)

@@ -13,11 +13,10 @@ from datetime import timedelta
 
 from socialpub.core.clock import parse
 from socialpub.db import appliance_state
-from socialpub.db.connection import Row
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
-from socialpub.db.tables.waits import REASONS, EndedBy, WaitReason
+from socialpub.db.tables.waits import REASONS, EndedBy, Wait, WaitReason
 from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
 from socialpub.publishing.posts import details
 from socialpub.publishing.posts.replies import find_parent
@@ -29,6 +28,7 @@ from tests.simulation.ledger import DrawnPost, Kind, Ledger
 from tests.simulation.times import DrawnClock
 from tests.stand_ins.bluesky import key_seconds
 from tests.support.oracle import Stated, find_misplaced_replies, find_row_contradictions, find_untruths
+from tests.support.select import select_all, select_one, select_value
 
 FARTHEST = timedelta(days=1, seconds=35)
 """Nothing that we wait for lies further ahead; a clock that is set by less than half a minute moves nothing."""
@@ -84,8 +84,8 @@ def testimony(rt: Runtime, name: str, ledger: Ledger, public_before: frozenset[s
 
 
 def _said(rt: Runtime, post: DrawnPost) -> Said:
-    row = delivery_rows.list_of_post(rt.reader, post.id)[0]
-    attempts = rt.reader.all("SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row.id,))
+    row = delivery_rows.list_of_post(rt.db, post.id)[0]
+    attempts = select_all(rt.db, "SELECT * FROM attempt WHERE delivery_id = ? ORDER BY n", (row.id,))
     steps = (f"    {one['started_at']} {one['step']} {one['outcome']} {one['message']}" for one in attempts)
     ended = f"{row.state} {row.provider_post_id} {row.error_message} {row.progress} {row.memo}"
     return Said(
@@ -259,12 +259,12 @@ def judge_rows(rt: Runtime, world: World, *, is_restored: bool) -> None:
 
     A restored appliance may find a reply that the original has published under another post.
     """
-    for contradiction in find_row_contradictions(rt.reader.all):
+    for contradiction in find_row_contradictions(rt.db.execute_sql):
         raise Untrue(contradiction)
     answered: dict[str | None, str | None] = {post.id: post.in_reply_to for post in world.x.posts}
     for record in world.bluesky.posts:
         answered[record.uri] = record.value.get("reply", {}).get("parent", {}).get("uri")
-    for misplaced in find_misplaced_replies(rt.reader.all, answered):
+    for misplaced in find_misplaced_replies(rt.db.execute_sql, answered):
         _must(is_restored, misplaced)
 
 
@@ -341,33 +341,33 @@ class Watch:
         now = rt.now()
         if jumps != self._jumps:
             self._jumps = jumps
-            open_rows = rt.reader.all("SELECT id, run_at FROM delivery WHERE state IN ('queued', 'running')")
+            open_rows = select_all(rt.db, "SELECT id, run_at FROM delivery WHERE state IN ('queued', 'running')")
             self._moved = {row["id"]: row["run_at"] for row in open_rows}
-        if not appliance_state.paused_at(rt.reader):
-            for row in rt.reader.all("SELECT id FROM delivery WHERE state IN ('queued', 'running')"):
+        if not appliance_state.paused_at(rt.db):
+            for row in select_all(rt.db, "SELECT id FROM delivery WHERE state IN ('queued', 'running')"):
                 self._look_at(rt, row["id"])
-        farthest = rt.reader.value("SELECT max(until) FROM stored_wait")
+        farthest = select_value(rt.db, "SELECT max(until) FROM stored_wait")
         _must(
             farthest is None or parse(farthest) <= now + FARTHEST + self.off,
             f"a wait ends only at {farthest}, at {now}",
         )
-        probe_at = rt.reader.value("SELECT max(until) FROM stored_wait WHERE reason = 'app'")
+        probe_at = select_value(rt.db, "SELECT max(until) FROM stored_wait WHERE reason = 'app'")
         _must(
             probe_at is None or parse(probe_at) <= now + timedelta(minutes=16) + self.off, f"a probe only at {probe_at}"
         )
 
     def _look_at(self, rt: Runtime, delivery_id: str) -> None:
-        delivery = delivery_rows.find(rt.reader, delivery_id)
+        delivery = delivery_rows.find(rt.db, delivery_id)
         assert delivery is not None
         now, run_at = rt.now(), parse(delivery.run_at)
         scheduled = delivery.started_at is None and delivery.run_at == delivery.due_at
         about = f"{delivery} at {rt.stamp()}"
         _must(delivery.state is State.QUEUED, f"it is running without a process: {about}")
         if run_at <= now:
-            present = waits.list_current(rt.reader, delivery_id, rt.stamp())
+            present = waits.list_current(rt.db, delivery_id, rt.stamp())
             _must(bool(present), f"due, and neither taken up nor kept back: {about}")
             _judge_wait(rt, delivery, present[0], about)
-            shown = json.loads(details.load_attempts(rt, rt.reader, delivery.post_id))
+            shown = json.loads(details.load_attempts(rt, rt.db, delivery.post_id))
             last = next(one for one in reversed(shown) if one["deliveryId"] == delivery.id)
             dated = "nextAt" in last or REASONS[present[0].reason].ended_by is EndedBy.POST
             _must("endedAt" not in last and dated, f"it waits for {present[0].reason}, and shows {last}: {about}")
@@ -376,25 +376,28 @@ class Watch:
             farthest = max(now, parse(delivery.due_at)) + FARTHEST + self.off
             _must(run_at <= farthest, f"too far ahead: {about}")
             if (run_at - now).total_seconds() > SOON_SECONDS and self._moved.get(delivery_id) != delivery.run_at:
-                last = rt.reader.one(
-                    "SELECT outcome, next_at FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1", (delivery_id,)
+                last = select_one(
+                    rt.db,
+                    "SELECT outcome, next_at FROM attempt WHERE delivery_id = ? ORDER BY n DESC LIMIT 1",
+                    (delivery_id,),
                 )
                 named = None if last is None else last["next_at"]
                 near = named is not None and abs((parse(named) - run_at).total_seconds()) < 1
                 _must(near, f"no attempt shows its wait, the last attempt shows {named}: {about}")
 
 
-def _judge_wait(rt: Runtime, delivery: Delivery, wait: Row, about: str) -> None:
+def _judge_wait(rt: Runtime, delivery: Delivery, wait: Wait, about: str) -> None:
     """A wait is true, and its event can still come."""
     match wait.reason:
         case WaitReason.PARENT:
-            parent = find_parent(rt.reader, delivery.reply_to)
+            parent = find_parent(rt.db, delivery.reply_to)
             _must(parent is not None and not parent.state.final, f"it waits, and its post has ended: {about}")
         case WaitReason.RECONNECT:
-            status = rt.reader.value("SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
+            status = select_value(rt.db, "SELECT status FROM profile WHERE id = ?", (delivery.profile_id,))
             _must(status == "reauthRequired", f"it waits for its owner, and the account is {status}: {about}")
         case WaitReason.EQUAL:
-            others = rt.reader.value(
+            others = select_value(
+                rt.db,
                 """SELECT count(*) FROM delivery WHERE profile_id = ? AND content_key = ? AND id <> ?
                     AND committed_at IS NOT NULL AND state IN ('queued', 'running')""",
                 (delivery.profile_id, delivery.content_key, delivery.id),

@@ -19,6 +19,7 @@ from socialpub.sandbox import World
 from tests.simulation.drawn_posts import DrawnPosts
 from tests.simulation.ledger import DrawnPost, DrawnProfile, Kind
 from tests.support.appliance import OWNER, approve
+from tests.support.select import select_all, select_value
 
 FILL_IN, KEEP_ALIVE, REVOKE, READ_CARDS = "ids filled in", "tokens kept alive", "tokens revoked", "cards read"
 CALLS = (FILL_IN, KEEP_ALIVE, REVOKE, READ_CARDS)
@@ -63,7 +64,7 @@ class OperatorActs:
     def decide_about_subject(self, rt: Runtime) -> None:
         """What an owner does to the post that they think of most: publish it early, change it, or try it again."""
         subject = self._drawn.ledger.subject
-        status = rt.reader.value("SELECT status FROM post WHERE id = ?", (subject,))
+        status = select_value(rt.db, "SELECT status FROM post WHERE id = ?", (subject,))
         weights = {"publish now": 4.0, "edit": 2.0, "reschedule": 1.0}
         self._draw(rt, weights if status == "scheduled" else {"retry": 1.0})
 
@@ -79,7 +80,7 @@ class OperatorActs:
                 self._connect(rt, profile)
 
     def resume(self, rt: Runtime) -> None:
-        if appliance_state.paused_at(rt.reader):
+        if appliance_state.paused_at(rt.db):
             rt.write(resume.resume)
 
     # --- posts -------------------------------------------------------------------------------------------------------
@@ -105,7 +106,7 @@ class OperatorActs:
             self._drawn.ledger.note(Kind.EDITED, post.id, version)
 
     def _approve(self, rt: Runtime) -> None:
-        rows = rt.reader.all("SELECT post_id FROM delivery d JOIN stored_wait w ON w.subject = d.id "
+        rows = select_all(rt.db, "SELECT post_id FROM delivery d JOIN stored_wait w ON w.subject = d.id "
                              "WHERE w.reason = 'approval'")  # fmt: skip
         post = self._one_of(row["post_id"] for row in rows)
         if post is not None:
@@ -132,15 +133,15 @@ class OperatorActs:
         return True
 
     def _one_scheduled(self, rt: Runtime) -> DrawnPost | None:
-        rows = rt.reader.all("SELECT id FROM post WHERE status = 'scheduled'")
+        rows = select_all(rt.db, "SELECT id FROM post WHERE status = 'scheduled'")
         return self._one_of(row["id"] for row in rows)
 
     def _retry(self, rt: Runtime, include_unknown: bool = False) -> None:
-        rows = rt.reader.all("SELECT post_id FROM delivery WHERE state IN ('failed', 'unconfirmed')")
+        rows = select_all(rt.db, "SELECT post_id FROM delivery WHERE state IN ('failed', 'unconfirmed')")
         post = self._one_of(row["post_id"] for row in rows)
         if post is None:
             return
-        of_unknown = bool(retries.load_outlook(rt.reader, post.id).unknown)
+        of_unknown = bool(retries.load_outlook(rt.db, post.id).unknown)
         try:
             again = rt.write(retries.retry, post.id, OWNER, include_unknown)
         except SocialpubError:
@@ -209,4 +210,4 @@ DECISIONS = {
 
 
 def _status(rt: Runtime, profile: DrawnProfile) -> str:
-    return str(rt.reader.value("SELECT status FROM profile WHERE id = ?", (profile.id,)))
+    return str(select_value(rt.db, "SELECT status FROM profile WHERE id = ?", (profile.id,)))

@@ -3,6 +3,7 @@
 from collections import Counter
 
 from socialpub.runtime import Runtime
+from tests.support.select import select_all, select_value
 
 OF_ATTEMPTS = {
     "read back": "step = 'read_back'",
@@ -29,13 +30,13 @@ def met(rt: Runtime) -> Counter[str]:
     """By path, how many deliveries."""
     found: Counter[str] = Counter()
     for name, where in OF_ATTEMPTS.items():
-        found[name] = rt.reader.value(f"SELECT count(DISTINCT delivery_id) FROM attempt WHERE {where}")
+        found[name] = select_value(rt.db, f"SELECT count(DISTINCT delivery_id) FROM attempt WHERE {where}")
     for name, where in OF_DELIVERIES.items():
-        found[name] = rt.reader.value(f"SELECT count(*) FROM delivery WHERE {where}")
+        found[name] = select_value(rt.db, f"SELECT count(*) FROM delivery WHERE {where}")
     return +found
 
 
 def waiting_for_an_equal_one(rt: Runtime) -> set[str]:
     """Deliveries that wait for one of equal content: the next thing that they do writes over that."""
-    rows = rt.reader.all("SELECT delivery_id FROM wait WHERE reason = 'equal'")
+    rows = select_all(rt.db, "SELECT delivery_id FROM wait WHERE reason = 'equal'")
     return {row["delivery_id"] for row in rows}

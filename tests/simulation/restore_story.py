@@ -17,6 +17,7 @@ from tests.simulation.figures import Figures
 from tests.simulation.installation import DrawnBackup, Installation, Way
 from tests.simulation.stage import Stage
 from tests.support.appliance import settings_in
+from tests.support.select import select_all
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -92,7 +93,7 @@ class RestoreStory:
     def _draw_subject(self, of: Installation) -> None:
         """A post that waits for its time, or that failed: a backup takes both along."""
         which = "p.status = 'scheduled'" if self._dice.random() < 0.6 else "d.state = 'failed'"
-        rows = of.rt.reader.all(f"SELECT p.id FROM post p JOIN delivery d ON d.post_id = p.id WHERE {which}")
+        rows = select_all(of.rt.db, f"SELECT p.id FROM post p JOIN delivery d ON d.post_id = p.id WHERE {which}")
         ids = {row["id"] for row in rows}
         found = [post.id for post in of.ledger.accepted if post.id in ids]
         of.ledger.subject = self._dice.choice(found) if found else ""

@@ -29,6 +29,7 @@ from tests.simulation.operator_acts import OperatorActs
 from tests.simulation.times import DrawnClock
 from tests.support.drain import snapshot
 from tests.support.sandbox_http import FaultTransport, ProcessKilled
+from tests.support.select import select_value
 
 HOUR = 3600.0
 WEEK = 7 * 24 * HOUR
@@ -131,8 +132,8 @@ class Stage:
     # --- what the appliance does -------------------------------------------------------------------------------------
 
     def someone_waits(self) -> bool:
-        reader = self.here.rt.reader
-        return bool(reader.value("SELECT count(*) FROM delivery WHERE state IN ('queued', 'running')"))
+        reader = self.here.rt.db
+        return bool(select_value(reader, "SELECT count(*) FROM delivery WHERE state IN ('queued', 'running')"))
 
     def live(self, seconds: float) -> None:
         """Time passes, with everything that it brings, whether or not something waits."""
@@ -259,10 +260,10 @@ class Stage:
         """Until what comes next; while all is not calm, sometimes less, sometimes more."""
         rt = self.here.rt
         now = self.clock.now()
-        next_at = profile_queue.next_run_at(rt.reader, rt.stamp(), rt.settings.publishing.max_lateness)
+        next_at = profile_queue.next_run_at(rt.db, rt.stamp(), rt.settings.publishing.max_lateness)
         idle = 300.0 if most is None else HOUR
         ahead = (parse(next_at) - now).total_seconds() + 0.001 if next_at else idle
-        if appliance_state.paused_at(rt.reader):
+        if appliance_state.paused_at(rt.db):
             ahead = max(ahead, self._machine.choice([60, 600, 6 * HOUR]))
         if not self.calm:
             late = ahead + self._machine.uniform(0, 100)

@@ -20,7 +20,7 @@ from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db import upgrade
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
-from socialpub.db.models import ProfileRow
+from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.states import Committing, State
 from socialpub.db.tables import delivery_rows, post_rows
 from socialpub.db.tables.waits import WaitReason
@@ -34,6 +34,7 @@ from socialpub.publishing.posts.details import load_attempts, load_details
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_value
 
 OWNER = Caller("test", "write")
 
@@ -136,7 +137,7 @@ def approve(rt: Runtime, post_id: str) -> bool:
 
 def version_of(rt: Runtime, post_id: str) -> str:
     """The version of a post that its page shows."""
-    details = load_details(rt, rt.reader, post_id)
+    details = load_details(rt, rt.db, post_id)
     assert details is not None
     return details.version
 
@@ -150,22 +151,22 @@ def message_of(rt: Runtime, post_id: str, position: int = 0) -> str:
 
 
 def status_of(rt: Runtime, post_id: str) -> str:
-    return str(rt.reader.value("SELECT status FROM post WHERE id = ?", (post_id,)))
+    return str(select_value(rt.db, "SELECT status FROM post WHERE id = ?", (post_id,)))
 
 
 def waits_of(rt: Runtime, post_id: str) -> WaitReason | None:
     """Return why the first delivery of a post waits now."""
-    shown = waiting.list_shown(rt, rt.reader, post_id)
+    shown = waiting.list_shown(rt, rt.db, post_id)
     return next(iter(shown.values())).reason if shown else None
 
 
 def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:
-    shown = json.loads(load_attempts(rt, rt.reader, post_id))
+    shown = json.loads(load_attempts(rt, rt.db, post_id))
     return [(one["step"], one["outcome"]) for one in shown]
 
 
 def _column(rt: Runtime, post_id: str, position: int, name: str) -> Any:
-    return rt.reader.value(f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))
+    return select_value(rt.db, f"SELECT {name} FROM delivery WHERE post_id = ? AND position = ?", (post_id, position))
 
 
 def end_unsent(rt: Runtime, tx: Database, delivery: Delivery, state: State, message: str) -> None:
@@ -184,7 +185,7 @@ def end_deliveries(rt: Runtime, post: str, *states: State) -> None:
             if row.id not in open_deliveries or state is State.QUEUED:
                 continue
             if state is State.PUBLISHED:
-                delivery_rows.update(tx, row.id, state=state, published_at=tx.stamp)
+                tx.update(DeliveryRow, row.id, state=state, published_at=tx.stamp)
                 post_rows.settle_if_resolved(tx, post)
             else:
                 message = "Outcome unknown: no response." if state is State.UNCONFIRMED else "No."

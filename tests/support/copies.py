@@ -41,7 +41,7 @@ def post_with_an_image(rt: Runtime, folder: Path) -> str:
 
 def file_of(rt: Runtime, artifact_id: str) -> Path:
     """Where the bytes of an artifact are stored."""
-    row = artifact_rows.find(rt.reader, artifact_id)
+    row = artifact_rows.find(rt.db, artifact_id)
     assert row is not None
     return rt.files.path(row.storage_key)
 

@@ -5,6 +5,7 @@ from socialpub.db.queries import profile_queue
 from socialpub.publishing.delivery import engine
 from socialpub.runtime import Runtime
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_all
 
 DAY = 24 * 3600.0
 
@@ -20,7 +21,7 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
             engine.work(rt, profile_id)
         if due and snapshot(rt) != before:
             continue
-        at = profile_queue.next_run_at(rt.reader, rt.stamp(), rt.settings.publishing.max_lateness)
+        at = profile_queue.next_run_at(rt.db, rt.stamp(), rt.settings.publishing.max_lateness)
         if clock is None or at is None or parse(at).timestamp() > until:
             return
         clock.forward((parse(at) - clock.now()).total_seconds() + 0.001)
@@ -28,5 +29,5 @@ def drain(rt: Runtime, clock: HandClock | None = None, *, within: float = 4 * DA
 
 
 def snapshot(rt: Runtime) -> list[tuple[object, ...]]:
-    rows = rt.reader.all("SELECT id, state, step, run_at, progress, memo FROM delivery ORDER BY id")
+    rows = select_all(rt.db, "SELECT id, state, step, run_at, progress, memo FROM delivery ORDER BY id")
     return [tuple(row) for row in rows]

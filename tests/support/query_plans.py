@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from socialpub.db.connection import Database
+from tests.support.select import select_all
 
 LARGE = {"post", "p", "n", "delivery", "d", "log_entry", "e", "attempt", "media", "m", "artifact", "a"}
 """The tables that grow with each post, and their short names."""
@@ -28,13 +29,14 @@ class StatementPlan:
         return any(f"{index} " in f"{step} " for step in self.steps)
 
 
-def plans_of(reader: Database, read: Callable[[Database], object]) -> list[StatementPlan]:
+def plans_of(db: Database, read: Callable[[Database], object]) -> list[StatementPlan]:
     """Return the plan of each statement that `read` runs."""
     statements = list[str]()
-    reader.connection().set_trace_callback(statements.append)
-    read(reader)
-    reader.connection().set_trace_callback(None)
+    db.connection().set_trace_callback(statements.append)
+    read(db)
+    db.connection().set_trace_callback(None)
     queries = [sql for sql in dict.fromkeys(statements) if sql.lstrip().startswith(("SELECT", "WITH"))]
     return [
-        StatementPlan(sql, tuple(row["detail"] for row in reader.all(f"EXPLAIN QUERY PLAN {sql}"))) for sql in queries
+        StatementPlan(sql, tuple(row["detail"] for row in select_all(db, f"EXPLAIN QUERY PLAN {sql}")))
+        for sql in queries
     ]

@@ -9,6 +9,7 @@ from socialpub.db.connection import Database
 from socialpub.db.queries import api_json
 from socialpub.db.tables import artifact_rows
 from socialpub.runtime import Runtime
+from tests.support.select import select_all
 
 
 def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
@@ -40,12 +41,12 @@ def artifact(rt: Runtime, status: str = "verified", **columns: Any) -> str:
 
 
 def post_ids(rt: Runtime) -> list[str]:
-    return [row[0] for row in rt.reader.all("SELECT id FROM post ORDER BY id")]
+    return [row[0] for row in select_all(rt.db, "SELECT id FROM post ORDER BY id")]
 
 
 def read_post(rt: Runtime, post_id: str) -> dict[str, Any]:
     """The post as the API shows it."""
-    found = api_json.post(rt.reader, post_id)
+    found = api_json.post(rt.db, post_id)
     assert found is not None
     post: dict[str, Any] = orjson.loads(found)
     return post

@@ -33,7 +33,7 @@ from socialpub.runtime import Runtime
 def pause(context: CommandContext) -> None:
     """Pause publishing until `resume`. The API continues to accept posts."""
     with context.open() as rt:
-        since = appliance_state.paused_at(rt.reader)
+        since = appliance_state.paused_at(rt.db)
         rt.write(resume.pause)
     if since:
         print_note(f"Publishing has already been paused since {format_time(since)}.")
@@ -64,8 +64,8 @@ def resume_publishing(context: CommandContext, nothing_was_sent: bool, revoke_ke
         if revoke_keys or keep_keys:
             _settle_keys(rt, revoke=revoke_keys)
         else:
-            list_valid_keys(api_keys.list_undecided(rt.reader, rt.stamp()))
-        if appliance_state.paused_at(rt.reader) is None:
+            list_valid_keys(api_keys.list_undecided(rt.db, rt.stamp()))
+        if appliance_state.paused_at(rt.db) is None:
             held = rt.write(resume.probe_held_networks)
             print_note("Publishing was not paused.")
             if held:
@@ -105,7 +105,7 @@ def _settle_keys(rt: Runtime, *, revoke: bool) -> None:
 
 
 def note_paused(rt: Runtime) -> None:
-    sentences = alerts.paused_sentences(rt.reader, Surface.SHELL)
+    sentences = alerts.paused_sentences(rt.db, Surface.SHELL)
     if sentences is not None:
         print_note(" ".join(sentences))
 

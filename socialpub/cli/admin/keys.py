@@ -74,7 +74,7 @@ def create_key(
 def list_keys(context: CommandContext, as_json: bool) -> None:
     """List the keys without their secrets."""
     with context.open() as rt:
-        keys = api_keys.list_all(rt.reader)
+        keys = api_keys.list_all(rt.db)
         now, extensions = rt.stamp(), api_keys.list_extensions(rt)
         networks = [name for name in rt.providers if name not in extensions] if extensions else []
     if as_json:

@@ -66,7 +66,7 @@ def list_posts(
     """List posts, the newest first. A delivery that is `unknown` failed, but may have been published anyway."""
     with context.open() as rt:
         note_paused(rt)
-        page = post_list.load_page(rt.reader, PostFilter(status=status, outcome=delivery_status, per_page=limit))
+        page = post_list.load_page(rt.db, PostFilter(status=status, outcome=delivery_status, per_page=limit))
         posts = [json.loads(post) for post in page.shown] + [_find(rt, post_id) for post_id in page.rest]
     if as_json:
         print_json(posts)
@@ -143,14 +143,14 @@ def stop_post(context: CommandContext, post_id: str) -> None:
 
 
 def _load(rt: Runtime, post_id: str) -> PostDetails:
-    details = post_details.load_details(rt, rt.reader, post_id)
+    details = post_details.load_details(rt, rt.db, post_id)
     if details is None:
         raise _no_post()
     return details
 
 
 def _find(rt: Runtime, post_id: str) -> dict[str, Any]:
-    text = api_json.post(rt.reader, post_id)
+    text = api_json.post(rt.db, post_id)
     if text is None:
         raise _no_post()
     post: dict[str, Any] = json.loads(text)

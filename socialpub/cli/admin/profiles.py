@@ -129,7 +129,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
     This is rarely needed: the worker renews tokens before they expire, and fetches the account data once a week.
     """
     with context.open() as rt:
-        profile = profiles.get(rt.reader, profile_id)
+        profile = profiles.get(rt.db, profile_id)
         provider = rt.providers[profile.provider]
         try:
             if profile.refresh_token is not None:
@@ -150,7 +150,7 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
             raise CommandError(paused.message, f"To continue, {hints.resume()}.") from None
         except ProviderError as error:
             raise CommandError(error.message, hints.after_failure(provider, error)) from None
-        profile = profiles.get(rt.reader, profile_id)
+        profile = profiles.get(rt.db, profile_id)
     until = f", valid until {format_time(profile.access_expires_at)}" if profile.access_expires_at else ""
     print_note(f"The profile “{profile.name}” has a new access token{until}.")
     if profile.refresh_expires_at:
@@ -339,7 +339,7 @@ def _text(file: TextIO) -> str:
 
 def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
     print_line(outcome.profile_id)
-    profile = profile_rows.find(rt.reader, outcome.profile_id)
+    profile = profile_rows.find(rt.db, outcome.profile_id)
     assert profile is not None
     account = f"@{profile.username}" if profile.username else profile.account_id
     done = "has new tokens and is active" if outcome.revived else "is connected"
@@ -354,10 +354,8 @@ def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
 def list_profiles(context: CommandContext, as_json: bool) -> None:
     """List the connected accounts."""
     with context.open() as rt:
-        profiles_with_warnings = [
-            (row, upkeep.describe_warning(row, rt.now())) for row in profile_rows.list_all(rt.reader)
-        ]
-        shapes = json.loads(api_json.profiles(rt.reader, OWNER))
+        profiles_with_warnings = [(row, upkeep.describe_warning(row, rt.now())) for row in profile_rows.list_all(rt.db)]
+        shapes = json.loads(api_json.profiles(rt.db, OWNER))
     if as_json:
         print_json([_profile_shape(shape, *more) for shape, more in zip(shapes, profiles_with_warnings, strict=True)])
         return
@@ -397,7 +395,7 @@ def disconnect_profile(context: CommandContext, profile_id: str) -> None:
     """End the connection to an account. Its scheduled posts then fail, and the error message gives the reason."""
     with context.open() as rt:
         rt.write(profiles.disconnect, profile_id)
-        auth = rt.providers[profiles.get(rt.reader, profile_id).provider].auth
+        auth = rt.providers[profiles.get(rt.db, profile_id).provider].auth
     entry = "the app password" if isinstance(auth, SignIn) else "the app"
     print_note("The profile is disconnected. Nothing more is sent with its tokens.")
     print_note("The worker revokes the tokens if the network allows it, and erases them within an hour.")
@@ -419,7 +417,7 @@ def set_options(context: CommandContext, profile_id: str, pairs: tuple[str, ...]
         if options:
             stored = rt.write(profiles.set_options, profile_id, options)
         else:
-            stored = dict(profiles.get(rt.reader, profile_id).options)
+            stored = dict(profiles.get(rt.db, profile_id).options)
     print_json(stored, indent=None)
 
 

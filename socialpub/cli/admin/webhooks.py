@@ -51,7 +51,7 @@ def list_webhooks(context: CommandContext, as_json: bool) -> None:
     The lag is the age of the oldest event that was not accepted yet.
     """
     with context.open() as rt:
-        webhooks = addresses.list_health(rt.reader, rt.now())
+        webhooks = addresses.list_health(rt.db, rt.now())
     if as_json:
         print_json([_shape(webhook) for webhook in webhooks])
         return

@@ -123,8 +123,8 @@ def _set_aside_unreadable(data: Path) -> None:
     if not (database := data / "socialpub.db").exists():
         return
     try:
-        with open_file(database, "ro") as reader:
-            upgrade.refuse_unreadable(reader, "The database")
+        with open_file(database, "ro") as db:
+            upgrade.refuse_unreadable(db, "The database")
     except (OperatorError, sqlite3.Error) as error:
         aside = data.rename(Path(tempfile.mkdtemp(prefix="unreadable-", dir=data.parent), data.name))
         print_line(f"The demo starts with empty data. It cannot read the data in {aside}: {error}")

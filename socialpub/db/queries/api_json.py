@@ -140,14 +140,14 @@ _WAITS = f"""
     FROM json_each(:waits) w JOIN delivery d ON d.id = w.key"""
 
 
-def attempts(reader: Database, post_id: str, now: str, waits: Mapping[str, Mapping[str, str | None]]) -> bytes:
+def attempts(db: Database, post_id: str, now: str, waits: Mapping[str, Mapping[str, str | None]]) -> bytes:
     """Return the attempts of the post's deliveries in the order of their start.
 
     `waits` are the present waits by delivery, each with since, outcome, message, code and until. A wait is the last
     attempt of its delivery.
     """
     # The same union as a peewee query takes 1.4 ms. This takes 0.02 ms, and a client asks until the post has ended.
-    row = reader.execute_sql(
+    row = db.execute_sql(
         f"""SELECT ifnull(group_concat({_ATTEMPT}, ','), '') FROM (
             SELECT * FROM (SELECT t.n, t.delivery_id, t.profile_id, t.provider, t.step, t.started_at, t.ended_at,
                 t.outcome, t.message, t.provider_code, t.request_id, t.next_at

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from peewee import SQL, ColumnBase, Field, Table, fn
 
 from socialpub.core.clock import parse, stamp
-from socialpub.db.connection import Database, shift_by
+from socialpub.db.connection import Database, Value
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import IS_OPEN, IS_QUEUED, IS_RUNNING, DeliveryRow, PostRow
 from socialpub.db.states import State
@@ -33,7 +33,7 @@ _OWN_WAIT = f"""EXISTS (SELECT 1 FROM wait w WHERE w.delivery_id = d.id AND NOT 
 
 
 def _moved(instant: str, seconds: str) -> str:
-    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {instant}, {seconds})"
+    return f"strftime('%Y-%m-%dT%H:%M:%fZ', {instant}, {seconds} || ' seconds')"
 
 
 def _spared(reasons: str, since: str) -> str:
@@ -43,7 +43,7 @@ def _spared(reasons: str, since: str) -> str:
 
 
 def _later(instant: str, reasons: str) -> str:
-    return _moved(instant, f"{_spared(reasons, instant)} || ' seconds'")
+    return _moved(instant, _spared(reasons, instant))
 
 
 _BEGUN = "max(ifnull(d.started_at, d.due_at), ifnull(json_extract(d.progress, '$.reconnected_at'), ''))"
@@ -116,52 +116,49 @@ def _due(profiles: str) -> str:
             FROM found JOIN delivery d ON d.id = found.id)"""
 
 
-def _params(now: str, max_lateness: timedelta, give_up_after: timedelta) -> dict[str, str]:
+def _params(now: str, max_lateness: timedelta, give_up_after: timedelta) -> dict[str, Value]:
     at = parse(now)
     return {
         "now": now,
         "late": stamp(at - max_lateness),
         "over": stamp(at - give_up_after),
         "both": stamp(at - max(give_up_after, max_lateness)),
-        "give_up": shift_by(-give_up_after.total_seconds()),
+        "give_up": -give_up_after.total_seconds(),
     }
 
 
 def oldest_due(
-    reader: Database, profile_id: str, now: str, max_lateness: timedelta, give_up_after: timedelta
+    db: Database, profile_id: str, now: str, max_lateness: timedelta, give_up_after: timedelta
 ) -> Delivery | None:
     """Return the next delivery of this profile's queue without a wait.
 
     Otherwise, return a waiting delivery that must end now, so that its claim ends it.
     """
-    delivery_id = reader.value(
-        f"{_due(_ONE)} SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1",
-        {**_params(now, max_lateness, give_up_after), "profile": profile_id},
-    )
-    return None if delivery_id is None else delivery_rows.find(reader, delivery_id)
+    sql = f"{_due(_ONE)} SELECT id FROM due ORDER BY waits, turn_at, refused_at, id LIMIT 1"
+    params = {**_params(now, max_lateness, give_up_after), "profile": profile_id}
+    row = db.execute_sql(sql, params).fetchone()
+    return None if row is None else delivery_rows.find(db, row[0])
 
 
-def due_per_profile(
-    reader: Database, now: str, max_lateness: timedelta, give_up_after: timedelta
-) -> list[tuple[str, str]]:
+def due_per_profile(db: Database, now: str, max_lateness: timedelta, give_up_after: timedelta) -> list[tuple[str, str]]:
     """Return the network and the id of each profile with a delivery that its queue can claim, oldest first.
 
     The profile with the last rejected probe comes last.
     """
-    rows = reader.all(
+    rows: list[tuple[str, str]] = db.execute_sql(
         f"""{_due(_ALL)} SELECT p.provider, p.id FROM due JOIN profile p ON p.id = due.profile_id
             GROUP BY p.id ORDER BY max(refused_at), min(turn_at)""",
         _params(now, max_lateness, give_up_after),
-    )
-    return [(row[0], row[1]) for row in rows]
+    ).fetchall()
+    return rows
 
 
-def next_run_at(reader: Database, now: str, max_lateness: timedelta) -> str | None:
+def next_run_at(db: Database, now: str, max_lateness: timedelta) -> str | None:
     """Return when the next delivery becomes due, or a wait of due deliveries or its deadline ends."""
     due = "d.state = 'queued' AND d.run_at <= :now"
     deadline = _moved("d.due_at", ":lateness")
     # The reconciler asks this every second. The query takes 0.02 ms, and peewee would build it in more than 1 ms.
-    at: str | None = reader.value(
+    (at,) = db.execute_sql(
         f"""SELECT min(at) FROM (SELECT min(run_at) AS at FROM delivery WHERE state = 'queued' AND run_at > :now
             UNION ALL SELECT min(until) FROM stored_wait w WHERE until > :now AND (
                 EXISTS (SELECT 1 FROM delivery d WHERE d.profile_id = w.subject AND {due})
@@ -170,18 +167,18 @@ def next_run_at(reader: Database, now: str, max_lateness: timedelta) -> str | No
                 WHERE w.reason = 'approval' AND {due} AND {deadline} > :now
             UNION ALL SELECT min({deadline}) FROM profile p CROSS JOIN delivery d ON d.profile_id = p.id
                 WHERE p.status = 'reauthRequired' AND {due} AND {deadline} > :now)""",
-        {"now": now, "lateness": shift_by(max_lateness.total_seconds() + 0.001)},
-    )
-    return at
+        {"now": now, "lateness": max_lateness.total_seconds() + 0.001},
+    ).fetchone()
+    return None if at is None else str(at)
 
 
-def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
+def find_overdue(db: Database, due_before: str, taken_up_before: str) -> tuple[int, str, str] | None:
     """Return the number of overdue deliveries, and the instant and network of the oldest one, or None.
 
     Overdue deliveries are queued and due before `due_before`, or running since before `taken_up_before`. A line whose
     wait ended after `due_before` is not overdue.
     """
-    rows = reader.all(
+    rows = db.execute_sql(
         f"""{_lines(_ALL)} SELECT provider, (SELECT w.until FROM wait w WHERE w.delivery_id = line.id AND {_OF_LINE}
                 AND w.until IS NOT NULL ORDER BY w.until DESC LIMIT 1) AS until,
                 (SELECT json_array(count(*), min(d.run_at)) {_IN_LINE}
@@ -191,7 +188,7 @@ def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tup
             WHERE state = 'running' AND run_at < :running""",
         {"now": due_before, "running": taken_up_before},
     )
-    counted = [(*json.loads(row.late), row.until or "", row.provider) for row in rows]
+    counted = [(*json.loads(late), until or "", provider) for provider, until, late in rows]
     found = [(count, max(since, until), provider) for count, since, until, provider in counted if count]
     if not found:
         return None
@@ -199,7 +196,7 @@ def find_overdue(reader: Database, due_before: str, taken_up_before: str) -> tup
     return sum(one[0] for one in found), since, provider
 
 
-def list_open(reader: Database, profile_id: str, now: str, limit: int) -> list[Any]:
+def list_open(db: Database, profile_id: str, now: str, limit: int) -> list[Any]:
     """Return the open deliveries to this profile: first the running deliveries, then the others by `run_at`.
 
     The rows have post_id, body, due_at, started_at and waits_for, the reason of the wait to show or None.
@@ -213,7 +210,7 @@ def list_open(reader: Database, profile_id: str, now: str, limit: int) -> list[A
     # Each state has its own index: most deliveries have ended.
     running = query.where(IS_RUNNING).order_by(delivery.id)
     queued = query.where(IS_QUEUED).order_by(delivery.run_at)
-    return [*running.execute(reader), *queued.execute(reader)][:limit]
+    return [*running.execute(db), *queued.execute(db)][:limit]
 
 
 class QueueTotals(NamedTuple):
@@ -227,7 +224,7 @@ class QueueTotals(NamedTuple):
     """Deliveries past their commit."""
 
 
-def load_totals(reader: Database, profile_id: str, now: str, soon: str) -> QueueTotals:
+def load_totals(db: Database, profile_id: str, now: str, soon: str) -> QueueTotals:
     """Count the open deliveries to this profile.
 
     Deliveries that run after `soon` count as scheduled without being read.
@@ -239,34 +236,34 @@ def load_totals(reader: Database, profile_id: str, now: str, soon: str) -> Queue
     count = delivery.select(fn.COUNT(SQL("*"))).where(delivery.profile_id == profile_id)
     near = count.where(IS_QUEUED, delivery.run_at <= soon)
     near = near.select_extend(fn.IFNULL(fn.SUM(is_held), 0), fn.IFNULL(fn.SUM(is_ahead & ~is_held), 0))
-    ((queued, held, ahead),) = near.tuples().execute(reader)
-    later = count.where(IS_QUEUED, delivery.run_at > soon).scalar(reader)
-    running = count.where(IS_RUNNING).scalar(reader)
-    committed = count.where(IS_OPEN, ~delivery.committed_at.is_null()).scalar(reader)
+    ((queued, held, ahead),) = near.tuples().execute(db)
+    later = count.where(IS_QUEUED, delivery.run_at > soon).scalar(db)
+    running = count.where(IS_RUNNING).scalar(db)
+    committed = count.where(IS_OPEN, ~delivery.committed_at.is_null()).scalar(db)
     return QueueTotals(queued + later + running, held, ahead + later, committed)
 
 
-def count_queued_by_profile(reader: Database) -> list[tuple[str, int]]:
+def count_queued_by_profile(db: Database) -> list[tuple[str, int]]:
     """Return each profile with queued deliveries, and their number."""
-    return _count_by(reader, DeliveryRow.profile_id, IS_QUEUED)
+    return _count_by(db, DeliveryRow.profile_id, IS_QUEUED)
 
 
-def count_by_provider(reader: Database, state: State) -> list[tuple[str, int]]:
+def count_by_provider(db: Database, state: State) -> list[tuple[str, int]]:
     """Return each network with deliveries in this state (queued or running), and their number."""
-    return _count_by(reader, DeliveryRow.provider, DeliveryRow.state == SQL(f"'{state}'"))
+    return _count_by(db, DeliveryRow.provider, DeliveryRow.state == SQL(f"'{state}'"))
 
 
-def count_due_by_provider(reader: Database, now: str) -> list[tuple[str, int]]:
+def count_due_by_provider(db: Database, now: str) -> list[tuple[str, int]]:
     """Return each network with due queued deliveries, and their number."""
-    return _count_by(reader, DeliveryRow.provider, IS_QUEUED & (DeliveryRow.run_at <= now))
+    return _count_by(db, DeliveryRow.provider, IS_QUEUED & (DeliveryRow.run_at <= now))
 
 
-def _count_by(reader: Database, column: Field, condition: ColumnBase) -> list[tuple[str, int]]:
+def _count_by(db: Database, column: Field, condition: ColumnBase) -> list[tuple[str, int]]:
     query = DeliveryRow.select(column, fn.COUNT(SQL("*"))).where(condition).group_by(column).order_by(column)
-    return list(query.tuples().execute(reader))
+    return list(query.tuples().execute(db))
 
 
-def count_posts_due_before(reader: Database, instant: str) -> int:
+def count_posts_due_before(db: Database, instant: str) -> int:
     """Count the posts with a delivery that was due before this instant and has not started.
 
     Deliveries that a network delayed, or that waited for the profile's own queue all the time, do not count. Deliveries
@@ -285,23 +282,23 @@ def count_posts_due_before(reader: Database, instant: str) -> int:
     is_late &= ~has(WaitReason.NETWORK, _WAIT.until > delivery.due_at)
     waits_for_owner = has(WaitReason.RECONNECT) | has(WaitReason.APPROVAL)
     query = delivery.select(fn.COUNT(delivery.post_id.distinct())).where(delivery.state == SQL("'queued'"))
-    return int(query.where(delivery.due_at < instant, waits_for_owner | is_late).scalar(reader))
+    return int(query.where(delivery.due_at < instant, waits_for_owner | is_late).scalar(db))
 
 
-def uncommitted_due_by(reader: Database, profile_id: str, instant: str, except_post: str | None) -> list[str]:
+def uncommitted_due_by(db: Database, profile_id: str, instant: str, except_post: str | None) -> list[str]:
     """Return when open deliveries before their commit to this profile are due, up to this instant, oldest first."""
     row = DeliveryRow
     query = row.select(row.due_at).where(IS_OPEN, row.profile_id == profile_id, row.committed_at.is_null())
     query = query.where(row.due_at <= instant)
     if except_post is not None:
         query = query.where(row.post_id != except_post)
-    return [due_at for (due_at,) in query.order_by(row.due_at).tuples().execute(reader)]
+    return [due_at for (due_at,) in query.order_by(row.due_at).tuples().execute(db)]
 
 
-def oldest_open_call(reader: Database) -> str | None:
+def oldest_open_call(db: Database) -> str | None:
     """Return the earliest call with an unknown outcome of an open delivery, or None."""
     row = DeliveryRow
     called = row.select(row.committed_at, fn.json_extract(row.progress, "$.since"))
     called = called.where(IS_OPEN, ~row.committed_at.is_null() | (row.progress != "{}"))
-    instants = [instant for times in called.tuples().execute(reader) for instant in times if instant is not None]
+    instants = [instant for times in called.tuples().execute(db) for instant in times if instant is not None]
     return min(instants, default=None)

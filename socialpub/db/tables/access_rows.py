@@ -11,41 +11,41 @@ from socialpub.db.models import ApiKeyRow, ConsentRow, KeyUseRow, SessionRow, Si
 # --- API keys --------------------------------------------------------------------------------------------------------
 
 
-def list_keys(reader: Database) -> list[ApiKeyRow]:
-    return list(ApiKeyRow.select().order_by(ApiKeyRow.created_at, ApiKeyRow.id).execute(reader))
+def list_keys(db: Database) -> list[ApiKeyRow]:
+    return list(ApiKeyRow.select().order_by(ApiKeyRow.created_at, ApiKeyRow.id).execute(db))
 
 
-def unrevoked_keys(reader: Database) -> list[ApiKeyRow]:
+def unrevoked_keys(db: Database) -> list[ApiKeyRow]:
     """Return the keys that are not revoked, oldest first."""
     key = ApiKeyRow
-    return list(key.select().where(key.revoked_at.is_null()).order_by(key.created_at, key.id).execute(reader))
+    return list(key.select().where(key.revoked_at.is_null()).order_by(key.created_at, key.id).execute(db))
 
 
-def revocations(reader: Database) -> dict[str, str | None]:
+def revocations(db: Database) -> dict[str, str | None]:
     """Return the time of revocation of each key, by id. None: the key is not revoked."""
-    return dict(ApiKeyRow.select(ApiKeyRow.id, ApiKeyRow.revoked_at).tuples().execute(reader))
+    return dict(ApiKeyRow.select(ApiKeyRow.id, ApiKeyRow.revoked_at).tuples().execute(db))
 
 
-def valid_keys(reader: Database, key_ids: Collection[str], now: str) -> set[str]:
+def valid_keys(db: Database, key_ids: Collection[str], now: str) -> set[str]:
     """Return the keys among these that are neither revoked nor expired."""
     key = ApiKeyRow
     is_valid = key.revoked_at.is_null() & (key.expires_at.is_null() | (key.expires_at > now))
     query = key.select(key.id).where(key.id.in_(list(key_ids)), is_valid)
-    return {key_id for (key_id,) in query.tuples().execute(reader)}
+    return {key_id for (key_id,) in query.tuples().execute(db)}
 
 
-def count_key_uses(store: Database, key_id: str, since: str) -> int:
+def count_key_uses(db: Database, key_id: str, since: str) -> int:
     """Return the number of posts of this key after this instant. Each profile counts."""
     use = KeyUseRow
     uses = use.select(fn.SUM(use.profiles)).where((use.key_id == key_id) & (use.accepted_at > since))
-    return int(uses.scalar(store) or 0)
+    return int(uses.scalar(db) or 0)
 
 
-def find_key_use(store: Database, key_id: str, since: str, count: int) -> str:
+def find_key_use(db: Database, key_id: str, since: str, count: int) -> str:
     """Return when this key, after this instant, had created this number of posts. There are at least as many."""
     use = KeyUseRow
     uses = use.select(use.accepted_at, use.profiles).where((use.key_id == key_id) & (use.accepted_at > since))
-    for accepted_at, profiles in uses.order_by(use.accepted_at, use.post_id).tuples().execute(store):
+    for accepted_at, profiles in uses.order_by(use.accepted_at, use.post_id).tuples().execute(db):
         count -= profiles
         if count <= 0:
             return str(accepted_at)
@@ -55,18 +55,16 @@ def find_key_use(store: Database, key_id: str, since: str, count: int) -> str:
 # --- browsers --------------------------------------------------------------------------------------------------------
 
 
-def find_session(reader: Database, token_hash: bytes, instance_id: str, seen_after: str) -> SessionRow | None:
+def find_session(db: Database, token_hash: bytes, instance_id: str, seen_after: str) -> SessionRow | None:
     is_this = (SessionRow.token_hash == token_hash) & (SessionRow.instance_id == instance_id)
-    session: SessionRow | None = (
-        SessionRow.select().where(is_this & (SessionRow.last_seen_at > seen_after)).first(reader)
-    )
+    session: SessionRow | None = SessionRow.select().where(is_this & (SessionRow.last_seen_at > seen_after)).first(db)
     return session
 
 
-def list_sessions(reader: Database, instance_id: str, seen_after: str) -> list[SessionRow]:
+def list_sessions(db: Database, instance_id: str, seen_after: str) -> list[SessionRow]:
     """Return the sessions, last used first."""
     query = SessionRow.select().where((SessionRow.instance_id == instance_id) & (SessionRow.last_seen_at > seen_after))
-    return list(query.order_by(SessionRow.last_seen_at.desc(), SessionRow.id).execute(reader))
+    return list(query.order_by(SessionRow.last_seen_at.desc(), SessionRow.id).execute(db))
 
 
 def delete_session(tx: Database, session_id: str) -> str | None:
@@ -82,8 +80,8 @@ def replace_link(tx: Database, purpose: str, **columns: Any) -> None:
     tx.insert(SignInLinkRow, {"purpose": purpose, "created_at": tx.stamp, **columns})
 
 
-def is_link_valid(reader: Database, token_hash: bytes, purpose: str, instance_id: str, now: str) -> bool:
-    return SignInLinkRow.select().where(_is_valid(token_hash, purpose, instance_id, now)).first(reader) is not None
+def is_link_valid(db: Database, token_hash: bytes, purpose: str, instance_id: str, now: str) -> bool:
+    return SignInLinkRow.select().where(_is_valid(token_hash, purpose, instance_id, now)).first(db) is not None
 
 
 def use_link(tx: Database, token_hash: bytes, purpose: str, instance_id: str) -> bool:
@@ -100,18 +98,18 @@ def _is_valid(token_hash: bytes, purpose: str, instance_id: str, now: str) -> Ex
 # --- attempts to connect an account through a consent page -----------------------------------------------------------
 
 
-def find_consent(reader: Database, provider: str, state_hash: bytes) -> ConsentRow | None:
+def find_consent(db: Database, provider: str, state_hash: bytes) -> ConsentRow | None:
     query = ConsentRow.select().where((ConsentRow.state_hash == state_hash) & (ConsentRow.provider == provider))
-    consent: ConsentRow | None = query.first(reader)
+    consent: ConsentRow | None = query.first(db)
     return consent
 
 
-def waiting_consents(reader: Database, door: str, now: str) -> list[ConsentRow]:
+def waiting_consents(db: Database, door: str, now: str) -> list[ConsentRow]:
     """Return the newest open attempt of each network that began at this entry point: id, provider, created_at."""
     newest = fn.MAX(ConsentRow.created_at).alias("created_at")
     is_open = ConsentRow.taken_at.is_null() & ConsentRow.finished_at.is_null() & (ConsentRow.expires_at > now)
     query = ConsentRow.select(ConsentRow.id, ConsentRow.provider, newest).where((ConsentRow.door == door) & is_open)
-    return list(query.group_by(ConsentRow.provider).order_by(newest).execute(reader))
+    return list(query.group_by(ConsentRow.provider).order_by(newest).execute(db))
 
 
 def fail_consent(tx: Database, consent_id: str, message: str, hint: str | None) -> None:

@@ -16,34 +16,34 @@ _IS_VERIFIED = ArtifactRow.status == ArtifactStatus.VERIFIED
 # --- one -------------------------------------------------------------------------------------------------------------
 
 
-def find(store: Database, artifact_id: str) -> Any:
+def find(db: Database, artifact_id: str) -> Any:
     """Return the `ArtifactRow`, or None."""
-    return store.get(ArtifactRow, artifact_id)
+    return db.get(ArtifactRow, artifact_id)
 
 
 _NEWEST_READ = 200
 """The search for images reads only this number of the newest artifacts."""
 
 
-def newest_images(reader: Database, limit: int) -> list[ArtifactRow]:
+def newest_images(db: Database, limit: int) -> list[ArtifactRow]:
     """Return the newest verified images whose bytes are stored: id and file_name."""
     newest = ArtifactRow.select(ArtifactRow.id).order_by(ArtifactRow.id.desc()).limit(_NEWEST_READ)
     is_image = _IS_VERIFIED & (ArtifactRow.kind == "image") & ~ArtifactRow.storage_key.is_null()
     query = ArtifactRow.select(ArtifactRow.id, ArtifactRow.file_name).where(ArtifactRow.id.in_(newest), is_image)
-    return list(query.order_by(ArtifactRow.id.desc()).limit(limit).execute(reader))
+    return list(query.order_by(ArtifactRow.id.desc()).limit(limit).execute(db))
 
 
-def verified_type(reader: Database, storage_key: str) -> str | None:
+def verified_type(db: Database, storage_key: str) -> str | None:
     """Return the media type of the verified artifact under this key, or None."""
     query = ArtifactRow.select(ArtifactRow.mime_type).where(ArtifactRow.storage_key == storage_key, _IS_VERIFIED)
-    mime_type: str | None = query.scalar(reader)
+    mime_type: str | None = query.scalar(db)
     return mime_type
 
 
-def verified_id(reader: Database, storage_key: str) -> str | None:
+def verified_id(db: Database, storage_key: str) -> str | None:
     """Return the id of the verified artifact under this key, or None."""
     query = ArtifactRow.select(ArtifactRow.id).where(ArtifactRow.storage_key == storage_key, _IS_VERIFIED)
-    artifact_id: str | None = query.scalar(reader)
+    artifact_id: str | None = query.scalar(db)
     return artifact_id
 
 
@@ -119,9 +119,9 @@ def _is_settled(before: str) -> Any:
     )
 
 
-def unused(reader: Database, reserved_before: str, others_before: str) -> list[str]:
+def unused(db: Database, reserved_before: str, others_before: str) -> list[str]:
     """Return the artifacts of this age that no post references."""
-    return _unnamed(reader, _is_unused(reserved_before, others_before))
+    return _unnamed(db, _is_unused(reserved_before, others_before))
 
 
 def delete_unused(tx: Database, artifact_ids: Sequence[str], reserved_before: str, others_before: str) -> list[str]:
@@ -133,9 +133,9 @@ def delete_unused(tx: Database, artifact_ids: Sequence[str], reserved_before: st
     return keys
 
 
-def settled(reader: Database, before: str) -> list[str]:
+def settled(db: Database, before: str) -> list[str]:
     """Return the artifacts with stored bytes whose posts all settled before that."""
-    return _unnamed(reader, _is_settled(before))
+    return _unnamed(db, _is_settled(before))
 
 
 def empty_settled(tx: Database, artifact_ids: Sequence[str], before: str) -> list[str]:
@@ -147,11 +147,9 @@ def empty_settled(tx: Database, artifact_ids: Sequence[str], before: str) -> lis
     return keys
 
 
-def _unnamed(reader: Database, condition: Expression) -> list[str]:
-    ids = [
-        artifact_id for (artifact_id,) in ArtifactRow.select(ArtifactRow.id).where(condition).tuples().execute(reader)
-    ]
-    named = _named_in_options(reader) | _named_in_earlier(reader) if ids else ()
+def _unnamed(db: Database, condition: Expression) -> list[str]:
+    ids = [artifact_id for (artifact_id,) in ArtifactRow.select(ArtifactRow.id).where(condition).tuples().execute(db)]
+    named = _named_in_options(db) | _named_in_earlier(db) if ids else ()
     return [artifact_id for artifact_id in ids if artifact_id not in named]
 
 
@@ -162,19 +160,19 @@ def _still(tx: Database, artifact_ids: Sequence[str], condition: Expression) -> 
     return list(ArtifactRow.select().where(ArtifactRow.id.in_(ids), condition).execute(tx))
 
 
-def _named_in_options(store: Database) -> set[str]:
+def _named_in_options(db: Database) -> set[str]:
     """Return every value in the options of open deliveries, including ids of artifacts."""
     option: Any = fn.JSON_EACH(DeliveryRow.options).alias("option")
     query = DeliveryRow.select(option.c.value).from_(DeliveryRow, option)
-    return {value for is_open in (IS_QUEUED, IS_RUNNING) for (value,) in query.where(is_open).tuples().execute(store)}
+    return {value for is_open in (IS_QUEUED, IS_RUNNING) for (value,) in query.where(is_open).tuples().execute(db)}
 
 
-def _named_in_earlier(store: Database) -> set[str]:
+def _named_in_earlier(db: Database) -> set[str]:
     """Return the artifacts with which another installation may have published open deliveries."""
     earlier: Any = fn.JSON_EACH(DeliveryRow.progress, "$.contents").alias("earlier")
     media: Any = fn.JSON_EACH(earlier.c.value, "$.media").alias("media")  # pairs of an id and an alt text
     query = DeliveryRow.select(fn.JSON_EXTRACT(media.c.value, "$[0]")).from_(DeliveryRow, earlier, media)
-    return {value for is_open in (IS_QUEUED, IS_RUNNING) for (value,) in query.where(is_open).tuples().execute(store)}
+    return {value for is_open in (IS_QUEUED, IS_RUNNING) for (value,) in query.where(is_open).tuples().execute(db)}
 
 
 def _release(tx: Database, row: ArtifactRow) -> list[str]:
@@ -201,24 +199,24 @@ def shift_timestamps(tx: Database, seconds: float) -> None:
 # --- bytes -----------------------------------------------------------------------------------------------------------
 
 
-def storage_keys(reader: Database) -> Iterator[str]:
+def storage_keys(db: Database) -> Iterator[str]:
     """Yield the storage keys of all rows, which may be many."""
     query = ArtifactRow.select(ArtifactRow.storage_key).where(~ArtifactRow.storage_key.is_null())
-    for (storage_key,) in query.order_by(ArtifactRow.id).tuples().iterator(reader):
+    for (storage_key,) in query.order_by(ArtifactRow.id).tuples().iterator(db):
         yield storage_key
 
 
-def stored(store: Database) -> tuple[int, int]:
+def stored(db: Database) -> tuple[int, int]:
     """Return the number of stored files, and their total declared size, which is also their real size."""
-    row = StoredMediaRow.select().first(store)
+    row = StoredMediaRow.select().first(db)
     assert row is not None
     return row.files, row.size_bytes
 
 
-def named_among(reader: Database, keys: Sequence[str]) -> list[str]:
+def named_among(db: Database, keys: Sequence[str]) -> list[str]:
     """Return the storage keys among these that a row contains."""
     query = ArtifactRow.select(ArtifactRow.storage_key).where(ArtifactRow.storage_key.in_(keys))
-    return [storage_key for (storage_key,) in query.tuples().execute(reader)]
+    return [storage_key for (storage_key,) in query.tuples().execute(db)]
 
 
 def note_removed(tx: Database, storage_key: str) -> bool:

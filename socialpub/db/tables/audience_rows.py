@@ -53,13 +53,13 @@ def delete(tx: Database, audience: int) -> None:
     tx.delete(AudienceRow, AudienceRow.id == audience)
 
 
-def are_many(reader: Database) -> bool:
+def are_many(db: Database) -> bool:
     """Return whether reading all audiences takes too long for the event loop."""
-    return int(AudienceRow.select(fn.MAX(AudienceRow.id)).scalar(reader) or 0) > MANY_AUDIENCES
+    return int(AudienceRow.select(fn.MAX(AudienceRow.id)).scalar(db) or 0) > MANY_AUDIENCES
 
 
 def visible_audiences(
-    reader: Database,
+    db: Database,
     scope: Scope,
     profiles: Collection[str] | None = None,
     providers: Collection[str] | None = None,
@@ -83,11 +83,11 @@ def visible_audiences(
         if limit is not None:
             hidden = (other.audience_id == member.audience_id) & others.not_in(list(limit))
             query = query.where(~fn.EXISTS(other.select(other.audience_id).where(hidden)))
-    return tuple(audience for (audience,) in query.tuples().execute(reader))
+    return tuple(audience for (audience,) in query.tuples().execute(db))
 
 
-def sees(reader: Database, scope: Scope, audience: int) -> bool:
+def sees(db: Database, scope: Scope, audience: int) -> bool:
     """Return whether the scope contains every member of this audience."""
     if not scope.limited:
         return True
-    return all(scope.sees(provider, profile) for provider, profile in reader.execute_sql(_MEMBERS, (audience,)))
+    return all(scope.sees(provider, profile) for provider, profile in db.execute_sql(_MEMBERS, (audience,)))

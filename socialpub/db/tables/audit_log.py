@@ -132,17 +132,17 @@ def record_once(
         record(tx, action, "", by=by)
 
 
-def is_recorded(reader: Database, action: AuditAction, subject_id: str, since: str) -> bool:
+def is_recorded(db: Database, action: AuditAction, subject_id: str, since: str) -> bool:
     """Return whether the subject has an entry of this action after this instant."""
-    return _done_since(action, since).where(TrailRow.subject_id == subject_id).first(reader) is not None
+    return _done_since(action, since).where(TrailRow.subject_id == subject_id).first(db) is not None
 
 
 def _done_since(action: AuditAction, since: str) -> "ModelSelect[TrailRow]":
     return TrailRow.select(TrailRow.id).where((TrailRow.action == action) & (TrailRow.at > since))
 
 
-def oldest_entry_at(reader: Database) -> str | None:
-    at: str | None = TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1).scalar(reader)
+def oldest_entry_at(db: Database) -> str | None:
+    at: str | None = TrailRow.select(TrailRow.at).order_by(TrailRow.id).limit(1).scalar(db)
     return at
 
 
@@ -153,21 +153,21 @@ def forget_oldest(tx: Database, before: str) -> int:
     return 0 if last is None else tx.delete(TrailRow, TrailRow.id <= last)
 
 
-def load_page(reader: Database, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
+def load_page(db: Database, kinds: Collection[str] = (), page: int = 0, per_page: int = 50) -> AuditPage:
     """Return a page of these kinds or of all kinds, newest first, and the total."""
     query = TrailRow.select()
     if kinds:
         query = query.where(TrailRow.action.in_([action.value for action in AuditAction if action.kind in kinds]))
-    total = int(query.select(fn.COUNT()).scalar(reader))
-    return AuditPage(_entries(reader, query.order_by(TrailRow.id.desc()).paginate(page + 1, per_page)), total)
+    total = int(query.select(fn.COUNT()).scalar(db))
+    return AuditPage(_entries(db, query.order_by(TrailRow.id.desc()).paginate(page + 1, per_page)), total)
 
 
-def list_of_subject(reader: Database, subject_id: str) -> list[AuditEntry]:
+def list_of_subject(db: Database, subject_id: str) -> list[AuditEntry]:
     """Return the entries about this subject, oldest first."""
-    return _entries(reader, TrailRow.select().where(TrailRow.subject_id == subject_id).order_by(TrailRow.id))
+    return _entries(db, TrailRow.select().where(TrailRow.subject_id == subject_id).order_by(TrailRow.id))
 
 
-def _entries(reader: Database, query: "ModelSelect[TrailRow]") -> list[AuditEntry]:
+def _entries(db: Database, query: "ModelSelect[TrailRow]") -> list[AuditEntry]:
     entry = TrailRow
     columns = (entry.id, entry.at, entry.actor, entry.action, entry.subject_id, entry.subject_label, entry.detail)
-    return [AuditEntry(*row) for row in query.select(*columns).tuples().execute(reader)]
+    return [AuditEntry(*row) for row in query.select(*columns).tuples().execute(db)]

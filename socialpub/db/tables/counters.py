@@ -42,11 +42,11 @@ def count_event(tx: Database, event: Event, provider: str, outcome: str, kind: s
     _add(tx, EventCountRow, event=event, provider=provider, kind=kind, outcome=outcome, count=1)
 
 
-def events(reader: Database, event: Event) -> list[tuple[str, str, str, int]]:
+def events(db: Database, event: Event) -> list[tuple[str, str, str, int]]:
     """Return each network, kind and outcome, and its number of events."""
     row = EventCountRow
     query = row.select(row.provider, row.kind, row.outcome, row.count).where(row.event == event)
-    return list(query.tuples().execute(reader))
+    return list(query.tuples().execute(db))
 
 
 REQUESTS = "requests"
@@ -74,11 +74,11 @@ def add_usage(tx: Database, kind: str, counts: Mapping[str, int]) -> None:
         _add(tx, UsageRow, day=tx.stamp[:10], kind=kind, name=name, count=count)
 
 
-def usage_by_day(reader: Database, now: datetime, days: int = 1) -> list[DayUsage]:
+def usage_by_day(db: Database, now: datetime, days: int = 1) -> list[DayUsage]:
     """Return the last days including today, newest first, including days without usage."""
     wanted = [(now - timedelta(days=back)).strftime("%Y-%m-%d") for back in range(days)]
     found = {day: DayUsage(day) for day in wanted}
-    for row in UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0])).execute(reader):
+    for row in UsageRow.select().where(UsageRow.day.between(wanted[-1], wanted[0])).execute(db):
         match row.kind:
             case "requests":
                 found[row.day].requests[row.name] = row.count
@@ -95,9 +95,9 @@ def count_outcome(tx: Database, provider: str, outcome: str) -> None:
     add_usage(tx, outcome, {provider: 1})
 
 
-def outcomes(reader: Database) -> dict[tuple[str, str], int]:
+def outcomes(db: Database) -> dict[tuple[str, str], int]:
     """Return the number of deliveries by provider and outcome."""
-    return {(row.provider, row.outcome): row.deliveries for row in DeliveryCountRow.select().execute(reader)}
+    return {(row.provider, row.outcome): row.deliveries for row in DeliveryCountRow.select().execute(db)}
 
 
 DELAY_BUCKETS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 1800.0, 3600.0, 21_600.0, 86_400.0, float("inf"))
@@ -112,9 +112,9 @@ def count_sending_delay(tx: Database, delivery: Delivery) -> None:
     _add(tx, SendingDelayRow, provider=delivery.provider, bucket=bucket, deliveries=1, seconds=seconds)
 
 
-def sending_delays(reader: Database, provider: str) -> tuple[list[tuple[float, int]], float]:
+def sending_delays(db: Database, provider: str) -> tuple[list[tuple[float, int]], float]:
     """Return the number of deliveries within each bucket, and the sum of their seconds."""
-    rows = list(SendingDelayRow.select().where(SendingDelayRow.provider == provider).execute(reader))
+    rows = list(SendingDelayRow.select().where(SendingDelayRow.provider == provider).execute(db))
     found = {row.bucket: row.deliveries for row in rows}
     cumulated, count = [], 0
     for bound in DELAY_BUCKETS:

@@ -6,13 +6,13 @@ four have SQL text and take 0.01 to 0.02 ms each. As peewee queries, they take 0
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from peewee import SQL, Case, ColumnBase, ModelSelect, fn
 
-from socialpub.db.connection import Database, Row, Value, shifted
+from socialpub.db.connection import Database, shifted
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import IS_OPEN, IS_QUEUED, DeliveryRow, PostRow, StoredWaitRow
 from socialpub.db.states import State
@@ -31,14 +31,6 @@ def is_open(db: Database, delivery_id: str) -> bool:
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
-
-
-def update(tx: Database, delivery_id: str, **columns: Value) -> None:
-    """Set columns. `options`, `plan`, `memo` and `progress` are JSON (`as_json`), and `owner` is the process.
-
-    Raise sqlite3.IntegrityError for a `provider_post_id` of another delivery of the account.
-    """
-    tx.update(DeliveryRow, delivery_id, **columns)
 
 
 def store(tx: Database, delivery: Delivery) -> None:
@@ -124,14 +116,15 @@ def list_open_of_post(tx: Database, post_id: str) -> list[Delivery]:
     return [Delivery.from_row(row) for row in list_of_post(tx, post_id) if not State(row.state).final]
 
 
-def list_outcomes(tx: Database, post_id: str) -> list[Row]:
+def list_outcomes(tx: Database, post_id: str) -> list[tuple[str, State, str]]:
     """Return the provider, the state and the options of each delivery, in the order of the profiles' ids."""
-    return tx.all("SELECT provider, state, options FROM delivery WHERE post_id = ? ORDER BY profile_id", (post_id,))
+    sql = "SELECT provider, state, options FROM delivery WHERE post_id = ? ORDER BY profile_id"
+    return [(provider, State(state), options) for provider, state, options in tx.execute_sql(sql, (post_id,))]
 
 
-def artifacts_in_options(rows: Sequence[DeliveryRow | Row]) -> set[str]:
+def artifacts_in_options(options: Iterable[str]) -> set[str]:
     """Return the ids of artifacts in the options of deliveries."""
-    values = [value for row in rows for value in json.loads(row.options).values()]
+    values = [value for text in options for value in json.loads(text).values()]
     return {value for value in values if isinstance(value, str) and len(value) == 36}
 
 
@@ -189,13 +182,19 @@ def wake_equal(tx: Database, delivery: Delivery) -> None:
 # --- of one profile --------------------------------------------------------------------------------------------------
 
 
-def list_running(db: Database, profile_id: str | None = None) -> list[Row]:
-    """Return the deliveries, or those to one profile, that a process is running: keys, owner and progress."""
+class RunningDelivery(NamedTuple):
+    id: str
+    provider: str
+    profile_id: str
+    owner: str | None
+    progress: str
+
+
+def list_running(db: Database, profile_id: str | None = None) -> list[RunningDelivery]:
+    """Return the deliveries, or those to one profile, that a process is running."""
     of_profile = "" if profile_id is None else "AND profile_id = :profile"
-    return db.all(
-        f"SELECT id, provider, profile_id, owner, progress FROM delivery WHERE state = 'running' {of_profile}",
-        {"profile": profile_id},
-    )
+    sql = f"SELECT id, provider, profile_id, owner, progress FROM delivery WHERE state = 'running' {of_profile}"
+    return [RunningDelivery(*row) for row in db.execute_sql(sql, {"profile": profile_id})]
 
 
 def rename_open(tx: Database, profile_id: str, name: str) -> None:

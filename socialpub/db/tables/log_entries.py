@@ -56,8 +56,8 @@ class LogOrder:
     """The maximum number of seconds by which an entry is earlier than any entry before it."""
 
 
-def load_order(reader: Database) -> LogOrder:
-    stored = appliance_state.get(reader, appliance_state.LOG_ORDER)
+def load_order(db: Database) -> LogOrder:
+    stored = appliance_state.get(db, appliance_state.LOG_ORDER)
     return LogOrder() if stored is None else LogOrder(**json.loads(stored))
 
 
@@ -70,23 +70,23 @@ def _record_disorder(tx: Database, last: str) -> None:
         appliance_state.put(tx, appliance_state.LOG_ORDER, json.dumps(asdict(found)))
 
 
-def newest_number(reader: Database) -> int:
+def newest_number(db: Database) -> int:
     """Return the number of the last entry, or 0."""
-    return int(LogEntryRow.select(fn.IFNULL(fn.MAX(LogEntryRow.n), 0)).scalar(reader))
+    return int(LogEntryRow.select(fn.IFNULL(fn.MAX(LogEntryRow.n), 0)).scalar(db))
 
 
-def list_after(reader: Database, number: int, types: Sequence[str], limit: int) -> list[tuple[int, str]]:
+def list_after(db: Database, number: int, types: Sequence[str], limit: int) -> list[tuple[int, str]]:
     """Return the number and the instant of the next entries of these types after this number, in order of writing."""
     entry = LogEntryRow
     later = entry.select(entry.n, entry.occurred_at).where(entry.n > number, entry.type.in_(types))
-    return list(later.order_by(entry.n).limit(limit).tuples().execute(reader))
+    return list(later.order_by(entry.n).limit(limit).tuples().execute(db))
 
 
-def next_batch(reader: Database, beyond: int) -> tuple[int, str] | None:
+def next_batch(db: Database, beyond: int) -> tuple[int, str] | None:
     """Return the last number of the next batch of log entries after this number, and the instant of its oldest row."""
     row = LogEntryRow
     batch = row.select(row.n, row.occurred_at).where(row.n > beyond).order_by(row.n).limit(BATCH_ROWS).alias("batch")
-    ((last, oldest),) = Select([batch], [fn.MAX(batch.c.n), fn.MIN(batch.c.occurred_at)]).tuples().execute(reader)
+    ((last, oldest),) = Select([batch], [fn.MAX(batch.c.n), fn.MIN(batch.c.occurred_at)]).tuples().execute(db)
     return None if last is None else (last, oldest)
 
 

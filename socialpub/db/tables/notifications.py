@@ -32,14 +32,14 @@ def _newest(tx: Database) -> int:
     return max(last or 0, sent or 0)
 
 
-def count_since(reader: Database, at: str) -> int:
-    return int(NotificationRow.select(fn.COUNT()).where(NotificationRow.at >= at).scalar(reader))
+def count_since(db: Database, at: str) -> int:
+    return int(NotificationRow.select(fn.COUNT()).where(NotificationRow.at >= at).scalar(db))
 
 
-def oldest_waiting(reader: Database, sent_through: int) -> NotificationRow | None:
+def oldest_waiting(db: Database, sent_through: int) -> NotificationRow | None:
     """Return the message after the last sent message."""
     query = NotificationRow.select().where(NotificationRow.id > sent_through).order_by(NotificationRow.id).limit(1)
-    return next(iter(query.execute(reader)), None)
+    return next(iter(query.execute(db)), None)
 
 
 # --- services --------------------------------------------------------------------------------------------------------
@@ -54,11 +54,11 @@ def forget_sending(tx: Database) -> None:
     tx.delete(NotificationRow)
 
 
-def services(reader: Database) -> list[NotificationServiceRow]:
+def services(db: Database) -> list[NotificationServiceRow]:
     """Return the services, each with the number of `waiting` messages."""
     service = NotificationServiceRow
     waiting = NotificationRow.select(fn.COUNT()).where(NotificationRow.id > service.sent_through)
-    return list(service.select(service, waiting.alias("waiting")).order_by(service.name).execute(reader))
+    return list(service.select(service, waiting.alias("waiting")).order_by(service.name).execute(db))
 
 
 def set_services(tx: Database, names: Mapping[str, str]) -> None:
@@ -110,8 +110,8 @@ def note_tested(tx: Database, service_id: str, name: str, failure: str | None) -
 # --- addresses that the owner added ----------------------------------------------------------------------------------
 
 
-def addresses(reader: Database) -> list[NotifyAddressRow]:
-    return list(NotifyAddressRow.select().order_by(NotifyAddressRow.added_at, NotifyAddressRow.id).execute(reader))
+def addresses(db: Database) -> list[NotifyAddressRow]:
+    return list(NotifyAddressRow.select().order_by(NotifyAddressRow.added_at, NotifyAddressRow.id).execute(db))
 
 
 def delete_address(tx: Database, address_id: str) -> str | None:
@@ -143,9 +143,9 @@ class SentAlert:
     ended_at: str | None = None
 
 
-def sent_alerts(reader: Database) -> dict[str, SentAlert]:
+def sent_alerts(db: Database) -> dict[str, SentAlert]:
     """Return every alert by its key."""
-    rows = AlertRow.select().order_by(AlertRow.since, AlertRow.key).tuples().execute(reader)
+    rows = AlertRow.select().order_by(AlertRow.since, AlertRow.key).tuples().execute(db)
     return {row[0]: SentAlert(*row) for row in rows}
 
 

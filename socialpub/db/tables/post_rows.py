@@ -9,7 +9,7 @@ from typing import Any
 from peewee import Expression, Tuple, fn
 
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.models import DeliveryRow, FormerTextRow, MediaRow, PostRow
 from socialpub.db.states import PostStatus, State
 from socialpub.db.tables import artifact_rows, counters, delivery_rows
@@ -17,17 +17,17 @@ from socialpub.db.tables import artifact_rows, counters, delivery_rows
 FINAL = (PostStatus.SETTLED, PostStatus.CANCELED)
 
 
-def find(store: Database, post_id: str) -> PostRow | None:
-    return store.get(PostRow, post_id)
+def find(db: Database, post_id: str) -> PostRow | None:
+    return db.get(PostRow, post_id)
 
 
-def elsewhere_since(store: Database, post_id: str) -> str | None:
+def elsewhere_since(db: Database, post_id: str) -> str | None:
     """Return the instant of the earliest backup that contains this post: another installation may publish the post.
 
     None: other installations do not have the current version of the post.
     """
-    post = find(store, post_id)
-    restores = appliance_state.restores(store)[post.restore_count :] if post is not None else []
+    post = find(db, post_id)
+    restores = appliance_state.restores(db)[post.restore_count :] if post is not None else []
     return min((instant for instant in restores if instant is not None), default=None)
 
 
@@ -43,30 +43,30 @@ def change_text(tx: Database, post: PostRow, body: str | None) -> None:
     tx.update(PostRow, post.id, body=body, text_version=version)
 
 
-def final_among(reader: Database, post_ids: Sequence[str]) -> list[str]:
+def final_among(db: Database, post_ids: Sequence[str]) -> list[str]:
     """Return the posts among these that are final."""
     query = PostRow.select(PostRow.id).where(PostRow.id.in_(post_ids), PostRow.status.in_(FINAL))
-    return [post_id for (post_id,) in query.tuples().execute(reader)]
+    return [post_id for (post_id,) in query.tuples().execute(db)]
 
 
-def scheduled_elsewhere(reader: Database, instant: str, restore_count: int) -> list[tuple[str, str, str | None]]:
+def scheduled_elsewhere(db: Database, instant: str, restore_count: int) -> list[tuple[str, str, str | None]]:
     """Return id, scheduled_at and body of the posts from a backup that are scheduled after this instant."""
     post = PostRow
     waits = (post.status == PostStatus.SCHEDULED) & (post.scheduled_at > instant) & (post.restore_count < restore_count)
     query = post.select(post.id, post.scheduled_at, post.body).where(waits)
-    return list(query.order_by(post.scheduled_at, post.id).tuples().execute(reader))
+    return list(query.order_by(post.scheduled_at, post.id).tuples().execute(db))
 
 
-def final_before(reader: Database, before: str, beyond: tuple[str, str], limit: int) -> list[Any]:
+def final_before(db: Database, before: str, beyond: tuple[str, str], limit: int) -> list[Any]:
     """Return id, created_at and the number of `deliveries` of unchanged posts, after this creation and id."""
     post = PostRow
     query = post.select(post.id, post.created_at, fn.LENGTH(post.outcomes).converter(int).alias("deliveries"))
     query = query.where(Tuple(post.created_at, post.id) > Tuple(*beyond), _is_over(before))
-    return list(query.order_by(post.created_at, post.id).limit(limit).namedtuples().execute(reader))
+    return list(query.order_by(post.created_at, post.id).limit(limit).namedtuples().execute(db))
 
 
-def count_final_before(reader: Database, before: str) -> int:
-    return int(PostRow.select(fn.COUNT()).where(_is_over(before)).scalar(reader))
+def count_final_before(db: Database, before: str) -> int:
+    return int(PostRow.select(fn.COUNT()).where(_is_over(before)).scalar(db))
 
 
 def _is_over(before: str) -> Expression:
@@ -86,38 +86,38 @@ def delete(tx: Database, post_id: str) -> None:
         tx.delete(key.model, key == post_id)
 
 
-def count(reader: Database) -> int:
-    return int(PostRow.select(fn.COUNT()).scalar(reader))
+def count(db: Database) -> int:
+    return int(PostRow.select(fn.COUNT()).scalar(db))
 
 
-def count_since(reader: Database, at: str) -> tuple[int, int]:
+def count_since(db: Database, at: str) -> tuple[int, int]:
     """Return the number of posts that were created after this instant, and the number of unfinished posts."""
     query = PostRow.select(PostRow.status, fn.COUNT()).where(PostRow.created_at > at).group_by(PostRow.status)
-    counts = dict(query.tuples().execute(reader))
+    counts = dict(query.tuples().execute(db))
     return sum(counts.values()), counts.get(PostStatus.PENDING, 0) + counts.get(PostStatus.SCHEDULED, 0)
 
 
-def oldest_created_at(reader: Database) -> str | None:
-    at: str | None = PostRow.select(fn.MIN(PostRow.created_at)).scalar(reader)
+def oldest_created_at(db: Database) -> str | None:
+    at: str | None = PostRow.select(fn.MIN(PostRow.created_at)).scalar(db)
     return at
 
 
-def count_by_status(reader: Database, statuses: Iterable[PostStatus] = PostStatus) -> list[tuple[str, int]]:
+def count_by_status(db: Database, statuses: Iterable[PostStatus] = PostStatus) -> list[tuple[str, int]]:
     """Return the number of posts by status. With 1,000,000 posts of these, this takes about 50 ms."""
     post = PostRow
     counted = post.select(post.status, fn.COUNT(post.status)).where(post.status.in_(list(statuses)))
-    return list(counted.group_by(post.status).order_by(post.status).tuples().execute(reader))
+    return list(counted.group_by(post.status).order_by(post.status).tuples().execute(db))
 
 
-def has_audience(reader: Database, audience: int) -> bool:
+def has_audience(db: Database, audience: int) -> bool:
     """Return whether a post has this audience."""
     post = PostRow
     of_audience = post.status.in_(list(PostStatus)) & (post.audience_id == audience)
-    return post.select(post.id).where(of_audience).limit(1).scalar(reader) is not None
+    return post.select(post.id).where(of_audience).limit(1).scalar(db) is not None
 
 
-def newest_created_at(reader: Database) -> str | None:
-    at: str | None = PostRow.select(fn.MAX(PostRow.created_at)).scalar(reader)
+def newest_created_at(db: Database) -> str | None:
+    at: str | None = PostRow.select(fn.MAX(PostRow.created_at)).scalar(db)
     return at
 
 
@@ -139,7 +139,7 @@ def begin(tx: Database, post_id: str) -> None:
 def settle_if_resolved(tx: Database, post_id: str) -> None:
     """Settle a post if all its deliveries are final."""
     post, deliveries = _get(tx, post_id), delivery_rows.list_outcomes(tx, post_id)
-    is_settled = all(State(row.state).final for row in deliveries)
+    is_settled = all(state.final for _, state, _ in deliveries)
     _put(tx, post, PostStatus.SETTLED if is_settled else post.status, deliveries)
 
 
@@ -149,14 +149,13 @@ def _get(tx: Database, post_id: str) -> PostRow:
     return post
 
 
-def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[Row]) -> None:
-    states = [(row.provider, State(row.state)) for row in deliveries]
-    outcomes = "".join(state.letter for _, state in states)
+def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[tuple[str, State, str]]) -> None:
+    outcomes = "".join(state.letter for _, state, _ in deliveries)
     tx.update(PostRow, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
     if status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
-        artifact_rows.drop(tx, delivery_rows.artifacts_in_options(deliveries), tx.stamp)
-    for before, (provider, state) in zip(post.outcomes, states, strict=True):
+        artifact_rows.drop(tx, delivery_rows.artifacts_in_options(options for _, _, options in deliveries), tx.stamp)
+    for before, (provider, state, _) in zip(post.outcomes, deliveries, strict=True):
         if state.final and before != state.letter:
             counters.count_outcome(tx, provider, state.outcome)
 
@@ -164,7 +163,7 @@ def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[Row]) ->
 # --- media -----------------------------------------------------------------------------------------------------------
 
 
-def list_media(store: Database, post_id: str) -> list[tuple[str, str | None]]:
+def list_media(db: Database, post_id: str) -> list[tuple[str, str | None]]:
     """Return the artifact id and the alt text of each media item in order."""
     query = MediaRow.select(MediaRow.artifact_id, MediaRow.alt).where(MediaRow.post_id == post_id)
-    return list(query.order_by(MediaRow.position).tuples().execute(store))
+    return list(query.order_by(MediaRow.position).tuples().execute(db))

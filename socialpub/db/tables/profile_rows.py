@@ -53,15 +53,15 @@ def _parse(*columns: Any) -> Profile:
 _COLUMNS = tuple(column.name for column in fields(Profile))
 
 
-def find(store: Database, profile_id: str) -> Profile | None:
-    row = store.get(ProfileRow, profile_id)
+def find(db: Database, profile_id: str) -> Profile | None:
+    row = db.get(ProfileRow, profile_id)
     return None if row is None else _parse(*(getattr(row, name) for name in _COLUMNS))
 
 
-def connected(reader: Database, provider: str, account_id: str) -> str | None:
+def connected(db: Database, provider: str, account_id: str) -> str | None:
     """Return the connected profile of this account. There is at most one."""
     of_account = (ProfileRow.provider == provider) & (ProfileRow.account_id == account_id)
-    profile_id: str | None = ProfileRow.select(ProfileRow.id).where(of_account, _IS_CONNECTED).scalar(reader)
+    profile_id: str | None = ProfileRow.select(ProfileRow.id).where(of_account, _IS_CONNECTED).scalar(db)
     return profile_id
 
 
@@ -96,65 +96,65 @@ def count_post(tx: Database, profile_id: str) -> None:
     ProfileRow.update(posts_count=ProfileRow.posts_count + 1).where(ProfileRow.id == profile_id).execute(tx)
 
 
-def list_all(reader: Database) -> list[ProfileRow]:
+def list_all(db: Database) -> list[ProfileRow]:
     """Return all profiles, oldest first."""
-    return list(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id).execute(reader))
+    return list(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id).execute(db))
 
 
-def not_warned_since(reader: Database, instant: str) -> list[ProfileRow]:
+def not_warned_since(db: Database, instant: str) -> list[ProfileRow]:
     """Return the connected profiles without a warning since then, oldest first."""
-    return [row for row in list_all(reader) if row.is_connected and (row.warned_at or "") <= instant]
+    return [row for row in list_all(db) if row.is_connected and (row.warned_at or "") <= instant]
 
 
-def renewable(reader: Database) -> list[ProfileRow]:
+def renewable(db: Database) -> list[ProfileRow]:
     """Return the active profiles with a refresh token, in the order of their last renewal."""
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & ~ProfileRow.refresh_token.is_null())
-    return sorted(query.execute(reader), key=lambda row: (row.issued_at, row.id))
+    return sorted(query.execute(db), key=lambda row: (row.issued_at, row.id))
 
 
-def account_data_due(reader: Database, before: str) -> list[ProfileRow]:
+def account_data_due(db: Database, before: str) -> list[ProfileRow]:
     """Return the active profiles without new account data since then, in the order of their last read."""
     fetched_at = fn.IFNULL(ProfileRow.account_read_at, "")
     query = ProfileRow.select().where((ProfileRow.status == ProfileStatus.ACTIVE) & (fetched_at <= before))
-    return list(query.order_by(fetched_at, ProfileRow.id).execute(reader))
+    return list(query.order_by(fetched_at, ProfileRow.id).execute(db))
 
 
-def with_avatar(reader: Database) -> list[ProfileRow]:
+def with_avatar(db: Database) -> list[ProfileRow]:
     """Return the connected profiles with an avatar URL."""
-    return [row for row in list_all(reader) if row.is_connected and row.picture_url is not None]
+    return [row for row in list_all(db) if row.is_connected and row.picture_url is not None]
 
 
-def disconnected_with_tokens(reader: Database) -> list[ProfileRow]:
+def disconnected_with_tokens(db: Database) -> list[ProfileRow]:
     has_token = ~ProfileRow.access_token.is_null() | ~ProfileRow.refresh_token.is_null()
-    return list(ProfileRow.select().where(~_IS_CONNECTED, has_token).execute(reader))
+    return list(ProfileRow.select().where(~_IS_CONNECTED, has_token).execute(db))
 
 
-def list_providers(reader: Database) -> set[str]:
+def list_providers(db: Database) -> set[str]:
     """Return the networks of all profiles, including disconnected ones."""
-    return {provider for (provider,) in ProfileRow.select(ProfileRow.provider).distinct().tuples().execute(reader)}
+    return {provider for (provider,) in ProfileRow.select(ProfileRow.provider).distinct().tuples().execute(db)}
 
 
-def count_ending_by_provider(reader: Database, before: str) -> list[tuple[str, int]]:
+def count_ending_by_provider(db: Database, before: str) -> list[tuple[str, int]]:
     """Return the number of active profiles, by network, that can publish only until this instant."""
     ends = (ProfileRow.status == ProfileStatus.ACTIVE) & (ProfileRow.expires_at < before)
     query = ProfileRow.select(ProfileRow.provider, fn.COUNT()).where(ends).group_by(ProfileRow.provider)
-    return list(query.tuples().execute(reader))
+    return list(query.tuples().execute(db))
 
 
-def count_by_provider_and_status(reader: Database) -> list[tuple[str, str, int]]:
+def count_by_provider_and_status(db: Database) -> list[tuple[str, str, int]]:
     of_these = (ProfileRow.provider, ProfileRow.status)
     query = ProfileRow.select(*of_these, fn.COUNT()).group_by(*of_these).order_by(*of_these)
-    return list(query.tuples().execute(reader))
+    return list(query.tuples().execute(db))
 
 
 # --- the network's labels for values of options ----------------------------------------------------------------------
 
 
-def choice_labels(reader: Database, profile_id: str, key: str) -> dict[str, str]:
+def choice_labels(db: Database, profile_id: str, key: str) -> dict[str, str]:
     """Return the label of each known value of this option."""
     label = ChoiceLabelRow
     query = label.select(label.value, label.label).where(label.profile_id == profile_id, label.key == key)
-    return dict(query.tuples().execute(reader))
+    return dict(query.tuples().execute(db))
 
 
 def put_choice_labels(tx: Database, profile_id: str, key: str, labels: Mapping[str, str]) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from peewee import SQL, Case, Expression, fn
 
 from socialpub.core.clock import after, parse, stamp
-from socialpub.db.connection import Database, Row
+from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
 from socialpub.db.models import IS_OPEN, DeliveryRow, StoredWaitRow
 
@@ -77,7 +78,7 @@ class WaitRule:
         return self.ended_by is not EndedBy.TIME
 
 
-REASONS = {
+REASONS: dict[str, WaitRule] = {
     WaitReason.APPROVAL: WaitRule(1, EndedBy.OWNER),
     WaitReason.RECONNECT: WaitRule(2, EndedBy.OWNER),
     WaitReason.PAUSE: WaitRule(3, EndedBy.OWNER, "Publishing is paused since {since}."),
@@ -93,7 +94,7 @@ RANK = "CASE reason " + " ".join(f"WHEN '{reason}' THEN {one.rank}" for reason, 
 """SQL: the rank of a row of the view."""
 
 
-def _reasons(found: Collection[WaitReason]) -> str:
+def _reasons(found: Collection[str]) -> str:
     return ", ".join(f"'{reason}'" for reason in found)
 
 
@@ -133,29 +134,42 @@ def next_calls(delivery: Delivery) -> tuple[str, ...]:
 # --- the view --------------------------------------------------------------------------------------------------------
 
 
-def list_current(store: Database, delivery_id: str, now: str) -> list[Row]:
-    """Return the present waits of this delivery, the one to show first. Columns as in the view `wait`."""
-    return store.all(
-        f"""SELECT * FROM wait WHERE delivery_id = ? AND ifnull(until, '~') > ?
-            ORDER BY {RANK}, ifnull(until, '~') DESC""",
-        (delivery_id, now),
-    )
+class PresentWait(NamedTuple):
+    """A row of the view `wait`."""
+
+    delivery_id: str
+    profile_id: str
+    due_at: str
+    reason: str
+    """A `WaitReason`."""
+    since: str
+    until: str | None
+    message: str
+    code: str | None
 
 
-def list_of_post(reader: Database, post_id: str, now: str) -> list[Row]:
+_COLUMNS = ", ".join(PresentWait._fields)
+
+
+def list_current(db: Database, delivery_id: str, now: str) -> list[PresentWait]:
+    """Return the present waits of this delivery, the one to show first."""
+    sql = f"""SELECT {_COLUMNS} FROM wait WHERE delivery_id = ? AND ifnull(until, '~') > ?
+        ORDER BY {RANK}, ifnull(until, '~') DESC"""
+    return [PresentWait(*row) for row in db.execute_sql(sql, (delivery_id, now))]
+
+
+def list_of_post(db: Database, post_id: str, now: str) -> list[PresentWait]:
     """Return for each queued delivery of the post the wait to show.
 
     A wait that only this delivery has is shown before the delivery is due. SQLite does not push the condition of a
     peewee query into the branches of the view.
     """
-    return reader.all(
-        f"""SELECT * FROM (SELECT *, row_number() OVER (
-                    PARTITION BY delivery_id ORDER BY {RANK}, ifnull(until, '~') DESC) AS place
-                FROM wait WHERE post_id = :post AND state = 'queued' AND ifnull(until, '~') > :now
-                    AND (run_at <= :now OR scope = 'delivery'))
-            WHERE place = 1""",
-        {"post": post_id, "now": now},
-    )
+    sql = f"""SELECT {_COLUMNS} FROM (SELECT *, row_number() OVER (
+                PARTITION BY delivery_id ORDER BY {RANK}, ifnull(until, '~') DESC) AS place
+            FROM wait WHERE post_id = :post AND state = 'queued' AND ifnull(until, '~') > :now
+                AND (run_at <= :now OR scope = 'delivery'))
+        WHERE place = 1"""
+    return [PresentWait(*row) for row in db.execute_sql(sql, {"post": post_id, "now": now})]
 
 
 # --- stored waits ----------------------------------------------------------------------------------------------------
@@ -194,19 +208,19 @@ def _extend(
         tx.insert(wait, {**row, "until": until, "message": message})
 
 
-def ends_at(reader: Database, profile_id: str, calls: Collection[str], now: str) -> str | None:
+def ends_at(db: Database, profile_id: str, calls: Collection[str], now: str) -> str | None:
     """Return the end of the longest wait of these calls of the profile, or None."""
     wait = StoredWaitRow
     present = (wait.subject == profile_id) & wait.calls.in_([ALL_CALLS, *calls]) & (wait.until > now)
-    until: str | None = wait.select(fn.MAX(wait.until)).where(present).scalar(reader)
+    until: str | None = wait.select(fn.MAX(wait.until)).where(present).scalar(db)
     return until
 
 
-def subjects(reader: Database, calls: Collection[str], now: str) -> frozenset[str]:
+def subjects(db: Database, calls: Collection[str], now: str) -> frozenset[str]:
     """Return the profiles whose calls of these groups wait now."""
     wait = StoredWaitRow
     query = wait.select(wait.subject).where(wait.calls.in_(list(calls)) & (wait.until > now))
-    return frozenset(row.subject for row in query.execute(reader))
+    return frozenset(row.subject for row in query.execute(db))
 
 
 def end(tx: Database, profile_id: str, calls: str) -> str | None:
@@ -221,11 +235,11 @@ def end(tx: Database, profile_id: str, calls: str) -> str | None:
     return until
 
 
-def total_spans(store: Database, profile_id: str, since: datetime, reasons: Sequence[WaitReason]) -> timedelta:
+def total_spans(db: Database, profile_id: str, since: datetime, reasons: Sequence[WaitReason]) -> timedelta:
     """Return the duration of the profile's waits of these reasons since this instant, including known future waits."""
     wait = StoredWaitRow
     of_reasons = (wait.subject == profile_id) & wait.reason.in_(list(reasons)) & (wait.until > stamp(since))
-    rows = wait.select(wait.since, wait.until).where(of_reasons).order_by(wait.since).execute(store)
+    rows = wait.select(wait.since, wait.until).where(of_reasons).order_by(wait.since).execute(db)
     waited, counted_until = timedelta(), since
     for row in rows:
         began, ended = max(parse(row.since), counted_until), parse(row.until)
@@ -305,24 +319,24 @@ def probe_all(tx: Database) -> None:
     wait.update(until=fn.MIN(wait.until, tx.stamp)).where(wait.reason == WaitReason.APP).execute(tx)
 
 
-def find_hold(reader: Database, provider: str, calls: str = PUBLISHING) -> StoredWaitRow | None:
-    hold: StoredWaitRow | None = StoredWaitRow.select().where(_holds(provider, (calls,))).first(reader)
+def find_hold(db: Database, provider: str, calls: str = PUBLISHING) -> StoredWaitRow | None:
+    hold: StoredWaitRow | None = StoredWaitRow.select().where(_holds(provider, (calls,))).first(db)
     return hold
 
 
-def any_hold(store: Database) -> bool:
-    return store.one(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})") is not None
+def any_hold(db: Database) -> bool:
+    return db.execute_sql(f"SELECT 1 FROM stored_wait WHERE reason IN ({PROBED})").fetchone() is not None
 
 
-def list_holds(reader: Database) -> list[StoredWaitRow]:
+def list_holds(db: Database) -> list[StoredWaitRow]:
     """Return the holds: `subject` is the network."""
     wait = StoredWaitRow
-    return list(wait.select().where(wait.reason == WaitReason.APP).order_by(wait.subject, wait.calls).execute(reader))
+    return list(wait.select().where(wait.reason == WaitReason.APP).order_by(wait.subject, wait.calls).execute(db))
 
 
-def held_networks(reader: Database) -> frozenset[str]:
+def held_networks(db: Database) -> frozenset[str]:
     """Return the networks that refuse this app."""
-    return frozenset(row.subject for row in list_holds(reader) if row.calls == PUBLISHING)
+    return frozenset(row.subject for row in list_holds(db) if row.calls == PUBLISHING)
 
 
 def delete_unasked_holds(tx: Database) -> None:
@@ -354,10 +368,10 @@ def forget_holds(tx: Database) -> None:
     tx.delete(StoredWaitRow, StoredWaitRow.reason == WaitReason.APP)
 
 
-def is_unapproved(store: Database, delivery_id: str) -> bool:
+def is_unapproved(db: Database, delivery_id: str) -> bool:
     wait = StoredWaitRow
     query = wait.select(SQL("1")).where((wait.subject == delivery_id) & (wait.reason == WaitReason.APPROVAL))
-    return query.scalar(store) is not None
+    return query.scalar(db) is not None
 
 
 IS_UNAPPROVED = fn.EXISTS(

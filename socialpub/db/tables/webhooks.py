@@ -12,23 +12,23 @@ _WORKS = {"tries": 0, "next_at": None, "failing_since": None}
 """The columns of a webhook whose last call was accepted."""
 
 
-def list_all(reader: Database) -> list[WebhookRow]:
+def list_all(db: Database) -> list[WebhookRow]:
     """Return all webhooks, oldest first."""
-    return list(WebhookRow.select().order_by(WebhookRow.added_at, WebhookRow.id).execute(reader))
+    return list(WebhookRow.select().order_by(WebhookRow.added_at, WebhookRow.id).execute(db))
 
 
-def find(reader: Database, webhook_id: str) -> WebhookRow | None:
-    return reader.get(WebhookRow, webhook_id)
+def find(db: Database, webhook_id: str) -> WebhookRow | None:
+    return db.get(WebhookRow, webhook_id)
 
 
-def list_enabled(reader: Database) -> list[str]:
+def list_enabled(db: Database) -> list[str]:
     """Return the ids of the webhooks that get events."""
     query = WebhookRow.select(WebhookRow.id).where(WebhookRow.disabled_at.is_null())
-    return [webhook_id for (webhook_id,) in query.tuples().execute(reader)]
+    return [webhook_id for (webhook_id,) in query.tuples().execute(db)]
 
 
-def count(reader: Database) -> int:
-    return int(WebhookRow.select(fn.COUNT()).scalar(reader))
+def count(db: Database) -> int:
+    return int(WebhookRow.select(fn.COUNT()).scalar(db))
 
 
 def insert(tx: Database, **columns: Any) -> None:
@@ -54,10 +54,10 @@ def begin_now(tx: Database) -> None:
     WebhookRow.update(sent_through=log_entries.newest_number(tx), **_WORKS).execute(tx)
 
 
-def oldest_position(reader: Database) -> int | None:
+def oldest_position(db: Database) -> int | None:
     """Return the number of the last log entry that no webhook needs. None: no webhook needs any entry."""
     query = WebhookRow.select(fn.MIN(WebhookRow.sent_through)).where(WebhookRow.disabled_at.is_null())
-    number: int | None = query.scalar(reader)
+    number: int | None = query.scalar(db)
     return number
 
 

@@ -101,7 +101,7 @@ def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
     with (
         failures_explained(rt, target),
         # The rows are on the disk twice until the tar is complete.
-        reserve_space(rt, folder, artifact_rows.stored(rt.reader)[1] + 2 * rows_bytes(rt)) as room,
+        reserve_space(rt, folder, artifact_rows.stored(rt.db)[1] + 2 * rows_bytes(rt)) as room,
     ):
         unfinished.mkdir(mode=0o700)
         try:
@@ -131,7 +131,7 @@ def write_members(
 
     The media use up the reservation `room`.
     """
-    progress.begin("Writing the backup", artifact_rows.stored(rt.reader)[1] + database.stat().st_size)
+    progress.begin("Writing the backup", artifact_rows.stored(rt.db)[1] + database.stat().st_size)
     info = BackupInfo(stamp(now), rt.secrets.check_value, holds_secret=with_secret)
     writer.add(FIRST, info.as_json())
     if with_secret:
@@ -159,7 +159,7 @@ def _add_all_media(
             writer.add_media(MEDIA + key, path)
             written += 1
         except FileNotFoundError:
-            if artifact_rows.named_among(rt.reader, [key]):
+            if artifact_rows.named_among(rt.db, [key]):
                 lost += 1
             else:
                 removed.append(key)  # since the instant of the backup

@@ -75,12 +75,12 @@ def _span(age: timedelta) -> str:
     return f"{age.days} days" if age.days > 1 else units.count(round(age.total_seconds() / 3600), "hour", "hours")
 
 
-def load(reader: Database) -> LastBackup:
-    scheduled = appliance_state.get(reader, appliance_state.SCHEDULED_BACKUP)
+def load(db: Database) -> LastBackup:
+    scheduled = appliance_state.get(db, appliance_state.SCHEDULED_BACKUP)
     return LastBackup(
-        appliance_state.get(reader, appliance_state.BACKED_UP_AT),
-        appliance_state.get(reader, appliance_state.BACKUP_FAILED_AT),
-        appliance_state.get(reader, appliance_state.BACKUP_FAILURE),
+        appliance_state.get(db, appliance_state.BACKED_UP_AT),
+        appliance_state.get(db, appliance_state.BACKUP_FAILED_AT),
+        appliance_state.get(db, appliance_state.BACKUP_FAILURE),
         None if scheduled is None else ScheduledBackup(**json.loads(scheduled)),
     )
 

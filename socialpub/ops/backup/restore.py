@@ -158,9 +158,9 @@ def _refuse_existing(settings: Settings, backup: OpenedBackup) -> None:
 def _is_new(database: Path) -> bool:
     """Return whether the database has no profile, post, API key or media."""
     try:
-        with open_file(database, "rw") as reader:
-            profiles, keys = profile_rows.count_by_provider_and_status(reader), api_keys.list_all(reader)
-            return not (profiles or keys or post_rows.count(reader) or artifact_rows.stored(reader)[0])
+        with open_file(database, "rw") as db:
+            profiles, keys = profile_rows.count_by_provider_and_status(db), api_keys.list_all(db)
+            return not (profiles or keys or post_rows.count(db) or artifact_rows.stored(db)[0])
     except sqlite3.Error:
         return False
 
@@ -192,9 +192,9 @@ def _put_key(key_file: Path) -> str:
     )
 
 
-def _count_media(settings: Settings, reader: Database) -> tuple[int, int]:
+def _count_media(settings: Settings, db: Database) -> tuple[int, int]:
     """Return the numbers of a database's files that are in the media folder, and that are missing there."""
-    held = [files.file_path(settings.media_dir, key).is_file() for key in artifact_rows.storage_keys(reader)]
+    held = [files.file_path(settings.media_dir, key).is_file() for key in artifact_rows.storage_keys(db)]
     return sum(held), len(held) - sum(held)
 
 
@@ -225,9 +225,9 @@ def _keep_access(tx: Database, in_use: Path) -> CarriedRevocations:
 
     Sessions and links end, because `_pause` removes the instance id that they belong to.
     """
-    with open_file(in_use, "ro") as reader:
-        carried = api_keys.carry_revocations(tx, reader)
-        password = appliance_state.get(reader, appliance_state.PASSWORD)
+    with open_file(in_use, "ro") as db:
+        carried = api_keys.carry_revocations(tx, db)
+        password = appliance_state.get(db, appliance_state.PASSWORD)
         if password is not None and password != appliance_state.get(tx, appliance_state.PASSWORD):
             appliance_state.put(tx, appliance_state.PASSWORD, password)
             audit_log.record(tx, AuditAction.PASSWORD_SET)

@@ -198,15 +198,15 @@ def _check_database(backup: OpenedBackup, database: Path) -> tuple[int, int]:
     """Check the unpacked database. Return the numbers of posts and of stored files."""
     source = backup.path
     try:
-        with open_file(database, "rw") as reader:
-            upgrade.refuse_unreadable(reader, f"The database in {source}")
+        with open_file(database, "rw") as db:
+            upgrade.refuse_unreadable(db, f"The database in {source}")
             step = "Checking the database of the backup"
-            result = file_check.find_damage(reader.connection(), step, compare_indexes=True)
+            result = file_check.find_damage(db.connection(), step, compare_indexes=True)
             if result != "ok":
                 raise OperatorError(f"The database in {source} is damaged: {result}.", "Use another backup.")
-            if appliance_state.get(reader, appliance_state.SECRET_KEY) != backup.info.secret_key:
+            if appliance_state.get(db, appliance_state.SECRET_KEY) != backup.info.secret_key:
                 raise foreign_backup(source, "its database and its description refer to different secret.keys")
-            return post_rows.count(reader), artifact_rows.stored(reader)[0]
+            return post_rows.count(db), artifact_rows.stored(db)[0]
     except sqlite3.Error as error:
         raise OperatorError(f"The database in {source} cannot be read: {error}.", "Use another backup.") from error
 
@@ -283,10 +283,10 @@ def _read_database(path: Path) -> Members:
         )
     try:
         # SQLite creates no files beside an immutable database.
-        with open_file(path, "ro&immutable=1") as reader:
-            secret_key = appliance_state.get(reader, appliance_state.SECRET_KEY)
-            heartbeat = appliance_state.get(reader, appliance_state.HEARTBEAT)
-            written_at = max(heartbeat or _NEVER, post_rows.newest_created_at(reader) or _NEVER)
+        with open_file(path, "ro&immutable=1") as db:
+            secret_key = appliance_state.get(db, appliance_state.SECRET_KEY)
+            heartbeat = appliance_state.get(db, appliance_state.HEARTBEAT)
+            written_at = max(heartbeat or _NEVER, post_rows.newest_created_at(db) or _NEVER)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         raise OperatorError(f"The database in {path} cannot be read: {error}.", "Use another backup.") from error
     if secret_key is None:

@@ -45,9 +45,9 @@ def store_untrusted_proxies(rt: Runtime, tx: Database, seen_at: Mapping[str, str
     appliance_state.put(tx, appliance_state.UNTRUSTED_PROXIES, json.dumps(seen_at))
 
 
-def read_untrusted_proxies(reader: Database) -> dict[str, str]:
+def read_untrusted_proxies(db: Database) -> dict[str, str]:
     """Return the instant of a request by peer. The last request may be an hour later."""
-    return dict(json.loads(appliance_state.get(reader, appliance_state.UNTRUSTED_PROXIES) or "{}"))
+    return dict(json.loads(appliance_state.get(db, appliance_state.UNTRUSTED_PROXIES) or "{}"))
 
 
 def is_public(peer: str) -> bool:
@@ -59,7 +59,7 @@ def is_public(peer: str) -> bool:
 
 
 def check_untrusted_proxies(rt: Runtime) -> Iterator[Finding]:
-    for peer, seen_at in read_untrusted_proxies(rt.reader).items():
+    for peer, seen_at in read_untrusted_proxies(rt.db).items():
         if rt.now() - parse(seen_at) > REPORTED_FOR:
             continue
         message = f"X-Forwarded-For came from {peer} at {seen_at}. This peer is not in [proxies] trusted."

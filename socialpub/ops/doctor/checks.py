@@ -53,7 +53,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     Calls the networks, so do not call it on the event loop.
     """
     progress.begin("Checking the appliance and the networks")
-    connected = [row for row in profile_rows.list_all(rt.reader) if row.status != "disconnected"]
+    connected = [row for row in profile_rows.list_all(rt.db) if row.status != "disconnected"]
     needs = alerts.load_alert_facts(rt, surface)
     known: defaultdict[AlertKind, list[Finding]] = defaultdict(list)
     for alert in alerts.list_alerts(rt, surface, needs):
@@ -64,7 +64,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from known[AlertKind.DISK] or [ok("disk", free)]
     yield from storage.check_quota(rt)
     yield from machine.check_machine(rt)
-    housekept_at = appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT)
+    housekept_at = appliance_state.get(rt.db, appliance_state.HOUSEKEPT_AT)
     ran = f"last ran at {housekept_at}" if housekept_at else "has not run here yet"
     yield ok("housekeeping", f"Housekeeping {ran}. {health.describe_retention(rt)}")
     yield _check_clock(rt)
@@ -78,7 +78,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from known[AlertKind.BACKUP] or [ok("backup", f"The last backup was made at {needs.backup.made_at}.{where}")]
     yield from send.check_services(rt, surface)
     yield from known[AlertKind.WEBHOOK]
-    yield from webhook_addresses.check(rt.reader, rt.now())
+    yield from webhook_addresses.check(rt.db, rt.now())
     yield from offline.check_upgrade_backups(rt.settings)
     yield from _check_configuration_in_use(rt)
     yield from known[AlertKind.NETWORK]
@@ -98,14 +98,14 @@ def _check_database(rt: Runtime) -> Finding:
         return problem(
             "database", *(file_faults.find_fault(error, rt.settings) or file_faults.unknown_fault(message, rt.settings))
         )
-    posts = units.count(post_rows.count(rt.reader), "post", "posts")
+    posts = units.count(post_rows.count(rt.db), "post", "posts")
     return ok("database", f"{rt.db.path} is sound and can be written ({posts}).")
 
 
 def _check_clock(rt: Runtime) -> Finding:
     now, shows = rt.now(), f"machine's clock shows {stamp(rt.now())}."
-    heartbeat_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
-    written_at = max(post_rows.newest_created_at(rt.reader) or "", heartbeat_at or "")
+    heartbeat_at = appliance_state.get(rt.db, appliance_state.HEARTBEAT)
+    written_at = max(post_rows.newest_created_at(rt.db) or "", heartbeat_at or "")
     if now < EARLIEST:
         return problem("clock", f"This {shows}", addresses.SET_CLOCK)
     if written_at and parse(written_at) > now + addresses.MAX_SKEW:
@@ -129,7 +129,7 @@ def _check_worker(rt: Runtime) -> Iterator[Finding]:
             f"{len(workers)} workers are running: {', '.join(workers)}.",
             f"Stop all of them, then start one. {commands.restart()}.",
         )
-    age = health.heartbeat_age(rt.reader, rt.now())
+    age = health.heartbeat_age(rt.db, rt.now())
     if age is not None:
         yield ok("worker", f"The worker last reported {units.count(round(max(age, 0)), 'second', 'seconds')} ago.")
 

@@ -42,7 +42,7 @@ ASK_SECONDS = 5.0
 
 
 def check_machine(rt: Runtime) -> Iterator[Finding]:
-    report = health.read_worker_report(rt.reader)
+    report = health.read_worker_report(rt.db)
     here = find_unusable_proxies()
     for sentence in dict.fromkeys([*here, *(report.unusable_proxies if report else ())]):
         where = "" if sentence in here else " This is the environment of the worker."

@@ -58,7 +58,7 @@ def compose_test(rt: Runtime) -> tuple[str, str]:
 
 def _sign(rt: Runtime, summary: str, body: str) -> tuple[str, str]:
     """Return the title and the body with the installation that the message comes from."""
-    restored = ", restored from a backup" if appliance_state.restored_from(rt.reader) else ""
+    restored = ", restored from a backup" if appliance_state.restored_from(rt.db) else ""
     name = f"socialpub{restored} ({urlsplit(rt.settings.base_url).hostname or ''})"
     title = cut(" ".join(f"{name}: {summary}".split()), TITLE_CHARACTERS)
     body = f"{body}\n\n{name}, {rt.now():%Y-%m-%d %H:%M} UTC: {rt.settings.base_url}/"

@@ -97,11 +97,11 @@ def store_due_message(rt: Runtime) -> None:
     """Store a message if one is due."""
     now = rt.now()
     through, current = _load_alerts(rt)
-    rows_before = notifications.sent_alerts(rt.reader)
+    rows_before = notifications.sent_alerts(rt.db)
     rows = follow_alerts(rows_before, current, now)
     due = find_due(rows, now)
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
-    sent_today = notifications.count_since(rt.reader, stamp(midnight))
+    sent_today = notifications.count_since(rt.db, stamp(midnight))
     message = None
     if due is not None and sent_today < DAILY_LIMIT:
         message = messages.compose_message(rt, due, current, is_last=sent_today + 1 == DAILY_LIMIT)
@@ -126,7 +126,7 @@ def store_due_message(rt: Runtime) -> None:
 
 def _load_alerts(rt: Runtime) -> tuple[int, dict[str, Alert]]:
     """Return the log entry through which failures are included, and the alerts that the owner wants."""
-    restored = appliance_state.restored_from(rt.reader) is not None
+    restored = appliance_state.restored_from(rt.db) is not None
     surface = Surface.DASHBOARD if rt.settings.dashboard.enabled else Surface.SHELL
     through, failures = alerts.find_failures(rt)
     current = [alert for alert in alerts.list_alerts(rt, surface) if alert.notifies]
@@ -165,7 +165,7 @@ class Notifier:
 
     def run_once(self) -> None:
         """Store a message if one is due, and send waiting messages."""
-        age = health.heartbeat_age(self.rt.reader, self.rt.now())
+        age = health.heartbeat_age(self.rt.db, self.rt.now())
         if self._is_fallback and (age is None or abs(age) <= SILENT_SECONDS):
             return
         if send.list_services(self.rt) and self._lock.try_acquire():

@@ -57,24 +57,24 @@ class Service:
     """None before its first use."""
 
 
-def list_services(rt: Runtime, store: Database | None = None) -> list[Service]:
+def list_services(rt: Runtime, db: Database | None = None) -> list[Service]:
     """Return all services, with those of the configuration first. The names are unique."""
-    store = store or rt.reader
-    states = {state.id: state for state in notifications.services(store)}
+    db = db or rt.db
+    states = {state.id: state for state in notifications.services(db)}
     services, seen = [], Counter[str]()
-    for service in _list_services(rt, store):
+    for service in _list_services(rt, db):
         seen[service.name] += 1
         name = service.name if seen[service.name] == 1 else f"{service.name} ({seen[service.name]})"
         services.append(replace(service, name=name, state=states.get(service.id)))
     return services
 
 
-def _list_services(rt: Runtime, store: Database) -> Iterator[Service]:
+def _list_services(rt: Runtime, db: Database) -> Iterator[Service]:
     for url in rt.settings.notify.urls:
         text = url.get_secret_value()
         yield Service(rt.secrets.sign("notify", text), display_url(text), url)
     table, column = ADDRESS_PLACE
-    for row in notifications.addresses(store):
+    for row in notifications.addresses(db):
         try:
             text = rt.secrets.open(bytes(row.url), table, row.id, column)
         except OperatorError:
@@ -217,7 +217,7 @@ def send_waiting(rt: Runtime, accepted: dict[str, int]) -> None:
 
 
 def _send_oldest(rt: Runtime, service: Service, state: NotificationServiceRow, accepted: dict[str, int]) -> None:
-    message = notifications.oldest_waiting(rt.reader, state.sent_through)
+    message = notifications.oldest_waiting(rt.db, state.sent_through)
     if message is None:
         return
     failure = None

@@ -91,9 +91,9 @@ def remove(rt: Runtime, tx: Database, webhook_id: str) -> str:
     return name
 
 
-def get(reader: Database, webhook_id: str) -> WebhookRow:
+def get(db: Database, webhook_id: str) -> WebhookRow:
     """Raises NotFound."""
-    found = webhooks.find(reader, webhook_id)
+    found = webhooks.find(db, webhook_id)
     if found is None:
         raise _unknown()
     return found
@@ -133,25 +133,23 @@ class WebhookHealth:
         return self.lag_seconds >= LATE.total_seconds()
 
 
-def list_health(reader: Database, now: datetime) -> list[WebhookHealth]:
+def list_health(db: Database, now: datetime) -> list[WebhookHealth]:
     """Return all webhooks, oldest first. After a restore, no event waits until publishing is resumed."""
-    restored = appliance_state.restored_from(reader) is not None
-    return [
-        _read_health(reader, now, row, waits=not (restored or row.disabled_at)) for row in webhooks.list_all(reader)
-    ]
+    restored = appliance_state.restored_from(db) is not None
+    return [_read_health(db, now, row, waits=not (restored or row.disabled_at)) for row in webhooks.list_all(db)]
 
 
-def _read_health(reader: Database, now: datetime, row: WebhookRow, *, waits: bool) -> WebhookHealth:
-    found = log_entries.list_after(reader, row.sent_through, log_types(row), 1) if waits else []
+def _read_health(db: Database, now: datetime, row: WebhookRow, *, waits: bool) -> WebhookHealth:
+    found = log_entries.list_after(db, row.sent_through, log_types(row), 1) if waits else []
     if not found:
         return WebhookHealth(row, 0.0, None)
     at = found[0][1]
-    return WebhookHealth(row, max(clock_jumps.age_seconds(reader, now, at), 0.0), at)
+    return WebhookHealth(row, max(clock_jumps.age_seconds(db, now, at), 0.0), at)
 
 
-def check(reader: Database, now: datetime) -> Iterator[Finding]:
+def check(db: Database, now: datetime) -> Iterator[Finding]:
     """Yield what is not an alert: events that were left out, and webhooks that work."""
-    for one in list_health(reader, now):
+    for one in list_health(db, now):
         row = one.row
         if row.left_out_at is not None and now - parse(row.left_out_at) < LEFT_OUT_SHOWN:
             were = units.count(row.left_out, "event was", "events were")

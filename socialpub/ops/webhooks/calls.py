@@ -76,8 +76,8 @@ def sign(key: bytes, message_id: str, timestamp: int, body: bytes) -> str:
 
 def send_test(rt: Runtime, webhook_id: str) -> WebhookResponse:
     """Send a test event and record the response. Blocks. Raises NotFound, and Conflict after a restore."""
-    row = addresses.get(rt.reader, webhook_id)
-    if appliance_state.restored_from(rt.reader) is not None:
+    row = addresses.get(rt.db, webhook_id)
+    if appliance_state.restored_from(rt.db) is not None:
         raise Conflict("This installation was restored from a backup. It calls no webhook until publishing is resumed.")
     now = rt.now()
     body = {"type": TEST_EVENT, "timestamp": stamp(now), "data": {"webhookId": webhook_id}}

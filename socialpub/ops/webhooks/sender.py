@@ -63,25 +63,25 @@ class WebhookSender:
         rt = self.rt
         rt.db.follow_clock()  # before the age of an event is read
         self._save()
-        version = rt.reader.data_version
+        version = rt.db.data_version
         if version == self._idle_version:
             return POLL_SECONDS
-        row = webhooks.find(rt.reader, self.id)
+        row = webhooks.find(rt.db, self.id)
         if row is None or row.disabled_at is not None:
             return None
-        if appliance_state.restored_from(rt.reader) is not None or (row.next_at or "") > rt.stamp():
+        if appliance_state.restored_from(rt.db) is not None or (row.next_at or "") > rt.stamp():
             return POLL_SECONDS
-        newest, types = log_entries.newest_number(rt.reader), addresses.log_types(row)
-        found = log_entries.list_after(rt.reader, row.sent_through, types, 1)
+        newest, types = log_entries.newest_number(rt.db), addresses.log_types(row)
+        found = log_entries.list_after(rt.db, row.sent_through, types, 1)
         if not found:
             if newest > row.sent_through:
                 rt.db.write(webhooks.note_read, self.id, newest)
             self._idle_version = version
             return POLL_SECONDS
         [(number, at)] = found
-        too_old = clock_jumps.written_before(rt.reader, rt.now(), GIVEN_UP_AFTER)
+        too_old = clock_jumps.written_before(rt.db, rt.now(), GIVEN_UP_AFTER)
         if at <= too_old:
-            batch = log_entries.list_after(rt.reader, row.sent_through, types, BATCH_ROWS)
+            batch = log_entries.list_after(rt.db, row.sent_through, types, BATCH_ROWS)
             old = list(takewhile(lambda entry: entry[1] <= too_old, batch))
             rt.db.write(webhooks.note_left_out, self.id, old[-1][0], len(old))
             log.warning("events were too old and were left out", webhook=self.id, address=row.name, events=len(old))
@@ -90,7 +90,7 @@ class WebhookSender:
         return 0.0
 
     def _send(self, row: WebhookRow, number: int) -> None:
-        event = api_json.event(self.rt.reader, number)
+        event = api_json.event(self.rt.db, number)
         if event is None:
             return  # removed just now
         entry_id, body = event
@@ -147,7 +147,7 @@ class WebhookThreads:
     def check(self, rt: Runtime) -> None:
         """Start the threads of new addresses. Threads of removed addresses end by themselves."""
         self._senders = {id: sender for id, sender in self._senders.items() if sender.thread.is_alive()}
-        new = [id for id in webhooks.list_enabled(rt.reader) if id not in self._senders]
+        new = [id for id in webhooks.list_enabled(rt.db) if id not in self._senders]
         if not new or rt.stopping.is_set():
             return
         if self._lock is None:

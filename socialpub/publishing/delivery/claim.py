@@ -13,6 +13,7 @@ from socialpub.core.errors import Unavailable
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery, Progress
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import CommittingAgain, PreparingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, log_entries, post_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
@@ -46,7 +47,7 @@ class Preflight:
 
 def prepare(rt: Runtime, delivery: Delivery, profile: Profile) -> Preflight:
     """Check the content as `validate` does, and make the plan. The claim stores the plan."""
-    content = post_content.load_content(rt, rt.reader, delivery.post_id)
+    content = post_content.load_content(rt, rt.db, delivery.post_id)
     preflight = Preflight(content, delivery.options)
     try:
         options, problems = post_content.check_content(rt, profile, content, delivery.options)
@@ -104,12 +105,12 @@ def claim(
     if (may_end or profile.status is not ProfileStatus.ACTIVE) and (_ends(settlement, present) or present):
         return None
     if delivery.reply_to is not None and delivery.started_at is None and delivery.due_at > tx.stamp:
-        delivery_rows.update(tx, delivery.id, run_at=delivery.due_at)  # a retry has replaced the failed parent
+        tx.update(DeliveryRow, delivery.id, run_at=delivery.due_at)  # a retry has replaced the failed parent
         return None
     if delivery.plan is None and not delivery.phase.reads_back and not _has_plan(settlement, preflight):
         return None
     if delivery.progress.deaths and _another_suspect_runs(rt, tx, delivery):
-        delivery_rows.update(tx, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
+        tx.update(DeliveryRow, delivery.id, run_at=after(tx.stamp, SUSPECT_SECONDS))
         return None
     if preflight is not None or settlement.confirm_first():
         # The next call is another one than before, and may wait.
@@ -284,7 +285,7 @@ def _too_late(settlement: Settlement, *, postponed: bool) -> str | None:
 def _postpone(tx: Database, delivery: Delivery, until: str, reason: str) -> None:
     attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, reason, next_at=until)
     log_entries.record_attempt(tx, delivery, attempt)
-    delivery_rows.update(tx, delivery.id, run_at=until)
+    tx.update(DeliveryRow, delivery.id, run_at=until)
 
 
 # --- a delivery whose process died -----------------------------------------------------------------------------------

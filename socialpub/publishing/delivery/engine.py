@@ -79,31 +79,31 @@ def work(rt: Runtime, profile_id: str, others_wait: Callable[[], bool] = lambda:
         last = candidate.id
         if others_wait():
             # After a pause or on a full disk the row is unchanged: the next round of the reconciler is soon enough.
-            return delivery_rows.find(rt.reader, candidate.id) != candidate
+            return delivery_rows.find(rt.db, candidate.id) != candidate
     return False
 
 
 def find_next_due(rt: Runtime, profile_id: str) -> Delivery | None:
     """Return the profile's orphaned delivery, else its oldest due one. None while a delivery runs."""
-    running = delivery_rows.list_running(rt.reader, profile_id)
+    running = delivery_rows.list_running(rt.db, profile_id)
     if not running:
         limits = rt.settings.publishing
-        return profile_queue.oldest_due(rt.reader, profile_id, rt.stamp(), limits.max_lateness, limits.give_up_after)
+        return profile_queue.oldest_due(rt.db, profile_id, rt.stamp(), limits.max_lateness, limits.give_up_after)
     if rt.process.works_on(running[0].owner or "", running[0].id):
         return None
-    return delivery_rows.find(rt.reader, running[0].id)
+    return delivery_rows.find(rt.db, running[0].id)
 
 
 def list_due_queues(rt: Runtime) -> list[tuple[str, str]]:
     """Return the network and the id of each profile with a due or orphaned delivery, the longest waiting first."""
     limits = rt.settings.publishing
-    orphans = [row for row in delivery_rows.list_running(rt.reader) if not rt.process.works_on(row.owner or "", row.id)]
-    due = profile_queue.due_per_profile(rt.reader, rt.stamp(), limits.max_lateness, limits.give_up_after)
+    orphans = [row for row in delivery_rows.list_running(rt.db) if not rt.process.works_on(row.owner or "", row.id)]
+    due = profile_queue.due_per_profile(rt.db, rt.stamp(), limits.max_lateness, limits.give_up_after)
     return list(dict.fromkeys([(row.provider, row.profile_id) for row in orphans] + due))
 
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
-    run = Run(profiles.get(rt.reader, candidate.profile_id))
+    run = Run(profiles.get(rt.db, candidate.profile_id))
     kept = rt.engine.take_result(candidate.id)
     if kept is not None:
         delivery = _settle(rt, *kept)
@@ -118,8 +118,8 @@ def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
         has_one_step = len(delivery.plan or ()) == 1
         delivery = advance(rt, delivery, run)
         if delivery is not None:
-            run.profile = profiles.get(rt.reader, candidate.profile_id)
-    if not delivery_rows.is_open(rt.reader, candidate.id):
+            run.profile = profiles.get(rt.db, candidate.profile_id)
+    if not delivery_rows.is_open(rt.db, candidate.id):
         rt.engine.forget(candidate.id)
         if not has_one_step:  # a commit alone makes no renditions
             renditions.forget(rt, candidate.id)
@@ -198,13 +198,13 @@ def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Re
         token = tokens.load_valid(rt, profile)
         if token is None:
             token = tokens.load_fresh(rt, profile.id)
-            run.profile = profiles.get(rt.reader, profile.id)
+            run.profile = profiles.get(rt.db, profile.id)
         try:
             return _call_network(rt, delivery, run, token, trace)
         except AuthExpired:
             run.begun = False  # the network refused the call
             token = tokens.replace_spent(rt, profile.id, spent=token)
-            run.profile = profiles.get(rt.reader, profile.id)
+            run.profile = profiles.get(rt.db, profile.id)
             return _call_network(rt, delivery, run, token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
@@ -265,17 +265,17 @@ def _find_post(rt: Runtime, delivery: Delivery, readback: Readback) -> Published
 
     A candidate without visible words is not assigned while the outcome of another delivery is unknown.
     """
-    reader = rt.reader
+    db = rt.db
     seen_at, doubt = rt.clock.monotonic(), False
     for post in readback.candidates:
-        of_another = delivery_rows.is_outcome_of_another(reader, delivery, post.post_id)
-        if post.post_id in readback.vague and (of_another or delivery_rows.others_past_commit(reader, delivery)):
+        of_another = delivery_rows.is_outcome_of_another(db, delivery, post.post_id)
+        if post.post_id in readback.vague and (of_another or delivery_rows.others_past_commit(db, delivery)):
             doubt = True
         elif not of_another:
             return post
     # After a restore, the owner wants the post beside posts with other words. A post without words may be this post.
     similar = () if delivery.phase.is_uncalled else readback.similar
-    others = (delivery_rows.is_outcome_of_another(reader, delivery, post_id) for post_id in similar)
+    others = (delivery_rows.is_outcome_of_another(db, delivery, post_id) for post_id in similar)
     return NotFoundOnAccount(seen_at, readback.whole, doubt or not all(others))
 
 
@@ -322,7 +322,7 @@ class _Calls:
     def _check_allowed(self) -> None:
         """Raise Withdrawn if the profile was disconnected or the post was stopped."""
         rt, delivery = self._rt, self._delivery
-        row, account = rt.reader.get(DeliveryRow, delivery.id), rt.reader.get(ProfileRow, delivery.profile_id)
+        row, account = rt.db.get(DeliveryRow, delivery.id), rt.db.get(ProfileRow, delivery.profile_id)
         if row is None or (account is not None and not account.is_connected):
             raise Withdrawn("The profile was disconnected.")
         if (row.state, row.owner) != (State.RUNNING, rt.process.name):
@@ -336,13 +336,13 @@ class _Calls:
 
 def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: CallTrace) -> Job:
     trace.grant = run.profile.access_token
-    run.content = run.content or post_content.load_content(rt, rt.reader, delivery.post_id)
+    run.content = run.content or post_content.load_content(rt, rt.db, delivery.post_id)
     options: Mapping[str, Any] = rt.providers[delivery.provider].read_options(delivery.options)[0]
     if delivery.reply_to is not None:
-        options = replies.fill_in_parent(rt.reader, delivery, options)
+        options = replies.fill_in_parent(rt.db, delivery, options)
     began, now, place = rt.clock.monotonic(), rt.now(), ("delivery", delivery.id, "memo")
     committed_at = delivery.unknown_since
-    moved = clock_jumps.total_shift(rt.reader, rt.clock)
+    moved = clock_jumps.total_shift(rt.db, rt.clock)
     links = cache(lambda: LinkFetcher(rt, delivery.id))
     return Job(
         content=run.content,

@@ -13,6 +13,7 @@ from socialpub.core.clock import parse
 from socialpub.db import clock_jumps, states
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.tables import delivery_rows, waits
 from socialpub.publishing.delivery.transitions import PhaseEvent, move
 from socialpub.runtime import Runtime
@@ -114,7 +115,7 @@ def require_first(tx: Database, delivery: Delivery, since: str, earlier: Sequenc
             delivery, PhaseEvent.RESTORED_AHEAD, since=min(since, phase.since or since), dated_since=None,
             contents=contents, restored=True, then=states.PhaseName.PREPARING,
         )  # fmt: skip
-    delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+    tx.update(DeliveryRow, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
 
 
 def _begin_round(rt: Runtime, tx: Database, delivery: Delivery) -> None:
@@ -212,11 +213,11 @@ def search_from(rt: Runtime, delivery: Delivery) -> datetime:
     assert ours is not None
     if phase.restored:
         # A time of the original installation's clock, which may have been set back after the backup.
-        shifts = clock_jumps.shifts_since(rt.reader, ours)
+        shifts = clock_jumps.shifts_since(rt.db, ours)
         at = parse(ours).timestamp() - (max(shifts) - shifts[0])
         return datetime.fromtimestamp(max(at, 0.0), UTC) - WITHOUT_A_DATE
     if now is not None:
         return parse(ours) + (now - rt.now()) - WITHOUT_A_DATE
     # Our clock may have been wrong before it was set, or may be wrong now.
-    jumped = clock_jumps.recent_jump(rt.reader, rt.now())
+    jumped = clock_jumps.recent_jump(rt.db, rt.now())
     return parse(ours) - timedelta(seconds=max(jumped.jumped_by, 0.0) if jumped else 0.0) - WITHOUT_A_DATE

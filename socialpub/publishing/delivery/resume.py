@@ -57,16 +57,16 @@ class Outlook:
     scheduled_count: int
 
 
-def load_outlook(rt: Runtime, reader: Database, max_posts: int = 50) -> Outlook:
+def load_outlook(rt: Runtime, db: Database, max_posts: int = 50) -> Outlook:
     """Return the effect of a resume, with at most `max_posts` scheduled posts."""
-    now, count = rt.stamp(), len(appliance_state.restores(reader))
-    too_late = profile_queue.count_posts_due_before(reader, too_late_before(rt))
-    restored_from = appliance_state.restored_from(reader)
+    now, count = rt.stamp(), len(appliance_state.restores(db))
+    too_late = profile_queue.count_posts_due_before(db, too_late_before(rt))
+    restored_from = appliance_state.restored_from(db)
     if restored_from is None:
         return Outlook(too_late, None, 0, (), 0)
-    scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(reader, now, count)]
-    later = delivery_rows.due_later(reader, now)
-    due = sum(delivery.id not in later for delivery in delivery_rows.open_elsewhere(reader, count))
+    scheduled = [ScheduledPost(*row) for row in post_rows.scheduled_elsewhere(db, now, count)]
+    later = delivery_rows.due_later(db, now)
+    due = sum(delivery.id not in later for delivery in delivery_rows.open_elsewhere(db, count))
     return Outlook(too_late, restored_from, due, tuple(scheduled[:max_posts]), len(scheduled))
 
 

@@ -305,8 +305,8 @@ class Settlement:
         tx, delivery = self.tx, self.delivery
         transitions.move(delivery, PhaseEvent.PUBLISHED)
         try:
-            delivery_rows.update(
-                tx,
+            tx.update(
+                DeliveryRow,
                 delivery.id,
                 state=State.PUBLISHED,
                 published_at=tx.stamp,
@@ -388,8 +388,8 @@ class Settlement:
         """End a delivery. `content`: the post itself was refused."""
         tx, delivery = self.tx, self.delivery
         transitions.move(delivery, PhaseEvent[state.name])
-        delivery_rows.update(
-            tx,
+        tx.update(
+            DeliveryRow,
             delivery.id,
             state=state,
             failed_at=tx.stamp,

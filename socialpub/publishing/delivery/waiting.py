@@ -74,7 +74,7 @@ def is_refused_for_hours(rt: Runtime, delivery: Delivery, status: str | None) ->
     times, first_at = delivery.progress.refusals.get(f"{delivery.step_name} {status}", (0, ""))
     if times < REFUSED_TIMES - 1:
         return False
-    return clock_jumps.age_seconds(rt.reader, rt.now(), first_at) >= REFUSED_FOR.total_seconds()
+    return clock_jumps.age_seconds(rt.db, rt.now(), first_at) >= REFUSED_FOR.total_seconds()
 
 
 def format_hours(span: timedelta) -> str:
@@ -116,21 +116,21 @@ class ShownWait:
         return AttemptOutcome.HELD if act else AttemptOutcome.WAITING
 
 
-def list_shown(rt: Runtime, reader: Database, post_id: str) -> dict[str, ShownWait]:
+def list_shown(rt: Runtime, db: Database, post_id: str) -> dict[str, ShownWait]:
     """Return the waits of a post's deliveries, by delivery."""
-    return {row.delivery_id: _shown(rt, reader, row) for row in waits.list_of_post(reader, post_id, rt.stamp())}
+    return {row.delivery_id: _shown(rt, db, row) for row in waits.list_of_post(db, post_id, rt.stamp())}
 
 
-def _shown(rt: Runtime, reader: Database, row: Any) -> ShownWait:
+def _shown(rt: Runtime, db: Database, row: Any) -> ShownWait:
     reason, until = WaitReason(row.reason), row.until
     sentence = REASONS[reason].sentence.format(message=row.message, since=row.since)
     due_at, parent = parse(row.due_at), None
     match reason:
         case WaitReason.RECONNECT:
-            profile = profile_rows.find(reader, row.profile_id)
+            profile = profile_rows.find(db, row.profile_id)
             assert profile is not None
             sentence = reconnect_reason(profile)
-            own = waits.total_spans(reader, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
+            own = waits.total_spans(db, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
             until = stamp(later(due_at, rt.settings.publishing.max_lateness) + own)
         case WaitReason.APPROVAL:
             until = stamp(approval_deadline(rt, row.due_at))

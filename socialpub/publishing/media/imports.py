@@ -44,7 +44,7 @@ class MediaUrl:
     url: str
 
 
-def find_own(rt: Runtime, store: Database, media: MediaUrl) -> str | None:
+def find_own(rt: Runtime, db: Database, media: MediaUrl) -> str | None:
     """Return the id of the artifact if this is a URL of this appliance, otherwise None. Raises InvalidRequest."""
     own, given = httpx2.URL(rt.settings.base_url), httpx2.URL(media.url)
     folder = own.path.rstrip("/") + signed_urls.MEDIA
@@ -55,7 +55,7 @@ def find_own(rt: Runtime, store: Database, media: MediaUrl) -> str | None:
         signed_urls.check_media(rt.secrets, storage_key, given.query.decode("ascii"), rt.now())
     except Forbidden as error:
         raise InvalidRequest.at(*media.path, message=f"leads to this appliance. {error.detail}") from None
-    artifact_id = artifact_rows.verified_id(store, storage_key)
+    artifact_id = artifact_rows.verified_id(db, storage_key)
     if artifact_id is None:
         message = "leads to a file of this appliance that was removed or is not an artifact; upload the file again"
         raise InvalidRequest.at(*media.path, message=message)
@@ -104,7 +104,7 @@ class _Request:
         self._allowed = AllowedHosts.parse(rt.settings.media.import_from)
 
     async def fetch(self, media: MediaUrl) -> Examined | str:
-        own = find_own(self._rt, self._rt.reader, media)
+        own = find_own(self._rt, self._rt.db, media)
         if own is not None:
             return own
         url = httpx2.URL(media.url)

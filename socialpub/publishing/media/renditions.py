@@ -99,7 +99,7 @@ def clean(rt: Runtime) -> int:
     """Remove the renditions of ended deliveries. Return the number of removed renditions."""
     removed = 0
     for folder in (rt.files.root / files.RENDITIONS).glob("*"):
-        if delivery_rows.is_open(rt.reader, folder.name):
+        if delivery_rows.is_open(rt.db, folder.name):
             continue
         shutil.rmtree(folder, ignore_errors=True)
         removed += 1

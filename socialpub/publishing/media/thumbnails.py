@@ -27,7 +27,7 @@ log = logging.get_logger(__name__)
 
 async def load(rt: Runtime, artifact_id: str) -> bytes | None:
     """Return the thumbnail of a verified artifact, or None. Raises Unavailable when it cannot be created now."""
-    row = artifact_rows.find(rt.reader, artifact_id)
+    row = artifact_rows.find(rt.db, artifact_id)
     key = None if row is None or row.status != "verified" or row.removed_at else row.storage_key
     if key is None:
         return None

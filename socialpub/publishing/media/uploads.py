@@ -39,12 +39,12 @@ QUOTA_RETRY_SECONDS = 3600
 """Unused files are removed hourly."""
 
 
-def check_quota(rt: Runtime, store: Database, size_bytes: int, beside_bytes: int = 0) -> None:
+def check_quota(rt: Runtime, db: Database, size_bytes: int, beside_bytes: int = 0) -> None:
     """Raise Unavailable unless these bytes can be stored. `beside_bytes` are arriving and not counted yet."""
     quota = rt.settings.storage.quota
     if quota is None or not size_bytes:
         return
-    used = artifact_rows.stored(store)[1] + beside_bytes
+    used = artifact_rows.stored(db)[1] + beside_bytes
     if used + size_bytes > quota:
         raise Unavailable(
             f"Media storage is full: {units.size(used)} of {units.size(quota)} used (storage.quota). "
@@ -54,15 +54,15 @@ def check_quota(rt: Runtime, store: Database, size_bytes: int, beside_bytes: int
         )
 
 
-def check_quota_with_arriving(rt: Runtime, store: Database, size_bytes: int) -> None:
+def check_quota_with_arriving(rt: Runtime, db: Database, size_bytes: int) -> None:
     """Check the quota before the bytes arrive. Arriving bytes count as stored. Raises Unavailable."""
-    check_quota(rt, store, size_bytes, rt.media.arriving_bytes)
+    check_quota(rt, db, size_bytes, rt.media.arriving_bytes)
 
 
 @contextmanager
 def count_arriving(rt: Runtime, size_bytes: int) -> Iterator[None]:
     """Count these bytes as stored while they arrive. Only on the event loop. Raises Unavailable."""
-    check_quota_with_arriving(rt, rt.reader, size_bytes)
+    check_quota_with_arriving(rt, rt.db, size_bytes)
     with rt.media.count_arriving(size_bytes):
         yield
 
@@ -234,7 +234,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
     Raises InvalidRequest when the file is missing or rejected, Unavailable when it cannot be examined now.
     """
     for _ in range(_MAX_ROUNDS):
-        row = artifact_rows.find(rt.reader, artifact_id)
+        row = artifact_rows.find(rt.db, artifact_id)
         if row is None:
             raise _failing("is not the id of an upload; use an id from POST /uploads (reservations expire after a day)")
         if row.status == ArtifactStatus.VERIFIED:
@@ -250,7 +250,7 @@ async def complete(rt: Runtime, artifact_id: str, key_id: str) -> VerifiedArtifa
                 await asyncio.to_thread(rt.files.remove, row.storage_key)
             continue
         except (FileNotFoundError, client.DecoderFailed) as error:
-            now = artifact_rows.find(rt.reader, artifact_id)
+            now = artifact_rows.find(rt.db, artifact_id)
             if now is not None and now.stored_generation != row.stored_generation:
                 continue
             if isinstance(error, FileNotFoundError):
@@ -283,9 +283,9 @@ def _failing(message: str, code: FieldCode | None = None) -> InvalidRequest:
     return InvalidRequest.from_errors([FieldError(("artifactId",), message, code)])
 
 
-def get_verified(store: Database, artifact_id: str) -> VerifiedArtifact:
+def get_verified(db: Database, artifact_id: str) -> VerifiedArtifact:
     """Return an artifact that is verified. Raises InvalidRequest if its bytes were removed."""
-    row = artifact_rows.find(store, artifact_id)
+    row = artifact_rows.find(db, artifact_id)
     assert row is not None
     return _verified_artifact(row)
 

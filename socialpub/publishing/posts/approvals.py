@@ -9,6 +9,7 @@ from socialpub.core import logging
 from socialpub.core.errors import Conflict
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.tables import delivery_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.providers.base import LINK_CARD, Content, Memo
@@ -55,7 +56,7 @@ def approve(rt: Runtime, tx: Database, post_id: str) -> None:
         waits.forget(tx, delivery.id)
         due_at = max(delivery.due_at, tx.stamp)
         Settlement(rt, tx, delivery).record_attempt(AttemptOutcome.DONE, APPROVED)
-        delivery_rows.update(tx, delivery.id, due_at=due_at, run_at=due_at)
+        tx.update(DeliveryRow, delivery.id, due_at=due_at, run_at=due_at)
         if due_at <= tx.stamp:
             tx.call_after_commit(rt.wakeup.notify, delivery.provider, delivery.profile_id)
 
@@ -77,8 +78,8 @@ def _expect_card(rt: Runtime, delivery: Delivery, content: Content) -> None:
 
 def read_cards(rt: Runtime) -> None:
     """Read the pages of link cards in posts that wait for an approval, oldest first."""
-    for delivery_id in delivery_rows.list_unread_cards(rt.reader):
-        delivery = delivery_rows.find(rt.reader, delivery_id)
+    for delivery_id in delivery_rows.list_unread_cards(rt.db):
+        delivery = delivery_rows.find(rt.db, delivery_id)
         if rt.stopping.is_set() or delivery is None or LINK_CARD not in delivery.memo:
             return
         links, link = LinkFetcher(rt, delivery.id), delivery.memo[LINK_CARD]["uri"]
@@ -95,4 +96,4 @@ def _store_card(rt: Runtime, tx: Database, delivery_id: str, card: Memo) -> None
     """Store the card, unless the post has another link now."""
     delivery = delivery_rows.find(tx, delivery_id)
     if delivery is not None and delivery.memo.get(LINK_CARD) == {"uri": card["uri"], "unread": True}:
-        delivery_rows.update(tx, delivery_id, memo=delivery_rows.as_json({**delivery.memo, LINK_CARD: card}))
+        tx.update(DeliveryRow, delivery_id, memo=delivery_rows.as_json({**delivery.memo, LINK_CARD: card}))

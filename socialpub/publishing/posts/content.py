@@ -23,19 +23,19 @@ from socialpub.publishing.media import uploads
 from socialpub.runtime import Runtime
 
 
-def load_content(rt: Runtime, store: Database, post_id: str) -> Content:
+def load_content(rt: Runtime, db: Database, post_id: str) -> Content:
     """Return the stored content. Its media files may be missing."""
-    body, given, media = post_content.load(store, post_id)
-    return Content(body, _files(rt, store, media), option_files(rt, store, given), rt.settings.base_url)
+    body, given, media = post_content.load(db, post_id)
+    return Content(body, _files(rt, db, media), option_files(rt, db, given), rt.settings.base_url)
 
 
 def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content, dict[str, Any]]]:
     """Return the other contents and options with which another installation may have published this delivery."""
-    post = post_rows.find(rt.reader, delivery.post_id)
-    media = [list(one) for one in post_rows.list_media(rt.reader, delivery.post_id)]
+    post = post_rows.find(rt.db, delivery.post_id)
+    media = [list(one) for one in post_rows.list_media(rt.db, delivery.post_id)]
     present = {"body": post and post.body, "media": media, "options": delivery.options}
     return [
-        (Content(kept["body"] or "", _files(rt, rt.reader, kept["media"]), {}), kept["options"])
+        (Content(kept["body"] or "", _files(rt, rt.db, kept["media"]), {}), kept["options"])
         for kept in delivery.phase.contents
         if kept != present
     ]
@@ -62,22 +62,22 @@ def _spelled(problem: FieldError, table: Table, given: Mapping[str, Any]) -> tup
     return tuple(spelled(str(name), table, given) or name for name in problem.path[2:3])
 
 
-def _files(rt: Runtime, store: Database, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
-    return tuple(load_file(rt, store, artifact_id, at, alt) for at, (artifact_id, alt) in enumerate(media))
+def _files(rt: Runtime, db: Database, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:
+    return tuple(load_file(rt, db, artifact_id, at, alt) for at, (artifact_id, alt) in enumerate(media))
 
 
-def load_file(rt: Runtime, store: Database, artifact_id: str, position: int, alt: str | None) -> MediaFile:
-    row = artifact_rows.find(store, artifact_id)
+def load_file(rt: Runtime, db: Database, artifact_id: str, position: int, alt: str | None) -> MediaFile:
+    row = artifact_rows.find(db, artifact_id)
     assert row is not None
     return _file(rt, row, position, alt)
 
 
-def option_files(rt: Runtime, store: Database, given: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, MediaFile]:
+def option_files(rt: Runtime, db: Database, given: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, MediaFile]:
     """Return the usable artifacts in options, by id. `given`: the provider and options of each delivery."""
     files = {}
     for provider, options in given:
         for _, artifact_id in list_option_artifacts(OPTIONS.get(provider, ()), options):
-            row = artifact_rows.find(store, artifact_id)
+            row = artifact_rows.find(db, artifact_id)
             if row is not None and uploads.explain_unusable(row) is None:
                 files[artifact_id] = _file(rt, row, 0, None)
     return files

@@ -122,40 +122,40 @@ class PostDetails:
         return any(one.waits_by(WaitReason.PARENT) for one in self.deliveries)
 
 
-def load_attempts(rt: Runtime, reader: Database, post_id: str) -> bytes:
+def load_attempts(rt: Runtime, db: Database, post_id: str) -> bytes:
     """Return the JSON of the attempts of a post. A present wait is the last attempt of its delivery."""
-    return _attempts(rt, reader, post_id, waiting.list_shown(rt, reader, post_id))
+    return _attempts(rt, db, post_id, waiting.list_shown(rt, db, post_id))
 
 
-def _attempts(rt: Runtime, reader: Database, post_id: str, shown: Mapping[str, ShownWait]) -> bytes:
+def _attempts(rt: Runtime, db: Database, post_id: str, shown: Mapping[str, ShownWait]) -> bytes:
     rows = {
         one.delivery_id: {
             "since": one.since, "outcome": one.outcome, "message": one.sentence, "code": one.code, "until": one.until
         }
         for one in shown.values()
     }  # fmt: skip
-    return api_json.attempts(reader, post_id, rt.stamp(), rows)
+    return api_json.attempts(db, post_id, rt.stamp(), rows)
 
 
-def load_details(rt: Runtime, reader: Database, post_id: str) -> PostDetails | None:
+def load_details(rt: Runtime, db: Database, post_id: str) -> PostDetails | None:
     """Return the details of a post. None: no post has this id."""
-    shown = api_json.post(reader, post_id)
+    shown = api_json.post(db, post_id)
     if shown is None:
         return None
     post = json.loads(shown)
-    waits = waiting.list_shown(rt, reader, post_id)
-    attempts = json.loads(_attempts(rt, reader, post_id, waits))
-    rows = delivery_rows.list_of_post(reader, post_id)
-    artifacts = [artifact_rows.find(reader, item["artifactId"]) for item in post["media"]]
+    waits = waiting.list_shown(rt, db, post_id)
+    attempts = json.loads(_attempts(rt, db, post_id, waits))
+    rows = delivery_rows.list_of_post(db, post_id)
+    artifacts = [artifact_rows.find(db, item["artifactId"]) for item in post["media"]]
     return PostDetails(
         post,
         [
-            _details(reader, row, one, attempts, _wait(row, waits.get(row.id), attempts, rt.stamp()))
+            _details(db, row, one, attempts, _wait(row, waits.get(row.id), attempts, rt.stamp()))
             for row, one in zip(rows, post["deliveries"], strict=True)
         ],
         attempts,
         {row.id: row.file_name for row in artifacts if row is not None},
-        audit_log.list_of_subject(reader, post_id),
+        audit_log.list_of_subject(db, post_id),
     )
 
 
@@ -169,12 +169,12 @@ def owner_outcome(provider: str, outcome: str, mode: str | None, provider_post_i
 
 
 def _details(
-    reader: Database, row: DeliveryRow, shown: dict[str, Any], attempts: list[dict[str, Any]], wait: DeliveryWait | None
+    db: Database, row: DeliveryRow, shown: dict[str, Any], attempts: list[dict[str, Any]], wait: DeliveryWait | None
 ) -> DeliveryDetails:
     delivery = Delivery.from_row(row)
     own = [one for one in attempts if one["deliveryId"] == delivery.id]
-    tries = [one.post_id for one in delivery_rows.list_tries(reader, row.first_id) if one.id != delivery.id]
-    replies = delivery_rows.list_replies(reader, row.first_id, MAX_REPLIES)
+    tries = [one.post_id for one in delivery_rows.list_tries(db, row.first_id) if one.id != delivery.id]
+    replies = delivery_rows.list_replies(db, row.first_id, MAX_REPLIES)
     return DeliveryDetails(delivery, shown, _steps(delivery), own, wait, tries, replies)
 
 

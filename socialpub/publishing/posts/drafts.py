@@ -81,7 +81,7 @@ class Target:
 
 
 def check_targets(
-    rt: Runtime, store: Database, draft: Draft, caller: Caller, now: datetime, instead_of: str | None = None
+    rt: Runtime, db: Database, draft: Draft, caller: Caller, now: datetime, instead_of: str | None = None
 ) -> list[Target]:
     """Return the targets of a draft. Raises InvalidRequest for unknown ids, unusable media and past times.
 
@@ -93,7 +93,7 @@ def check_targets(
         message = "must be in the future; leave the time out to publish now"
         errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
     for index, profile_id in enumerate(draft.profiles):
-        profile = profile_rows.find(store, profile_id)
+        profile = profile_rows.find(db, profile_id)
         if profile is None or not caller.sees(profile.provider, profile.id):
             message = "is not the id of a profile; use an id from GET /profiles"
             errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_UNKNOWN))
@@ -104,7 +104,7 @@ def check_targets(
             targets.append(Target(profile, {}))
         else:
             options = options_for(rt, profile, draft.options)
-            reply_to, wrong = _find_parent(store, caller, profile, options, instead_of)
+            reply_to, wrong = _find_parent(db, caller, profile, options, instead_of)
             targets.append(Target(profile, options, reply_to=reply_to))
             errors += wrong + check_option_sizes(targets[-1:])
     if caller.posts_per_day is not None:
@@ -112,16 +112,16 @@ def check_targets(
     if draft.options and len(targets) == len(draft.profiles):
         errors += _foreign_options(draft.options, targets)
     if draft.media:
-        errors += check_media(rt, store, draft.media)
+        errors += check_media(rt, db, draft.media)
     if draft.options:
-        errors += check_option_media(store, draft.options)
+        errors += check_option_media(db, draft.options)
     if errors:
         raise InvalidRequest.from_errors(first_by_path(errors))
     return targets
 
 
 def check_change(
-    rt: Runtime, store: Database, post: PostRow, draft: Draft, caller: Caller, now: datetime
+    rt: Runtime, db: Database, post: PostRow, draft: Draft, caller: Caller, now: datetime
 ) -> dict[str, Target]:
     """Return the new target of each delivery whose options the draft replaces. Raises InvalidRequest."""
     errors: list[FieldError] = []
@@ -130,27 +130,27 @@ def check_change(
         message = "must be in the future; null publishes immediately"
         errors.append(FieldError(("post", "scheduledAt"), message, FieldCode.TIME_PAST))
     if "media" in draft.given:
-        errors += check_media(rt, store, draft.media)
+        errors += check_media(rt, db, draft.media)
         body = draft.body if "body" in draft.given else post.body
         if not draft.media and not body:
             errors.append(FieldError(("media",), "can be empty only if the post has a body"))
     if "options" in draft.given:
-        for row in delivery_rows.list_of_post(store, post.id):
-            if (profile := profile_rows.find(store, row.profile_id)) is not None:
+        for row in delivery_rows.list_of_post(db, post.id):
+            if (profile := profile_rows.find(db, row.profile_id)) is not None:
                 options = options_for(rt, profile, draft.options)
-                reply_to, wrong = _find_parent(store, caller, profile, options, post.id)
+                reply_to, wrong = _find_parent(db, caller, profile, options, post.id)
                 targets[row.id] = Target(profile, options, reply_to=reply_to)
                 errors += wrong
         errors += _foreign_options(draft.options or {}, targets.values())
         errors += check_option_sizes(targets.values())
-        errors += check_option_media(store, draft.options or {})
+        errors += check_option_media(db, draft.options or {})
     if errors:
         raise InvalidRequest.from_errors(first_by_path(errors))
     return targets
 
 
 def _find_parent(
-    store: Database, caller: Caller, profile: Profile, options: Mapping[str, Any], instead_of: str | None = None
+    db: Database, caller: Caller, profile: Profile, options: Mapping[str, Any], instead_of: str | None = None
 ) -> tuple[str | None, list[FieldError]]:
     """Return the first delivery of the post that these options name, and the errors.
 
@@ -170,18 +170,18 @@ def _find_parent(
     if other is not None:
         return refuse(f"cannot be combined with {other}; leave one of them out")
     named = options[key]
-    post = post_rows.find(store, parse_id(named) or "") if isinstance(named, str) else None
-    if post is None or not audience_rows.sees(store, caller, post.audience_id):
+    post = post_rows.find(db, parse_id(named) or "") if isinstance(named, str) else None
+    if post is None or not audience_rows.sees(db, caller, post.audience_id):
         return refuse("is not the id of a post; the page of a post and the API show its id")
-    rows = delivery_rows.list_of_post(store, post.id)
+    rows = delivery_rows.list_of_post(db, post.id)
     first = next((row.first_id for row in rows if row.profile_id == profile.id), None)
     if first is None:
         return refuse(f"has no delivery to the profile “{profile.name}”; use a post to the same profile")
     # The account may have had another profile.
     account = (profile.provider, profile.account_id)
-    own = [] if instead_of is None else delivery_rows.list_of_post(store, instead_of)
+    own = [] if instead_of is None else delivery_rows.list_of_post(db, instead_of)
     own = [row for row in own if (row.provider, row.account_id) == account]
-    if any(delivery_rows.replies_to_itself(store, first, row.first_id) for row in own):
+    if any(delivery_rows.replies_to_itself(db, first, row.first_id) for row in own):
         return refuse("makes the post wait for itself; use a post that does not reply to this post")
     return first, []
 
@@ -210,30 +210,30 @@ def check_option_sizes(targets: Iterable[Target]) -> list[FieldError]:
     return [FieldError(("providerOptions", provider), message) for provider in large]
 
 
-def check_media(rt: Runtime, store: Database, media: Sequence[DraftMedia]) -> list[FieldError]:
+def check_media(rt: Runtime, db: Database, media: Sequence[DraftMedia]) -> list[FieldError]:
     errors: list[FieldError] = []
     for index, item in enumerate(media):
         if item.url is not None:
             try:
-                imports.find_own(rt, store, MediaUrl(("media", index, "url"), item.url))
+                imports.find_own(rt, db, MediaUrl(("media", index, "url"), item.url))
             except InvalidRequest as error:
                 errors += error.errors
         elif not item.arriving:
-            errors += _unusable(store, ("media", index, "artifactId"), item.artifact_id)
+            errors += _unusable(db, ("media", index, "artifactId"), item.artifact_id)
     return errors
 
 
-def check_option_media(store: Database, options: Mapping[str, Mapping[str, Any]]) -> list[FieldError]:
+def check_option_media(db: Database, options: Mapping[str, Mapping[str, Any]]) -> list[FieldError]:
     return [
         error
         for provider, given in options.items()
         for key, artifact_id in option_tables.list_artifacts(OPTIONS.get(provider, ()), given)
-        for error in _unusable(store, ("providerOptions", provider, key), artifact_id)
+        for error in _unusable(db, ("providerOptions", provider, key), artifact_id)
     ]
 
 
-def _unusable(store: Database, path: validation.Path, artifact_id: str) -> list[FieldError]:
-    row = artifact_rows.find(store, artifact_id)
+def _unusable(db: Database, path: validation.Path, artifact_id: str) -> list[FieldError]:
+    row = artifact_rows.find(db, artifact_id)
     why = uploads.explain_unusable(row)
     return [] if why is None else [FieldError(path, why, None if row else FieldCode.ARTIFACT_UNKNOWN)]
 
@@ -253,18 +253,18 @@ class CheckedDelivery:
 
 
 def check_draft(
-    rt: Runtime, reader: Database, draft: Draft, caller: Caller, editing: str | None = None
+    rt: Runtime, db: Database, draft: Draft, caller: Caller, editing: str | None = None
 ) -> list[CheckedDelivery]:
     """Return the problems of this draft for each network. The same checks run just before sending.
 
     `editing` is the post that the draft would change. Raises InvalidRequest as `create` does.
     """
     checked = []
-    selected = check_targets(rt, reader, draft, caller, rt.now(), editing)
+    selected = check_targets(rt, db, draft, caller, rt.now(), editing)
     given = [(target.profile.provider, target.options) for target in selected]
-    draft = _with_own_artifacts(rt, reader, draft)
+    draft = _with_own_artifacts(rt, db, draft)
     urls = [f"media[{index}].url" for index, item in enumerate(draft.media) if item.url]
-    contents = [draft_content(rt, reader, draft, given, kind) for kind in (("image", "video") if urls else ("image",))]
+    contents = [draft_content(rt, db, draft, given, kind) for kind in (("image", "video") if urls else ("image",))]
     for target in selected:
         profile, options = target.profile, target.options
         provider = rt.providers[profile.provider]
@@ -287,8 +287,8 @@ def check_draft(
             wait = f"Posts for this profile wait until then. A post that is more than {hours} late fails."
             notes = [f"{waiting.reconnect_reason(profile)} {wait}", *notes]
         else:
-            notes = _gap_notes(rt, reader, draft, profile.id, editing) + notes
-        parent = replies.find_parent(reader, target.reply_to)
+            notes = _gap_notes(rt, db, draft, profile.id, editing) + notes
+        parent = replies.find_parent(db, target.reply_to)
         if parent is not None and parent.outlook is not None:
             notes = [parent.outlook, *notes]
         checked.append(CheckedDelivery(profile.id, profile.provider, problems, notes))
@@ -301,37 +301,37 @@ def _common(found: Iterable[Sequence[T]]) -> list[T]:
     return [one for one in first if all(one in other for other in others)]
 
 
-def _gap_notes(rt: Runtime, reader: Database, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
+def _gap_notes(rt: Runtime, db: Database, draft: Draft, profile_id: str, editing: str | None) -> list[str]:
     """Return a note if `publishing.min_gap` delays this draft, with the approximate time."""
     gap, time = rt.settings.publishing.min_gap, draft.scheduled_at or rt.now()
     if not gap:
         return []
-    waits_until = waits.ends_at(reader, profile_id, (waits.COMMITS,), rt.stamp())
+    waits_until = waits.ends_at(db, profile_id, (waits.COMMITS,), rt.stamp())
     at = parse(waits_until) if waits_until else rt.now()
-    queued = profile_queue.uncommitted_due_by(reader, profile_id, stamp(time), editing)
+    queued = profile_queue.uncommitted_due_by(db, profile_id, stamp(time), editing)
     for due_at in queued:
         at = max(at, parse(due_at)) + gap
     if at <= time:
         return []
     before = f" {units.count(len(queued), 'post is', 'posts are')} queued before this post." if queued else ""
     when = f"{at:%Y-%m-%d %H:%M} UTC" + (", later than scheduled" if draft.scheduled_at else "")
-    paused = ", unless publishing stays paused" if appliance_state.paused_at(reader) else ""
+    paused = ", unless publishing stays paused" if appliance_state.paused_at(db) else ""
     return [
         f"Two posts of one profile are at least {units.duration(gap)} apart (publishing.min_gap).{before} This post is "
         f"published at about {when}{paused}."
     ]
 
 
-def refuse_problems(rt: Runtime, reader: Database, draft: Draft, caller: Caller) -> None:
+def refuse_problems(rt: Runtime, db: Database, draft: Draft, caller: Caller) -> None:
     """Raise InvalidRequest with the problems of this draft for all networks."""
-    problems = [problem for delivery in check_draft(rt, reader, draft, caller) for problem in delivery.problems]
+    problems = [problem for delivery in check_draft(rt, db, draft, caller) for problem in delivery.problems]
     if problems:
         raise InvalidRequest.from_errors(list(dict.fromkeys(problems)))
 
 
 def draft_content(
     rt: Runtime,
-    reader: Database,
+    db: Database,
     draft: Draft,
     options: Sequence[tuple[str, Mapping[str, Any]]],
     kind_at_urls: str = "image",
@@ -340,16 +340,16 @@ def draft_content(
 
     A file at a URL is unknown. Its stand-in has the kind `kind_at_urls` and no facts.
     """
-    files = [_media_file(rt, reader, media, position, kind_at_urls) for position, media in enumerate(draft.media)]
-    return Content(draft.body or "", tuple(files), option_files(rt, reader, options), rt.settings.base_url)
+    files = [_media_file(rt, db, media, position, kind_at_urls) for position, media in enumerate(draft.media)]
+    return Content(draft.body or "", tuple(files), option_files(rt, db, options), rt.settings.base_url)
 
 
-def _media_file(rt: Runtime, reader: Database, media: DraftMedia, position: int, kind_at_urls: str) -> MediaFile:
+def _media_file(rt: Runtime, db: Database, media: DraftMedia, position: int, kind_at_urls: str) -> MediaFile:
     if media.url is not None:
         mime_type = {"image": "image/jpeg", "video": "video/mp4"}[kind_at_urls]
         return MediaFile(position, kind_at_urls, mime_type, 0, Path(), "", media.alt)
     if media.arriving is None:
-        return load_file(rt, reader, media.artifact_id, position, media.alt)
+        return load_file(rt, db, media.artifact_id, position, media.alt)
     path, facts = rt.files.path(media.arriving.storage_key), media.arriving.facts
     name = media.arriving.file_name
     return MediaFile(position, facts.kind, facts.mime_type, facts.size_bytes, path, name, media.alt, facts.facts)
@@ -373,10 +373,10 @@ async def fetch_media(
     return tuple(_with_file(item, found[at]) if at in found else item for at, item in enumerate(media))
 
 
-def _with_own_artifacts(rt: Runtime, reader: Database, draft: Draft) -> Draft:
+def _with_own_artifacts(rt: Runtime, db: Database, draft: Draft) -> Draft:
     """Return the draft with the artifacts of URLs of this appliance."""
     own = (
-        imports.find_own(rt, reader, MediaUrl(("media", at, "url"), item.url)) if item.url else None
+        imports.find_own(rt, db, MediaUrl(("media", at, "url"), item.url)) if item.url else None
         for at, item in enumerate(draft.media)
     )
     media = (_with_file(item, found) if found else item for item, found in zip(draft.media, own, strict=True))

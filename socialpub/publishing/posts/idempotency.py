@@ -66,9 +66,9 @@ def fingerprint(path: str, body: Any, parts: Sequence[tuple[str, str, str]] = ()
     return hashlib.sha256(whole.encode()).hexdigest()
 
 
-def find(store: Database, ticket: RequestKey, now: datetime) -> StoredResponse | None:
+def find(db: Database, ticket: RequestKey, now: datetime) -> StoredResponse | None:
     """Return the stored response to this request. None: no request with this key succeeded. Raises Conflict."""
-    row = store.get(IdempotencyRow, ticket.key_id, ticket.key)
+    row = db.get(IdempotencyRow, ticket.key_id, ticket.key)
     if row is None or row.created_at <= stamp(now - LIFETIME):
         return None
     if row.fingerprint != ticket.fingerprint:

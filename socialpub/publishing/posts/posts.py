@@ -122,7 +122,7 @@ def accept(rt: Runtime, tx: Database, draft: Draft, targets: Sequence[Target], c
 
 async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
     """Return a page of the posts that the caller sees. Call this on the event loop: long reads run in a thread."""
-    totals = rt.post_totals.of_version(rt.reader.data_version)
+    totals = rt.post_totals.of_version(rt.db.data_version)
     key = caller.providers, caller.profiles, query.of_all_pages
     counted = totals.get(key)
 
@@ -136,10 +136,10 @@ async def load_page(rt: Runtime, caller: Scope, query: PostFilter) -> PostPage:
         totals[key] = wanted, page.total
         return page
 
-    is_slow = post_list.is_slow(rt.reader, query, counted is not None)
-    if is_slow or (counted is None and audience_rows.are_many(rt.reader)):
+    is_slow = post_list.is_slow(rt.db, query, counted is not None)
+    if is_slow or (counted is None and audience_rows.are_many(rt.db)):
         return await rt.read_in_thread(load)
-    return load(rt.reader)
+    return load(rt.db)
 
 
 # --- changing --------------------------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def edit(rt: Runtime, tx: Database, post_id: str, draft: Draft, caller: Caller) 
         options, reply_to = json.loads(delivery.options), delivery.reply_to
         if target := targets.get(delivery.id):
             options, reply_to = target.options, target.reply_to
-        delivery_rows.update(
-            tx,
+        tx.update(
+            DeliveryRow,
             delivery.id,
             options=delivery_rows.as_json(options),
             scheduled_at=scheduled_at,
@@ -220,14 +220,14 @@ def _repeats(tx: Database, post: PostRow, draft: Draft, targets: Mapping[str, Ta
 
 
 def check_edit(
-    rt: Runtime, store: Database, post_id: str, draft: Draft, caller: Caller, now: datetime
+    rt: Runtime, db: Database, post_id: str, draft: Draft, caller: Caller, now: datetime
 ) -> tuple[PostRow, dict[str, Target]]:
     """Return the post, and the new target of each delivery whose options change.
 
     Raises NotFound, InvalidRequest, Conflict.
     """
-    post = find_visible(store, post_id, caller)
-    targets = drafts.check_change(rt, store, post, draft, caller, now)
+    post = find_visible(db, post_id, caller)
+    targets = drafts.check_change(rt, db, post, draft, caller, now)
     check_changeable(post.status, post.scheduled_at, stamp(now))
     return post, targets
 
@@ -266,12 +266,12 @@ def cancel(rt: Runtime, tx: Database, post_id: str, caller: Caller) -> None:
     record(tx, AuditAction.POST_CANCELED, post_id, post.body)
 
 
-def check_cancelable(store: Database, post_id: str, now: str) -> None:
+def check_cancelable(db: Database, post_id: str, now: str) -> None:
     """Raise NotFound, and Conflict unless this post can be canceled now."""
-    post = _find(store, post_id)
+    post = _find(db, post_id)
     if post.status != PostStatus.SCHEDULED:
         raise Conflict(f"The post is {post.status}; only a scheduled post that has not started can be canceled.")
-    if _may_be_published(store, post, now):
+    if _may_be_published(db, post, now):
         with commands.in_public():
             how = commands.or_run("admin", "resume")
         raise Conflict(
@@ -306,16 +306,16 @@ def _stop_deliveries(rt: Runtime, tx: Database, post_id: str) -> None:
         if not may_be_sent(tx, delivery, tx.stamp):
             Settlement(rt, tx, delivery).fail(STOPPED)
             continue
-        delivery_rows.update(tx, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
+        tx.update(DeliveryRow, delivery.id, progress=delivery_rows.as_json(delivery.progress.as_dict()))
         reads_back = delivery.phase.reads_back and not delivery.phase.is_uncalled
         if delivery.state is State.QUEUED and not reads_back and not unclear:
             # The next run is a read-back, which does not wait for hours.
-            delivery_rows.update(tx, delivery.id, run_at=min(delivery.run_at, tx.stamp))
+            tx.update(DeliveryRow, delivery.id, run_at=min(delivery.run_at, tx.stamp))
 
 
-def may_be_sent(store: Database, delivery: Delivery, now: str) -> bool:
+def may_be_sent(db: Database, delivery: Delivery, now: str) -> bool:
     """Return whether this or another installation may have published an open delivery."""
-    unclear = delivery.due_at <= now and _may_be_of_original(store, delivery.post_id)
+    unclear = delivery.due_at <= now and _may_be_of_original(db, delivery.post_id)
     return delivery.past_commit or delivery.phase.restored or unclear
 
 
@@ -325,22 +325,22 @@ def check_stoppable(status: str) -> None:
         raise Conflict(f"The post is already {status}. There is nothing to stop.")
 
 
-def visible(reader: Database, caller: Caller, post_id: str) -> bool:
-    post = post_rows.find(reader, post_id)
-    return post is not None and audience_rows.sees(reader, caller, post.audience_id)
+def visible(db: Database, caller: Caller, post_id: str) -> bool:
+    post = post_rows.find(db, post_id)
+    return post is not None and audience_rows.sees(db, caller, post.audience_id)
 
 
-def find_visible(store: Database, post_id: str, caller: Caller) -> PostRow:
+def find_visible(db: Database, post_id: str, caller: Caller) -> PostRow:
     """Return the row of a post that the caller sees. Raises NotFound."""
-    post = _find(store, post_id)
-    if not audience_rows.sees(store, caller, post.audience_id):
+    post = _find(db, post_id)
+    if not audience_rows.sees(db, caller, post.audience_id):
         raise NotFound("No post has this id.")
     return post
 
 
-def check_own(store: Database, post_id: str, caller: Caller) -> None:
+def check_own(db: Database, post_id: str, caller: Caller) -> None:
     """Raise NotFound, and Forbidden unless the caller's key, which has a limit, created this post (contract 10.3)."""
-    if _find(store, post_id).key_id != caller.key_id:
+    if _find(db, post_id).key_id != caller.key_id:
         raise Forbidden(
             "Another key or the owner created this post. A key with a limit on its posts changes and cancels only the "
             "posts that it created. Use a key without such a limit."
@@ -356,8 +356,8 @@ def record(tx: Database, action: AuditAction, post_id: str, body: str | None, **
 # --- inside ----------------------------------------------------------------------------------------------------------
 
 
-def _find(store: Database, post_id: str) -> PostRow:
-    post = post_rows.find(store, post_id)
+def _find(db: Database, post_id: str) -> PostRow:
+    post = post_rows.find(db, post_id)
     if post is None:
         raise NotFound("No post has this id.")
     return post
@@ -367,14 +367,14 @@ def _stamp_or_none(instant: datetime | None) -> str | None:
     return None if instant is None else stamp(instant)
 
 
-def _may_be_published(store: Database, post: PostRow, now: str) -> bool:
+def _may_be_published(db: Database, post: PostRow, now: str) -> bool:
     """Return whether the original installation may have published a scheduled post before the resume."""
-    return _may_be_of_original(store, post.id) and (post.scheduled_at or "") <= now
+    return _may_be_of_original(db, post.id) and (post.scheduled_at or "") <= now
 
 
-def _may_be_of_original(store: Database, post_id: str) -> bool:
+def _may_be_of_original(db: Database, post_id: str) -> bool:
     """Return whether this post came with a restored backup that was not resumed yet."""
-    return appliance_state.restored_from(store) is not None and post_rows.elsewhere_since(store, post_id) is not None
+    return appliance_state.restored_from(db) is not None and post_rows.elsewhere_since(db, post_id) is not None
 
 
 def _store_earlier_content(tx: Database, post: PostRow) -> None:
@@ -389,7 +389,7 @@ def _store_earlier_content(tx: Database, post: PostRow) -> None:
 
 def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
     for row in delivery_rows.list_of_post(tx, post_id):
-        delivery_rows.update(tx, row.id, state=State.CANCELED)
+        tx.update(DeliveryRow, row.id, state=State.CANCELED)
         waits.forget(tx, row.id)
         log_entries.record(tx, "canceled", row.id)
         if delivery_rows.wake_replies(tx, row.id, published=False):
@@ -400,7 +400,7 @@ def _cancel(rt: Runtime, tx: Database, post_id: str) -> None:
 
 def _named_artifacts(tx: Database, post_id: str) -> set[str]:
     shown = {artifact_id for artifact_id, _ in post_rows.list_media(tx, post_id)}
-    return shown | delivery_rows.artifacts_in_options(delivery_rows.list_of_post(tx, post_id))
+    return shown | delivery_rows.artifacts_in_options(row.options for row in delivery_rows.list_of_post(tx, post_id))
 
 
 def _insert_arrived(rt: Runtime, tx: Database, draft: Draft) -> None:

@@ -52,30 +52,30 @@ class PostPreview:
     profiles: tuple[PreviewedProfile, ...]
 
 
-def draft_previews(rt: Runtime, reader: Database, draft: Draft) -> list[PostPreview]:
+def draft_previews(rt: Runtime, db: Database, draft: Draft) -> list[PostPreview]:
     """Return the previews of a draft, without unknown profiles and media that cannot be used."""
-    media = tuple(item for item in draft.media if item.arriving or _is_usable(reader, item.artifact_id))
-    profiles = [profile for wanted in draft.profiles if (profile := profile_rows.find(reader, wanted)) is not None]
+    media = tuple(item for item in draft.media if item.arriving or _is_usable(db, item.artifact_id))
+    profiles = [profile for wanted in draft.profiles if (profile := profile_rows.find(db, wanted)) is not None]
     given = [(profile, drafts.options_for(rt, profile, draft.options)) for profile in profiles]
     options = [(profile.provider, chosen) for profile, chosen in given]
-    content = drafts.draft_content(rt, reader, replace(draft, media=media), options)
+    content = drafts.draft_content(rt, db, replace(draft, media=media), options)
     return _previews(rt, content, [None if item.arriving else item.artifact_id for item in media], given)
 
 
-def post_previews(rt: Runtime, reader: Database, post_id: str) -> list[PostPreview]:
+def post_previews(rt: Runtime, db: Database, post_id: str) -> list[PostPreview]:
     """Return the previews of an accepted post, with its stored options. A removed profile has none."""
     given = []
-    for row in delivery_rows.list_of_post(reader, post_id):
-        profile = profile_rows.find(reader, row.profile_id)
+    for row in delivery_rows.list_of_post(db, post_id):
+        profile = profile_rows.find(db, row.profile_id)
         if profile is not None:
             given.append((profile, json.loads(row.options)))
-    artifacts = [artifact_id for artifact_id, _ in post_rows.list_media(reader, post_id)]
-    there = [artifact_id if _is_usable(reader, artifact_id) else None for artifact_id in artifacts]
-    return _previews(rt, post_content.load_content(rt, reader, post_id), there, given)
+    artifacts = [artifact_id for artifact_id, _ in post_rows.list_media(db, post_id)]
+    there = [artifact_id if _is_usable(db, artifact_id) else None for artifact_id in artifacts]
+    return _previews(rt, post_content.load_content(rt, db, post_id), there, given)
 
 
-def _is_usable(reader: Database, artifact_id: str) -> bool:
-    return uploads.explain_unusable(artifact_rows.find(reader, artifact_id)) is None
+def _is_usable(db: Database, artifact_id: str) -> bool:
+    return uploads.explain_unusable(artifact_rows.find(db, artifact_id)) is None
 
 
 def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> Preview:

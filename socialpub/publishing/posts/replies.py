@@ -13,6 +13,7 @@ from socialpub.core.clock import after
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import Committing, Preparing, State
 from socialpub.db.tables import delivery_rows
 from socialpub.providers import options as option_tables
@@ -69,9 +70,9 @@ class Parent:
 REMOVED = f"Not sent: the post to which this post replies was removed. {CREATE_AGAIN}"
 
 
-def find_parent(store: Database, reply_to: str | None) -> Parent | None:
+def find_parent(db: Database, reply_to: str | None) -> Parent | None:
     """Return the parent of a delivery with this `reply_to`. None: no reply, or the parent's rows were removed."""
-    tries = [] if reply_to is None else delivery_rows.list_tries(store, reply_to)
+    tries = [] if reply_to is None else delivery_rows.list_tries(db, reply_to)
     if not tries:
         return None
     row = max(tries, key=lambda row: (row.state == State.PUBLISHED, row.id))
@@ -103,11 +104,11 @@ def check_parent(tx: Database, delivery: Delivery) -> Refused | None:
     published_at = after(tx.stamp, -max(age_seconds, 0.0))
     if published_at > delivery.due_at:
         delivery.due_at = published_at
-        delivery_rows.update(tx, delivery.id, due_at=published_at)
+        tx.update(DeliveryRow, delivery.id, due_at=published_at)
     return None
 
 
-def fill_in_parent(store: Database, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:
+def fill_in_parent(db: Database, delivery: Delivery, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with the id of the published parent at the network, under the network's own option.
 
     Another installation may have published the reply under another post, such as its own retry of the parent. A
@@ -116,7 +117,7 @@ def fill_in_parent(store: Database, delivery: Delivery, options: Mapping[str, An
     option = option_tables.find_post_option(OPTIONS.get(delivery.provider, ()))
     if option is None or option.name not in options or delivery.phase.restored:
         return dict(options)
-    parent = find_parent(store, delivery.reply_to)
+    parent = find_parent(db, delivery.reply_to)
     return {**options, option.sent_as: parent.provider_post_id} if parent and parent.is_published else dict(options)
 
 

@@ -97,13 +97,13 @@ class RetryOutlook:
         return bool(self.unknown) or any(not row.content_refused for row in self.certain)
 
 
-def load_outlook(store: Database, post_id: str) -> RetryOutlook:
+def load_outlook(db: Database, post_id: str) -> RetryOutlook:
     certain, unknown, why = list[DeliveryRow](), list[DeliveryRow](), NOTHING_FAILED
     taken: dict[tuple[str, str], str] = {}
-    for delivery in delivery_rows.list_of_post(store, post_id):
+    for delivery in delivery_rows.list_of_post(db, post_id):
         if State(delivery.state).outcome not in ("failed", "unknown"):
             continue
-        tries = [(State(row.state), row.post_id) for row in delivery_rows.list_tries(store, delivery.first_id)]
+        tries = [(State(row.state), row.post_id) for row in delivery_rows.list_tries(db, delivery.first_id)]
         open_in = [at for state, at in tries if not state.final]
         published_in = [at for state, at in tries if state is State.PUBLISHED]
         account = _account(delivery)

@@ -115,10 +115,10 @@ async def metrics(rt: Runtime, request: Request) -> Response:
     state: WebState = request.app.state
     clock = rt.clock
 
-    def render(reader: Database) -> tuple[bytes, str]:
+    def render(db: Database) -> tuple[bytes, str]:
         from socialpub.web import metrics
 
-        return metrics.render_metrics(state, reader)
+        return metrics.render_metrics(state, db)
 
     async with state.reading_metrics:
         began_at = clock.monotonic()

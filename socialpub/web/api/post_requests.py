@@ -244,7 +244,7 @@ def check_rows(rt: Runtime, caller: Caller, value: Any, errors: Sequence[FieldEr
         options=options,
     )
     try:
-        drafts.check_targets(rt, rt.reader, draft, caller, rt.now())
+        drafts.check_targets(rt, rt.db, draft, caller, rt.now())
     except InvalidRequest as error:
         known = {item.path for item in errors}
         indexes = {"profiles": list(profiles or ()), "media": list(media or ())}

@@ -42,14 +42,14 @@ from socialpub.web.http.responses import JSON, JSONResponse, created, ok
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
-    return posts.visible(rt.reader, caller, path_params["postId"])
+    return posts.visible(rt.db, caller, path_params["postId"])
 
 
 def is_changeable(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
     """Do the same for a change. Raises Forbidden if the key sees the post but may not change it."""
     found = is_visible(rt, caller, path_params)
     if found and caller.restricted:
-        posts.check_own(rt.reader, path_params["postId"], caller)
+        posts.check_own(rt.db, path_params["postId"], caller)
     return found
 
 
@@ -101,17 +101,17 @@ async def _create_after_checks(rt: Runtime, caller: Caller, request: Request, dr
     """Create the post after its files are fetched and, for `strict`, after the networks' checks."""
     strict = request.state.query.strict
 
-    def check(reader: Database) -> None:
+    def check(db: Database) -> None:
         if strict:
-            refuse_problems(rt, reader, draft, caller)
+            refuse_problems(rt, db, draft, caller)
         else:
-            check_targets(rt, reader, draft, caller, rt.now())
+            check_targets(rt, db, draft, caller, rt.now())
 
     with ExitStack() as kept:
         if any(item.url for item in draft.media):
             # No file is fetched for a post that would be refused anyway.
             await rt.read_in_thread(check)
-            key_limits.check_day(rt.reader, caller, len(draft.profiles), rt.now())
+            key_limits.check_day(rt.db, caller, len(draft.profiles), rt.now())
             draft = replace(draft, media=await _fetch(rt, request, draft.media, kept, caller))
         if strict:
             # Checking the text and the files would block the event loop.
@@ -136,7 +136,7 @@ async def retry(rt: Runtime, caller: Caller, request: Request) -> Response:
 async def validate(rt: Runtime, caller: Caller, request: Request) -> Response:
     draft = request.state.body.to_draft()
     # Checking the text and the files would block the event loop.
-    checked = await rt.read_in_thread(lambda reader: check_draft(rt, reader, draft, caller))
+    checked = await rt.read_in_thread(lambda db: check_draft(rt, db, draft, caller))
     valid = not any(delivery.problems for delivery in checked)
     return ok(orjson.dumps({"valid": valid, "deliveries": [_render_checked(delivery) for delivery in checked]}))
 
@@ -160,25 +160,25 @@ async def edit(rt: Runtime, caller: Caller, request: Request) -> Response:
     post_id, draft = request.path_params["postId"], request.state.body.to_draft()
     with ExitStack() as kept:
         if any(item.url for item in draft.media):
-            posts.check_edit(rt, rt.reader, post_id, draft, caller, rt.now())
+            posts.check_edit(rt, rt.db, post_id, draft, caller, rt.now())
             draft = replace(draft, media=await _fetch(rt, request, draft.media, kept, caller))
         await rt.write_soon(posts.edit, post_id, draft, caller)
-    return ok(_show(rt.reader, post_id))
+    return ok(_show(rt.db, post_id))
 
 
 @endpoint(scope="write", resource=is_changeable)
 async def cancel(rt: Runtime, caller: Caller, request: Request) -> Response:
     post_id = request.path_params["postId"]
     await rt.write_soon(posts.cancel, post_id, caller)
-    return ok(_show(rt.reader, post_id))
+    return ok(_show(rt.db, post_id))
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _show(reader: Database, post_id: str) -> bytes:
+def _show(db: Database, post_id: str) -> bytes:
     """Return the post as the API shows it. Raises NotFound."""
-    shown = api_json.post(reader, post_id)
+    shown = api_json.post(db, post_id)
     if shown is None:
         raise NotFound("There is no post with this id.")
     return shown
@@ -186,8 +186,8 @@ def _show(reader: Database, post_id: str) -> bytes:
 
 def _find(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bytes | None:
     """Return the post as the API shows it. None: the caller does not see a post with this id."""
-    audience, shown = api_json.post_with_audience(rt.reader, path_params["postId"]) or (None, None)
-    return shown if audience is not None and audience_rows.sees(rt.reader, caller, audience) else None
+    audience, shown = api_json.post_with_audience(rt.db, path_params["postId"]) or (None, None)
+    return shown if audience is not None and audience_rows.sees(rt.db, caller, audience) else None
 
 
 @endpoint(scope="read", resource=_find, query=PostQuery)
@@ -204,7 +204,7 @@ async def show(rt: Runtime, caller: Caller, request: Request) -> Response:
 
 @endpoint(scope="read", resource=is_visible)
 async def attempts(rt: Runtime, caller: Caller, request: Request) -> Response:
-    return ok(details.load_attempts(rt, rt.reader, request.path_params["postId"]))
+    return ok(details.load_attempts(rt, rt.db, request.path_params["postId"]))
 
 
 @endpoint(scope="read", query=PostsQuery)
@@ -234,5 +234,5 @@ async def _in_pieces(rt: Runtime, page: PostPage, end: bytes) -> AsyncIterator[b
     for post_id in page.rest:
         # With a fast client, sending never waits. Other requests need this pause.
         await asyncio.sleep(0)
-        yield b"," + _show(rt.reader, post_id)
+        yield b"," + _show(rt.db, post_id)
     yield end

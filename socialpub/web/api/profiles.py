@@ -17,18 +17,18 @@ from socialpub.web.http.responses import ok
 
 
 def is_visible(rt: Runtime, caller: Caller, path_params: dict[str, str]) -> bool:
-    profile = profile_rows.find(rt.reader, path_params["id"])
+    profile = profile_rows.find(rt.db, path_params["id"])
     return profile is not None and caller.sees(profile.provider, profile.id)
 
 
 @endpoint(scope="read")
 async def index(rt: Runtime, caller: Caller, request: Request) -> Response:
-    return ok(api_json.profiles(rt.reader, caller))
+    return ok(api_json.profiles(rt.db, caller))
 
 
 @endpoint(scope="read", resource=is_visible)
 async def show(rt: Runtime, caller: Caller, request: Request) -> Response:
-    shown = api_json.profile(rt.reader, request.path_params["id"])
+    shown = api_json.profile(rt.db, request.path_params["id"])
     if shown is None:
         raise NotFound("There is no profile with this id.")
     return ok(shown)
@@ -60,18 +60,18 @@ async def logs(rt: Runtime, caller: Caller, request: Request) -> Response:
     query: LogsQuery = request.state.query
 
     if query.after:
-        return ok(api_json.log_entries_after(rt.reader, caller, _find_number(rt, caller, query), query.limit))
+        return ok(api_json.log_entries_after(rt.db, caller, _find_number(rt, caller, query), query.limit))
 
-    def read(reader: Database) -> bytes:
-        return api_json.log_entries(reader, caller, query.limit, query.offset)
+    def read(db: Database) -> bytes:
+        return api_json.log_entries(db, caller, query.limit, query.offset)
 
     most = _MAX_SKIPPED_OF_EACH if caller.limited else _MAX_SKIPPED_IN_PLACE
-    return ok(await rt.read_in_thread(read) if query.offset > most else read(rt.reader))
+    return ok(await rt.read_in_thread(read) if query.offset > most else read(rt.db))
 
 
 def _find_number(rt: Runtime, caller: Caller, query: LogsQuery) -> int:
     """Return the number of the entry that `after` names. Raises InvalidRequest."""
-    number = 0 if query.after == LOG_START else api_json.log_number(rt.reader, caller, query.after)
+    number = 0 if query.after == LOG_START else api_json.log_number(rt.db, caller, query.after)
     errors = []
     if number is None:
         message = "is not the id of a stored log entry that this key can see; begin again with after=start"

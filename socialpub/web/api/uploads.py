@@ -138,7 +138,7 @@ async def put(request: Request) -> Response:
 def _find_reservation(rt: Runtime, request: Request) -> ArtifactRow:
     """Return the reservation of the URL. Raises Forbidden."""
     artifact_id = request.path_params["artifactId"]
-    row: ArtifactRow | None = artifact_rows.find(rt.reader, artifact_id) if parse_id(artifact_id) else None
+    row: ArtifactRow | None = artifact_rows.find(rt.db, artifact_id) if parse_id(artifact_id) else None
     # Without a row, no signature is valid.
     declared_type = row.declared_type if row else ""
     query = request.scope["query_string"].decode("latin-1")
@@ -181,7 +181,7 @@ async def read_file(rt: Runtime, request: Request) -> Response:
     storage_key = request.path_params["key"]
     query = request.scope["query_string"].decode("latin-1")
     left_seconds = signed_urls.check_media(rt.secrets, storage_key, query, rt.clock.now())
-    mime_type = artifact_rows.verified_type(rt.reader, storage_key) or renditions.rendition_type(rt, storage_key)
+    mime_type = artifact_rows.verified_type(rt.db, storage_key) or renditions.rendition_type(rt, storage_key)
     path = rt.files.path(storage_key)
     try:
         stat = path.stat()

@@ -270,7 +270,7 @@ async def show(rt: Runtime, visit: Visit) -> Response:
         most, counted = MAX_PER_HOUR, MAX_COUNTED_PER_HOUR
     stamps = [stamp(instant) for instant in instants]
     # In a thread, because thousands of posts take time to count.
-    found = await rt.read_in_thread(lambda reader: calendar.load_days(reader, stamps, most, counted))
+    found = await rt.read_in_thread(lambda db: calendar.load_days(db, stamps, most, counted))
     if sum(len(spot.posts) for spot in found) > MAX_SHOWN:
         found = [spot._replace(posts=spot.posts[:1], more=spot.more + len(spot.posts[1:])) for spot in found]
     cells = [_cell(visit, period, dates, at, spot, instants[at + 1]) for at, spot in enumerate(found)]

@@ -80,19 +80,19 @@ async def create(rt: Runtime, visit: Visit) -> Response:
         return _page(rt, visit, form, key_id, field_errors(error) or {"form": error.detail})
     except Conflict:
         return _page(rt, visit, Form([("write", "on")]), api_keys.new_id(), {"form": MADE_ALREADY}, http_status=409)
-    (shown,) = _describe(rt, [api_keys.get(rt.reader, key_id)])
+    (shown,) = _describe(rt, [api_keys.get(rt.db, key_id)])
     return visit.show("key_created.html", whole_key=key, one=shown, base_address=_base_address(rt, visit))
 
 
 @page()
 async def revoke_form(rt: Runtime, visit: Visit) -> Response:
-    (one,) = _describe(rt, [api_keys.get(rt.reader, visit.params["keyId"])])
+    (one,) = _describe(rt, [api_keys.get(rt.db, visit.params["keyId"])])
     return visit.show("key_revoke.html", one=one)
 
 
 @page()
 async def revoke(rt: Runtime, visit: Visit) -> Response:
-    key = api_keys.get(rt.reader, visit.params["keyId"])
+    key = api_keys.get(rt.db, visit.params["keyId"])
     await rt.write_soon(api_keys.revoke, key.id)
     return visit.go("/keys", status=f"The key “{key.name}” is revoked. Requests with this key are refused.")
 
@@ -109,14 +109,14 @@ async def keep_restored(rt: Runtime, visit: Visit) -> Response:
 def _page(
     rt: Runtime, visit: Visit, form: Form, key_id: str, errors: dict[str, str] | None = None, http_status: int = 400
 ) -> Response:
-    keys = _describe(rt, reversed(api_keys.list_all(rt.reader)))
-    rows = [row for row in profile_rows.list_all(rt.reader) if row.status != ProfileStatus.DISCONNECTED]
+    keys = _describe(rt, reversed(api_keys.list_all(rt.db)))
+    rows = [row for row in profile_rows.list_all(rt.db) if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
         "keys.html",
         http_status=http_status if errors else 200,
         keys=[one for one in keys if one.state == "active"],
         ended=[one for one in keys if one.state != "active"],
-        restored={key.id for key in api_keys.list_undecided(rt.reader, rt.stamp())},
+        restored={key.id for key in api_keys.list_undecided(rt.db, rt.stamp())},
         profiles=rows,
         names=labels.profile_names(rows, network_is_shown=True),
         form=form,
@@ -129,9 +129,9 @@ def _page(
 
 
 def _describe(rt: Runtime, keys: Iterable[ApiKeyRow]) -> list[ShownKey]:
-    names = labels.profile_names(profile_rows.list_all(rt.reader))
+    names = labels.profile_names(profile_rows.list_all(rt.db))
     covered = _covered_networks(rt)
-    requests_today = counters.usage_by_day(rt.reader, rt.now())[0].requests
+    requests_today = counters.usage_by_day(rt.db, rt.now())[0].requests
     return [
         ShownKey(
             key,

@@ -37,14 +37,14 @@ _SUBJECT_PAGES = {"post": "/posts/", "profile": "/profiles/"}
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Response:
-    rows = profile_rows.list_all(rt.reader)
+    rows = profile_rows.list_all(rt.db)
     wanted, query = _read_filter(visit, rows, whole=False)
-    found = await rt.read_in_thread(lambda reader: log_list.load_page(reader, query)) if query.is_slow else None
+    found = await rt.read_in_thread(lambda db: log_list.load_page(db, query)) if query.is_slow else None
     return visit.show(
         "log.html",
         http_status=400 if wanted.errors else 200,
         problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
-        found=found or log_list.load_page(rt.reader, query),
+        found=found or log_list.load_page(rt.db, query),
         wanted=wanted,
         query=query,
         profiles=rows,
@@ -55,7 +55,7 @@ async def index(rt: Runtime, visit: Visit) -> Response:
 
 @page()
 async def download(rt: Runtime, visit: Visit) -> Response:
-    wanted, query = _read_filter(visit, profile_rows.list_all(rt.reader), whole=True)
+    wanted, query = _read_filter(visit, profile_rows.list_all(rt.db), whole=True)
     for name, reason in wanted.errors.items():
         raise InvalidRequest.at(message=f"Cannot use the filter “{name}”. {reason}")
     name = f"socialpub-log-{visit.now.astimezone(visit.zone):%Y-%m-%d}.csv"
@@ -85,9 +85,7 @@ def _read_filter(visit: Visit, rows: list[ProfileRow], *, whole: bool) -> tuple[
 async def audit_log(rt: Runtime, visit: Visit) -> Response:
     kind = visit.query.text("kind") if visit.query.text("kind") in audit_log_tables.KINDS else ""
     at = visit.query.number("page") or 0
-    found = await rt.read_in_thread(
-        lambda reader: audit_log_tables.load_page(reader, (kind,) if kind else (), at, PER_PAGE)
-    )
+    found = await rt.read_in_thread(lambda db: audit_log_tables.load_page(db, (kind,) if kind else (), at, PER_PAGE))
     return visit.show(
         "audit.html",
         found=found,

@@ -73,11 +73,11 @@ async def show(rt: Runtime, visit: Visit) -> Response:
     needs, flow = alerts.load_alert_facts(rt), read_flow(rt)
     entries = [CalendarEntry.from_post(post, visit.zone, visit.now) for post in (*flow.pending, *flow.upcoming)]
     groups = _fold(entries)[:MAX_PENDING]
-    profile_counts = profile_rows.count_by_provider_and_status(rt.reader)
+    profile_counts = profile_rows.count_by_provider_and_status(rt.db)
     steps = {
         "profile": any(status != "disconnected" for _, status, _ in profile_counts),
-        "post": post_rows.newest_created_at(rt.reader) is not None,
-        "key": bool(api_keys.list_all(rt.reader)),
+        "post": post_rows.newest_created_at(rt.db) is not None,
+        "key": bool(api_keys.list_all(rt.db)),
     }
     return visit.show(
         "overview.html",
@@ -87,7 +87,7 @@ async def show(rt: Runtime, visit: Visit) -> Response:
         shown_count=sum(map(len, groups)),
         published=_published(rt, flow.published),
         in_app=_published(rt, flow.in_app),
-        names=labels.profile_names(profile_rows.list_all(rt.reader)),
+        names=labels.profile_names(profile_rows.list_all(rt.db)),
         steps=None if steps["post"] and steps["profile"] else steps,
         # Before the first post, there is nothing to back up.
         backup_reminder=needs.backup_reminder if steps["post"] else None,
@@ -97,16 +97,16 @@ async def show(rt: Runtime, visit: Visit) -> Response:
 
 
 def read_flow(rt: Runtime) -> Flow:
-    reader = rt.reader
-    counts = dict(post_rows.count_by_status(reader, (PostStatus.PENDING, PostStatus.SCHEDULED)))
+    db = rt.db
+    counts = dict(post_rows.count_by_status(db, (PostStatus.PENDING, PostStatus.SCHEDULED)))
     # Due posts that still wait, for example because of a pause, come first.
     since = stamp(rt.now() - rt.settings.publishing.max_lateness)
-    published = log_list.published(reader, MAX_PUBLISHED)
-    drafts = log_list.published(reader, MAX_PUBLISHED, DRAFT_MODES, stamp(rt.now() - DRAFTS_SINCE))
+    published = log_list.published(db, MAX_PUBLISHED)
+    drafts = log_list.published(db, MAX_PUBLISHED, DRAFT_MODES, stamp(rt.now() - DRAFTS_SINCE))
     return Flow(
-        pending=calendar.pending_posts(reader, MAX_PENDING),
+        pending=calendar.pending_posts(db, MAX_PENDING),
         pending_count=counts.get("pending", 0),
-        upcoming=calendar.upcoming_posts(reader, since, MAX_UPCOMING),
+        upcoming=calendar.upcoming_posts(db, since, MAX_UPCOMING),
         scheduled_count=counts.get("scheduled", 0),
         published=[entry for entry in published if labels.entry_outcome(entry) != IN_APP],
         in_app=[entry for entry in drafts if labels.entry_outcome(entry) == IN_APP],
@@ -143,7 +143,7 @@ def _published(rt: Runtime, entries: Sequence[LogEntry]) -> list[PublishedPost]:
     for entry in entries:
         by_post.setdefault(entry.post_id, []).append(entry)
     newest = list(by_post)[:MAX_PENDING]
-    found = calendar.load_posts(rt.reader, newest)
+    found = calendar.load_posts(rt.db, newest)
     return [_published_post(found[post_id], by_post[post_id]) for post_id in newest if post_id in found]
 
 

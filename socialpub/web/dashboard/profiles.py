@@ -29,7 +29,7 @@ from socialpub.web.dashboard.compose import form_page, option_fields
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Response:
-    rows = profile_rows.list_all(rt.reader)
+    rows = profile_rows.list_all(rt.db)
     connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     return visit.show(
         "profiles.html",
@@ -37,9 +37,9 @@ async def index(rt: Runtime, visit: Visit) -> Response:
         disconnected=[row for row in rows if row.status == ProfileStatus.DISCONNECTED],
         warnings={row.id: upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) for row in connected},
         names=labels.profile_names(connected),
-        waiting=dict(count_queued_by_profile(rt.reader)),
+        waiting=dict(count_queued_by_profile(rt.db)),
         avatars=avatars.list_versions(rt),
-        attempts=access_rows.waiting_consents(rt.reader, Surface.DASHBOARD, rt.stamp()),
+        attempts=access_rows.waiting_consents(rt.db, Surface.DASHBOARD, rt.stamp()),
         missing_apps={name: connect.find_missing_app(rt, name) for name in rt.providers},
         fields={one.label: one.auth.fields for one in rt.providers.values() if isinstance(one.auth, SignIn)},
     )
@@ -65,7 +65,7 @@ async def rename(rt: Runtime, visit: Visit) -> Response:
 
 @page()
 async def set_options(rt: Runtime, visit: Visit) -> Response:
-    profile = profiles.get(rt.reader, visit.params["profileId"])
+    profile = profiles.get(rt.db, visit.params["profileId"])
     given = option_fields.read_options(visit.form, profile.provider)
     try:
         profiles.check_options(rt, profile, given)  # before the write, so that hints refer to the dashboard
@@ -94,7 +94,7 @@ async def create_section(rt: Runtime, visit: Visit) -> Response:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
-        with questions.explain_failures(rt, profiles.get(rt.reader, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
+        with questions.explain_failures(rt, profiles.get(rt.db, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
             listed = questions.answer(rt, boards.of_profile(rt, profile_id))
         board = next((one for one in listed if one.id == board_id), None)
         if board is None:
@@ -125,12 +125,12 @@ async def _page(
     problem: str | None = None,
 ) -> Response:
     """Render the page, with the values of an invalid form."""
-    row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
+    row = profiles.load_for_owner(rt.db, visit.params["profileId"])
     provider = rt.providers[row.provider]
     shown = json.loads(row.options) if options is None else options
     # A refresh replaces only the waiting posts, so it does not ask the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
-    known = await form_page.ask_choices(visit, profiles.get(rt.reader, row.id), shown) if asks else None
+    known = await form_page.ask_choices(visit, profiles.get(rt.db, row.id), shown) if asks else None
     limits = provider.app_limits()
     defaults = option_fields.UNAUDITED if limits else {}
     fields = option_fields.build_fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)
@@ -161,7 +161,7 @@ show = page()(_page)
 @page()
 async def refresh(rt: Runtime, visit: Visit) -> Response:
     """Renew the tokens and fetch the account data again."""
-    profile = profiles.get(rt.reader, visit.params["profileId"])
+    profile = profiles.get(rt.db, visit.params["profileId"])
     renewable = profile.refresh_token is not None
 
     def renew() -> list[str]:
@@ -178,7 +178,7 @@ async def refresh(rt: Runtime, visit: Visit) -> Response:
 
 @page()
 async def confirm_disconnect(rt: Runtime, visit: Visit) -> Response:
-    row = profiles.load_for_owner(rt.reader, visit.params["profileId"])
+    row = profiles.load_for_owner(rt.db, visit.params["profileId"])
     if row.status == ProfileStatus.DISCONNECTED:
         return visit.go(f"/profiles/{row.id}")
     return visit.show(
@@ -191,7 +191,7 @@ async def confirm_disconnect(rt: Runtime, visit: Visit) -> Response:
 
 @page()
 async def disconnect(rt: Runtime, visit: Visit) -> Response:
-    profile = profiles.get(rt.reader, visit.params["profileId"])
+    profile = profiles.get(rt.db, visit.params["profileId"])
     await rt.write_soon(profiles.disconnect, profile.id)
     status = f"“{profile.name}” is disconnected. Its tokens are no longer used."
     return visit.go(f"/profiles/{profile.id}", status=status)
@@ -207,7 +207,7 @@ async def connect_new(rt: Runtime, visit: Visit) -> Response:
 
 @page()
 async def connect_again(rt: Runtime, visit: Visit) -> Response:
-    profile = profiles.get(rt.reader, visit.params["profileId"])
+    profile = profiles.get(rt.db, visit.params["profileId"])
     return await _connect(visit, profile.provider, profile)
 
 
@@ -300,14 +300,14 @@ async def paste(rt: Runtime, visit: Visit) -> Response:
 
 
 def _attempt(rt: Runtime, visit: Visit) -> ConsentRow:
-    row = rt.reader.get(ConsentRow, visit.params["consentId"])
+    row = rt.db.get(ConsentRow, visit.params["consentId"])
     if row is None or Surface(row.door) is not Surface.DASHBOARD:
         raise NotFound("This attempt to connect no longer exists. Start again under Profiles.")
     return row
 
 
 def _connected(rt: Runtime, visit: Visit, finished: Connected) -> Response:
-    profile = profiles.get(rt.reader, finished.profile_id)
+    profile = profiles.get(rt.db, finished.profile_id)
     label = rt.providers[profile.provider].label
     return visit.go(f"/profiles/{profile.id}", status=profiles.connected_sentence(profile, label, finished))
 

@@ -34,7 +34,7 @@ async def form(rt: Runtime, visit: Visit) -> Response:
     token = visit.query.text("token")
     if token and visit.session is None and visit.request.method == "GET":
         # Guesses are limited, and they do not use the writer.
-        if not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, token):
+        if not sign_in.is_link_valid(rt, rt.db, Purpose.SIGN_IN, token):
             visit.request.app.state.rate_limits.count_guess(client_address.of_request(visit.request))
             return visit.show("login.html", http_status=403, problem=SPENT)
         if not await rt.write_soon(sign_in.use_link, Purpose.SIGN_IN, token):
@@ -42,7 +42,7 @@ async def form(rt: Runtime, visit: Visit) -> Response:
         return await _begin_session(rt, visit, "/")
     if visit.session is not None:
         return visit.go(forms.local_path(visit.query.text("next"), "/"))
-    if not sign_in.is_password_set(rt.reader):
+    if not sign_in.is_password_set(rt.db):
         return set_a_password_first(visit)
     return visit.show("login.html")
 
@@ -81,7 +81,7 @@ async def end_session(rt: Runtime, visit: Visit) -> Response:
 
 @page(signed_in=False)
 async def set_up_form(rt: Runtime, visit: Visit) -> Response:
-    if sign_in.is_password_set(rt.reader):
+    if sign_in.is_password_set(rt.db):
         return visit.go("/login", status=_set_already())
     _check_link(rt, visit)
     return visit.show("setup.html", errors={})
@@ -106,7 +106,7 @@ async def change_password(rt: Runtime, visit: Visit) -> Response:
     # The session identifies a browser that deleted the other cookie.
     browser_id = security.find_known_browser(visit.request) or visit.session.id
     limits.count_password(address, browser_id)
-    if sign_in.is_password_set(rt.reader) and not await _password_matches(visit, "current", known=True):
+    if sign_in.is_password_set(rt.db) and not await _password_matches(visit, "current", known=True):
         return await system.render(rt, visit, {"current": "This is not the current password."})
     limits.forgive_passwords(address, browser_id)
     try:
@@ -143,9 +143,9 @@ async def _hash_password(visit: Visit) -> str:
 
 
 def _check_link(rt: Runtime, visit: Visit) -> None:
-    if sign_in.is_password_set(rt.reader):
+    if sign_in.is_password_set(rt.db):
         raise Conflict(_set_already())
-    if not sign_in.is_link_valid(rt, rt.reader, Purpose.SET_UP, visit.query.text("token")):
+    if not sign_in.is_link_valid(rt, rt.db, Purpose.SET_UP, visit.query.text("token")):
         visit.request.app.state.rate_limits.count_guess(client_address.of_request(visit.request))
         if commands.is_service():
             raise Forbidden(f"{SPENT} To set the password, run `{_set_password()}`.")

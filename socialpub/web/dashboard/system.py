@@ -66,8 +66,8 @@ async def render(
 ) -> Response:
     needs = alerts.load_alert_facts(rt, Surface.DASHBOARD)
     paused = needs.paused_at is not None
-    outlook = await rt.read_in_thread(lambda reader: resume.load_outlook(rt, reader)) if paused else None
-    days = counters.usage_by_day(rt.reader, rt.now(), USAGE_DAYS)
+    outlook = await rt.read_in_thread(lambda db: resume.load_outlook(rt, db)) if paused else None
+    days = counters.usage_by_day(rt.db, rt.now(), USAGE_DAYS)
     return visit.show(
         "system.html",
         http_status=400 if errors or notify_error else 200,
@@ -76,13 +76,13 @@ async def render(
         glance=list(_glance(rt, needs)),
         next_backup_at=_next_backup_at(rt, needs.backup),
         services=send.list_services(rt),
-        webhooks=addresses.list_health(rt.reader, rt.now()),
+        webhooks=addresses.list_health(rt.db, rt.now()),
         notify_url=notify_url,
         notify_error=notify_error,
         outlook=outlook,
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage.read_use, rt),
-        housekept_at=appliance_state.get(rt.reader, appliance_state.HOUSEKEPT_AT),
+        housekept_at=appliance_state.get(rt.db, appliance_state.HOUSEKEPT_AT),
         retention=await asyncio.to_thread(health.describe_retention, rt),
         posts=await rt.read_in_thread(post_rows.count),
         key_usage=_key_usage(rt, days),
@@ -91,8 +91,8 @@ async def render(
         python_version=platform.python_version(),
         sqlite_version=sqlite3.sqlite_version,
         settings=rt.settings,
-        sessions=sign_in.list_sessions(rt, rt.reader),
-        has_password=sign_in.is_password_set(rt.reader),
+        sessions=sign_in.list_sessions(rt, rt.db),
+        has_password=sign_in.is_password_set(rt.db),
         errors=errors or {},
     )
 
@@ -105,7 +105,7 @@ def _glance(rt: Runtime, needs: AlertFacts) -> Iterator[AtAGlance]:
         for one in needs.worker:
             yield AtAGlance("Worker", Badge("problem", "bad"), one.sentences)
     else:
-        reported_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
+        reported_at = appliance_state.get(rt.db, appliance_state.HEARTBEAT)
         yield AtAGlance("Worker", Badge("running", "good"), "Last report:", reported_at)
     yield _disk(needs.disk)
     yield _clock(rt, needs)
@@ -145,7 +145,7 @@ def _next_backup_at(rt: Runtime, backup: LastBackup) -> str | None:
 
 def _key_usage(rt: Runtime, days: Sequence[DayUsage]) -> list[tuple[str, int, int]]:
     """Return the name, the requests today and those in 7 days of each used key. `days` are in UTC, newest first."""
-    names = {key.id: key.name for key in api_keys.list_all(rt.reader)}
+    names = {key.id: key.name for key in api_keys.list_all(rt.db)}
     used = dict.fromkeys(key_id for day in days for key_id in day.requests)
     rows = [(names.get(one, one), *_sums([day.requests.get(one, 0) for day in days])) for one in used]
     return sorted(rows, key=lambda row: (-row[2], row[0]))
@@ -195,16 +195,16 @@ async def pause_publishing(rt: Runtime, visit: Visit) -> Response:
 
 
 async def _ask_resume(rt: Runtime, visit: Visit, problem: str | None = None) -> Response:
-    if appliance_state.paused_at(rt.reader) is None:
+    if appliance_state.paused_at(rt.db) is None:
         return visit.go("/system", status="Publishing is not paused.")
-    outlook = await rt.read_in_thread(lambda reader: resume.load_outlook(rt, reader))
+    outlook = await rt.read_in_thread(lambda db: resume.load_outlook(rt, db))
     return visit.show(
         "resume.html",
         http_status=400 if problem else 200,
         outlook=outlook,
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings),
         still_scheduled=alerts.STILL_SCHEDULED,
-        valid_keys=api_keys.list_undecided(rt.reader, rt.stamp()),
+        valid_keys=api_keys.list_undecided(rt.db, rt.stamp()),
         alerts=alerts,
         problem=problem,
     )
@@ -215,9 +215,9 @@ resume_form = page()(_ask_resume)
 
 @page()
 async def resume_publishing(rt: Runtime, visit: Visit) -> Response:
-    if appliance_state.paused_at(rt.reader) is None:
+    if appliance_state.paused_at(rt.db) is None:
         raise Conflict("Publishing is not paused.")
-    restored, choice = appliance_state.restored_from(rt.reader) is not None, visit.form.text("original")
+    restored, choice = appliance_state.restored_from(rt.db) is not None, visit.form.text("original")
     if restored and choice not in (NOTHING_SENT, MAYBE_SENT):
         return await _ask_resume(rt, visit, problem="First choose what the original installation did after the backup.")
     resumed = await rt.write_soon(resume.resume, nothing_was_sent=restored and choice == NOTHING_SENT)

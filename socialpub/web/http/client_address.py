@@ -120,7 +120,7 @@ class UntrustedForwarders:
         self._seen: OrderedDict[str, tuple[float, str]] = OrderedDict()
         """By peer: the time of the last log line (monotonic and as a stamp). The oldest entry comes first."""
         # After a start, the database contains the records of the previous process.
-        self._changed = appliance_state.get(rt.reader, appliance_state.UNTRUSTED_PROXIES) is not None
+        self._changed = appliance_state.get(rt.db, appliance_state.UNTRUSTED_PROXIES) is not None
 
     async def note(self, peer: str, value: str) -> None:
         """Log and record that this peer sent the header, if the peer is not trusted."""

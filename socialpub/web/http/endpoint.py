@@ -172,7 +172,7 @@ class Endpoint:
         fingerprint = await asyncio.to_thread(hashing) if is_large else hashing()
         request_key = RequestKey(request.state.caller.key_id, key, fingerprint)
         with idempotency.claim(state.running_keys, request_key):
-            stored = idempotency.find(state.rt.reader, request_key, state.rt.now())
+            stored = idempotency.find(state.rt.db, request_key, state.rt.now())
             if stored is not None:
                 response = self.replay(state.rt, stored)
                 response.headers["idempotency-replayed"] = "true"
@@ -296,7 +296,7 @@ def find_caller(request: Request) -> Caller | None:
 def authenticate_again(request: Request) -> Caller:
     """Return the caller after a wait during which the key may have ended. Raises Unauthorized."""
     rt: Runtime = request.app.state.rt
-    caller = api_keys.find_caller(rt, rt.reader, rt.stamp(), request.state.caller.key_id)
+    caller = api_keys.find_caller(rt, rt.db, rt.stamp(), request.state.caller.key_id)
     if caller is None:
         raise unauthorized(UNKNOWN_KEY)
     return caller

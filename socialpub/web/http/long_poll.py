@@ -32,7 +32,7 @@ class LongPoll:
 
     async def until_final(self, post_id: str, seconds: float, key_id: str) -> None:
         """Wait until the post is settled or canceled, for `seconds`, when the key ends or when the process stops."""
-        if self._stopped or post_rows.final_among(self._rt.reader, [post_id]):
+        if self._stopped or post_rows.final_among(self._rt.db, [post_id]):
             return
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.add(post_id, future)
@@ -54,17 +54,17 @@ class LongPoll:
             self._waiters.wake(post_id)
 
     async def _poll(self) -> None:
-        reader = self._rt.reader
+        db = self._rt.db
         last_version: int | None = None
         keys_checked_at = 0.0
         while self._waiters:
-            version, now = reader.data_version, self._rt.clock.monotonic()
+            version, now = db.data_version, self._rt.clock.monotonic()
             if version != last_version:
-                for post_id in post_rows.final_among(reader, list(self._waiters)):
+                for post_id in post_rows.final_among(db, list(self._waiters)):
                     self._waiters.wake(post_id)
             if version != last_version or now - keys_checked_at >= EXPIRY_SECONDS:
                 keys_checked_at = now
-                for key_id in api_keys.find_ended(reader, list(self._by_key), self._rt.now()):
+                for key_id in api_keys.find_ended(db, list(self._by_key), self._rt.now()):
                     self._by_key.wake(key_id)
             last_version = version
             await asyncio.sleep(POLL_SECONDS)

@@ -225,7 +225,7 @@ class _FormParser:
         incoming, max_bytes = None, uploads.max_bytes(self._rt.settings, declared_type)
         if is_accepted_type(declared_type):
             if self._longest_part is not None:
-                uploads.check_quota_with_arriving(self._rt, self._rt.reader, 1)
+                uploads.check_quota_with_arriving(self._rt, self._rt.db, 1)
                 self._reservation.resize(min(max_bytes, self._longest_part))
             incoming = self._rt.files.receive()
         part = FormPart(

@@ -59,7 +59,7 @@ async def callback(rt: Runtime, request: Request) -> Response:
             return visit.go(place or "/", alert=finished.sentence)
         values = {"label": provider.label, "error": finished, "way_back": way_back}
         return pages.respond("not_connected.html", 400, headers, **values)
-    profile = profiles.get(rt.reader, finished.profile_id)
+    profile = profiles.get(rt.db, finished.profile_id)
     if visit is not None:
         return visit.go(place or "/", status=profiles.connected_sentence(profile, provider.label, finished))
     values = {"account": profiles.handle(profile), "profile_name": profile.name, "finished": finished}

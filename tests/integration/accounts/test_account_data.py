@@ -41,12 +41,12 @@ def connected(rt: Runtime, world: World, **grant: Any) -> str:
 
 
 def problems(rt: Runtime, profile: str) -> list[str]:
-    (checked,) = drafts.check_draft(rt, rt.reader, Draft(LONG, None, (profile,)), OWNER)
+    (checked,) = drafts.check_draft(rt, rt.db, Draft(LONG, None, (profile,)), OWNER)
     return [problem.message for problem in checked.problems]
 
 
 def look(rt: Runtime) -> str | None:
-    return upkeep.refresh_account_data(rt, waits.held_networks(rt.reader))
+    return upkeep.refresh_account_data(rt, waits.held_networks(rt.db))
 
 
 # --- after a refusal -------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def test_other_refusals_say_nothing_about_the_account(rt, world, profile, clock)
 
 def test_a_limit_that_no_subscription_lifts_names_no_button(rt, world, profile):
     draft = Draft("x" * 25_001, None, (profile,))
-    (checked,) = drafts.check_draft(rt, rt.reader, draft, OWNER)
+    (checked,) = drafts.check_draft(rt, rt.db, draft, OWNER)
     assert "25000 characters" in checked.problems[0].message
     assert "Refresh" not in checked.problems[0].message
 
@@ -151,18 +151,18 @@ def test_a_network_that_refuses_the_app_is_left_alone(rt, world, profile, clock)
 
 
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(rt, world, profile, clock):
-    before = profiles.load_for_owner(rt.reader, profile)
+    before = profiles.load_for_owner(rt.db, profile)
     clock.forward(WEEK)
     world.x.next("me").fails_with(503)
     assert look(rt) == profile
     assert look(rt) is None
-    found = profiles.load_for_owner(rt.reader, profile)
+    found = profiles.load_for_owner(rt.db, profile)
     for name in ("name", "username", "picture_url", "facts", "status", "account_read_at"):
         assert getattr(found, name) == getattr(before, name)
     clock.forward(3601)
     world.x.existing_account("demo").name = "Demo & Sons"
     assert look(rt) == profile
-    assert profiles.get(rt.reader, profile).name == "Demo & Sons"
+    assert profiles.get(rt.db, profile).name == "Demo & Sons"
 
 
 def test_a_rate_limit_of_the_network_is_waited_for(rt, world, profile, clock):
@@ -196,7 +196,7 @@ def test_handle_name_image_and_subscription_are_stored(rt, world, profile, clock
         "Longest text: 280 characters (before: 25,000 characters).",
         "Longest video: 20 minutes (before: 125 minutes).",
     ]
-    found = profiles.load_for_owner(rt.reader, profile)
+    found = profiles.load_for_owner(rt.db, profile)
     assert (found.username, found.name) == ("renamed", "Renamed")
     assert found.updated_at == found.account_read_at == rt.stamp()
     assert avatars.fetch_next(rt) == profile, "the picture has another address"
@@ -207,14 +207,14 @@ def test_a_label_that_the_owner_chose_stays(rt, world, profile):
     rt.write(profiles.rename, profile, "Our shop")
     world.x.change_account("demo", name="Renamed")
     upkeep.fetch_account_data(rt, profile)
-    assert profiles.get(rt.reader, profile).name == "Our shop"
+    assert profiles.get(rt.db, profile).name == "Our shop"
 
 
 def test_a_profile_of_an_older_version_keeps_its_label(rt, world, profile):
     rt.db.write(lambda tx: tx.update(ProfileRow, profile, account_name=None, account_read_at=None))
     world.x.change_account("demo", name="Renamed")
     assert look(rt) == profile
-    assert profiles.get(rt.reader, profile).name == "Demo"
+    assert profiles.get(rt.db, profile).name == "Demo"
 
 
 def test_data_of_another_account_are_not_stored(rt, world, profile, clock):
@@ -222,7 +222,7 @@ def test_data_of_another_account_are_not_stored(rt, world, profile, clock):
     world.x.change_account("demo", name="Renamed")
     clock.forward(WEEK)
     assert look(rt) == profile
-    assert profiles.get(rt.reader, profile).name == "Demo"
+    assert profiles.get(rt.db, profile).name == "Demo"
     assert look(rt) is None
 
 

@@ -22,6 +22,7 @@ from socialpub.runtime import Runtime
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
+from tests.support.select import select_all, select_value
 
 DEMO = {"handle": "demo.test", "password": APP_PASSWORD}
 STUDIO = {"handle": "studio.test", "password": APP_PASSWORD}
@@ -39,11 +40,11 @@ def appliance_options(network: ScriptedSignInNetwork) -> dict[str, Any]:
 
 
 def rows(rt: Runtime) -> list[Any]:
-    return rt.reader.all("SELECT * FROM profile ORDER BY created_at, id")
+    return select_all(rt.db, "SELECT * FROM profile ORDER BY created_at, id")
 
 
 def actions(rt: Runtime) -> list[str]:
-    return [entry.action for entry in reversed(audit_log.load_page(rt.reader).entries)]
+    return [entry.action for entry in reversed(audit_log.load_page(rt.db).entries)]
 
 
 # --- connecting and connecting again ---------------------------------------------------------------------------------
@@ -51,7 +52,7 @@ def actions(rt: Runtime) -> list[str]:
 
 def test_an_account_is_connected_with_its_fields(rt, network):
     connected = sign_in(rt, "bluesky", {"handle": " demo.test ", "password": f"{APP_PASSWORD}\n"}, "News")
-    profile = profile_rows.find(rt.reader, connected.profile_id)
+    profile = profile_rows.find(rt.db, connected.profile_id)
     assert (profile.name, profile.username, profile.status) == ("News", "demo.test", ProfileStatus.ACTIVE)
     assert (profile.account_id, grants.to_account(profile).server) == ("did:plc:demo.test", "https://pds.test")
     assert network.auth.given == [DEMO]
@@ -59,7 +60,7 @@ def test_an_account_is_connected_with_its_fields(rt, network):
     assert profile.access_expires_at < profile.refresh_expires_at
     assert not connected.revived
     assert actions(rt)[-1] == "profile.connected"
-    assert rt.reader.value("SELECT count(*) FROM consent") == 0
+    assert select_value(rt.db, "SELECT count(*) FROM consent") == 0
 
 
 def test_the_same_account_gives_its_profile_new_tokens(rt, network, clock):
@@ -216,7 +217,7 @@ def refreshed(rt: Runtime, network: ScriptedSignInNetwork, identity: Identity) -
     connected = sign_in(rt, "bluesky", DEMO)
     network.auth.refresh_answers = [Tokens("access-token-9", "refresh-token-9", 7200, identity=identity)]
     tokens.renew(rt, connected.profile_id)
-    return profile_rows.find(rt.reader, connected.profile_id)
+    return profile_rows.find(rt.db, connected.profile_id)
 
 
 def test_a_refresh_stores_a_new_handle_and_server_with_the_pair(rt, network):
@@ -247,8 +248,8 @@ def test_the_tokens_of_another_account_are_refused(rt, network):
     with pytest.raises(Rejected, match="tokens of another account") as refused:
         refreshed(rt, network, Identity("did:plc:studio.test", "studio.test", None, None))
     assert refused.value.reauth
-    (profile,) = (profile_rows.find(rt.reader, row["id"]) for row in rows(rt))
+    (profile,) = (profile_rows.find(rt.db, row["id"]) for row in rows(rt))
     assert (profile.username, profile.status) == ("demo.test", ProfileStatus.REAUTH_REQUIRED)
     assert grants.open_access_token(rt.secrets, profile) == "access-token-1"
     sign_in(rt, "bluesky", DEMO)
-    assert profile_rows.find(rt.reader, profile.id).status is ProfileStatus.ACTIVE
+    assert profile_rows.find(rt.db, profile.id).status is ProfileStatus.ACTIVE

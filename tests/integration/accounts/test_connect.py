@@ -30,6 +30,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import HOST, FaultTransport, http_over
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_one, select_value
 
 HERE = "http://127.0.0.1:8000/oauth/x/callback"
 NETWORKS = ("x", "tiktok", "pinterest")
@@ -50,7 +51,7 @@ def browser(world: World) -> Browser:
 
 
 def rows(rt: Runtime) -> list[Any]:
-    return rt.reader.all("SELECT * FROM profile ORDER BY created_at, id")
+    return select_all(rt.db, "SELECT * FROM profile ORDER BY created_at, id")
 
 
 def connected(rt: Runtime, browser: Browser, network: str = "x", account: str = "demo", **how: Any) -> Connected:
@@ -75,7 +76,7 @@ def test_an_account_is_connected_by_its_owners_consent(rt, browser, network):
     assert not finished.missing
     assert not finished.revived
     assert tokens.load_fresh(rt, finished.profile_id)
-    assert rt.reader.value("SELECT verifier FROM consent") == b"", "the verifier is used once"
+    assert select_value(rt.db, "SELECT verifier FROM consent") == b"", "the verifier is used once"
 
 
 def test_scheduled_posts_are_published_after_the_account_is_connected_again(rt, browser, world, clock):
@@ -336,7 +337,7 @@ def test_an_impossible_attempt_is_refused_before_the_browser_opens(rt, browser):
 def test_neither_state_nor_verifier_can_be_read_in_the_database(rt, browser):
     begun = connect.begin(rt, "x")
     state = query_of(begun.url)["state"]
-    row = rt.reader.one("SELECT * FROM consent")
+    row = select_one(rt.db, "SELECT * FROM consent")
     assert row is not None
     assert state.encode() not in b"".join(bytes(value) for value in row if isinstance(value, bytes))
     assert state not in repr([value for value in row if isinstance(value, str)])
@@ -536,6 +537,6 @@ def test_a_missing_secret_is_reported_and_ends_no_connection(without_its_secret)
     rt, profile = without_its_secret
     with pytest.raises(AppRefused, match="Set client_secret"):
         tokens.load_fresh(rt, profile)
-    row = profile_rows.find(rt.reader, profile)
+    row = profile_rows.find(rt.db, profile)
     assert row is not None
     assert row.status is ProfileStatus.ACTIVE

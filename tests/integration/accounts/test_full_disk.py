@@ -21,6 +21,7 @@ from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 MONTH = 30 * 86_400.0
 
@@ -28,7 +29,7 @@ MONTH = 30 * 86_400.0
 @pytest.fixture
 def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
     """SQLite refuses every page that the database does not have yet, or takes them again."""
-    pages = rt.db.write(lambda tx: tx.value("PRAGMA max_page_count"))
+    pages = rt.db.write(lambda tx: select_value(tx, "PRAGMA max_page_count"))
 
     def limit(is_full: bool) -> None:
         rt.db.write(lambda tx: tx.execute_sql(f"PRAGMA max_page_count = {1 if is_full else pages}").fetchall())
@@ -38,7 +39,7 @@ def full(rt: Runtime) -> Iterator[Callable[[bool], None]]:
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str, str | None]:
-    profile = profile_rows.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.db, profile_id)
     assert profile is not None
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
@@ -155,7 +156,7 @@ def test_a_pair_that_could_not_be_stored_is_stored_later(rt, network, unstored, 
         rt.write(lambda _, tx: profile_rows.require_reauth(tx, unstored, "X no longer accepts the authorization."))
     upkeep.renew_idle_tokens(rt, ())
     assert stored(rt, unstored) == ("access-1" * 1000, "refresh-1" * 900)
-    assert rt.reader.value("SELECT status FROM profile") == "active"
+    assert select_value(rt.db, "SELECT status FROM profile") == "active"
     assert network.auth.refreshes == ["refresh-0"], "the spent token is not used again"
 
 

@@ -40,7 +40,7 @@ def test_a_profile_shows_its_waiting_posts_and_the_next_ones(rt, world, clock):
     assert (queue.waiting, queue.scheduled, queue.held, queue.lost_by_disconnecting) == (8, 7, 0, 8)
     assert waits(queue)[:2] == [("Now", QueuePlace.PENDING), ("In 1 days", QueuePlace.SCHEDULED)]
     assert len(queue.next) == profile_queue.MAX_SHOWN
-    assert dict(count_queued_by_profile(rt.reader)) == {profile: 8, other: 1}
+    assert dict(count_queued_by_profile(rt.db)) == {profile: 8, other: 1}
     drain(rt)
     assert waits(profile_queue.summarize(rt, profile))[0] == ("In 1 days", QueuePlace.SCHEDULED)
 
@@ -71,27 +71,27 @@ def test_a_disconnection_does_not_fail_posts_that_may_be_public(rt, world):
 def test_expiring_tokens_are_reported_with_a_remedy(rt, world, clock):
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.publish"))
     tokens.renew(rt, profile)
-    row = profiles.load_for_owner(rt.reader, profile)
+    row = profiles.load_for_owner(rt.db, profile)
     assert row.renewable
     assert row.issued_at == rt.stamp()
     assert row.access_expires_at == clocks.after(rt.stamp(), DAY)
     assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) is None
-    missing = rt.providers["tiktok"].auth.missing_scopes(profiles.get(rt.reader, profile).scopes)
+    missing = rt.providers["tiktok"].auth.missing_scopes(profiles.get(rt.db, profile).scopes)
     assert tuple(missing) == ('video.upload was not granted, so drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
-    warning = upkeep.describe_warning(profiles.load_for_owner(rt.reader, profile), rt.now(), Surface.DASHBOARD) or ""
+    warning = upkeep.describe_warning(profiles.load_for_owner(rt.db, profile), rt.now(), Surface.DASHBOARD) or ""
     assert warning.startswith("The refresh token expires on 2027-10-")
     assert warning.endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
 
 def test_unrenewable_and_refused_tokens_are_reported_with_a_remedy(rt, world):
     bare = add_profile(rt, "x", tokens=("access-0", None), expires_at=clocks.after(rt.stamp(), 2 * DAY))
-    row = profiles.load_for_owner(rt.reader, bare)
+    row = profiles.load_for_owner(rt.db, bare)
     assert not row.renewable
     warning = upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) or ""
     assert "The profile does not have a refresh token. The access token expires on" in warning
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, bare, "X has ended the grant."))
-    row = profiles.load_for_owner(rt.reader, bare)
+    row = profiles.load_for_owner(rt.db, bare)
     assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) == (
         "X has ended the grant. Press “Reconnect” on the profile's page."
     )

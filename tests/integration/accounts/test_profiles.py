@@ -25,6 +25,7 @@ from tests.support.appliance import OWNER, accept, add_profile, end_deliveries, 
 from tests.support.hand_clock import HandClock
 from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
+from tests.support.select import select_one, select_value
 
 GRANT = Credentials("access-a", "refresh-a")
 
@@ -75,7 +76,7 @@ def network(desk: Desk) -> ScriptedNetwork:
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.db, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 def access_of(rt: Runtime, profile_id: str) -> str | None:
@@ -120,7 +121,7 @@ def test_a_delivery_has_the_name_of_its_profile_until_it_ends(rt):
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'running' WHERE post_id = ?", (running,)))
 
     def names(post):
-        return [one["profileName"] for one in json.loads(api_json.post(rt.reader, post))["deliveries"]]
+        return [one["profileName"] for one in json.loads(api_json.post(rt.db, post))["deliveries"]]
 
     rt.write(profiles.rename, profile, "News")
     assert (names(running), names(scheduled)) == (["News", "x profile"], ["News"])
@@ -133,7 +134,7 @@ def test_a_delivery_has_the_name_of_its_profile_until_it_ends(rt):
     end_deliveries(rt, scheduled, State.FAILED)
     rt.write(profiles.rename, profile, "Later")
     assert names(scheduled) == ["Seven up"]
-    logged = rt.reader.value("SELECT profile_name FROM log_entry WHERE post_id = ? ORDER BY n DESC", (scheduled,))
+    logged = select_value(rt.db, "SELECT profile_name FROM log_entry WHERE post_id = ? ORDER BY n DESC", (scheduled,))
     assert logged == "Seven up", "as the log does"
 
 
@@ -157,7 +158,7 @@ def test_an_account_that_was_disconnected_comes_back_as_a_new_profile(rt):
     second = connect.import_account(rt, "x", GRANT)
     assert second.profile_id != first.profile_id
     assert not second.revived
-    assert [one.status for one in profile_rows.list_all(rt.reader)] == ["disconnected", "active"]
+    assert [one.status for one in profile_rows.list_all(rt.db)] == ["disconnected", "active"]
 
 
 @pytest.mark.parametrize(
@@ -177,7 +178,7 @@ def test_no_profile_is_saved_before_the_network_identified_the_account(rt, desk,
         connect.import_account(rt, "x", Credentials("access-a"))
     assert refused.value.hint
     assert "access-a" not in str(refused.value)
-    assert profile_rows.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.db) == []
 
 
 def test_an_expired_access_token_is_renewed_before_the_import(rt, desk, clock):
@@ -319,7 +320,7 @@ def test_a_revocation_is_retried_for_an_hour(rt, desk, clock):
     assert access_of(rt, profile) == "access-0"
     assert upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
-    assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
+    assert select_value(rt.db, "SELECT count(*) FROM stored_wait") == 0
 
 
 def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(

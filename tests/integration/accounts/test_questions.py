@@ -72,14 +72,14 @@ def test_a_refused_token_is_renewed_for_the_question(rt, world, creator):
     with pytest.raises(OperatorError, match="did not return the posting options of this account") as refused:
         ask_creator(rt, creator, Surface.DASHBOARD)
     assert refused.value.hint == "To give consent again, press “Reconnect” on the profile's page."
-    assert profiles.get(rt.reader, creator).status == "reauthRequired"
+    assert profiles.get(rt.db, creator).status == "reauthRequired"
 
 
 def test_a_grant_without_direct_posts_says_which_permission_is_missing(rt, world):
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.upload"))
     with pytest.raises(OperatorError, match=r"lacks the TikTok permission video\.publish"):
         ask_creator(rt, profile)
-    assert profiles.get(rt.reader, profile).status == "active", "drafts remain"
+    assert profiles.get(rt.db, profile).status == "active", "drafts remain"
 
 
 def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(rt, world, creator, clock):
@@ -134,7 +134,7 @@ def test_an_answer_that_needed_new_tokens_is_cached(rt, world, creator):
 
 
 def test_boards_come_with_the_sections_of_the_chosen_one_only(rt, world, transport):
-    profile = profiles.get(rt.reader, connect_pinterest(rt, world))
+    profile = profiles.get(rt.db, connect_pinterest(rt, world))
     every = boards.list_boards(rt, profile.id, with_sections=True)
     sectioned = next(one for one in every if one.sections)
     transport.called.clear()

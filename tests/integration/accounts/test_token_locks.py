@@ -11,6 +11,7 @@ from socialpub.providers.responses import AuthExpired, NoAnswer
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept, attempts_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 
 @pytest.fixture(autouse=True)
@@ -38,7 +39,7 @@ def test_a_post_that_needs_the_token_waits_shows_why_and_goes_out_within_a_minut
     post = accept(rt, profile)
     drain(rt)
     assert attempts_of(rt, post) == [("create_post", "retrying")]
-    assert "a command that hangs" in rt.reader.value("SELECT message FROM attempt")
+    assert "a command that hangs" in select_value(rt.db, "SELECT message FROM attempt")
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
     assert 40 <= (clock.now() - began).total_seconds() <= 60

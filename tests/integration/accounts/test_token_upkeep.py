@@ -24,13 +24,14 @@ from socialpub.sandbox import World
 from tests.support.appliance import add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.queue_threads import background_tasks
+from tests.support.select import select_one
 
 DAY = 86_400.0
 MONTH = 30 * DAY
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.db, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 # --- keeping alive ---------------------------------------------------------------------------------------------------
@@ -258,23 +259,23 @@ def test_an_expiry_is_logged_once_a_day_during_the_last_week(rt, clock, caplog):
 
 def test_an_account_that_must_be_connected_again_is_logged_with_its_reason(rt, profile):
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, profile, "X no longer accepts the authorization."))
-    said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())
+    said = upkeep.describe_warning(profile_rows.list_all(rt.db)[0], rt.now())
     assert said == "X no longer accepts the authorization. Run `socialpub admin connect-profile x`."
     assert upkeep.log_warnings(rt) == 1
     rt.write(profiles.disconnect, profile)
-    assert upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now()) is None
+    assert upkeep.describe_warning(profile_rows.list_all(rt.db)[0], rt.now()) is None
     assert upkeep.log_warnings(rt) == 0
 
 
 def test_a_distant_or_unknown_expiry_is_not_reported(rt, clock, profile):
     add_profile(rt, account_id="2", expires_at=clocks.stamp(clock.now() + timedelta(days=8)))
-    assert [upkeep.describe_warning(one, rt.now()) for one in profile_rows.list_all(rt.reader)] == [None, None]
+    assert [upkeep.describe_warning(one, rt.now()) for one in profile_rows.list_all(rt.db)] == [None, None]
 
 
 def test_a_past_expiry_is_reported_in_the_past_tense(rt, clock):
     add_profile(rt, expires_at=rt.stamp())
     clock.forward(1)
-    said = upkeep.describe_warning(profile_rows.list_all(rt.reader)[0], rt.now())
+    said = upkeep.describe_warning(profile_rows.list_all(rt.db)[0], rt.now())
     assert said is not None
     assert "The refresh token expired on" in said
 

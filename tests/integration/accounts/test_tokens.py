@@ -17,19 +17,20 @@ from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejecte
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime, TokenKeeper
 from tests.support.appliance import add_profile
+from tests.support.select import select_one
 
 TWO_HOURS = 7200
 REFUSED = Rejected("X no longer accepts the authorization.", status=400, reauth=True, code="invalid_request")
 
 
 def stored(rt: Runtime, profile_id: str) -> tuple[str | None, str | None]:
-    profile = profile_rows.find(rt.reader, profile_id)
+    profile = profile_rows.find(rt.db, profile_id)
     assert profile is not None
     return grants.open_access_token(rt.secrets, profile), grants.open_refresh_token(rt.secrets, profile)
 
 
 def row(rt: Runtime, profile_id: str) -> Any:
-    return rt.reader.one("SELECT * FROM profile WHERE id = ?", (profile_id,))
+    return select_one(rt.db, "SELECT * FROM profile WHERE id = ?", (profile_id,))
 
 
 def test_a_token_with_time_left_is_used_without_a_call(rt, network, profile, clock):
@@ -270,5 +271,5 @@ def test_tokens_are_sealed_in_the_database(rt, network):
     imported = connect.import_account(rt, "x", Credentials("plain-access", "plain-refresh"))
     found = row(rt, imported.profile_id)
     assert b"plain" not in bytes(found["access_token"]) + bytes(found["refresh_token"])
-    assert "plain" not in repr(profile_rows.find(rt.reader, imported.profile_id))
+    assert "plain" not in repr(profile_rows.find(rt.db, imported.profile_id))
     assert "plain" not in repr(Credentials("plain-access", "plain-refresh"))

@@ -22,7 +22,7 @@ from socialpub.accounts import api_keys
 from socialpub.core.secrets import signed_urls
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.settings.schema import RateLimitSection
-from socialpub.db.connection import Database, placeholders
+from socialpub.db.connection import Database
 from socialpub.db.states import State
 from socialpub.media.types import ACCEPTED_TYPES
 from socialpub.providers import addresses
@@ -37,6 +37,7 @@ from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
 from tests.support.sandbox_http import FaultTransport, http_over, providers_of_the_sandbox, sandbox
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all
 
 PROFILE = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 POST = "019ac5d3-1f00-7c42-8a11-7d0f2a1b3c04"
@@ -172,11 +173,13 @@ Rows = dict[str, tuple[list[str], list[tuple[Any, ...]]]]
 
 
 def _take_rows(_rt: Runtime, tx: Database) -> Rows:
-    tables = tx.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name")
+    tables = select_all(
+        tx, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY name"
+    )
     found: Rows = {}
     for (table,) in tables:
-        columns = [row["name"] for row in tx.all(f"PRAGMA table_info({table})")]
-        found[table] = columns, [tuple(row) for row in tx.all(f"SELECT {', '.join(columns)} FROM {table}")]
+        columns = [row["name"] for row in select_all(tx, f"PRAGMA table_info({table})")]
+        found[table] = columns, [tuple(row) for row in select_all(tx, f"SELECT {', '.join(columns)} FROM {table}")]
     return found
 
 
@@ -184,4 +187,6 @@ def _put_back(_rt: Runtime, tx: Database, rows: Rows) -> None:
     tx.execute_sql("PRAGMA defer_foreign_keys = ON")
     for table, (columns, values) in rows.items():
         tx.execute_sql(f"DELETE FROM {table}")
-        tx.many(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({placeholders(columns)})", values)
+        tx.connection().executemany(
+            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", values
+        )

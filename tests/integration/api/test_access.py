@@ -18,6 +18,7 @@ from tests.integration.api.client import Client, document
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_all, select_one
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 OPERATIONS = [
@@ -74,7 +75,7 @@ def ask(client: Caller, method: str, url: str, body: bytes, key: str | None) -> 
 
 def rows(rt: Runtime) -> dict[str, list[Any]]:
     return {
-        table: rt.reader.all(f"SELECT * FROM {table} ORDER BY 1")
+        table: select_all(rt.db, f"SELECT * FROM {table} ORDER BY 1")
         for table in ("post", "delivery", "profile", "artifact", "idempotency", "log_entry", "api_key")
     }
 
@@ -220,7 +221,7 @@ def test_no_key_opens_a_page_of_the_dashboard(client: Client, rt: Runtime, known
             assert reply.status in (303, 401, 403, 404, 415), (method, reply.status)
             assert reply.status != 303 or "/login" in reply.headers["location"]
     assert rows(rt) == before
-    assert len(api_keys.list_all(rt.reader)) == 1
+    assert len(api_keys.list_all(rt.db)) == 1
 
 
 # --- Keys: what they open, until when, and what of the appliance they show (contract section 2) -----------------------
@@ -231,7 +232,7 @@ def test_a_key_is_shown_once_and_only_its_digest_is_kept(rt: Runtime) -> None:
     prefix, key_id, secret = key.split("_", 2)
     assert prefix == "spk"
     assert len(secret) == 43  # 256 bits
-    row = rt.reader.one("SELECT * FROM api_key")
+    row = select_one(rt.db, "SELECT * FROM api_key")
     assert row is not None
     assert row["id"] == key_id
     assert secret not in repr(tuple(row))
@@ -294,16 +295,16 @@ def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -
 def test_a_key_with_invalid_settings_is_not_created(rt: Runtime, arguments: tuple[object, ...], message: str) -> None:
     with pytest.raises(OperatorError, match=message):
         rt.write(api_keys.create, *arguments)  # type: ignore[arg-type]
-    assert api_keys.list_all(rt.reader) == []
+    assert api_keys.list_all(rt.db) == []
 
 
 def test_the_last_use_is_written_later_and_once(client: Client, rt: Runtime, clock: HandClock) -> None:
     client.send("GET", "/posts")
     clock.forward(5)
     client.send("GET", "/posts")
-    assert api_keys.list_all(rt.reader)[0].last_used_at is None
+    assert api_keys.list_all(rt.db)[0].last_used_at is None
     client.run(client.app.close())
-    assert api_keys.list_all(rt.reader)[0].last_used_at == "2026-10-12T09:00:05.000Z"
+    assert api_keys.list_all(rt.db)[0].last_used_at == "2026-10-12T09:00:05.000Z"
 
 
 # --- limited keys ----------------------------------------------------------------------------------------------------

@@ -178,7 +178,7 @@ def test_an_account_to_connect_again_is_a_conflict_that_says_how(
     world.pinterest.remove_access("demo")
     first = ask(client, pins)
     assert first.status == 409, "the question itself found that the consent has ended"
-    assert profiles.get(rt.reader, pins).status == "reauthRequired"
+    assert profiles.get(rt.db, pins).status == "reauthRequired"
     transport.called.clear()
     again = ask(client, pins, "?boardId=1")
     assert (again.status, transport.called) == (409, [])

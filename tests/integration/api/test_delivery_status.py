@@ -16,6 +16,7 @@ from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_one
 
 AT = "2026-10-12T09:{:02}:{:02}.000Z"
 OUTCOMES = ("pending", "published", "failed", "unknown", "canceled")
@@ -120,9 +121,9 @@ def test_a_limited_key_filters_only_visible_posts(client: Client, rt: Runtime, s
 
 def test_counters_and_outcomes_match_the_rows(rt: Runtime, stock: list[Any]) -> None:
     ended = Counter((one["provider"], outcome(one)) for post in stock for one in post["deliveries"])
-    assert counters.outcomes(rt.reader) == {key: n for key, n in ended.items() if key[1] != "pending"}
+    assert counters.outcomes(rt.db) == {key: n for key, n in ended.items() if key[1] != "pending"}
     for post in stock:
-        row = rt.reader.one("SELECT outcomes FROM post WHERE id = ?", (post["id"],))
+        row = select_one(rt.db, "SELECT outcomes FROM post WHERE id = ?", (post["id"],))
         assert row is not None
         in_order = sorted(post["deliveries"], key=lambda one: str(one["profileId"]))
         assert row[0] == "".join(post_list.OUTCOME_LETTERS[outcome(one)] for one in in_order)

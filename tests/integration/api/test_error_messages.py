@@ -10,6 +10,7 @@ from tests.integration.api.client import Client, form
 from tests.integration.uploads.caller import Reply
 from tests.support.appliance import accept
 from tests.support.rows import artifact
+from tests.support.select import select_value
 
 SOON = "2026-12-01T10:00:00Z"
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
@@ -138,8 +139,8 @@ def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runti
     body = {"post": {"body": "x"}, "profiles": [profile]}
     assert client.send("POST", "/posts?dryRun=true", body).paths() == [["dryRun"]]
     assert client.send("POST", f"/profiles/{profile}/disconnect?really=no").paths() == [["really"]]
-    assert rt.reader.value("SELECT count(*) FROM post") == 0
-    assert rt.reader.value("SELECT status FROM profile") == "active"
+    assert select_value(rt.db, "SELECT count(*) FROM post") == 0
+    assert select_value(rt.db, "SELECT status FROM profile") == "active"
     # 404 and 401 come first.
     assert client.send("GET", f"/posts/{UNKNOWN}?color=red").status == 404
     assert client.send("GET", "/posts?color=red", key=None).status == 401

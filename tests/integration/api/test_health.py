@@ -284,13 +284,13 @@ def test_proxies_may_not_store_health_responses(client: Client) -> None:
 def test_frequent_readiness_requests_share_one_write(client: Client, rt: Runtime, clock: HandClock) -> None:
     beat(rt)
     client.send("GET", "/readyz", key=None)
-    version = rt.reader.data_version
+    version = rt.db.data_version
     for _ in range(5):
         client.send("GET", "/readyz", key=None)
-    assert rt.reader.data_version == version
+    assert rt.db.data_version == version
     clock.forward(1)
     client.send("GET", "/readyz", key=None)
-    assert rt.reader.data_version != version
+    assert rt.db.data_version != version
 
 
 def test_a_worker_whose_reconciler_fails_is_late(

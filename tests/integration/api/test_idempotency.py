@@ -20,6 +20,7 @@ from tests.integration.uploads.caller import Reply
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
+from tests.support.select import select_value
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def create(client: Client, body: Any, key: str = "k1", **headers: str) -> Reply:
 
 
 def count(rt: Runtime) -> int:
-    return int(rt.reader.value("SELECT count(*) FROM post"))
+    return int(select_value(rt.db, "SELECT count(*) FROM post"))
 
 
 def test_a_repeated_request_gets_the_first_response(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:

@@ -13,6 +13,7 @@ from socialpub.runtime import Runtime
 from tests.integration.api.client import Client, document
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
+from tests.support.select import select_all
 
 OURS = {
     "id": "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01", "status": "settled", "state": "published",
@@ -70,7 +71,7 @@ def objects_in(shape: Any, free: set[str]) -> Any:
 def test_no_body_sets_an_internal_field(client: Client, rt: Runtime, profile: str, name: str) -> None:
     whole: dict[str, Any] = {"post": {"body": "x", "scheduledAt": "2031-01-01T12:00:00Z"}, "profiles": [profile]}
     post = client.send("POST", "/posts", whole).data["id"]
-    stored = rt.reader.all("SELECT * FROM post")
+    stored = select_all(rt.db, "SELECT * FROM post")
     for method, path, body, at in (
         ("POST", "/posts", {**whole, name: OURS[name]}, [name]),
         ("POST", "/posts", {**whole, "post": {**whole["post"], name: OURS[name]}}, ["post", name]),
@@ -81,7 +82,7 @@ def test_no_body_sets_an_internal_field(client: Client, rt: Runtime, profile: st
         reply = client.send(method, path, body)
         assert reply.status == 400, (method, path)
         assert reply.paths() == [at]
-    assert rt.reader.all("SELECT * FROM post") == stored
+    assert select_all(rt.db, "SELECT * FROM post") == stored
 
 
 def test_a_url_of_a_caller_never_leads_into_the_internal_network(
@@ -134,7 +135,7 @@ def test_a_cookie_does_not_authenticate_at_the_api(client: Client, rt: Runtime) 
 
 def test_public_addresses_show_nothing_about_the_installation(client: Client, rt: Runtime, profile: str) -> None:
     post = accept(rt, profile, body="a private text")
-    key = api_keys.list_all(rt.reader)[0]
+    key = api_keys.list_all(rt.db)[0]
     for path in ("/openapi-docs", "/healthz", "/readyz", "/metrics", "/problems/not-found"):
         told = client.send("GET", path, key=None).body.decode()
         for hidden in (str(rt.settings.data_dir), profile, post, "a private text", key.id, "acct", "@demo"):

@@ -12,6 +12,7 @@ from socialpub.runtime import Runtime
 from tests.integration.api.client import Client, form
 from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_all, select_value
 
 LIMIT = 4
 
@@ -34,7 +35,7 @@ def post(client: Client, *profiles: str, text: str = "Hello", **headers: str) ->
 def left(client: Client, rt: Runtime) -> int | None:
     caller = api_keys.authenticate(rt, client.key)
     assert caller is not None
-    return key_limits.load(rt, rt.reader, caller).left_today
+    return key_limits.load(rt, rt.db, caller).left_today
 
 
 @pytest.mark.usefixtures("key")
@@ -52,7 +53,7 @@ def test_each_profile_of_each_post_counts_until_it_has_left_the_last_day(
     assert refused.headers["retry-after"] == str(22 * 3600), "the first post has left by then, and its two are enough"
     assert "4 posts in 24 hours" in refused.json()["detail"]
     assert stamp(rt.now() + timedelta(hours=22, seconds=-0.5)) in refused.json()["detail"]
-    assert rt.reader.value("SELECT count(*) FROM post") == 2
+    assert select_value(rt.db, "SELECT count(*) FROM post") == 2
     clock.forward(22 * 3600 - 1)
     assert post(client, *three).status == 429
     clock.forward(1)
@@ -102,7 +103,7 @@ def test_an_invalid_post_is_refused_as_invalid_before_the_limit_is_checked(
     payload = b'{"post": {"body": "x"}, "profiles": ["%b"]}' % three[0].encode()
     in_form = client.send("POST", "/posts", form(payload), content_type="multipart/form-data; boundary=x")
     assert in_form.status == 429
-    assert rt.reader.value("SELECT count(*) FROM idempotency") == 0, "the same request may succeed later"
+    assert select_value(rt.db, "SELECT count(*) FROM idempotency") == 0, "the same request may succeed later"
 
 
 @pytest.mark.usefixtures("key")
@@ -123,7 +124,7 @@ def test_a_key_without_a_limit_leaves_no_rows(client: Client, rt: Runtime, three
     for _ in range(LIMIT + 1):
         assert post(client, *three).status == 201
     assert left(client, rt) is None
-    assert rt.reader.value("SELECT count(*) FROM key_use") == 0
+    assert select_value(rt.db, "SELECT count(*) FROM key_use") == 0
 
 
 @pytest.mark.parametrize("limit", [{"posts_per_day": 5}, {"approval": True}])
@@ -173,7 +174,7 @@ def test_a_retry_with_a_limited_key_is_a_post_of_that_key(client: Client, rt: Ru
     end_deliveries(rt, failed, State.FAILED)
     retried = client.send("POST", f"/posts/{failed}/retry", key=agent)
     assert retried.status == 201
-    assert rt.reader.value("SELECT key_id FROM post WHERE id = ?", (retried.data["id"],)) == agent.split("_")[1]
+    assert select_value(rt.db, "SELECT key_id FROM post WHERE id = ?", (retried.data["id"],)) == agent.split("_")[1]
 
 
 def test_a_post_at_the_end_of_the_calendar_can_wait_for_approval(client: Client, rt: Runtime, profile: str) -> None:
@@ -189,5 +190,5 @@ def test_a_post_at_the_end_of_the_calendar_can_wait_for_approval(client: Client,
 
 def test_the_count_reads_only_the_rows_of_its_key_and_day(rt: Runtime) -> None:
     sql = "EXPLAIN QUERY PLAN SELECT sum(profiles) FROM key_use WHERE key_id = 'a' AND accepted_at > 'b'"
-    (plan,) = rt.reader.all(sql)
+    (plan,) = select_all(rt.db, sql)
     assert "SEARCH key_use USING PRIMARY KEY (key_id=? AND accepted_at>?)" in plan["detail"]

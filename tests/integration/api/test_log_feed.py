@@ -20,6 +20,7 @@ from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.query_plans import plans_of
+from tests.support.select import select_all
 
 ID = "01a12f57-1a80-7000-923c-5335e03d1937"
 AT = "2026-10-12T09:00:00.000Z"
@@ -136,12 +137,10 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         is_writing = True
         while is_writing:
             is_writing = any(writer.is_alive() for writer in writers)
-            position = api_json.log_number(rt.reader, OWNER, entries[-1])
+            position = api_json.log_number(rt.db, OWNER, entries[-1])
             assert position is not None
-            entries += [
-                entry["id"] for entry in json.loads(api_json.log_entries_after(rt.reader, OWNER, position, 9999))
-            ]
-        assert entries == [row.id for row in rt.reader.all("SELECT id FROM log_entry ORDER BY n")]
+            entries += [entry["id"] for entry in json.loads(api_json.log_entries_after(rt.db, OWNER, position, 9999))]
+        assert entries == [row.id for row in select_all(rt.db, "SELECT id FROM log_entry ORDER BY n")]
         assert len(entries) == 122
     finally:
         go.set()
@@ -153,6 +152,6 @@ def test_a_profile_that_is_connected_during_a_read_loses_no_entry(rt: Runtime, p
     accept(rt, profile, body="a")
     limited = Caller("key", "read", providers=frozenset({"x"}))
     pages = list[bytes]()
-    plans = plans_of(rt.reader, lambda db: pages.append(api_json.log_entries_after(db, limited, 0, 10)))
+    plans = plans_of(rt.db, lambda db: pages.append(api_json.log_entries_after(db, limited, 0, 10)))
     assert len(plans) == 1
     assert pages[0].count(b'"deliveryId"') == 1

@@ -29,6 +29,7 @@ from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all
 
 Samples = dict[tuple[str | tuple[str, str], ...], float]
 
@@ -171,7 +172,8 @@ def test_attempts_are_counted_by_network_step_kind_and_outcome(
         if sample[0] == "socialpub_attempts_total" and ("provider", "x") in sample and count
     }
     rows = {
-        (row[0], row[1]): row[2] for row in rt.reader.all("SELECT step, outcome, count(*) FROM attempt GROUP BY 1, 2")
+        (row[0], row[1]): row[2]
+        for row in select_all(rt.db, "SELECT step, outcome, count(*) FROM attempt GROUP BY 1, 2")
     }
     assert counted["commit", "unknown"] == rows["create_post", "unknown"] == 1
     assert sum(count for (kind, _), count in counted.items() if kind == "read_back") >= 1

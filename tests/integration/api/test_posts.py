@@ -16,6 +16,7 @@ from tests.support.appliance import accept, add_profile, approve
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
+from tests.support.select import select_all
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
 
@@ -166,7 +167,7 @@ def test_media_has_a_signed_url(client: Client, rt: Runtime, profile: str) -> No
 
 def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: HandClock) -> None:
     post = accept(rt, add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b"))
-    first, second = (row["id"] for row in rt.reader.all("SELECT id FROM delivery ORDER BY position"))
+    first, second = (row["id"] for row in select_all(rt.db, "SELECT id FROM delivery ORDER BY position"))
 
     def attempt(delivery: str, step: str, seconds: int) -> None:
         # A long step is stored after steps that started later.
@@ -288,7 +289,7 @@ def test_a_change_that_repeats_the_current_values_keeps_the_post_and_its_approva
     assert changed.status == 200
     assert (changed.data["updatedAt"] != before["updatedAt"]) == is_new
     assert (changed.data == {**before, "media": changed.data["media"]}) == (not is_new)
-    assert (delivery_rows.unapproved_among(rt.reader, [post_id]) == {post_id}) == is_new
+    assert (delivery_rows.unapproved_among(rt.db, [post_id]) == {post_id}) == is_new
 
 
 def test_a_null_time_publishes_at_once(client: Client, scheduled: str) -> None:

@@ -15,6 +15,7 @@ from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.rows import artifact
+from tests.support.select import select_value
 
 
 def retried(client: Client, post: str, body: Any = None, **headers: str) -> Any:
@@ -143,7 +144,7 @@ def test_an_idempotency_key_replays_the_first_response(client: Client, rt: Runti
     assert replayed.data == new
     other = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": True}, idempotency_key="once")
     assert other.status == 409
-    assert rt.reader.value("SELECT count(*) FROM post") == 2
+    assert select_value(rt.db, "SELECT count(*) FROM post") == 2
 
 
 # --- obstacles -------------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: 
     reply = client.send("POST", f"/posts/{post}/retry")
     assert (reply.status, reply.paths()) == (400, [["profiles"]])
     assert "pinterest “pinterest profile”" in reply.json()["detail"]
-    assert rt.reader.value("SELECT count(*) FROM post") == 1
+    assert select_value(rt.db, "SELECT count(*) FROM post") == 1
 
 
 def test_a_retry_to_an_account_that_needs_reconnecting_is_accepted(client: Client, rt: Runtime, profile: str) -> None:

@@ -16,6 +16,7 @@ from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport, connect_x
+from tests.support.select import select_all
 
 DAY = 86400
 
@@ -26,7 +27,7 @@ def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
 
 
 def today(rt: Runtime) -> DayUsage:
-    return counters.usage_by_day(rt.reader, rt.now())[0]
+    return counters.usage_by_day(rt.db, rt.now())[0]
 
 
 def test_requests_are_counted_by_key_and_written_periodically(client: Client, rt: Runtime) -> None:
@@ -48,7 +49,7 @@ def test_counts_that_could_not_be_written_are_written_later(
     accept(rt, connect_x(rt, world))
     drain(rt)
     client.send("GET", "/posts")
-    made = len(rt.reader.all("SELECT 1 FROM attempt"))
+    made = len(select_all(rt.db, "SELECT 1 FROM attempt"))
 
     def full(_write: Callable[..., Any], *_: Any) -> Any:
         raise Unavailable("The disk is full.")
@@ -82,7 +83,7 @@ def test_calls_and_outcomes_are_counted_by_network_and_day(
     drain(rt, clock)
     usage.write_calls(rt)
     usage.write_calls(rt)
-    days = counters.usage_by_day(rt.reader, rt.now(), 3)
+    days = counters.usage_by_day(rt.db, rt.now(), 3)
     assert [day.day for day in days] == ["2026-10-13", "2026-10-12", "2026-10-11"]
     assert days[0].calls == {"x": len(transport.called) - calls}
     assert days[0].ended == {("x", "failed"): 1}

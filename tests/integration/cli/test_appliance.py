@@ -133,7 +133,7 @@ def test_resume_says_how_many_posts_are_too_late(terminal: Terminal, rt: Runtime
 
 def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtime) -> None:
     refused = terminal("admin", "set-password", stdin="too short\n")
-    assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
+    assert (refused.exit_code, sign_in.is_password_set(rt.db)) == (1, False)
     assert "at least 10 characters" in refused.stderr
 
     rt.write(sign_in.begin_session, "127.0.0.1", "a browser")
@@ -143,12 +143,12 @@ def test_a_password_is_set_and_ends_every_session(terminal: Terminal, rt: Runtim
     assert "long enough" not in done.stderr
     assert sign_in.is_password(rt, "long enough for me")
     assert not sign_in.is_password(rt, "long enough for you")
-    assert sign_in.list_sessions(rt, rt.reader) == []
+    assert sign_in.list_sessions(rt, rt.db) == []
 
 
 def test_without_a_terminal_it_says_how_a_container_gives_one(terminal: Terminal, rt: Runtime) -> None:
     refused = terminal("admin", "set-password", stdin="")
-    assert (refused.exit_code, sign_in.is_password_set(rt.reader)) == (1, False)
+    assert (refused.exit_code, sign_in.is_password_set(rt.db)) == (1, False)
     assert "admin set-password` in a terminal (for a container: `podman exec -it`)." in refused.stderr
     refused = terminal("admin", "connect-profile", "x", "--paste", stdin="")
     assert "admin connect-profile x --paste` in a terminal (for a container: " in refused.stderr
@@ -208,7 +208,7 @@ def test_addresses_of_one_host_are_reported_apart_in_every_list(terminal: Termin
     terminal.config.write_text(terminal.config.read_text().replace("/one", "/three"))
     terminal("admin", "notify-test")
     with terminal.open() as rt:
-        names = [one.name for one in notifications.services(rt.reader)]
+        names = [one.name for one in notifications.services(rt.db)]
     assert len(names) == len(set(names)) == 3, "metrics have a line for each"
 
 

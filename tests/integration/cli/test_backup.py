@@ -12,6 +12,7 @@ from tests.integration.cli.conftest import Terminal
 from tests.support import copies
 from tests.support.appliance import accept, message_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 
 def test_a_backup_is_written_read_and_restored(terminal: Terminal) -> None:
@@ -79,8 +80,8 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due_and_lists_what
     assert "2026-10-19 09:00:00 UTC" in line
     with restored.open() as rt:
         drain(rt, restored.clock, within=6 * 3600)
-        assert rt.reader.value("SELECT id FROM post WHERE body = 'Launch!'") in line
-        assert message_of(rt, rt.reader.value("SELECT id FROM post WHERE body = 'two'")) == NOT_SENT_AFTER_RESTORE
+        assert select_value(rt.db, "SELECT id FROM post WHERE body = 'Launch!'") in line
+        assert message_of(rt, select_value(rt.db, "SELECT id FROM post WHERE body = 'two'")) == NOT_SENT_AFTER_RESTORE
     assert restored.world.x.posts == []
     restored("admin", "pause")
     assert restored("admin", "resume").stdout == "", "an ordinary resume lists nothing"

@@ -182,7 +182,7 @@ def test_an_app_that_may_not_read_boards_creates_them(terminal: Terminal, profil
 def test_what_was_created_is_in_the_audit_log_once(terminal: Terminal, profile: str, rt: Runtime) -> None:
     for _ in range(2):
         terminal("admin", "create-board", profile, "Prints", "--section", "Blue")
-    entries = [one for one in audit_log.load_page(rt.reader, ("profile",)).entries if "created" in one.action]
+    entries = [one for one in audit_log.load_page(rt.db, ("profile",)).entries if "created" in one.action]
     account = f"the Pinterest profile “{entries[0].label}”"
     assert [audit_text.describe(one) for one in reversed(entries)] == [
         f"Created the board “Prints” of {account}.",

@@ -17,6 +17,7 @@ from tests.integration.cli.conftest import Terminal
 from tests.integration.uploads.caller import Caller
 from tests.support.consent_browser import Browser
 from tests.support.sandbox_transport import SandboxTransport
+from tests.support.select import select_value
 
 HERE = "http://127.0.0.1:8000"
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
@@ -138,7 +139,7 @@ def test_without_a_web_process_the_other_way_is_offered(terminal: Terminal) -> N
     assert "nothing answers at that URL" in done
     assert "--paste" in done
     with terminal.open() as rt:
-        assert rt.reader.value("SELECT count(*) FROM consent") == 0
+        assert select_value(rt.db, "SELECT count(*) FROM consent") == 0
 
 
 def test_an_address_that_leads_elsewhere_is_reported_before_consent(terminal: Terminal) -> None:
@@ -147,7 +148,7 @@ def test_an_address_that_leads_elsewhere_is_reported_before_consent(terminal: Te
     done = terminal.refusal("admin", "connect-profile", "x")
     assert f"X would send your browser to {HERE}, which does not lead to this appliance" in done
     with terminal.open() as rt:
-        assert rt.reader.value("SELECT count(*) FROM consent") == 0
+        assert select_value(rt.db, "SELECT count(*) FROM consent") == 0
 
 
 @pytest.mark.parametrize("paste", [[], ["--paste"]])

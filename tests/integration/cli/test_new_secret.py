@@ -10,6 +10,7 @@ from socialpub.ops.webhooks import addresses
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 
 @pytest.fixture
@@ -49,8 +50,8 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
         assert former != rt.secrets.check_value
         assert not state_of(rt, post).final, "it waits for its account"
         assert send.list_services(rt) == []
-        assert webhooks.list_all(rt.reader) == []
-        assert rt.reader.value("SELECT count(*) FROM api_key") == 1 and api_keys.list_all(rt.reader)[0].name == "laptop"
+        assert webhooks.list_all(rt.db) == []
+        assert select_value(rt.db, "SELECT count(*) FROM api_key") == 1 and api_keys.list_all(rt.db)[0].name == "laptop"
     assert key.startswith("spk_")
     assert terminal.connect("ada") == profile, "the same profile has new tokens"
     with terminal.open() as rt:
@@ -70,7 +71,7 @@ def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -
         refused = terminal.refusal("init", "--new-secret")
         assert f"run `socialpub --config {terminal.config} init --new-secret`" in refused
         assert not (terminal.folder / "data" / "secret.key").exists()
-        assert rt.reader.value("SELECT count(*) FROM profile WHERE status = 'active'") == 1
+        assert select_value(rt.db, "SELECT count(*) FROM profile WHERE status = 'active'") == 1
 
 
 def test_a_configuration_that_was_written_by_hand_gets_its_first_key_so(terminal: Terminal) -> None:

@@ -19,6 +19,7 @@ from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import OWNER, accept, status_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
@@ -84,7 +85,7 @@ def test_a_post_of_an_agent_is_approved_or_stopped(terminal: Terminal, rt: Runti
     assert terminal("admin", "approve-post", NOBODY, "--if-version", version).exit_code == 1
     drain(rt, terminal.clock)
     assert [post.text for post in terminal.world.x.posts] == ["One"]
-    recorded = [one.action for one in audit_log.load_page(rt.reader, ["post"]).entries]
+    recorded = [one.action for one in audit_log.load_page(rt.db, ["post"]).entries]
     assert recorded[:2] == ["post.stopped", "post.approved"]
 
 
@@ -165,7 +166,7 @@ def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt:
         )
     )
     assert "past its commit" in terminal.success("admin", "stop-post", post).stderr
-    assert rt.reader.value("SELECT state FROM delivery") == State.QUEUED
+    assert select_value(rt.db, "SELECT state FROM delivery") == State.QUEUED
 
 
 def test_a_post_that_is_not_there_is_reported(terminal: Terminal) -> None:

@@ -34,7 +34,7 @@ def note(text: str) -> str:
 
 def history(terminal: Terminal) -> list[str]:
     with terminal.open() as rt:
-        entries = audit_log.load_page(rt.reader, ["key"]).entries
+        entries = audit_log.load_page(rt.db, ["key"]).entries
     return [f"{audit_text.describe_actor(one.actor)}: {audit_text.describe(one)}" for one in entries]
 
 

@@ -22,6 +22,7 @@ from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.copies import resumed
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 NEXT = """
 def up(_migrator, db):
@@ -113,7 +114,7 @@ def test_going_back_finds_what_went_out_meanwhile_and_sends_none_of_it_again(
         assert "9001_next" not in upgrade.list_applied(rows)
     next_version.undo()  # the former version is installed again
     with terminal.open() as rt:
-        assert rt.reader.value("SELECT count(*) FROM post WHERE id = ?", (since,)) == 0
+        assert select_value(rt.db, "SELECT count(*) FROM post WHERE id = ?", (since,)) == 0
         resumed(rt, terminal.clock)
         assert state_of(rt, due) == "published"
     assert len(terminal.world.x.posts) == 2, "it was found, and not sent again"
@@ -148,13 +149,11 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
             assert [works(rt, key) for key in (leaked, lasting, fresh)] == [False, True, False]
             assert not sign_in.is_password(rt, "the first password")
             assert sign_in.is_password(rt, "the second password")
-            assert sign_in.find_session(rt, rt.reader, session) is None
-            assert sign_in.find_session(rt, rt.reader, with_the_second) is None
-            assert not sign_in.is_link_valid(rt, rt.reader, Purpose.SIGN_IN, link)
+            assert sign_in.find_session(rt, rt.db, session) is None
+            assert sign_in.find_session(rt, rt.db, with_the_second) is None
+            assert not sign_in.is_link_valid(rt, rt.db, Purpose.SIGN_IN, link)
             revoked = [
-                (one.actor, one.label)
-                for one in audit_log.load_page(rt.reader, ["key"]).entries
-                if "revoked" in one.action
+                (one.actor, one.label) for one in audit_log.load_page(rt.db, ["key"]).entries if "revoked" in one.action
             ]
             assert revoked == [("command", "leaked")]
         terminal("admin", "revoke-key", lasting)
@@ -171,7 +170,7 @@ def test_going_back_and_forward_again_revives_no_revoked_key_no_password_and_no_
     with terminal.open() as rt:
         assert [works(rt, key) for key in (leaked, lasting, fresh)] == [False, False, True]
         assert sign_in.is_password(rt, "the third password")
-        assert sign_in.find_session(rt, rt.reader, with_the_second) is None
+        assert sign_in.find_session(rt, rt.db, with_the_second) is None
     assert "“fresh”" in words(terminal("doctor").stdout)
 
 

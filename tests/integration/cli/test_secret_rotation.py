@@ -24,6 +24,7 @@ from socialpub.ops.webhooks import addresses
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
+from tests.support.select import select_all, select_value
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_accounts_stay_connected_and_posts_go_out(terminal: Terminal, profile: s
     with terminal.open() as rt:
         drain(rt, terminal.clock)
         assert state_of(rt, post) == "published"
-        assert audit_text.describe(audit_log.load_page(rt.reader).entries[0]) == (
+        assert audit_text.describe(audit_log.load_page(rt.db).entries[0]) == (
             "Created a new secret.key and encrypted all stored secrets again."
         )
     assert "must be fixed" not in terminal("doctor", "--problems").stderr
@@ -64,7 +65,7 @@ def test_accounts_stay_connected_and_posts_go_out(terminal: Terminal, profile: s
 def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, profile: str) -> None:
     with terminal.open() as rt:
         post = accept(rt, profile)
-        (delivery,) = rt.reader.all("SELECT id FROM delivery WHERE post_id = ?", (post,))
+        (delivery,) = select_all(rt.db, "SELECT id FROM delivery WHERE post_id = ?", (post,))
         address = rt.secrets.seal("https://upload", "delivery", delivery["id"], "memo").decode()
         memo = json.dumps({"upload": {"address": address}})
         rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET memo = ? WHERE id = ?", (memo, delivery["id"])))
@@ -84,12 +85,12 @@ def test_nothing_that_is_sealed_opens_with_the_former_key(terminal: Terminal, pr
             ("webhook", "url"),
             ("webhook", "secret"),
         ):
-            for row in rt.reader.all(f"SELECT id, {column} AS sealed FROM {table}"):
+            for row in select_all(rt.db, f"SELECT id, {column} AS sealed FROM {table}"):
                 places += 1
                 assert rt.secrets.open(row["sealed"], table, row["id"], column)
                 with pytest.raises(OperatorError):
                     former.open(row["sealed"], table, row["id"], column)
-        sealed = rt.reader.value("SELECT json_extract(memo, '$.upload.address') FROM delivery").encode()
+        sealed = select_value(rt.db, "SELECT json_extract(memo, '$.upload.address') FROM delivery").encode()
         assert rt.secrets.open(sealed, "delivery", delivery["id"], "memo") == "https://upload"
         assert [one.url.get_secret_value() for one in send.list_services(rt)] == ["gotify://gotify.lan/HiddenToken"]
     assert places == 6

@@ -12,11 +12,12 @@ from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept
+from tests.support.select import select_all
 
 
 def told(rt: Runtime, *kinds: str) -> list[tuple[str, str]]:
     """Return actor and sentence of every entry, the oldest first."""
-    entries = audit_log.load_page(rt.reader, kinds).entries
+    entries = audit_log.load_page(rt.db, kinds).entries
     return [(entry.actor, audit_text.describe(entry)) for entry in reversed(entries)]
 
 
@@ -47,21 +48,21 @@ def test_what_the_owner_does_at_the_terminal_is_listed_in_order(terminal: Termin
         "Disconnected the X profile “Bakery”.",
         "Revoked the API key “my script”.",
     ]
-    stored = str([tuple(row) for row in rt.reader.all("SELECT * FROM trail")])
+    stored = str([tuple(row) for row in select_all(rt.db, "SELECT * FROM trail")])
     assert key.split("_", 2)[2] not in stored
 
 
 def test_what_a_key_posts_is_no_news_and_what_it_disconnects_is(terminal: Terminal, rt: Runtime) -> None:
     profile = terminal.connect()
     key = rt.write(api_keys.create, "my script")
-    before = audit_log.load_page(rt.reader).total
+    before = audit_log.load_page(rt.db).total
     with Client(create_app(rt), key) as client:
         at = (rt.now() + timedelta(hours=1)).isoformat()
         post = client.send("POST", "/posts", {"post": {"body": "a", "scheduledAt": at}, "profiles": [profile]}).data
         assert client.send("POST", f"/posts/{post['id']}/cancel").status == 200
-        assert audit_log.load_page(rt.reader).total == before
+        assert audit_log.load_page(rt.db).total == before
         assert client.send("POST", f"/profiles/{profile}/disconnect").status == 204
-    newest = audit_log.load_page(rt.reader).entries[0]
+    newest = audit_log.load_page(rt.db).entries[0]
     assert newest.action == AuditAction.PROFILE_DISCONNECTED
     assert newest.actor == f"key {key.split('_')[1]} my script"
     assert audit_text.describe_actor(newest.actor) == f"API key “my script” ({key.split('_')[1]})"
@@ -79,21 +80,21 @@ def test_posts_that_the_owner_stops_or_makes_by_hand_are_reported(terminal: Term
         ("command", "Stopped the post “Fresh bread”."),
         ("dashboard", f"Created the post “{'w' * 80}…”."),
     ]
-    assert audit_log.load_page(rt.reader, ("post",)).entries[0].subject_id == made
+    assert audit_log.load_page(rt.db, ("post",)).entries[0].subject_id == made
 
 
 def test_tokens_renewed_without_the_owner_are_no_news(terminal: Terminal, rt: Runtime) -> None:
     profile = terminal.connect()
-    before = audit_log.load_page(rt.reader).total
+    before = audit_log.load_page(rt.db).total
     with actor.act_as(actor.SYSTEM):
         tokens.renew(rt, profile)
-    assert audit_log.load_page(rt.reader).total == before
+    assert audit_log.load_page(rt.db).total == before
 
 
 def test_what_failed_leaves_no_trail(terminal: Terminal, rt: Runtime) -> None:
     assert terminal("admin", "rename-profile", "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01", "x").exit_code == 1
     assert terminal("admin", "create-key", " ").exit_code == 1
-    assert audit_log.load_page(rt.reader).total == 0
+    assert audit_log.load_page(rt.db).total == 0
 
 
 def test_a_restored_backup_and_a_new_secret_are_reported(terminal: Terminal, rt: Runtime) -> None:

@@ -50,7 +50,7 @@ def test_the_id_and_the_secret_are_printed_once_and_the_database_does_not_show_t
         "leftOut": 0,
     }
     with terminal.open() as rt:
-        entries = audit_log.load_page(rt.reader, ["webhook"]).entries
+        entries = audit_log.load_page(rt.db, ["webhook"]).entries
     assert [audit_text.describe(entry) for entry in entries] == [
         "Added the webhook http://n8n.test:5678: delivery.published, delivery.failed, delivery.canceled."
     ]
@@ -91,7 +91,7 @@ def test_no_output_shows_a_secret_of_the_url(terminal: Terminal, receiver: Webho
     assert not SECRETS.search(" ".join(outputs))
     assert "answered 410" in outputs[3]
     with terminal.open() as rt:
-        assert webhooks.list_all(rt.reader) == []
+        assert webhooks.list_all(rt.db) == []
 
 
 def test_a_wrong_url_is_refused_without_quoting_it(terminal: Terminal) -> None:

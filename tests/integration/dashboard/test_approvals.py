@@ -62,7 +62,7 @@ def test_a_waiting_post_is_approved_on_its_page(
     assert "not approved" not in again.role("alert") + again.role("status")
     drain(rt, clock)
     assert sent(world) == ["Draft"]
-    assert [(one.actor, one.action) for one in audit_log.load_page(rt.reader, ["post"]).entries] == [
+    assert [(one.actor, one.action) for one in audit_log.load_page(rt.db, ["post"]).entries] == [
         ("dashboard", "post.approved")
     ]
     assert "Approved" in owner.open("/audit").text
@@ -181,14 +181,14 @@ def test_a_refused_form_for_a_key_names_the_field_as_the_page_does(
 ) -> None:
     page = owner.press("Create key", {"Name": "agent", **fields}, on="/keys")
     assert page.role("alert") == sentence
-    assert api_keys.list_all(rt.reader) == []
+    assert api_keys.list_all(rt.db) == []
 
 
 def test_a_key_that_needs_approval_is_created_in_the_dashboard(owner: Tab, rt: Runtime) -> None:
     page = owner.press("Create key", {"Name": "agent", "Posts a day": "5", "Needs approval": True}, on="/keys")
     assert "at most 5 posts in 24 hours" in page.text
     assert "Each of its posts waits until you approve it." in page.text
-    (key,) = api_keys.list_all(rt.reader)
+    (key,) = api_keys.list_all(rt.db)
     assert (key.posts_per_day, key.approval) == (5, True)
     assert "5 posts a day, with approval" in owner.open("/keys").text
     assert "5 posts a day, with approval" in owner.open("/audit").text

@@ -9,6 +9,7 @@ from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.hand_clock import START, HandClock
+from tests.support.select import select_value
 from tests.support.tab import Element, Page, Tab
 
 
@@ -27,7 +28,7 @@ def entries(page: Page, at: str) -> list[str]:
 
 
 def stored_time(rt: Runtime, post_id: str) -> str:
-    return str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
+    return str(select_value(rt.db, "SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
 def test_the_current_month_is_a_table_for_screen_readers(owner: Tab) -> None:

@@ -13,6 +13,7 @@ from socialpub.runtime import Runtime
 from tests.support import axe
 from tests.support.appliance import OWNER, accept
 from tests.support.hand_clock import START, HandClock
+from tests.support.select import select_value
 
 pytestmark = pytest.mark.chromium
 
@@ -44,7 +45,7 @@ def drag(page: Page, text: str, at: str) -> None:
 
 
 def stored_time(rt: Runtime, post_id: str) -> str:
-    return str(rt.reader.value("SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
+    return str(select_value(rt.db, "SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
 def test_a_post_dropped_on_another_day_keeps_its_local_time(
@@ -135,7 +136,7 @@ def test_without_a_response_the_post_returns_to_its_day_and_an_error_appears(pag
 
 
 def test_after_a_sign_out_a_drag_leads_to_the_sign_in_page(page: Page, rt: Runtime, post: str) -> None:
-    for session in sign_in.list_sessions(rt, rt.reader):
+    for session in sign_in.list_sessions(rt, rt.db):
         rt.write(sign_in.end_session, session.id)
     drag(page, "First frost", "2026-10-20")
     page.wait_for_url(lambda url: url.endswith("/login?next=/calendar%3Fmonth%3D2026-10"))

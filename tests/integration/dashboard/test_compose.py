@@ -16,6 +16,7 @@ from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
 from tests.support.rows import post_ids
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
+from tests.support.select import select_all, select_value
 from tests.support.tab import Attachment, Page, Tab, multipart
 
 
@@ -76,7 +77,7 @@ def test_errors_appear_at_their_fields_and_the_input_stays(
 
 
 def artifacts(rt: Runtime) -> int:
-    return int(rt.reader.value("SELECT count(*) FROM artifact"))
+    return int(select_value(rt.db, "SELECT count(*) FROM artifact"))
 
 
 def test_a_form_that_is_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
@@ -247,7 +248,7 @@ def berlin(owner: Tab) -> None:
 
 
 def times_of_posts(rt: Runtime) -> list[str | None]:
-    return [row[0] for row in rt.reader.all("SELECT scheduled_at FROM post ORDER BY id")]
+    return [row[0] for row in select_all(rt.db, "SELECT scheduled_at FROM post ORDER BY id")]
 
 
 def test_a_time_beside_now_is_a_problem_of_the_field_when(owner: Tab, rt: Runtime, x: str) -> None:

@@ -11,6 +11,7 @@ from socialpub.runtime import Runtime
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept, end_deliveries
+from tests.support.select import select_all
 
 pytestmark = pytest.mark.chromium
 
@@ -32,7 +33,7 @@ def page(page: Page, x: str) -> Page:
 
 
 def posts(rt: Runtime) -> list[str | None]:
-    return [row[0] for row in rt.reader.all("SELECT body FROM post ORDER BY id")]
+    return [row[0] for row in select_all(rt.db, "SELECT body FROM post ORDER BY id")]
 
 
 def write(page: Page, text: str) -> None:

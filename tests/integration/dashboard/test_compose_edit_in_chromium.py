@@ -9,6 +9,7 @@ from socialpub.runtime import Runtime
 from tests.support import axe
 from tests.support.appliance import accept
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_all
 
 pytestmark = pytest.mark.chromium
 
@@ -16,7 +17,7 @@ AT = datetime(2026, 11, 5, 8, 0, 30, tzinfo=UTC)
 
 
 def stored(rt: Runtime) -> list[tuple[str, str]]:
-    return [tuple(row) for row in rt.reader.all("SELECT body, scheduled_at FROM post")]
+    return [tuple(row) for row in select_all(rt.db, "SELECT body, scheduled_at FROM post")]
 
 
 def text(page: Page) -> str:

@@ -16,6 +16,7 @@ from tests.support import axe
 from tests.support.appliance import accept
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
+from tests.support.select import select_all, select_value
 
 pytestmark = pytest.mark.chromium
 
@@ -92,7 +93,7 @@ def test_chosen_dropped_and_pasted_files_are_uploaded_at_once_and_keep_their_ord
     expect(page.locator("#preview img").nth(1)).to_have_attribute("alt", "The second view")
     page.get_by_role("button", name="Publish", exact=True).click()
     page.wait_for_url("**/posts/*")
-    rows = rt.reader.all("SELECT file_name, alt FROM media JOIN artifact a ON a.id = artifact_id ORDER BY position")
+    rows = select_all(rt.db, "SELECT file_name, alt FROM media JOIN artifact a ON a.id = artifact_id ORDER BY position")
     assert [tuple(row) for row in rows] == [
         ("first.jpg", None), ("second.jpg", "The second view"), ("third.jpg", None),
     ]  # fmt: skip
@@ -126,7 +127,7 @@ def test_an_upload_shows_its_progress_and_the_form_waits_for_it(
     for route in held:
         route.continue_()
     page.wait_for_url("**/posts/*")
-    assert rt.reader.value("SELECT count(*) FROM media") == 2
+    assert select_value(rt.db, "SELECT count(*) FROM media") == 2
     assert complaints == []
 
 
@@ -203,7 +204,7 @@ def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
     items(page).first.get_by_label("Alt text").fill("A view")
     address = page.url
     page.close()
-    kept = rt.reader.value("SELECT id FROM artifact WHERE file_name = 'second.jpg'")
+    kept = select_value(rt.db, "SELECT id FROM artifact WHERE file_name = 'second.jpg'")
     rt.db.write(lambda tx: tx.execute_sql("DELETE FROM artifact WHERE id = ?", (kept,)))
 
     page = context.new_page()

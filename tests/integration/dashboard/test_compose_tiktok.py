@@ -14,6 +14,7 @@ from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import FaultTransport, artifact, connect_tiktok
+from tests.support.select import select_value
 from tests.support.tab import Element, Page, Tab
 
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
@@ -53,7 +54,7 @@ def consent(page: Page) -> list[str]:
 
 
 def accepted(rt: Runtime) -> int:
-    return int(rt.reader.value("SELECT count(*) FROM post"))
+    return int(select_value(rt.db, "SELECT count(*) FROM post"))
 
 
 def test_each_new_form_asks_tiktok_for_the_choices_of_the_account(owner: Tab, world: World, tiktok: str) -> None:
@@ -255,7 +256,7 @@ def test_a_draft_needs_none_of_the_choices(owner: Tab, rt: Runtime, clock: HandC
     assert "A draft is not public" in page.text
     owner.press("Publish")
     drain(rt, clock)
-    assert state_of(rt, rt.reader.value("SELECT id FROM post")).api_status == "published"
+    assert state_of(rt, select_value(rt.db, "SELECT id FROM post")).api_status == "published"
 
 
 def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
@@ -276,7 +277,7 @@ def test_a_copy_needs_new_tiktok_choices(owner: Tab, rt: Runtime, tiktok: str, v
         {"Text": "Again", "Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": True},
         on="/compose",
     )
-    page = owner.open(f"/compose?from={rt.reader.value('SELECT id FROM post')}")
+    page = owner.open(f"/compose?from={select_value(rt.db, 'SELECT id FROM post')}")
     assert page.field("Text").raw_text.strip() == "Again"
     assert page.chosen("Who can see it") == []
     assert not is_ticked(page, "Allow comments")

@@ -13,6 +13,7 @@ from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.appliance import OWNER
+from tests.support.select import select_value
 from tests.support.tab import Tab
 
 RESERVE, COMPLETE = "/compose/uploads", "/compose/uploads/complete"
@@ -71,7 +72,7 @@ def test_a_video_with_a_position_has_a_note_with_the_remedy(owner: Tab, rt: Runt
     artifact = send(owner, COMPLETE, {"artifactId": reservation["artifactId"]}).data
     assert "contain a position" in artifact["note"] and "-map_metadata -1" in artifact["note"]
     draft = Draft("Waves", None, (x,), (DraftMedia(artifact["artifactId"]),))
-    (checked,) = check_draft(rt, rt.reader, draft, OWNER)
+    (checked,) = check_draft(rt, rt.db, draft, OWNER)
     assert f"Media item 1: {artifact['note']}" in checked.notes
     owner.open("/compose")
     page = owner.press("Check", {"Text": "Waves", "Media": path})
@@ -114,7 +115,7 @@ def test_the_bytes_decide_and_not_the_name(
     owner.open("/compose")
     page = owner.press("Check", {"Text": "With a file", "Media": path})
     assert f"{name}, " in page.text
-    assert rt.reader.value("SELECT count(*) FROM artifact WHERE mime_type = ?", (mime_type,)) == 2
+    assert select_value(rt.db, "SELECT count(*) FROM artifact WHERE mime_type = ?", (mime_type,)) == 2
 
 
 def test_a_file_of_another_kind_is_refused_with_the_conversion(owner: Tab, tmp_path: Path) -> None:

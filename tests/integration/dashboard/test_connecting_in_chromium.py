@@ -45,6 +45,6 @@ def test_an_account_is_connected_with_the_keyboard(
     page.get_by_label("App password").fill(APP_PASSWORD)
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_have_text("@demo.test on Bluesky is connected.")
-    assert len(profile_rows.list_all(rt.reader)) == 1
+    assert len(profile_rows.list_all(rt.db)) == 1
     if javascript:
         assert [text for text in complaints if "400" not in text] == []

@@ -47,7 +47,7 @@ def test_an_account_of_another_server_has_a_second_step_before_the_password_is_s
     assert other.message in page.text
     assert values_of(page) == ("demo.test", "")
     assert APP_PASSWORD not in page.html
-    assert profile_rows.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.db) == []
     page = owner.press("Connect at pds.test", {"App password": "a mistake"})
     assert page.status == 400
     assert "a mistake" not in page.html
@@ -68,12 +68,12 @@ def test_an_account_is_connected_with_the_fields_of_its_network(rt: Runtime, own
     assert (page.status, page.heading, values_of(page)) == (200, "Connect Bluesky", ("", ""))
     assert "Not the main password." in page.text
     assert "uses the app password once, to sign in. It is not stored." in page.text
-    assert profile_rows.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.db) == []
     page = owner.press("Connect", DEMO)
-    (row,) = profile_rows.list_all(rt.reader)
+    (row,) = profile_rows.list_all(rt.db)
     assert (page.path, page.heading) == (f"/profiles/{row.id}", row.name)
     assert page.role("status") == "@demo.test on Bluesky is connected."
-    (entry, *_) = audit_log.load_page(rt.reader).entries
+    (entry, *_) = audit_log.load_page(rt.db).entries
     assert (entry.action, entry.actor) == ("profile.connected", "dashboard")
 
 
@@ -98,12 +98,12 @@ def test_an_error_is_shown_at_its_field_and_only_the_password_is_lost(
     assert page.by_id(field.attributes["aria-describedby"]).text == said
     assert field.attributes["aria-invalid"] == "true"
     assert values_of(page) == ({**DEMO, label: value}["Handle"], "")
-    assert profile_rows.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.db) == []
     for password in (APP_PASSWORD, MAIN_PASSWORD, "wrong-password"):
         assert password not in page.html
         assert password not in caplog.text
     owner.press("Connect", DEMO)
-    assert len(profile_rows.list_all(rt.reader)) == 1
+    assert len(profile_rows.list_all(rt.db)) == 1
 
 
 def test_an_error_of_the_network_is_shown_above_the_form(
@@ -144,7 +144,7 @@ def test_a_profile_is_connected_again_with_its_own_account(
     page = owner.press("Reconnect", DEMO)
     assert page.path == place
     assert page.role("status") == "@demo.test on Bluesky has new tokens, and its waiting posts continue."
-    assert len(profile_rows.list_all(rt.reader)) == 1
+    assert len(profile_rows.list_all(rt.db)) == 1
 
 
 def test_a_network_that_is_no_longer_enabled_shows_no_form(rt: Runtime, owner: Tab) -> None:

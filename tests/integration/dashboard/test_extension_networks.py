@@ -43,7 +43,7 @@ def test_a_refused_key_for_an_account_says_which_network_to_choose(owner: Tab, r
     page = owner.press("Create key", {"Name": "mine", "#profiles": [mine]}, on="/keys")
     assert page.status == 400
     assert "A key sees “Sky” only if the key names Bluesky." in page.text
-    assert api_keys.list_all(rt.reader) == []
+    assert api_keys.list_all(rt.db) == []
 
 
 @pytest.mark.parametrize("path", ["/log", "/posts"])

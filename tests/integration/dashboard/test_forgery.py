@@ -34,16 +34,16 @@ def filled(path: str) -> str:
 
 
 def sessions(rt: Runtime) -> int:
-    return len(sign_in_accounts.list_sessions(rt, rt.reader))
+    return len(sign_in_accounts.list_sessions(rt, rt.db))
 
 
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
 def test_every_action_needs_a_form_token(owner: Tab, rt: Runtime, path: str) -> None:
-    before = rt.reader.data_version
+    before = rt.db.data_version
     for body in (b"", b"csrf=", b"csrf=" + b"0" * 80, b"name=x&csrf=%F0%9F%98%80"):
         reply = owner.ask("POST", path, body)
         assert reply.status in (403, 415), (path, body, reply.status)
-    assert rt.reader.data_version == before
+    assert rt.db.data_version == before
     assert owner.open("/system").heading == "System"
 
 
@@ -54,11 +54,11 @@ def test_forms_with_files_and_requests_of_scripts_need_a_token(owner: Tab, rt: R
     token = owner.page.token
     picture = Attachment("a.jpg", b"\xff\xd8\xff" + b"0" * 5000, "image/jpeg")
     text = json.dumps({"fileName": "a.jpg", "mimeType": "image/jpeg", "fileSize": 5}).encode()
-    before = rt.reader.data_version
+    before = rt.db.data_version
 
     def refused(reply: Reply) -> None:
         assert reply.status == 403, (reply.status, reply.body)
-        assert rt.reader.data_version == before
+        assert rt.db.data_version == before
         assert [one for one in rt.files.root.rglob("*") if one.is_file()] == []
 
     for fields in (

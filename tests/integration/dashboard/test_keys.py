@@ -39,7 +39,7 @@ def test_a_new_key_works_and_is_shown_once(owner: Tab, app: App, rt: Runtime) ->
     listed = owner.open("/keys")
     assert "n8n" in listed.text
     assert key not in listed.html
-    assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.load_page(rt.reader).entries))
+    assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.load_page(rt.db).entries))
 
 
 def test_the_curl_command_works_unchanged(owner: Tab, app: App) -> None:
@@ -65,7 +65,7 @@ def test_a_reload_creates_no_second_key_and_does_not_show_the_first_again(owner:
     assert again.status == 409
     assert "shown only once" in again.role("alert")
     assert key not in again.html
-    assert [one.name for one in api_keys.list_all(rt.reader)] == ["once"]
+    assert [one.name for one in api_keys.list_all(rt.db)] == ["once"]
 
 
 def test_the_limits_of_a_key_are_shown_and_enforced(owner: Tab, app: App, rt: Runtime) -> None:
@@ -79,7 +79,7 @@ def test_the_limits_of_a_key_are_shown_and_enforced(owner: Tab, app: App, rt: Ru
     with Caller(app, shown_key(page)) as caller:
         assert [one["id"] for one in caller.get("/profiles").data] == [mine]
         assert caller.post("/posts", {}).status == 403
-    (key,) = api_keys.list_all(rt.reader)
+    (key,) = api_keys.list_all(rt.db)
     assert (key.scope, key.providers, key.profiles) == ("read", ["x"], [mine])
     assert "in 30 days" in owner.open("/keys").text
 
@@ -88,7 +88,7 @@ def test_a_key_expires_at_the_end_of_a_local_day(owner: Tab, app: App, rt: Runti
     owner.cookies["socialpub_zone"] = "America%2FNew_York"
     day = (rt.now() + timedelta(days=3)).strftime("%Y-%m-%d")
     owner.press("Create key", {"Name": "guest", "Expires": "date", "Last day": day}, on="/keys")
-    (key,) = api_keys.list_all(rt.reader)
+    (key,) = api_keys.list_all(rt.db)
     ends = (rt.now() + timedelta(days=4)).strftime("%Y-%m-%d")
     assert key.expires_at == f"{ends}T04:00:00.000Z"
     clock.forward(5 * 86400)
@@ -119,10 +119,10 @@ def test_an_invalid_key_form_shows_the_error_at_the_field(
     assert reason in " ".join(one.text for one in page.root.all("small"))
     assert page.field("Name").attributes["value"] == values["Name"]
     assert ("checked" in page.field("May write").attributes) == ("May write" in values)
-    assert api_keys.list_all(rt.reader) == []
+    assert api_keys.list_all(rt.db) == []
     emptied = {"Posts a day": "", "Expires": "", "Last day": "", "#networks": [], "#profiles": []}
     owner.press("Create key", {"Name": "right", **emptied})
-    assert [one.name for one in api_keys.list_all(rt.reader)] == ["right"]
+    assert [one.name for one in api_keys.list_all(rt.db)] == ["right"]
 
 
 def test_revoke_asks_first_and_ends_the_key_at_once(owner: Tab, app: App) -> None:
@@ -170,7 +170,7 @@ def findings(page: Page) -> list[str]:
 
 
 def names(rt: Runtime) -> list[str]:
-    return [key.name for key in access_rows.unrevoked_keys(rt.reader)]
+    return [key.name for key in access_rows.unrevoked_keys(rt.db)]
 
 
 def test_keep_keys_removes_the_alert_and_is_in_the_audit_log(owner: Tab, rt: Runtime, leaked: str) -> None:
@@ -186,7 +186,7 @@ def test_keep_keys_removes_the_alert_and_is_in_the_audit_log(owner: Tab, rt: Run
     assert FINDING not in findings(page)
     assert "restored backup" not in owner.open("/system/findings").text
     assert sorted(names(rt)) == sorted(["fresh", "leaked", MARKUP])
-    entries = audit_log.load_page(rt.reader, ["key"]).entries[:2]
+    entries = audit_log.load_page(rt.db, ["key"]).entries[:2]
     assert {(one.actor, one.action, one.label) for one in entries} == {
         ("dashboard", "key.kept", "leaked"),
         ("dashboard", "key.kept", MARKUP),

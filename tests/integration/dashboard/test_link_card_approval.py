@@ -11,8 +11,8 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Conflict
+from socialpub.db.models import DeliveryRow
 from socialpub.db.states import State
-from socialpub.db.tables import delivery_rows
 from socialpub.providers.base import Fetched, NotFetched
 from socialpub.providers.bluesky import Bluesky
 from socialpub.publishing.media import renditions
@@ -27,6 +27,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
 from tests.support.sandbox_http import connect_bluesky, providers_of_the_sandbox
+from tests.support.select import select_value
 from tests.support.tab import Tab
 
 AGENT = Caller("agent", "write", name="claude", approval=True)
@@ -163,9 +164,9 @@ def test_without_its_image_the_approved_card_is_left_out(
     post = asked()
     approvals.read_cards(rt)
     approve(rt, post)
-    renditions.forget(rt, rt.reader.value("SELECT id FROM delivery"))  # after a restore
+    renditions.forget(rt, select_value(rt.db, "SELECT id FROM delivery"))  # after a restore
     assert publish(rt, clock, world) is None
-    assert "Its file is missing." in rt.reader.value("SELECT message FROM attempt ORDER BY n DESC")
+    assert "Its file is missing." in select_value(rt.db, "SELECT message FROM attempt ORDER BY n DESC")
 
 
 def test_another_link_is_read_before_it_can_be_approved(
@@ -200,7 +201,7 @@ def test_a_page_that_arrives_after_an_edit_is_not_the_card_of_the_new_link(
     with pytest.raises(Conflict, match="being read"):
         approve(rt, post)
     approvals.read_cards(rt)
-    [one] = (details.load_details(rt, rt.reader, post) or pytest.fail()).deliveries
+    [one] = (details.load_details(rt, rt.db, post) or pytest.fail()).deliveries
     assert one.link_card and one.link_card["title"] == "Other"
 
 
@@ -218,7 +219,7 @@ def test_the_posts_of_other_keys_are_not_read_before_they_are_due(
 ) -> None:
     accept(rt, bluesky, body=f"Read {LINK}", at=rt.now() + timedelta(hours=1))
     approvals.read_cards(rt)
-    assert rt.reader.value("SELECT memo FROM delivery") == "{}"
+    assert select_value(rt.db, "SELECT memo FROM delivery") == "{}"
     web[LINK] = page("Newer")
     assert publish(rt, clock, world) == {"title": "Newer", "image": False}
 
@@ -254,8 +255,8 @@ def test_the_version_covers_everything_that_will_be_public(
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET reply_to = 'another post'"))
     versions.append(version_of(rt, post))
     memo = {"link_card": {"uri": LINK, "title": "A card"}}
-    delivery_id = rt.reader.value("SELECT id FROM delivery")
-    rt.db.write(lambda tx: delivery_rows.update(tx, delivery_id, memo=json.dumps(memo)))
+    delivery_id = select_value(rt.db, "SELECT id FROM delivery")
+    rt.db.write(lambda tx: tx.update(DeliveryRow, delivery_id, memo=json.dumps(memo)))
     versions.append(version_of(rt, post))
     assert len(set(versions)) == len(versions)
     assert version_of(rt, post) == versions[-1]

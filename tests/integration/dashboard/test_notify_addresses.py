@@ -68,7 +68,7 @@ def test_a_failed_test_delays_no_message_that_waits(owner: Tab, rt: Runtime, pos
     rt.db.write(lambda tx: notifications.add(tx, "A post failed", "On X."))
     postbox.failing["tgram"] = "the host is not found"
     owner.press("Send a test message", on="/system")
-    (state,) = [one for one in notifications.services(rt.reader) if one.failing_since]
+    (state,) = [one for one in notifications.services(rt.db) if one.failing_since]
     assert (state.waiting, state.next_at) == (1, None)
     assert "tgram:// has not accepted messages since" in owner.open("/system").text
 
@@ -94,7 +94,7 @@ def test_an_added_address_is_stored_encrypted_and_shown_by_scheme_and_host(
     with closing(sqlite3.connect(rt.settings.database_file)) as connection:
         assert "Hidden" not in "\n".join(connection.iterdump())
     assert "Sent to ntfys://ntfy.example.org" in owner.press("Send a test message").role("status")
-    (entry, *_) = audit_log.load_page(rt.reader, ["notify"]).entries
+    (entry, *_) = audit_log.load_page(rt.db, ["notify"]).entries
     assert audit_text.describe(entry) == "Added the notification address ntfys://ntfy.example.org."
     assert entry.actor == "dashboard"
     assert "Notifications" in owner.open("/audit").text
@@ -123,7 +123,7 @@ def test_a_removed_address_gets_no_more_messages(owner: Tab, rt: Runtime, postbo
     assert len(send.list_services(rt)) == 2
     owner.press("Send a test message")
     assert {service for service, _, _ in postbox.received} == {"ntfy", "tgram"}
-    assert audit_text.describe(audit_log.load_page(rt.reader).entries[0]).startswith(
+    assert audit_text.describe(audit_log.load_page(rt.db).entries[0]).startswith(
         "Removed the notification address ntfys"
     )
 

@@ -25,6 +25,7 @@ from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_tiktok, connect_x
+from tests.support.select import select_all
 from tests.support.tab import Page, Tab
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -288,7 +289,7 @@ def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_neede
 
 def test_lists_show_the_handle_of_twins_and_a_former_label_as_it_was(owner: Tab, rt: Runtime) -> None:
     add_named(rt, ("x", "Demo", "one"), ("x", "Demo", "two"))
-    one, two = (row["id"] for row in rt.reader.all("SELECT id FROM profile ORDER BY username"))
+    one, two = (row["id"] for row in select_all(rt.db, "SELECT id FROM profile ORDER BY username"))
     accept(rt, one, body="First")
     accept(rt, two, body="Second")
     page = owner.open("/posts")

@@ -23,6 +23,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import post_ids
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
+from tests.support.select import select_all, select_one, select_value
 from tests.support.tab import Page, Tab
 
 
@@ -38,7 +39,7 @@ def offered(owner: Tab, post: str) -> set[str]:
 
 
 def acts(rt: Runtime) -> list[tuple[str, str, str | None]]:
-    return [(one.actor, one.action, one.subject_id) for one in audit_log.load_page(rt.reader, ["post"]).entries]
+    return [(one.actor, one.action, one.subject_id) for one in audit_log.load_page(rt.db, ["post"]).entries]
 
 
 def test_each_action_is_offered_where_it_applies(owner: Tab, rt: Runtime, later: str) -> None:
@@ -195,7 +196,7 @@ def test_an_unknown_outcome_links_to_the_account_first(owner: Tab, rt: Runtime) 
     assert page.heading == "Post this again?"
     assert page.links()["Open X “club”"].endswith("/x/club")
     new = owner.press("Post again").path.removeprefix("/posts/")
-    assert [row[0] for row in rt.reader.all("SELECT profile_id FROM delivery WHERE post_id = ?", (new,))] == [shop]
+    assert [row[0] for row in select_all(rt.db, "SELECT profile_id FROM delivery WHERE post_id = ?", (new,))] == [shop]
 
 
 def test_an_unknown_outcome_needs_a_tick(owner: Tab, rt: Runtime) -> None:
@@ -293,7 +294,7 @@ def test_the_changed_post_is_a_retry_and_ends_the_alert(
     page = owner.open(f"/posts/{refused}")
     assert (CHANGE in page.links(), page.has_button(AGAIN)) == (False, False)
     assert page.links()[new].endswith(f"/posts/{new}")
-    assert [(one.action, one.subject_id) for one in audit_log.load_page(rt.reader, ["post"]).entries] == [
+    assert [(one.action, one.subject_id) for one in audit_log.load_page(rt.db, ["post"]).entries] == [
         ("post.retried", refused)
     ]
     page = owner.open(f"/compose?again={refused}")
@@ -402,7 +403,8 @@ def post(rt: Runtime) -> str:
 
 
 def time_of(rt: Runtime, post_id: str) -> str:
-    times = rt.reader.one(
+    times = select_one(
+        rt.db,
         "SELECT p.scheduled_at, d.scheduled_at, run_at FROM post p JOIN delivery d ON d.post_id = p.id WHERE p.id = ?",
         (post_id,),
     )
@@ -445,10 +447,10 @@ def test_after_a_concurrent_change_rescheduling_asks_first(
 
 
 def test_rescheduling_to_the_same_time_changes_nothing(owner: Tab, rt: Runtime, post: str) -> None:
-    before = rt.reader.value("SELECT count(*) FROM trail")
+    before = select_value(rt.db, "SELECT count(*) FROM trail")
     page = owner.press("Reschedule", on=f"/posts/{post}/reschedule?back=/system")
     assert page.role("status").startswith("The post already has this time")
-    assert rt.reader.value("SELECT count(*) FROM trail") == before
+    assert select_value(rt.db, "SELECT count(*) FROM trail") == before
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
 from tests.support.sandbox_http import artifact, connect_x
+from tests.support.select import select_one, select_value
 from tests.support.tab import Page, Tab
 
 MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
@@ -183,7 +184,7 @@ def test_the_details_of_a_published_post_are_folded_and_times_have_seconds(
     assert len(folded.all("table")) == len(folded.all("ol")) == 1
     assert facts(page)["Published"].startswith("12 Oct 2026, 09:00:07 UTC")
     end_deliveries(rt, accept(rt, x, lost), State.PUBLISHED, State.FAILED)
-    partly = owner.open(f"/posts/{rt.reader.value('SELECT max(id) FROM post')}")
+    partly = owner.open(f"/posts/{select_value(rt.db, 'SELECT max(id) FROM post')}")
     assert partly.root.all("details") == [], "what failed is there to be read"
 
 
@@ -232,7 +233,7 @@ def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
     end_deliveries(rt, post, State.FAILED)
     columns = {"error_message": f"Message {MARKUP}", "url": "javascript:alert(1)", "provider_post_id": MARKUP}
     rt.db.write(
-        lambda tx: tx.update(DeliveryRow, tx.one("SELECT id FROM delivery")["id"], **columns)  # type: ignore[index]
+        lambda tx: tx.update(DeliveryRow, select_one(tx, "SELECT id FROM delivery")["id"], **columns)  # type: ignore[index]
     )
     attempt = {"message": f"Said {MARKUP}", "provider_code": MARKUP, "request_id": MARKUP}
     rt.db.write(

@@ -56,7 +56,7 @@ def test_an_account_is_connected_on_the_page_of_its_network(
     page = owner.open("/profiles")
     assert "No account is connected yet" in page.text
     page = through_consent(owner, browser, f"Connect {label}", label)
-    (row,) = profile_rows.list_all(rt.reader)
+    (row,) = profile_rows.list_all(rt.db)
     assert page.path == f"/profiles/{row.id}"
     assert page.role("status").endswith(f"on {label} is connected.")
     assert page.heading == row.name
@@ -78,7 +78,7 @@ def test_a_denied_consent_shows_what_to_do(rt: Runtime, owner: Tab, browser: Bro
     assert page.path == "/profiles"
     assert "did not give consent at X" in page.role("alert")
     assert "press “Connect X” under Profiles" in page.role("alert")
-    assert profile_rows.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.db) == []
 
 
 def test_missing_permissions_show_their_consequences(owner: Tab, browser: Browser) -> None:
@@ -94,7 +94,7 @@ def test_a_consent_connects_the_account_after_a_sign_out(rt: Runtime, owner: Tab
     back = urlsplit(browser.decides(url))
     page = owner.open(f"{back.path}?{back.query}")
     assert page.heading == "@demo on X is connected"
-    (row,) = profile_rows.list_all(rt.reader)
+    (row,) = profile_rows.list_all(rt.db)
     assert page.links()["Continue to the profile"] == f"http://127.0.0.1:8000/profiles/{row.id}"
 
 
@@ -114,7 +114,7 @@ def test_an_address_on_another_host_can_be_pasted(rt: Runtime, owner: Tab, brows
     assert link.attributes["target"] == "_blank", "the field stays open beside it"
     assert ELSEWHERE in page.text
     page = owner.press("Connect", {"Redirected address": browser.decides(link.attributes["href"])})
-    (row,) = profile_rows.list_all(rt.reader)
+    (row,) = profile_rows.list_all(rt.db)
     assert page.path == f"/profiles/{row.id}"
     assert page.role("status") == "@demo on X is connected."
 
@@ -141,7 +141,7 @@ def test_an_address_of_another_host_path_or_attempt_connects_nothing(
     assert said in page.role("alert")
     assert "socialpub admin" not in page.text
     assert query["code"] not in page.html
-    assert profile_rows.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.db) == []
     page = owner.press("Connect", {"Redirected address": back})
     assert page.role("status") == "@demo on X is connected.", "nothing was used up"
 
@@ -151,7 +151,7 @@ def test_another_attempt_s_address_connects_nothing(rt: Runtime, owner: Tab, bro
     owner.press("Connect X", on="/profiles")
     page = owner.press("Connect", {"Redirected address": first})
     assert "belongs to another attempt" in page.role("alert")
-    assert profile_rows.list_all(rt.reader) == []
+    assert profile_rows.list_all(rt.db) == []
 
 
 def test_the_profiles_link_to_the_field_for_the_redirected_address(
@@ -225,13 +225,13 @@ def test_refresh_renews_the_tokens_and_a_refusal_shows_what_to_do(
     clock.forward(3600)
     page = owner.press("Refresh", on=f"/profiles/{tiktok}")
     assert page.role("status") == "“tiktok profile” has a new access token."
-    assert profiles.load_for_owner(rt.reader, tiktok).renewed_at == rt.stamp()
+    assert profiles.load_for_owner(rt.db, tiktok).renewed_at == rt.stamp()
     world.tiktok.remove_access("demo")
     page = owner.press("Refresh")
     assert page.status == 409
     assert "cannot be renewed" in page.role("alert")
     assert "press “Reconnect”" in page.role("alert")
-    assert profiles.get(rt.reader, tiktok).status is ProfileStatus.REAUTH_REQUIRED
+    assert profiles.get(rt.db, tiktok).status is ProfileStatus.REAUTH_REQUIRED
 
 
 def test_refresh_fetches_the_account_data_and_shows_the_changes(world: World, owner: Tab, x: str) -> None:
@@ -263,7 +263,7 @@ def test_a_label_can_be_changed_and_is_shown_as_text(rt: Runtime, owner: Tab, x:
     assert page.heading == HTML
     for path in ("/profiles", f"/profiles/{x}", f"/profiles/{x}/disconnect"):
         assert "<img src=x" not in owner.open(path).html
-    assert profiles.get(rt.reader, x).name == HTML
+    assert profiles.get(rt.db, x).name == HTML
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_invalid_values_are_refused_at_their_fields(
     page = owner.press(button, {label: given}, on=f"/profiles/{pins}")
     assert (page.status, page.field(label).attributes["value"]) == (400, kept)
     assert said in page.text
-    stored = profiles.get(rt.reader, pins)
+    stored = profiles.get(rt.db, pins)
     assert (stored.name, stored.options) == ("pinterest profile", {})
     assert world.pinterest.statuses("create_board") == []
 
@@ -296,9 +296,9 @@ def test_invalid_values_are_refused_at_their_fields(
 def test_default_options_can_be_set_and_removed(rt: Runtime, owner: Tab, x: str) -> None:
     page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"}, on=f"/profiles/{x}")
     assert "are saved" in page.role("status")
-    assert profiles.get(rt.reader, x).options == {"replySettings": "following", "madeWithAi": True}
+    assert profiles.get(rt.db, x).options == {"replySettings": "following", "madeWithAi": True}
     owner.press("Save options", {"Who may reply": ""})
-    assert profiles.get(rt.reader, x).options == {"madeWithAi": True}
+    assert profiles.get(rt.db, x).options == {"madeWithAi": True}
 
 
 def test_boards_and_sections_are_those_of_the_account(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
@@ -310,7 +310,7 @@ def test_boards_and_sections_are_those_of_the_account(rt: Runtime, world: World,
     section_id, section_name = next(iter(sectioned.sections.items()))
     offered = {one.text: one.attributes["value"] for one in page.field("Section").all("option")}
     page = owner.press("Save options", {"Section": offered[f"{sectioned.name}: {section_name}"]})
-    assert profiles.get(rt.reader, pins).options == {"boardId": sectioned.id, "boardSectionId": section_id}
+    assert profiles.get(rt.db, pins).options == {"boardId": sectioned.id, "boardSectionId": section_id}
     composed = owner.open("/compose").field("Board").all("option")[0].text
     assert composed == f"Profile default: {sectioned.name}"
     page = owner.open(f"/profiles/{pins}")
@@ -326,7 +326,7 @@ def test_an_unavailable_network_leaves_a_field_for_the_id(rt: Runtime, world: Wo
     refused = owner.press("Save options", {"Board": "Recipes"})
     assert (refused.status, "socialpub admin" in page.text + refused.text) == (400, False)
     owner.press("Save options", {"Board": "123456"})
-    assert profiles.get(rt.reader, pins).options == {"boardId": "123456"}
+    assert profiles.get(rt.db, pins).options == {"boardId": "123456"}
 
 
 def test_tiktok_choices_are_current_choices_of_the_account(
@@ -340,7 +340,7 @@ def test_tiktok_choices_are_current_choices_of_the_account(
     assert offered == ["", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"], "none of them is chosen"
     assert "disabled" in page.field("Comments").attributes
     owner.press("Save options", {"Who can see it": "SELF_ONLY"})
-    assert profiles.get(rt.reader, profile).options == {"privacyLevel": "SELF_ONLY"}
+    assert profiles.get(rt.db, profile).options == {"privacyLevel": "SELF_ONLY"}
     world.tiktok.existing_account("quiet").banned = True
     clock.forward(61)
     assert "TikTok has banned this account from posting" in owner.open(f"/profiles/{profile}").text
@@ -364,16 +364,16 @@ def test_a_stored_default_of_a_single_post_option_can_be_removed(rt: Runtime, ow
     page = owner.open(f"/profiles/{pins}")
     assert page.field("Title").attributes["value"] == "Always the same"
     owner.press("Save options")
-    assert profiles.get(rt.reader, pins).options == {"title": "Always the same"}
+    assert profiles.get(rt.db, pins).options == {"title": "Always the same"}
     owner.press("Save options", {"Title": ""}, on=f"/profiles/{pins}")
-    assert profiles.get(rt.reader, pins).options == {}
+    assert profiles.get(rt.db, pins).options == {}
 
 
 def test_interactions_are_shown_without_double_negation(rt: Runtime, owner: Tab, tiktok: str) -> None:
     choices = [one.text for one in owner.open(f"/profiles/{tiktok}").field("Comments").all("option")]
     assert choices == ["Default: not allowed", "Allowed", "Not allowed"]
     owner.press("Save options", {"Comments": "false", "Duets": "true"})
-    assert profiles.get(rt.reader, tiktok).options == {"disableComment": False, "disableDuet": True}
+    assert profiles.get(rt.db, tiktok).options == {"disableComment": False, "disableDuet": True}
     post = accept(rt, tiktok, body="Hello", options={"tiktok": {"privacyLevel": "SELF_ONLY"}})
     page = owner.open(f"/posts/{post}")
     assert "Comments allowed Duets not allowed" in page.text
@@ -422,11 +422,11 @@ def test_disconnect_shows_the_consequences_and_asks_first(rt: Runtime, owner: Ta
     assert "1 post waits for this profile and will not be published to it" in page.text
     assert "This cannot be undone" in page.text
     assert "Tomorrow" in page.text
-    assert profiles.get(rt.reader, x).status is ProfileStatus.ACTIVE
+    assert profiles.get(rt.db, x).status is ProfileStatus.ACTIVE
     page = owner.press("Disconnect")
     assert "is disconnected. Its tokens are no longer used" in page.role("status")
     assert not page.has_button("Reconnect")
-    assert profiles.get(rt.reader, x).status is ProfileStatus.DISCONNECTED
+    assert profiles.get(rt.db, x).status is ProfileStatus.DISCONNECTED
     drain(rt, clock)
     assert state_of(rt, post) is State.FAILED
     assert owner.open(f"/profiles/{x}/disconnect").path == f"/profiles/{x}"
@@ -483,7 +483,7 @@ def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World,
     page = owner.press("Save options", {"Board": created.id})
     assert "are saved" in page.role("status")
     assert "Winter prints" in owner.open("/compose").text
-    (entry,) = [one for one in audit_log.load_page(rt.reader, ("profile",)).entries if "board" in one.action]
+    (entry,) = [one for one in audit_log.load_page(rt.db, ("profile",)).entries if "board" in one.action]
     assert (
         audit_text.describe(entry) == "Created the board “Winter prints” of the Pinterest profile “pinterest profile”."
     )

@@ -68,10 +68,10 @@ def test_the_link_of_the_demo_signs_in_once(rt: Runtime, stranger: Tab, app: App
 
 def test_guesses_of_links_are_limited(rt: Runtime, stranger: Tab) -> None:
     rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)
-    before = rt.reader.data_version
+    before = rt.db.data_version
     statuses = [stranger.ask("GET", f"/login?token={guess}").status for guess in range(100)]
     assert (statuses[0], statuses[-1]) == (403, 429)
-    assert rt.reader.data_version == before
+    assert rt.db.data_version == before
 
 
 def test_many_guesses_do_not_block_other_pages(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,10 +175,10 @@ def test_guesses_from_many_addresses_keep_the_audit_log_small(
     found = failures(owner)
     assert len(found) == 4
     assert found[0].startswith("Wrong password from more IP addresses, which are not listed.")
-    before = rt.reader.data_version
+    before = rt.db.data_version
     signs_in_wrongly(app, "192.0.2.1")
     signs_in_wrongly(app, "192.0.2.99")
-    assert rt.reader.data_version == before, "the writer is left alone"
+    assert rt.db.data_version == before, "the writer is left alone"
 
 
 def test_a_stranger_at_the_same_address_never_locks_out_a_known_browser(owner: Tab, stranger: Tab) -> None:

@@ -138,9 +138,9 @@ def test_a_network_that_refuses_this_app_is_shown_and_can_be_tried_at_once(owner
     page = owner.open("/system")
     assert f"No credits left {MARKUP}" in page.text
     assert page.root.all("img") == []
-    assert waits.list_holds(rt.reader)[0].until > rt.stamp()
+    assert waits.list_holds(rt.db)[0].until > rt.stamp()
     assert "now" in owner.press("Try now").role("status")
-    assert waits.list_holds(rt.reader)[0].until == rt.stamp()
+    assert waits.list_holds(rt.db)[0].until == rt.stamp()
     rt.db.write(lambda tx: waits.release(tx, "x", waits.PUBLISHING))
     assert not owner.open("/system").has_button("Try now")
 
@@ -171,7 +171,7 @@ def test_a_proxy_that_is_not_trusted_is_among_the_findings(owner: Tab, rt: Runti
 
 def test_the_usage_of_keys_and_networks_is_counted(owner: Tab, rt: Runtime) -> None:
     rt.write(api_keys.create, MARKUP)
-    key = api_keys.list_all(rt.reader)[0].id
+    key = api_keys.list_all(rt.db)[0].id
     rt.db.write(lambda tx: counters.add_usage(tx, counters.REQUESTS, {key: 1234}))
     rt.db.write(lambda tx: counters.add_usage(tx, "published", {"tiktok": 3}))
     page = owner.open("/system")
@@ -206,7 +206,7 @@ def test_a_downloaded_backup_can_be_verified_and_restored(owner: Tab, rt: Runtim
     assert "secret.key" not in members_of(file)
     assert left(rt) == []
     assert "The last backup was made" in owner.open("/system").text
-    newest = audit_log.load_page(rt.reader).entries[0]
+    newest = audit_log.load_page(rt.db).entries[0]
     assert (newest.action, newest.actor) == ("backup.made", "dashboard")
 
 

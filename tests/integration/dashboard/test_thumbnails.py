@@ -21,6 +21,7 @@ from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 from tests.support.tab import Element, Page, Tab
 
 
@@ -59,7 +60,7 @@ def test_the_still_of_a_video_has_square_pixels(rt: Runtime, owner: Tab, tmp_pat
 
 def test_a_file_without_an_image_shows_a_placeholder(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
-    path = rt.files.path(rt.reader.value("SELECT storage_key FROM artifact"))
+    path = rt.files.path(select_value(rt.db, "SELECT storage_key FROM artifact"))
     path.write_bytes(path.read_bytes()[:300])  # the disk lost the rest
     for _ in range(2):
         reply = owner.ask("GET", address(photo))
@@ -73,7 +74,7 @@ def test_a_thumbnail_is_removed_with_its_file(rt: Runtime, owner: Tab, tmp_path:
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     owner.ask("GET", address(photo))
     assert thumbnails.clean(rt) == 0 and len(kept(rt)) == 1
-    rt.files.remove(rt.reader.value("SELECT storage_key FROM artifact"))
+    rt.files.remove(select_value(rt.db, "SELECT storage_key FROM artifact"))
     assert thumbnails.clean(rt) == 1 and not kept(rt)
 
 
@@ -111,7 +112,7 @@ def chosen(page: Page) -> str:
 
 
 def options_of(rt: Runtime) -> dict[str, object]:
-    found: dict[str, object] = json.loads(rt.reader.value("SELECT options FROM delivery ORDER BY id DESC LIMIT 1"))
+    found: dict[str, object] = json.loads(select_value(rt.db, "SELECT options FROM delivery ORDER BY id DESC LIMIT 1"))
     return found
 
 

@@ -18,16 +18,17 @@ from tests.samples import media
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 
 def test_a_reader_sees_signed_addresses_and_a_write_the_storage_key(rt: Runtime, tmp_path: Path) -> None:
     photo = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
     post = accept(rt, add_profile(rt), media=(DraftMedia(photo),))
-    storage_key = rt.reader.value("SELECT storage_key FROM artifact")
+    storage_key = select_value(rt.db, "SELECT storage_key FROM artifact")
 
     assert url_in(rt.write(lambda _, tx: api_json.post(tx, post))) == storage_key
-    seen = [url_in(api_json.post(rt.reader, post))]
-    thread = threading.Thread(target=lambda: seen.append(url_in(api_json.post(rt.reader, post))))
+    seen = [url_in(api_json.post(rt.db, post))]
+    thread = threading.Thread(target=lambda: seen.append(url_in(api_json.post(rt.db, post))))
     thread.start()
     thread.join()
     assert len(seen) == 2
@@ -40,10 +41,10 @@ def url_in(shown: bytes | None) -> str:
 
 
 def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> None:
-    rt.reader.value("SELECT 1")
+    select_value(rt.db, "SELECT 1")
     before = len(rt.db._connections)
     for _ in range(20):
-        thread = threading.Thread(target=lambda: rt.reader.value("SELECT 1"))
+        thread = threading.Thread(target=lambda: select_value(rt.db, "SELECT 1"))
         thread.start()
         thread.join()
     assert len(rt.db._connections) - before <= 1
@@ -51,7 +52,7 @@ def test_a_thread_that_has_ended_leaves_no_connection_behind(rt: Runtime) -> Non
 
 def fill_and_empty(rt: Runtime, megabytes: int = 8) -> None:
     into = "INSERT INTO trail (at, actor, action, detail) VALUES (?, 'command', 'backup.made', ?)"
-    rt.db.write(lambda tx: tx.many(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
+    rt.db.write(lambda tx: tx.connection().executemany(into, [(tx.stamp, "x" * 10_000)] * (100 * megabytes)))
     rt.db.write(lambda tx: tx.execute_sql("DELETE FROM trail"))
 
 
@@ -61,13 +62,13 @@ def _little_is_much(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_new_database_shrinks_in_small_steps(rt: Runtime) -> None:
-    before = database.read_pages(rt.reader)
+    before = database.read_pages(rt.db)
     fill_and_empty(rt)
-    filled = database.read_pages(rt.reader)
+    filled = database.read_pages(rt.db)
     assert filled.many_free
     steps = -(-(filled.free_bytes - (1 << 20)) // (database.STEP_PAGES * 4096))
     assert storage.release_free_pages(rt) in (steps, steps + 1)
-    after = database.read_pages(rt.reader)
+    after = database.read_pages(rt.db)
     assert not after.many_free
     assert after.size_bytes <= before.size_bytes + (1 << 20)
     assert storage.release_free_pages(rt) == 0
@@ -185,5 +186,5 @@ def test_writes_go_on_while_a_replica_holds_its_lock_and_empties_the_log(replica
         enough.set()
         replica.join()
     assert any(emptied)
-    assert replicated.reader.value("SELECT value FROM appliance WHERE name = 'story'") == "9" * MB
+    assert select_value(replicated.db, "SELECT value FROM appliance WHERE name = 'story'") == "9" * MB
     assert log_bytes(replicated) < 20 * MB

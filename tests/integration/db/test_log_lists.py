@@ -21,10 +21,11 @@ from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.query_plans import plans_of
+from tests.support.select import select_all
 
 
 def listed(rt: Runtime, **filters: object) -> list[tuple[str, str | None]]:
-    page = log_list.load_page(rt.reader, LogFilter(**filters))  # type: ignore[arg-type]
+    page = log_list.load_page(rt.db, LogFilter(**filters))  # type: ignore[arg-type]
     return [(entry.type, entry.text) for entry in page.entries]
 
 
@@ -56,22 +57,22 @@ def test_a_log_entry_is_found_by_a_part_of_its_error(rt: Runtime, profile: str) 
     post = accept(rt, profile, body="b" * 300)
     rt.write(posts.stop, post)
     for words, found in (("STOPPED by", 1), ("stopped%", 0), ("refused", 0)):
-        page = log_list.load_page(rt.reader, LogFilter(error=words))
+        page = log_list.load_page(rt.db, LogFilter(error=words))
         assert len(page.entries) == found, words
-    (entry,) = log_list.load_page(rt.reader, LogFilter(type="failed")).entries
+    (entry,) = log_list.load_page(rt.db, LogFilter(type="failed")).entries
     assert (entry.error, entry.text, entry.post_id) == ("Stopped by the owner.", "b" * 100, post)
 
 
 def test_new_entries_do_not_change_the_next_page(rt: Runtime, profile: str, clock: HandClock) -> None:
     for number in range(5):
         accept(rt, profile, body=str(number))
-    first = log_list.load_page(rt.reader, LogFilter(per_page=2))
+    first = log_list.load_page(rt.db, LogFilter(per_page=2))
     accept(rt, profile, body="meanwhile")
-    second = log_list.load_page(rt.reader, LogFilter(per_page=2, below=first.below))
-    last = log_list.load_page(rt.reader, LogFilter(per_page=2, below=second.below))
+    second = log_list.load_page(rt.db, LogFilter(per_page=2, below=first.below))
+    last = log_list.load_page(rt.db, LogFilter(per_page=2, below=second.below))
     assert [[entry.text for entry in page.entries] for page in (first, second, last)] == [["4", "3"], ["2", "1"], ["0"]]
     assert last.below is None
-    assert log_list.load_page(rt.reader, LogFilter(per_page=6)).below is None
+    assert log_list.load_page(rt.db, LogFilter(per_page=6)).below is None
 
 
 def test_the_file_holds_every_entry_once_and_no_formula(
@@ -117,7 +118,7 @@ def test_the_entries_of_a_network_are_found_behind_those_of_others_page_by_page(
         accept(rt, profile, body=f"x{number}", at=later)
     seen, below = list[str | None](), None
     while True:
-        page = log_list.load_page(rt.reader, LogFilter(provider="tiktok", type="pending", below=below, per_page=4))
+        page = log_list.load_page(rt.db, LogFilter(provider="tiktok", type="pending", below=below, per_page=4))
         seen += [entry.text for entry in page.entries]
         below = page.below
         if below is None:
@@ -136,13 +137,13 @@ def test_a_time_window_has_exactly_its_entries_also_after_the_clock_was_set(
         accept(rt, profile, at=rt.now() + timedelta(days=30))
         clock.forward(600 if number % 3 else 0)
     rt.db.write(lambda tx: tx.execute_sql("DELETE FROM log_entry WHERE n IN (1, 2, 11, 16, 17, 18, 19)"))
-    entries = [(row[0], row[1]) for row in rt.reader.all("SELECT n, occurred_at FROM log_entry ORDER BY n DESC")]
+    entries = [(row[0], row[1]) for row in select_all(rt.db, "SELECT n, occurred_at FROM log_entry ORDER BY n DESC")]
     borders = [None, *sorted({at for _, at in entries}), "2026-01-01T00:00:00.000Z", "2027-01-01T00:00:00.000Z"]
     for since, until in product(borders, borders):
         expected = [n for n, at in entries if (since is None or at >= since) and (until is None or at < until)]
-        page = log_list.load_page(rt.reader, LogFilter(since=since, until=until, profile_id=profile))
+        page = log_list.load_page(rt.db, LogFilter(since=since, until=until, profile_id=profile))
         assert [entry.number for entry in page.entries] == expected, (since, until)
-        of_network = log_list.load_page(rt.reader, LogFilter(since=since, until=until, provider="x"))
+        of_network = log_list.load_page(rt.db, LogFilter(since=since, until=until, provider="x"))
         assert of_network == page
 
 
@@ -150,7 +151,7 @@ def test_the_log_knows_how_far_it_is_out_of_order(rt: Runtime, profile: str, clo
     for seconds in (0, 60, -20, 5, -10, 30, 120):
         clock.jump(seconds)
         accept(rt, profile, at=rt.now() + timedelta(days=1))
-    assert log_entries.load_order(rt.reader) == LogOrder("2026-10-12T09:01:00.000Z", 25.0)
+    assert log_entries.load_order(rt.db) == LogOrder("2026-10-12T09:01:00.000Z", 25.0)
 
 
 NAMES = ("type", "only_outcomes", "provider", "profile_id", "error", "since", "until", "below")
@@ -172,7 +173,7 @@ FILTERS = [
 def test_every_filter_reads_entries_in_order_of_an_index(rt: Runtime, profile: str) -> None:
     accept(rt, profile)
     for filters in FILTERS:
-        plans = plans_of(rt.reader, lambda reader, filters=filters: log_list.load_page(reader, LogFilter(**filters)))  # type: ignore[misc]
+        plans = plans_of(rt.db, lambda db, filters=filters: log_list.load_page(db, LogFilter(**filters)))  # type: ignore[misc]
         page = plans[-1]
         # Entries are stored in the order of their numbers, so a scan ends with the page.
         assert "SCAN log_entry" not in page.steps or not (filters["since"] or filters["until"] or filters["below"])
@@ -188,17 +189,17 @@ def test_other_lists_read_indexes(rt: Runtime, profile: str) -> None:
     at, later = "2026-10-12T09:00:00.000Z", "2026-10-13T09:00:00.000Z"
     accept(rt, profile)
     for read in (
-        lambda reader: api_json.log_entries(reader, OWNER, 20, 100),
-        lambda reader: api_json.log_entries(reader, limited, 20, 100),
-        lambda reader: api_json.log_entries_after(reader, limited, 5, 20),
-        lambda reader: log_list.published(reader, 10, ["x"], at),
-        lambda reader: log_list.recent_failures(reader, at, 10),
-        lambda reader: log_list.failures_after(reader, 5, at, 10),
-        lambda reader: calendar.load_days(reader, [at, later]),
-        lambda reader: calendar.upcoming_posts(reader, at, 10),
-        lambda reader: calendar.pending_posts(reader, 10),
-        lambda reader: calendar.load_posts(reader, ["a"]),
+        lambda db: api_json.log_entries(db, OWNER, 20, 100),
+        lambda db: api_json.log_entries(db, limited, 20, 100),
+        lambda db: api_json.log_entries_after(db, limited, 5, 20),
+        lambda db: log_list.published(db, 10, ["x"], at),
+        lambda db: log_list.recent_failures(db, at, 10),
+        lambda db: log_list.failures_after(db, 5, at, 10),
+        lambda db: calendar.load_days(db, [at, later]),
+        lambda db: calendar.upcoming_posts(db, at, 10),
+        lambda db: calendar.pending_posts(db, 10),
+        lambda db: calendar.load_posts(db, ["a"]),
     ):
-        plans = plans_of(rt.reader, read)
+        plans = plans_of(rt.db, read)
         assert plans
         assert not [plan for plan in plans if plan.scans], plans

@@ -32,6 +32,7 @@ from tests.support.hand_clock import HandClock
 from tests.support.oracle import find_row_contradictions
 from tests.support.sandbox_http import artifact
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_value
 
 Shown = list[tuple[str, str | None]]
 TOMORROW = timedelta(days=1)
@@ -39,15 +40,15 @@ TOMORROW = timedelta(days=1)
 
 def shown(rt: Runtime) -> Shown:
     """Return the type and the text of each entry, oldest first, after comparing all ways to read the log."""
-    feed = json.loads(api_json.log_entries_after(rt.reader, OWNER, 0, 1000))
+    feed = json.loads(api_json.log_entries_after(rt.db, OWNER, 0, 1000))
     every_network = Caller("key", "read", providers=frozenset({"x"}))
     for caller in (OWNER, every_network):
-        assert json.loads(api_json.log_entries(rt.reader, caller, 1000, 0)) == feed[::-1]
-        assert json.loads(api_json.log_entries(rt.reader, caller, 1000, 1)) == feed[-2::-1]
+        assert json.loads(api_json.log_entries(rt.db, caller, 1000, 0)) == feed[::-1]
+        assert json.loads(api_json.log_entries(rt.db, caller, 1000, 1)) == feed[-2::-1]
     found = [(entry["type"], entry.get("postBody")) for entry in feed]
-    events = [api_json.event(rt.reader, row[0]) for row in rt.reader.all("SELECT n FROM log_entry ORDER BY n")]
+    events = [api_json.event(rt.db, row[0]) for row in select_all(rt.db, "SELECT n FROM log_entry ORDER BY n")]
     assert [json.loads(event[1])["data"].get("postBody") for event in events if event] == [text for _, text in found]
-    page = log_list.load_page(rt.reader, LogFilter(per_page=1000)).entries
+    page = log_list.load_page(rt.db, LogFilter(per_page=1000)).entries
     assert [(entry.type, entry.text) for entry in page] == found[::-1]
     rows = list(csv.DictReader(io.StringIO(b"".join(log_export.export_csv(rt, LogFilter())).decode(), newline="")))
     assert [(row["type"], row["text"] or None) for row in rows] == found[::-1]
@@ -59,7 +60,7 @@ def edit(rt: Runtime, post: str, **changed: object) -> None:
 
 
 def former_texts(rt: Runtime) -> int:
-    return int(rt.reader.value("SELECT count(*) FROM former_text"))
+    return int(select_value(rt.db, "SELECT count(*) FROM former_text"))
 
 
 @pytest.fixture
@@ -130,11 +131,11 @@ def test_the_entries_of_a_removed_post_have_no_text_and_stay_a_position(
     edit(rt, scheduled, body="second")
     rt.write(posts.cancel, scheduled, OWNER)
     accept(rt, profile, body="stays")
-    [oldest, *_] = json.loads(api_json.log_entries_after(rt.reader, OWNER, 0, 1))
+    [oldest, *_] = json.loads(api_json.log_entries_after(rt.db, OWNER, 0, 1))
     rt.db.write(lambda tx: retention.remove_post(tx, scheduled, rt.stamp()))
     assert former_texts(rt) == 0
     assert shown(rt) == [("pending", None), ("canceled", None), ("pending", "stays")]
-    assert api_json.log_number(rt.reader, OWNER, oldest["id"]) == 1
+    assert api_json.log_number(rt.db, OWNER, oldest["id"]) == 1
     rt.db.write(lambda tx: log_entries.delete_entries(tx, 0, 99))
     assert shown(rt) == [("pending", "stays")]
 
@@ -187,13 +188,13 @@ class ModelledLog:
                 change(post)
             except Conflict:
                 return
-            self.text[post] = self.rt.reader.value("SELECT body FROM post WHERE id = ?", (post,))
+            self.text[post] = select_value(self.rt.db, "SELECT body FROM post WHERE id = ?", (post,))
 
     def check(self) -> None:
-        new = self.rt.reader.all("SELECT n, post_id FROM log_entry WHERE n > ?", (max(self.log, default=0),))
+        new = select_all(self.rt.db, "SELECT n, post_id FROM log_entry WHERE n > ?", (max(self.log, default=0),))
         self.log |= {n: self.text[post] for n, post in new}
         assert [text for _, text in shown(self.rt)] == [text for _, text in sorted(self.log.items())]
-        assert list(find_row_contradictions(self.rt.reader.all)) == []
+        assert list(find_row_contradictions(self.rt.db.execute_sql)) == []
 
 
 ACTS = (

@@ -13,6 +13,7 @@ from socialpub.db.delivery import Progress
 from socialpub.db.states import Phase
 from socialpub.db.tables import delivery_rows
 from socialpub.runtime import Runtime
+from tests.support.select import select_all, select_one
 
 AT = "2026-10-12T09:00:00.000Z"
 
@@ -56,7 +57,7 @@ def test_a_model_is_the_table_that_the_migrations_make(model: Any, rt: Runtime, 
 
 
 def test_every_table_has_a_model(rt: Runtime) -> None:
-    tables = {row[0] for row in rt.db.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    tables = {row[0] for row in select_all(rt.db, "SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert tables - {"schema_migration"} == {model._meta.table_name for model in MODELS}
 
 
@@ -102,8 +103,8 @@ def test_the_queue_knows_what_each_phase_waits_on(step: int | None, phase: Phase
         )
     )
     delivery, row = (
-        delivery_rows.find(rt.reader, "d"),
-        rt.reader.one("SELECT phase, line FROM delivery"),
+        delivery_rows.find(rt.db, "d"),
+        select_one(rt.db, "SELECT phase, line FROM delivery"),
     )
     assert delivery is not None and row is not None
     assert row.phase == delivery.phase.name

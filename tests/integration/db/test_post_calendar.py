@@ -15,6 +15,7 @@ from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 
 def midnights(first: datetime, days: int) -> list[str]:
@@ -26,7 +27,7 @@ def test_posts_are_on_the_day_of_their_time_with_their_outcomes(
 ) -> None:
     other = add_profile(rt, account_id="other", name="Second")
     picture = artifact(rt, media.png(tmp_path / "a.png"), "image/png")
-    key = rt.reader.value("SELECT storage_key FROM artifact")
+    key = select_value(rt.db, "SELECT storage_key FROM artifact")
     now = accept(rt, profile, body="w" * 300)
     drain(rt, clock)
     clock.forward(60)
@@ -36,7 +37,7 @@ def test_posts_are_on_the_day_of_their_time_with_their_outcomes(
     gone = accept(rt, profile, at=rt.now() + timedelta(days=1, hours=-2))
     rt.write(posts.cancel, gone, OWNER)
     accept(rt, profile, at=rt.now() + timedelta(days=9))
-    today, next_day, empty = calendar.load_days(rt.reader, midnights(datetime(2026, 10, 12, tzinfo=UTC), 3))
+    today, next_day, empty = calendar.load_days(rt.db, midnights(datetime(2026, 10, 12, tzinfo=UTC), 3))
     assert [day.begins_at for day in (today, next_day, empty)] == midnights(datetime(2026, 10, 12, tzinfo=UTC), 2)
     assert (empty.posts, empty.more, today.more) == ((), 0, 0)
     (shown,) = today.posts
@@ -65,7 +66,7 @@ def test_a_full_day_shows_its_first_posts_and_how_many_more_there_are(
     early = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)
     for most, more in ((4, 2), (6, 0), (7, 0)):
-        (day,) = calendar.load_days(rt.reader, days, most)
+        (day,) = calendar.load_days(rt.db, days, most)
         assert [post.id for post in day.posts] == [*made, early][:most]
         assert day.more == more
 
@@ -75,7 +76,7 @@ def test_a_day_is_the_readers_own_also_when_it_has_25_hours(rt: Runtime, profile
     late = accept(rt, profile, at=datetime(2026, 10, 25, 23, 30, tzinfo=zone))
     first = accept(rt, profile, at=datetime(2026, 10, 26, 0, 0, tzinfo=zone))
     days = [stamp(datetime(2026, 10, day, tzinfo=zone)) for day in (25, 26, 27)]
-    found = calendar.load_days(rt.reader, days)
+    found = calendar.load_days(rt.db, days)
     assert [[post.id for post in day.posts] for day in found] == [[late], [first]]
 
 
@@ -84,5 +85,5 @@ def test_posts_of_a_day_are_counted_up_to_a_limit(rt: Runtime, profile: str) -> 
         accept(rt, profile)
     days = midnights(datetime(2026, 10, 12, tzinfo=UTC), 1)
     for most, counted, more in ((2, 3, 3), (2, 4, 4), (2, 5, 4), (6, 3, 0)):
-        (day,) = calendar.load_days(rt.reader, days, most, counted)
+        (day,) = calendar.load_days(rt.db, days, most, counted)
         assert (len(day.posts), day.more) == (most, more)

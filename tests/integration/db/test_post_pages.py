@@ -67,17 +67,21 @@ def stocked(rt: Runtime, stock: list[StockPost]) -> Runtime:
 
 
 def insert(tx: Database, stock: Sequence[StockPost]) -> None:
-    tx.many("INSERT INTO audience VALUES (?, ?)", [(number, json.dumps(names)) for number, names in MEMBERS.items()])
+    tx.connection().executemany(
+        "INSERT INTO audience VALUES (?, ?)", [(number, json.dumps(names)) for number, names in MEMBERS.items()]
+    )
     members = [
         (audience, name, NETWORKS[name], at) for audience, names in MEMBERS.items() for at, name in enumerate(names)
     ]
-    tx.many("INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)", members)
+    tx.connection().executemany(
+        "INSERT INTO audience_member (audience_id, profile_id, provider, position) VALUES (?, ?, ?, ?)", members
+    )
     rows = [
         (post.id, post.status, post.created_at, post.created_at, post.audience, post.outcomes, post.scheduled_at,
          post.body)
         for post in stock
     ]  # fmt: skip
-    tx.many(
+    tx.connection().executemany(
         "INSERT INTO post (id, status, created_at, updated_at, audience_id, outcomes, scheduled_at, body)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         rows,
@@ -130,12 +134,12 @@ def paged(rt: Runtime, query: PostFilter) -> tuple[list[str], set[int]]:
     """Return the posts of all pages, one after the other, and the totals of the pages."""
     ids, totals, number = list[str](), set[int](), 0
     while True:
-        page = post_list.load_page(rt.reader, replace(query, page=number, per_page=PER_PAGE))
+        page = post_list.load_page(rt.db, replace(query, page=number, per_page=PER_PAGE))
         ids += [json.loads(post)["id"] for post in page.shown]
         totals.add(page.total)
         number += 1
         if len(page.shown) < PER_PAGE:
-            beyond = post_list.load_page(rt.reader, replace(query, page=number + 3, per_page=PER_PAGE))
+            beyond = post_list.load_page(rt.db, replace(query, page=number + 3, per_page=PER_PAGE))
             assert not beyond.shown
             return ids, totals | {beyond.total}
 
@@ -173,7 +177,7 @@ def test_a_page_is_counted_from_the_nearer_end() -> None:
 
 def test_long_lists_are_read_in_a_thread(stocked: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     def is_slow(query: PostFilter, is_counted: bool = False) -> bool:
-        return post_list.is_slow(stocked.reader, query, is_counted)
+        return post_list.is_slow(stocked.db, query, is_counted)
 
     assert not is_slow(PostFilter(text="bread", page=10**6))
     monkeypatch.setattr(post_list, "_MANY", POSTS - 1)
@@ -190,7 +194,7 @@ def test_a_total_is_counted_once_until_a_post_is_written(stocked: Runtime, stock
             return (await posts.load_page(stocked, OWNER, query)).total
 
         loaded = list[int]()
-        plans = plans_of(stocked.reader, lambda _: loaded.append(asyncio.run(load())))
+        plans = plans_of(stocked.db, lambda _: loaded.append(asyncio.run(load())))
         assert loaded == [len(expected(stock, query))]
         return any("count(*)" in plan.sql.lower() for plan in plans)
 
@@ -210,7 +214,7 @@ def test_a_counted_list_is_read_by_one_statement(stocked: Runtime, stock: list[S
     async def load() -> None:
         pages.append(await posts.load_page(stocked, Caller("key", "read", frozenset({"x", "tiktok"})), query))
 
-    plans = [plans_of(stocked.reader, lambda _: asyncio.run(load())) for _ in range(2)]
+    plans = [plans_of(stocked.db, lambda _: asyncio.run(load())) for _ in range(2)]
     assert (len(plans[0]) > 1, len(plans[1])) == (True, 1)
     assert pages[0] == pages[1] and pages[0].total
 
@@ -232,7 +236,7 @@ def test_every_filter_reads_indexes(stocked: Runtime, monkeypatch: pytest.Monkey
     monkeypatch.setattr(post_list, "_FEW", few)
     for query in FILTERS:
         query = replace(query, page=1, per_page=PER_PAGE)
-        plans = plans_of(stocked.reader, lambda reader, query=query: post_list.load_page(reader, query))  # type: ignore[misc]
+        plans = plans_of(stocked.db, lambda db, query=query: post_list.load_page(db, query))  # type: ignore[misc]
         assert plans
         scans = [scan for plan in plans for scan in plan.scans if "COVERING INDEX post_newest" not in scan]
         assert not scans, (query, plans)
@@ -240,12 +244,12 @@ def test_every_filter_reads_indexes(stocked: Runtime, monkeypatch: pytest.Monkey
 
 def test_posts_are_counted_without_reading_their_rows(stocked: Runtime) -> None:
     for query in (query for query in FILTERS if not query.or_accepted):
-        plans = plans_of(stocked.reader, lambda reader, query=query: post_list.load_page(reader, query))  # type: ignore[misc]
+        plans = plans_of(stocked.db, lambda db, query=query: post_list.load_page(db, query))  # type: ignore[misc]
         for plan in (plan for plan in plans if "count(*)" in plan.sql.lower()):
             of_posts = [step for step in plan.steps if step.startswith(("SEARCH post ", "SCAN post "))]
             assert of_posts and all("COVERING INDEX" in step for step in of_posts), (query, plan)
 
 
 def test_the_text_search_alone_scans_the_posts(stocked: Runtime) -> None:
-    plans = plans_of(stocked.reader, lambda reader: post_list.load_page(reader, PostFilter(text="bread")))
+    plans = plans_of(stocked.db, lambda db: post_list.load_page(db, PostFilter(text="bread")))
     assert [plan.scans for plan in plans if plan.scans] == [["SCAN post"]]

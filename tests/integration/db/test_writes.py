@@ -13,6 +13,7 @@ from socialpub.core.errors import Conflict
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.runtime import Runtime
+from tests.support.select import select_all
 
 Write = Callable[[Database], Any]
 
@@ -52,7 +53,7 @@ def put(name: str) -> Write:
 
 
 def names(rt: Runtime) -> set[str]:
-    return {row[0] for row in rt.reader.all("SELECT name FROM appliance WHERE value = 'here'")}
+    return {row[0] for row in select_all(rt.db, "SELECT name FROM appliance WHERE value = 'here'")}
 
 
 def put_and_fail(tx: Database) -> None:

@@ -15,7 +15,7 @@ KEPT = timedelta(days=30)
 
 
 def before(rt: Runtime) -> str:
-    return clock_jumps.written_before(rt.reader, rt.now(), KEPT)
+    return clock_jumps.written_before(rt.db, rt.now(), KEPT)
 
 
 def jump(rt: Runtime, clock: HandClock, days: float) -> None:

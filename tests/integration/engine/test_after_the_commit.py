@@ -8,6 +8,7 @@ from socialpub.providers.responses import NoAnswer, Rejected
 from tests.support.appliance import accept, attempts_of, message_of, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 SENT = Done({"publish_id": "v1"})
 
@@ -67,4 +68,4 @@ def test_a_successful_step_may_record_a_message(rt, network, profile, clock):
     post = accept(rt, profile)
     drain(rt, clock)
     assert attempts_of(rt, post)[0] == ("init", "done")
-    assert rt.reader.value("SELECT message FROM attempt ORDER BY n LIMIT 1") == "publish_id v1"
+    assert select_value(rt.db, "SELECT message FROM attempt ORDER BY n LIMIT 1") == "publish_id v1"

@@ -20,6 +20,7 @@ from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import OWNER, accept, approve, attempts_of, connect_again, message_of, state_of, status_of
 from tests.support.copies import become_restored
 from tests.support.drain import DAY, drain
+from tests.support.select import select_value
 
 HOUR = 3600.0
 AGENT = Caller("agent", "write", approval=True)
@@ -42,12 +43,12 @@ def edit(rt, post, caller, body="Changed"):
 
 def last_attempt(rt, post):
     """The outcome, the message and the end of the wait, as the API shows them."""
-    shown = json.loads(details.load_attempts(rt, rt.reader, post))
+    shown = json.loads(details.load_attempts(rt, rt.db, post))
     return tuple(shown[-1].get(name) for name in ("outcome", "message", "nextAt")) if shown else None
 
 
 def waits(rt, post):
-    return delivery_rows.unapproved_among(rt.reader, [post]) == {post}
+    return delivery_rows.unapproved_among(rt.db, [post]) == {post}
 
 
 @pytest.mark.parametrize("hours", [None, 2])
@@ -65,8 +66,8 @@ def test_a_post_is_held_from_acceptance_on_and_starts_at_its_time_after_the_appr
     assert state_of(rt, post) is (State.QUEUED if hours else State.PUBLISHED)
     drain(rt, clock)
     assert (network.effects, state_of(rt, post)) == (["Draft"], State.PUBLISHED)
-    started_at = rt.reader.value("SELECT started_at FROM delivery")
-    assert hours is None or started_at >= rt.reader.value("SELECT scheduled_at FROM post")
+    started_at = select_value(rt.db, "SELECT started_at FROM delivery")
+    assert hours is None or started_at >= select_value(rt.db, "SELECT scheduled_at FROM post")
 
 
 @pytest.mark.parametrize("hours", [None, 2])
@@ -82,7 +83,7 @@ def test_a_post_that_is_not_approved_in_time_fails_and_says_so(rt, clock, networ
     clock.forward(2)
     with pytest.raises(Conflict, match="did not approve the post within 24 hours"):
         approve(rt, post)
-    assert resume.load_outlook(rt, rt.reader).too_late == 1
+    assert resume.load_outlook(rt, rt.db).too_late == 1
     rt.write(resume.end_pause)
     drain(rt, clock)
     assert (state_of(rt, post), status_of(rt, post), network.asked) == (State.FAILED, "settled", [])
@@ -95,7 +96,7 @@ def test_a_post_that_is_approved_after_its_time_is_sent_at_once_and_is_late_from
     post = asked(1)
     clock.forward(24.9 * HOUR)
     drain(rt)
-    assert list(health.worker_problems(rt.reader, rt.now()))[1:] == [], "a post that waits for its owner is not overdue"
+    assert list(health.worker_problems(rt.db, rt.now()))[1:] == [], "a post that waits for its owner is not overdue"
     rt.write(resume.pause)
     assert approve(rt, post)
     clock.forward(20 * HOUR)
@@ -218,11 +219,11 @@ def test_the_deadline_of_an_approval_follows_a_clock_that_is_set(rt, clock, netw
     post = asked(hours)
     clock.jump(seconds)
     rt.db.follow_clock()
-    due_at = rt.reader.value("SELECT due_at FROM delivery")
+    due_at = select_value(rt.db, "SELECT due_at FROM delivery")
     assert waits(rt, post)
     assert stamp(clock.now() + timedelta(hours=24)) == last_attempt(rt, post)[2] or hours
     approve(rt, post)
-    assert rt.reader.value("SELECT run_at FROM delivery") == due_at or not hours
+    assert select_value(rt.db, "SELECT run_at FROM delivery") == due_at or not hours
     drain(rt, clock)
     assert network.effects == ["Draft"]
 
@@ -279,7 +280,7 @@ def test_a_restored_post_that_is_never_approved_is_read_back_before_it_fails(rt,
     rt.write(posts.stop, other)
     drain(rt, clock, within=HOUR)
     assert (state_of(rt, other), network.effects) == (State.FAILED, [])
-    assert appliance_state.paused_at(rt.reader) is None
+    assert appliance_state.paused_at(rt.db) is None
 
 
 # --- threads ---------------------------------------------------------------------------------------------------------

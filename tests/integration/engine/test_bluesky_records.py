@@ -23,6 +23,7 @@ from tests.support.copies import copy_of, restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_bluesky, providers_of_the_sandbox
+from tests.support.select import select_value
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -139,7 +140,7 @@ def test_a_mention_that_cannot_be_looked_up_is_plain_text_after_three_tries(
     assert timedelta(minutes=1) < clock.now() - began < timedelta(minutes=15)
     (record,) = world.bluesky.posts
     assert [facet["features"][0]["$type"] for facet in record.value["facets"]] == ["app.bsky.richtext.facet#tag"]
-    note = rt.reader.value("SELECT message FROM attempt WHERE outcome = 'published'")
+    note = select_value(rt.db, "SELECT message FROM attempt WHERE outcome = 'published'")
     assert note == "The mention @demo.test is plain text, because the account's server could not look it up."
 
 
@@ -150,7 +151,7 @@ def test_a_mention_is_marked_when_the_server_answers_again(rt: Runtime, world: W
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
     assert world.bluesky.posts[0].value["facets"]
-    assert rt.reader.value("SELECT message FROM attempt WHERE outcome = 'published'") is None
+    assert select_value(rt.db, "SELECT message FROM attempt WHERE outcome = 'published'") is None
 
 
 # --- an unconfirmed email address ------------------------------------------------------------------------------------
@@ -170,9 +171,9 @@ def test_a_video_is_refused_once_the_server_says_that_the_email_address_is_not_c
     assert "The email address of this account is not confirmed" in message_of(rt, post)
     assert f"refresh-profile {profile}" in message_of(rt, post)
     assert not world.bluesky.blobs
-    (checked,) = drafts.check_draft(rt, rt.reader, Draft(None, None, (profile,), (clip,)), OWNER)
+    (checked,) = drafts.check_draft(rt, rt.db, Draft(None, None, (profile,), (clip,)), OWNER)
     assert [problem.path for problem in checked.problems] == [("media", 0)]
-    (words,) = drafts.check_draft(rt, rt.reader, Draft("Words", None, (profile,)), OWNER)
+    (words,) = drafts.check_draft(rt, rt.db, Draft("Words", None, (profile,)), OWNER)
     assert (words.problems, words.notes) == ([], [checked.problems[0].message])
     assert anyio.run(choices.describe, rt, profile)["notes"] == words.notes
     text = accept(rt, profile, body="Words")

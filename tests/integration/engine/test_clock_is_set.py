@@ -32,6 +32,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_one, select_value
 
 WEEK = 7 * 86_400.0
 either_way = pytest.mark.parametrize("jump", [WEEK, -WEEK, 3600.0, -3600.0], ids=["+7d", "-7d", "+1h", "-1h"])
@@ -116,7 +117,7 @@ def test_a_post_keeps_the_time_that_its_owner_chose(rt, network, profile, clock,
     drain(rt, clock, within=20 * 86_400)
     assert state_of(rt, post) is State.PUBLISHED
     assert network.jobs[0].even_now >= at - timedelta(seconds=jump), "on the even clock of ours"
-    published_at = parse(rt.reader.value("SELECT published_at FROM delivery"))
+    published_at = parse(select_value(rt.db, "SELECT published_at FROM delivery"))
     assert timedelta(0) <= published_at - at < timedelta(seconds=2)
 
 
@@ -277,22 +278,22 @@ def test_an_adapter_measures_ages_on_the_monotonic_clock(rt, network, profile, c
 @either_way
 def test_readiness_and_the_doctor_report_a_clock_jump_for_a_day(rt, network, clock, jump):
     rt.write(reconciler.record_heartbeat)
-    assert health.describe_clock_jump(rt.reader, rt.now()) is None
+    assert health.describe_clock_jump(rt.db, rt.now()) is None
     clock.jump(jump)
     rt.write(reconciler.record_heartbeat)
-    told = health.describe_clock_jump(rt.reader, rt.now())
+    told = health.describe_clock_jump(rt.db, rt.now())
     assert told is not None
     assert told.startswith(f"The clock was set {'forward' if jump > 0 else 'back'} by ")
     assert anyio.run(health.check_readiness, rt).reasons == [], "it is information, and nothing is wrong"
     assert told in [finding.message for finding in checks.check(rt)]
     clock.forward(86_500)
-    assert health.describe_clock_jump(rt.reader, rt.now()) is None
+    assert health.describe_clock_jump(rt.db, rt.now()) is None
 
 
 def test_a_heartbeat_from_the_future_does_not_count(rt, clock):
     rt.write(reconciler.record_heartbeat)
     clock.jump(-5 * 3600)
-    (late,) = list(health.worker_problems(rt.reader, rt.now()))
+    (late,) = list(health.worker_problems(rt.db, rt.now()))
     assert "dated in the future" in late.message
 
 
@@ -313,8 +314,8 @@ def test_only_the_first_process_that_notices_a_clock_jump_shifts_timestamps(rt, 
         expected = clock.now() + timedelta(seconds=600)
         for each in (rt, other, rt):
             each.write(reconciler.record_heartbeat)
-        assert abs(parse(rt.reader.value("SELECT run_at FROM delivery")) - expected) < timedelta(seconds=1)
-        known = clock_jumps.load_state(rt.reader)
+        assert abs(parse(select_value(rt.db, "SELECT run_at FROM delivery")) - expected) < timedelta(seconds=1)
+        known = clock_jumps.load_state(rt.db)
         assert known is not None
         assert known.moved == pytest.approx(WEEK)
 
@@ -350,8 +351,8 @@ def test_a_retry_with_its_key_finds_its_first_answer_after_a_jump(rt, clock):
     )
     clock.jump(WEEK)
     rt.write(reconciler.record_heartbeat)
-    assert parse(rt.reader.value("SELECT created_at FROM idempotency")) == parse(rt.stamp())
-    assert appliance_state.get(rt.reader, appliance_state.CLOCK) is not None
+    assert parse(select_value(rt.db, "SELECT created_at FROM idempotency")) == parse(rt.stamp())
+    assert appliance_state.get(rt.db, appliance_state.CLOCK) is not None
 
 
 # --- during a call ---------------------------------------------------------------------------------------------------
@@ -415,7 +416,7 @@ def test_a_new_upload_is_kept_when_the_clock_is_set_forward(rt, clock, status, d
     clock.jump(days * 86400)
     rt.write(reconciler.record_heartbeat)
     retention.remove_unused_media(rt)
-    assert rt.reader.one("SELECT 1 FROM artifact WHERE id = ? AND removed_at IS NULL", (fresh,)) is not None
+    assert select_one(rt.db, "SELECT 1 FROM artifact WHERE id = ? AND removed_at IS NULL", (fresh,)) is not None
 
 
 # --- ages ------------------------------------------------------------------------------------------------------------
@@ -433,7 +434,7 @@ def test_tokens_are_erased_after_an_hour_although_the_clock_was_set_back(rt, net
     for _ in range(10):
         clock.forward(600)
         upkeep.revoke_disconnected(rt)
-    assert rt.reader.value("SELECT access_token FROM profile") is None
+    assert select_value(rt.db, "SELECT access_token FROM profile") is None
 
 
 def test_a_late_id_is_filled_in_although_the_clock_was_set_forward(rt, network, profile, clock):
@@ -448,7 +449,7 @@ def test_a_late_id_is_filled_in_although_the_clock_was_set_forward(rt, network, 
     rt.write(reconciler.record_heartbeat)
     clock.forward(3600)
     backfill.fill_in_missing(rt)
-    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "77"
+    assert select_value(rt.db, "SELECT provider_post_id FROM delivery") == "77"
 
 
 @pytest.mark.parametrize("seconds", [-5.0, 5e8, 1.7e12, 1e15, float("inf"), float("nan")])
@@ -468,6 +469,6 @@ def test_an_absurd_wait_of_a_revocation_is_stored_for_a_day_at_most(rt, network,
     network.auth.revoke = limited
     rt.write(profiles.disconnect, profile)
     upkeep.revoke_disconnected(rt)
-    until = rt.reader.value("SELECT until FROM stored_wait")
+    until = select_value(rt.db, "SELECT until FROM stored_wait")
     assert until is not None
     assert until <= "2026-10-13T09:00:00.000Z"

@@ -25,6 +25,7 @@ from tests.support.appliance import (
 )
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_one, select_value
 
 
 def test_a_post_that_goes_well_is_published_once(rt, network, profile):
@@ -33,8 +34,8 @@ def test_a_post_that_goes_well_is_published_once(rt, network, profile):
     assert network.effects == ["Hello"]
     assert (state_of(rt, post), status_of(rt, post)) == (State.PUBLISHED, "settled")
     assert attempts_of(rt, post) == [("create_post", "published")]
-    assert rt.reader.value("SELECT posts_count FROM profile") == 1
-    assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+    assert select_value(rt.db, "SELECT posts_count FROM profile") == 1
+    assert [r[0] for r in select_all(rt.db, "SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
 
 
 def test_a_scheduled_post_never_starts_before_its_time(rt, network, profile, clock):
@@ -77,7 +78,7 @@ def test_a_token_that_stays_refused_asks_the_owner_to_reconnect(rt, network, pro
     post = accept(rt, profile)
     later = accept(rt, profile, body="later")
     drain(rt)
-    assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
+    assert select_value(rt.db, "SELECT status FROM profile") == "reauthRequired"
     assert (state_of(rt, post), state_of(rt, later)) == (State.QUEUED, State.QUEUED)
     assert network.asked == ["create_post", "create_post"], "the later one asks nothing"
     assert [attempts_of(rt, each)[-1][1] for each in (post, later)] == ["held", "held"]
@@ -98,7 +99,7 @@ def test_an_app_wide_refusal_holds_the_network_once_and_probes_slowly(rt, networ
     clock.forward(16 * 60)
     drain(rt, clock)
     assert {state_of(rt, post) for post in held} == {State.PUBLISHED}
-    assert rt.reader.value("SELECT count(*) FROM stored_wait WHERE reason = 'app'") == 0
+    assert select_value(rt.db, "SELECT count(*) FROM stored_wait WHERE reason = 'app'") == 0
 
 
 def test_paused_nothing_starts_and_overdue_posts_can_still_be_canceled(rt, network, profile, clock):
@@ -166,7 +167,7 @@ def test_a_row_of_a_live_process_is_never_claimed_after_a_clock_jump(rt, network
 
     other = ProcessLock(rt.process.folder, "other-worker")
     accept(rt, profile)
-    delivery = rt.reader.value("SELECT id FROM delivery")
+    delivery = select_value(rt.db, "SELECT id FROM delivery")
     rt.db.write(lambda tx: tx.update(DeliveryRow, delivery, state="running", owner="other-worker", started_at=tx.stamp))
     clock.jump(7 * 3600)
     drain(rt)
@@ -188,7 +189,7 @@ def test_the_plan_of_a_started_delivery_never_changes(rt, network, profile, cloc
     network.results["create_post"] = [Wait(60, "later")]
     accept(rt, profile)
     drain(rt)
-    before = json.loads(rt.reader.value("SELECT plan FROM delivery"))
+    before = json.loads(select_value(rt.db, "SELECT plan FROM delivery"))
     network.steps = ScriptedNetwork(("other", Kind.PREPARE), ("create_post", Kind.COMMIT)).steps
     drain(rt, clock)
     assert before == [["create_post", "commit"]]
@@ -199,7 +200,7 @@ def test_the_plan_of_a_started_delivery_never_changes(rt, network, profile, cloc
 
 
 def told(rt):
-    row = rt.reader.one("SELECT provider_post_id, url FROM delivery")
+    row = select_one(rt.db, "SELECT provider_post_id, url FROM delivery")
     assert row is not None
     return row[0], row[1]
 
@@ -229,7 +230,10 @@ def test_a_late_id_is_filled_in_and_nothing_else_changes(rt, network, profile, c
         backfill.fill_in_missing(rt)
     assert len(jobs) == 3, "asked at its ages, not every time"
     assert (state_of(rt, post), told(rt)) == (State.PUBLISHED, ("99", "https://t.example/99"))
-    assert [row[0] for row in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+    assert [row[0] for row in select_all(rt.db, "SELECT type FROM log_entry ORDER BY n")] == [
+        "pending",
+        "published",
+    ]
     clock.forward(7200)
     backfill.fill_in_missing(rt)
     assert len(jobs) == 3
@@ -264,4 +268,4 @@ def test_an_id_of_another_delivery_is_not_filled_in(rt, network, profile, clock)
     drain(rt)
     clock.forward(61)
     backfill.fill_in_missing(rt)
-    assert rt.reader.value("SELECT provider_post_id FROM delivery WHERE post_id = ?", (late,)) is None
+    assert select_value(rt.db, "SELECT provider_post_id FROM delivery WHERE post_id = ?", (late,)) is None

@@ -16,6 +16,7 @@ from socialpub.publishing.delivery import engine, settle
 from tests.support.appliance import accept, attempts_of, open_appliance, state_of, status_of
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_one, select_value
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -52,8 +53,8 @@ def test_an_outcome_that_could_not_be_stored_is_stored_later_without_another_cal
         drain(rt)
     assert network.asked == ["create_post"], "the answer is known: nothing is read back, nothing is sent again"
     assert (state_of(rt, post), status_of(rt, post)) == (State.PUBLISHED, "settled")
-    assert rt.reader.value("SELECT posts_count FROM profile") == 1
-    assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+    assert select_value(rt.db, "SELECT posts_count FROM profile") == 1
+    assert [r[0] for r in select_all(rt.db, "SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
 
 
 @pytest.mark.parametrize("times", [1, 2, 5])
@@ -163,7 +164,7 @@ def test_a_row_of_a_thread_that_ended_silently_is_claimed_again(rt, network, pro
 
 def test_a_row_of_another_thread_of_this_process_is_not_claimed(rt, network, profile):
     accept(rt, profile)
-    delivery = rt.reader.value("SELECT id FROM delivery")
+    delivery = select_value(rt.db, "SELECT id FROM delivery")
     run = network.run
 
     def meanwhile(step, job):
@@ -184,8 +185,8 @@ def test_a_repeated_settlement_counts_a_refused_post_once(rt, network, profile, 
     for _ in range(4):
         drain(rt)
     assert status_of(rt, post) == "settled"
-    assert counters.outcomes(rt.reader) == {("x", "failed"): 1}
-    assert [r[0] for r in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "failed"]
+    assert counters.outcomes(rt.db) == {("x", "failed"): 1}
+    assert [r[0] for r in select_all(rt.db, "SELECT type FROM log_entry ORDER BY n")] == ["pending", "failed"]
 
 
 # --- the writer ------------------------------------------------------------------------------------------------------
@@ -201,7 +202,7 @@ def test_the_writer_survives_a_failed_wakeup(rt, profile, error):
     accept(rt, profile)
     rt.wakeup = type("Quiet", (), {"notify": lambda *_: None})()
     accept(rt, profile, body="second")
-    assert rt.reader.value("SELECT count(*) FROM post") == 2
+    assert select_value(rt.db, "SELECT count(*) FROM post") == 2
 
 
 def test_the_writer_survives_a_write_that_ends_silently(rt, profile):
@@ -212,14 +213,14 @@ def test_the_writer_survives_a_write_that_ends_silently(rt, profile):
     with pytest.raises(Gone):
         rt.db.write(ends)
     accept(rt, profile)
-    assert rt.reader.value("SELECT name FROM profile") == "x profile"
+    assert select_value(rt.db, "SELECT name FROM profile") == "x profile"
 
 
 def test_a_write_after_the_close_is_refused_at_once(tmp_path, clock):
     db = ApplianceDatabase(tmp_path / "late.db", tmp_path / "run", clock, Secrets(b"k" * 32))
     db.stop()
     with pytest.raises(Unavailable):
-        db.write(lambda tx: tx.one("SELECT 1"))
+        db.write(lambda tx: select_one(tx, "SELECT 1"))
 
 
 # --- tokens ----------------------------------------------------------------------------------------------------------

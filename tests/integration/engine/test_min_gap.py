@@ -28,6 +28,7 @@ from tests.support.appliance import (
 from tests.support.drain import drain
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 GAP = timedelta(minutes=15)
 
@@ -85,7 +86,7 @@ def test_a_post_that_waits_for_the_gap_says_so_and_has_not_started(rt, network, 
     clock.forward(60)
     drain(rt)
     assert network.asked == ["upload", "send_last", "await_outcome"], "what is uploaded early might lapse"
-    (waits,) = json.loads(details.load_attempts(rt, rt.reader, second))
+    (waits,) = json.loads(details.load_attempts(rt, rt.db, second))
     assert waits["outcome"] == "waiting"
     assert waits["message"] == "Two posts of one profile are at least 15m apart (publishing.min_gap)."
     assert waits["nextAt"] == "2026-10-12T09:16:00.000Z"
@@ -141,7 +142,7 @@ def test_a_call_in_which_the_worker_died_counts_as_a_post(rt, network, profile, 
     run = network.run
     network.run = died
     with pytest.raises(ProcessKilled):
-        engine.work(rt, rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (posts[0],)))
+        engine.work(rt, select_value(rt.db, "SELECT profile_id FROM delivery WHERE post_id = ?", (posts[0],)))
     network.results["create_post"] = []
     drain(rt, clock)
     assert {state_of(rt, post) for post in posts} == {State.PUBLISHED}
@@ -240,7 +241,7 @@ def test_a_post_that_was_late_before_its_gap_began_stays_late(slow, network, clo
 
 
 def notes(rt, profile, at=None, editing=None):
-    (checked,) = drafts.check_draft(rt, rt.reader, Draft("New", at, (profile,), (), None), OWNER, editing)
+    (checked,) = drafts.check_draft(rt, rt.db, Draft("New", at, (profile,), (), None), OWNER, editing)
     return checked.notes
 
 
@@ -287,4 +288,4 @@ def test_without_a_gap_nothing_waits(tmp_path, clock, network):
             accept(rt, profile, body=str(number))
         drain(rt)
         assert len(network.effects) == 3
-        assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
+        assert select_value(rt.db, "SELECT count(*) FROM stored_wait") == 0

@@ -17,6 +17,7 @@ from socialpub.publishing.posts.drafts import Draft
 from tests.support.appliance import OWNER, accept, connect_again, message_of, state_of
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 VIDEO = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 VIDEO_ONCE = [name for name, _ in VIDEO]
@@ -111,7 +112,7 @@ def test_a_stopping_worker_begins_no_further_step(rt, network, profile):
     post = accept(rt, profile)
     drain_once(rt)
     assert (network.asked, state_of(rt, post)) == (["upload"], State.QUEUED)
-    assert rt.reader.value("SELECT committed_at FROM delivery") is None
+    assert select_value(rt.db, "SELECT committed_at FROM delivery") is None
     rt.stopping.clear()
     network.run = run
     drain(rt)
@@ -121,15 +122,15 @@ def test_a_stopping_worker_begins_no_further_step(rt, network, profile):
 def test_a_plan_of_outdated_content_is_not_used(rt, network, profile, clock):
     """The change was accepted in the last millisecond before the time, and reaches the disk after the plan was made."""
     post = accept(rt, profile, at=clock.now() + timedelta(seconds=10), options={"x": {"replySettings": "everyone"}})
-    delivery = rt.reader.value("SELECT id FROM delivery")
+    delivery = select_value(rt.db, "SELECT id FROM delivery")
     clock.forward(11)
     candidate = engine.find_next_due(rt, profile)
     assert candidate is not None
-    preflight = claim.prepare(rt, candidate, profiles.get(rt.reader, profile))
+    preflight = claim.prepare(rt, candidate, profiles.get(rt.db, profile))
     clock.jump(-2)
     rt.write(posts.edit, post, Draft.change(options={"x": {"replySetings": "wrong"}}), OWNER)
     clock.jump(2)
-    assert rt.write(claim.claim, delivery, preflight, profiles.get(rt.reader, profile)) is None
+    assert rt.write(claim.claim, delivery, preflight, profiles.get(rt.db, profile)) is None
     network.problems = [FieldError(("providerOptions", "x", "replySetings"), "Unknown key.")]
     drain(rt)
     assert (network.asked, state_of(rt, post)) == ([], State.FAILED)
@@ -197,7 +198,7 @@ def test_an_account_that_is_connected_while_its_old_token_is_refused_stays_conne
     network.results["create_post"] = [AuthExpired("401"), meanwhile]
     post = accept(rt, profile)
     drain(rt, clock, within=3600)
-    assert rt.reader.value("SELECT status FROM profile") == "active"
+    assert select_value(rt.db, "SELECT status FROM profile") == "active"
     assert state_of(rt, post) is State.PUBLISHED
 
 

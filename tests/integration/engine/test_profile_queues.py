@@ -25,6 +25,7 @@ from tests.support.appliance import OWNER, accept, add_profile, message_of, stat
 from tests.support.drain import drain
 from tests.support.queue_threads import answering, listening_tasks
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 WAIT_SECONDS = 60
 HOUR = 3600.0
@@ -43,7 +44,7 @@ def accept_many(rt, count, *profiles):
 
 def attempts(rt, post):
     """As the API shows them."""
-    return json.loads(post_details.load_attempts(rt, rt.reader, post))
+    return json.loads(post_details.load_attempts(rt, rt.db, post))
 
 
 def rest(rt, profile, endpoint, seconds, reason="slow down"):
@@ -84,11 +85,11 @@ def steps_of(rt, act):
         nonlocal ticks
         ticks += 1
 
-    rt.reader.connection().set_progress_handler(tick, 10)
+    rt.db.connection().set_progress_handler(tick, 10)
     try:
         act()
     finally:
-        rt.reader.connection().set_progress_handler(None, 0)
+        rt.db.connection().set_progress_handler(None, 0)
     return ticks
 
 
@@ -157,12 +158,12 @@ def test_each_waiting_delivery_shows_what_it_waits_for_and_until_when(rt, networ
     for post in (first, second):
         (last,) = attempts(rt, post)
         assert (last["outcome"], last["message"], last["nextAt"]) == ("waiting", "slow down", until)
-        details = post_details.load_details(rt, rt.reader, post)
+        details = post_details.load_details(rt, rt.db, post)
         assert details is not None
         waits = details.deliveries[0].waits_for
         assert waits is not None
         assert (waits.sentence, waits.until) == ("slow down", until)
-    assert rt.reader.value("SELECT count(*) FROM attempt") == 1, "only the call that was made is stored"
+    assert select_value(rt.db, "SELECT count(*) FROM attempt") == 1, "only the call that was made is stored"
     clock.forward(901)
     assert attempts(rt, second) == [], "it no longer waits"
     drain(rt)
@@ -205,7 +206,7 @@ def test_the_queue_knows_that_the_gap_applies_before_each_kind_of_commit(rt, net
     post = accept(rt, profile)
     network.results["publish"] = [Throttled("slow down", retry_after_seconds=HOUR)]
     drain(rt)
-    assert rt.reader.value("SELECT line FROM delivery WHERE post_id = ?", (post,)) == "+publish"
+    assert select_value(rt.db, "SELECT line FROM delivery WHERE post_id = ?", (post,)) == "+publish"
 
 
 def test_an_upload_goes_on_while_posts_wait(rt, network, profile):
@@ -280,18 +281,18 @@ def test_a_network_that_made_a_post_late_is_not_mistaken_for_an_appliance_that_w
     drain(rt)
     assert {state_of(rt, post) for post in posts_made} == {State.PUBLISHED}
     rt.db.write(waits.delete_past)
-    assert rt.reader.value("SELECT count(*) FROM stored_wait") == 0
+    assert select_value(rt.db, "SELECT count(*) FROM stored_wait") == 0
 
 
 def test_a_waiting_delivery_is_not_overdue_and_counts_from_the_end_of_its_wait(rt, profile, clock):
     accept(rt, profile)
     rest(rt, profile, "create_post", HOUR)
     clock.forward(HOUR - 1)
-    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 0
+    assert profile_queue.find_overdue(rt.db, rt.stamp()).count == 0
     clock.forward(60)
-    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 0, "its turn has just come"
+    assert profile_queue.find_overdue(rt.db, rt.stamp()).count == 0, "its turn has just come"
     clock.forward(200)
-    late = profile_queue.find_overdue(rt.reader, rt.stamp())
+    late = profile_queue.find_overdue(rt.db, rt.stamp())
     assert (late.count, late.seconds) == (1, 259)
 
 
@@ -331,7 +332,7 @@ def test_finding_what_is_due_takes_as_long_for_four_thousand_deliveries_as_for_a
             (
                 steps_of(rt, lambda: engine.find_next_due(rt, profile)),
                 steps_of(rt, lambda: engine.list_due_queues(rt)),
-                steps_of(rt, lambda: queue_rows.next_run_at(rt.reader, now, rt.settings.publishing.max_lateness)),
+                steps_of(rt, lambda: queue_rows.next_run_at(rt.db, now, rt.settings.publishing.max_lateness)),
             )
         )
     few, many = found

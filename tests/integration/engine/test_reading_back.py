@@ -21,6 +21,7 @@ from tests.integration.engine.four_steps import LOOKS
 from tests.support.appliance import accept, attempts_of, connect_again, message_of, state_of
 from tests.support.copies import become_restored
 from tests.support.drain import drain
+from tests.support.select import select_all, select_value
 
 
 def test_the_second_reading_back_looks_since_the_first_call(rt, network, profile, clock):
@@ -68,7 +69,7 @@ def test_a_read_back_never_takes_the_post_of_another_delivery(rt, network, profi
     network.results["recover"] = [Readback((Published("1"), Published("2")))]
     second = accept(rt, profile, body="same")
     drain(rt, clock)
-    held = [r[0] for r in rt.reader.all("SELECT provider_post_id FROM delivery ORDER BY id")]
+    held = [r[0] for r in select_all(rt.db, "SELECT provider_post_id FROM delivery ORDER BY id")]
     assert (state_of(rt, first), state_of(rt, second)) == (State.PUBLISHED, State.PUBLISHED)
     assert held == ["1", "2"]
 
@@ -158,7 +159,7 @@ def test_a_token_endpoint_that_answers_late_costs_no_account(rt, network, profil
 
     network.auth.refresh = refresh
     tokens.renew(rt, profile)
-    assert rt.reader.value("SELECT status FROM profile") == "active"
+    assert select_value(rt.db, "SELECT status FROM profile") == "active"
 
 
 def test_a_stopped_restored_post_does_not_fail_before_its_read_back(rt, network, profile, clock):
@@ -218,4 +219,4 @@ def test_tokens_are_erased_after_an_hour_although_a_process_holds_their_lock(rt,
     for _ in range(20):
         clock.forward(600)
         upkeep.revoke_disconnected(rt)
-    assert rt.reader.value("SELECT access_token FROM profile") is None
+    assert select_value(rt.db, "SELECT access_token FROM profile") is None

@@ -17,6 +17,7 @@ from socialpub.publishing.media import renditions
 from tests.samples import media as samples
 from tests.support.appliance import accept
 from tests.support.drain import drain
+from tests.support.select import select_all
 
 SMALLER = ImageLimits(("image/jpeg",), 100_000, max_width=160)
 AS_IT_IS = ImageLimits(("image/jpeg",), 10_000_000)
@@ -186,7 +187,7 @@ def test_renditions_of_ended_deliveries_are_removed_and_others_stay(rt, profile)
     accept(rt, profile, body="ended")
     drain(rt)
     accept(rt, profile, body="waits")
-    ended, waits = (row[0] for row in rt.reader.all("SELECT id FROM delivery ORDER BY id"))
+    ended, waits = (row[0] for row in select_all(rt.db, "SELECT id FROM delivery ORDER BY id"))
     for delivery in (ended, waits):
         (rt.files.root / RENDITIONS / delivery).mkdir(parents=True)
     assert renditions.clean(rt) == 1

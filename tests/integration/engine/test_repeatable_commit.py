@@ -27,6 +27,7 @@ from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 FOR_EVER = 10_000
 HOUR = 3600.0
@@ -169,7 +170,7 @@ def test_the_attempts_say_that_the_same_call_is_repeated(rt, network, profile):
     post = accept(rt, profile)
     drain(rt)
     assert attempts_of(rt, post) == [("record", "done"), ("publish", "unknown"), ("publish", "published")]
-    assert rt.reader.value("SELECT message FROM attempt WHERE outcome = 'unknown'") == (
+    assert select_value(rt.db, "SELECT message FROM attempt WHERE outcome = 'unknown'") == (
         "The connection was cut. The outcome is unknown. The same call is repeated; it cannot create a second post."
     )
 
@@ -193,7 +194,7 @@ def test_a_worker_that_dies_during_the_call_leaves_a_call_to_repeat(lives, netwo
     assert is_published_once(rt, network, post)
     assert (lives.deaths, network.looked_at) == (1, [])
     assert "The worker ended during the call. The outcome is unknown." in str(
-        rt.reader.value("SELECT message FROM attempt WHERE outcome = 'unknown'")
+        select_value(rt.db, "SELECT message FROM attempt WHERE outcome = 'unknown'")
     )
     rt.close()
 

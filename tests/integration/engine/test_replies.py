@@ -11,7 +11,7 @@ from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core.clock import after, new_id
 from socialpub.core.errors import InvalidRequest
-from socialpub.db.models import ProfileRow
+from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
@@ -35,6 +35,7 @@ from tests.support.appliance import (
     waits_of,
 )
 from tests.support.drain import DAY, drain
+from tests.support.select import select_value
 
 HIDDEN = Refused("The post is deleted or not visible.", content=True, parent_missing=True)
 
@@ -66,7 +67,7 @@ def parents(network) -> list[tuple[str, str | None]]:
 
 
 def move(rt, post: str, **columns: Any) -> None:
-    rt.write(lambda _, tx: delivery_rows.update(tx, delivery_rows.list_of_post(tx, post)[0].id, **columns))
+    rt.write(lambda _, tx: tx.update(DeliveryRow, delivery_rows.list_of_post(tx, post)[0].id, **columns))
 
 
 def test_each_post_of_a_thread_answers_the_post_before_it(rt, clock, network, thread):
@@ -82,7 +83,7 @@ def test_replies_wait_as_long_as_their_post_does_and_nothing_is_overdue(rt, cloc
     accepted = thread(at=slow)
     drain(rt, clock, within=2 * DAY)
     assert states(rt, accepted) == [State.QUEUED] * 3
-    assert profile_queue.find_overdue(rt.reader, rt.stamp(), rt.stamp()) is None
+    assert profile_queue.find_overdue(rt.db, rt.stamp(), rt.stamp()) is None
     assert attempts_of(rt, accepted[1]) == [("start", "held")], "the daily claim adds nothing"
     drain(rt, clock)
     assert states(rt, accepted) == [State.PUBLISHED] * 3, message_of(rt, accepted[1])
@@ -173,7 +174,7 @@ def test_the_published_try_counts_even_if_a_newer_try_failed(rt, clock, network,
     (first,) = thread(1)
     drain(rt)
     newer = accept(rt, profile, body="1")
-    move(rt, newer, retry_of=delivery_rows.list_of_post(rt.reader, first)[0].id)
+    move(rt, newer, retry_of=delivery_rows.list_of_post(rt.db, first)[0].id)
     end_deliveries(rt, newer, State.FAILED)
     reply = accept(rt, profile, body="2", options=reply_to(newer))
     drain(rt)
@@ -184,7 +185,7 @@ def test_the_published_try_counts_even_if_a_newer_try_failed(rt, clock, network,
 def test_a_retry_made_before_the_reply_has_ended_is_waited_for(rt, clock, network, thread):
     first, reply = thread(2)
     network.results["create_post"] = [Refused("No.")]
-    engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
+    engine.work(rt, delivery_rows.list_of_post(rt.db, first)[0].profile_id, lambda: True)
     assert states(rt, [first, reply]) == [State.FAILED, State.QUEUED]
     again = rt.write(retries.retry, first, OWNER)
     move(rt, again, run_at="3000")
@@ -339,7 +340,7 @@ def test_a_reply_whose_post_has_no_rows_is_never_sent_alone(rt, clock, network, 
 def test_the_daily_claim_starts_a_reply_whose_wake_up_was_lost(rt, clock, network, thread):
     accepted = thread(2)
     drain(rt)
-    with_lost_wake_up = accept(rt, rt.reader.value("SELECT profile_id FROM delivery LIMIT 1"), body="3",
+    with_lost_wake_up = accept(rt, select_value(rt.db, "SELECT profile_id FROM delivery LIMIT 1"), body="3",
                                options=reply_to(accepted[1]), at=None)  # fmt: skip
     move(rt, with_lost_wake_up, run_at=rt.stamp())
     clock.forward(MAX_WAIT_SECONDS / 2)
@@ -380,13 +381,13 @@ def test_a_clock_that_is_set_after_the_publication_neither_delays_nor_ends_a_rep
 
     network.results["create_post"] = [publish]
     if moment == "before its claim":
-        engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
+        engine.work(rt, delivery_rows.list_of_post(rt.db, first)[0].profile_id, lambda: True)
     else:
         drain(rt)
-        engine.work(rt, delivery_rows.list_of_post(rt.reader, reply)[0].profile_id)
+        engine.work(rt, delivery_rows.list_of_post(rt.db, reply)[0].profile_id)
     if moment == "in a gap":
-        delivery_id = delivery_rows.list_of_post(rt.reader, reply)[0].id
-        rt.write(claim.claim, delivery_id, None, profiles.get(rt.reader, profile))
+        delivery_id = delivery_rows.list_of_post(rt.db, reply)[0].id
+        rt.write(claim.claim, delivery_id, None, profiles.get(rt.db, profile))
     assert states(rt, [first, reply]) == [State.PUBLISHED, State.QUEUED]
     clock.jump(days * DAY)
     drain(rt, clock, within=120)
@@ -397,7 +398,7 @@ def test_a_clock_that_is_set_does_not_delay_the_end_of_a_reply_whose_post_failed
     (first,) = thread(1)
     reply = accept(rt, profile, body="2", at=clock.now() + timedelta(days=20), options=reply_to(first))
     network.results["create_post"] = [Refused("No.")]
-    engine.work(rt, delivery_rows.list_of_post(rt.reader, first)[0].profile_id, lambda: True)
+    engine.work(rt, delivery_rows.list_of_post(rt.db, first)[0].profile_id, lambda: True)
     clock.jump(3600)
     drain(rt)
     assert states(rt, [first, reply]) == [State.FAILED] * 2

@@ -21,6 +21,7 @@ from tests.support.appliance import accept, add_profile, message_of, state_of
 from tests.support.drain import drain
 from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 FILM = (("upload", Kind.PREPARE), ("create_post", Kind.COMMIT))
 FILM_ONCE = [name for name, _ in FILM]
@@ -42,7 +43,7 @@ def test_an_upload_that_passes_does_not_end_the_hold_on_the_posts(rt, network, c
 
     def side_by_side(step, job):
         if step == "create_post":
-            held_at.append(rt.reader.value("SELECT count(*) FROM stored_wait WHERE reason = 'app'"))
+            held_at.append(select_value(rt.db, "SELECT count(*) FROM stored_wait WHERE reason = 'app'"))
         return run(step, job)
 
     network.run = side_by_side
@@ -67,7 +68,7 @@ def test_posts_that_wait_locally_neither_end_a_hold_nor_use_its_probes(rt, netwo
     clock.forward(waits.PROBE_SECONDS + 1)
     engine.work(rt, lost)
     assert {state_of(rt, post) for post in dead} == {State.FAILED}
-    assert rt.reader.value("SELECT count(*) FROM stored_wait WHERE reason = 'app'") == 1
+    assert select_value(rt.db, "SELECT count(*) FROM stored_wait WHERE reason = 'app'") == 1
     drain(rt)
     assert network.asked == ["create_post", "create_post"]
     drain(rt, clock)
@@ -187,9 +188,9 @@ def test_a_delivery_that_runs_for_ever_is_overdue(rt, profile, clock):
     accept(rt, profile)
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'running', owner = 'suspended'"))
     clock.forward(600)
-    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 0, "a big file may take that long"
+    assert profile_queue.find_overdue(rt.db, rt.stamp()).count == 0, "a big file may take that long"
     clock.forward(3600)
-    assert profile_queue.find_overdue(rt.reader, rt.stamp()).count == 1
+    assert profile_queue.find_overdue(rt.db, rt.stamp()).count == 1
     other.close()
 
 
@@ -209,4 +210,4 @@ def test_a_network_that_hangs_at_a_revocation_delays_no_wake_up(rt, profile, mon
     accept(rt, profile)
     with background_tasks(rt) as tasks:
         assert Reconciler(rt, tasks).once() == 1
-    assert rt.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") == 1
+    assert select_value(rt.db, "SELECT 1 FROM appliance WHERE name = 'heartbeat'") == 1

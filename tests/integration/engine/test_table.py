@@ -20,6 +20,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import ProcessKilled
 from tests.support.scripted_network import ScriptedResult
+from tests.support.select import select_all, select_value
 
 BEFORE_THE_COMMIT = (Place.PREPARE, Place.POLL_BEFORE)
 FOR_EVER = 10_000
@@ -144,7 +145,7 @@ def test_the_result_of_a_call_decides_the_outcome_of_the_post(rt, network, profi
         assert calls[1] - calls[0] >= row.pause_seconds
     assert network.asked.count("recover") == due.looks
     assert len(network.auth.refreshes) == due.refreshes
-    assert rt.reader.value("SELECT status FROM profile") == due.profile
+    assert select_value(rt.db, "SELECT status FROM profile") == due.profile
     others = [step for step in Place if step is not place and step in network.asked]
     assert [network.asked.count(step) for step in others] == [1] * len(others), "nothing else is done again"
 
@@ -172,7 +173,7 @@ def test_the_mark_of_a_commit_that_certainly_did_not_happen_is_cleared(rt, netwo
     post = accept(rt, profile)
     drain(rt)
     assert state_of(rt, post) is State.QUEUED
-    marked = rt.reader.value("SELECT committed_at FROM delivery") is not None
+    marked = select_value(rt.db, "SELECT committed_at FROM delivery") is not None
     assert marked is (place is Place.POLL_AFTER)
 
 
@@ -268,7 +269,7 @@ class Late:
         self.rt.process.close()
         with successor_of(self.rt, self.network, self.clock) as successor:
             drain(successor, self.clock, within=self.within)
-            self.found.append(State(successor.reader.value("SELECT state FROM delivery")))
+            self.found.append(State(select_value(successor.db, "SELECT state FROM delivery")))
         return self.answer
 
 
@@ -295,8 +296,8 @@ def test_a_post_that_is_up_counts_although_the_row_was_taken_meanwhile(rt, netwo
     drain(rt)
     assert late.found == [State.QUEUED], "the successor has taken it up and waits"
     assert state_of(rt, post) is State.PUBLISHED
-    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "7"
-    assert rt.reader.value("SELECT posts_count FROM profile") == 1
+    assert select_value(rt.db, "SELECT provider_post_id FROM delivery") == "7"
+    assert select_value(rt.db, "SELECT posts_count FROM profile") == 1
 
 
 @pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
@@ -307,7 +308,7 @@ def test_a_late_result_without_a_post_is_ignored(rt, network, profile, clock, pl
     accept(rt, profile)
     drain(rt)
     assert late.found == [State.QUEUED]
-    assert rt.reader.value("SELECT state FROM delivery") == "queued"
+    assert select_value(rt.db, "SELECT state FROM delivery") == "queued"
 
 
 @pytest.mark.parametrize("place", [Place.COMMIT, Place.POLL_AFTER])
@@ -320,5 +321,8 @@ def test_a_late_answer_does_not_change_a_final_state(rt, network, profile, clock
     drain(rt)
     assert late.found == [State.PUBLISHED]
     assert state_of(rt, post) is State.PUBLISHED
-    assert rt.reader.value("SELECT provider_post_id FROM delivery") == "1"
-    assert [row[0] for row in rt.reader.all("SELECT type FROM log_entry ORDER BY n")] == ["pending", "published"]
+    assert select_value(rt.db, "SELECT provider_post_id FROM delivery") == "1"
+    assert [row[0] for row in select_all(rt.db, "SELECT type FROM log_entry ORDER BY n")] == [
+        "pending",
+        "published",
+    ]

@@ -19,6 +19,7 @@ from socialpub.publishing.posts.drafts import Draft
 from tests.integration.engine.four_steps import FourSteps, Place
 from tests.support.appliance import OWNER, accept, attempts_of, connect_again, message_of, state_of
 from tests.support.drain import drain
+from tests.support.select import select_value
 
 HOUR = 3600.0
 a_week = pytest.mark.parametrize("max_lateness", [timedelta(days=7)], indirect=True)
@@ -48,14 +49,14 @@ def test_due_posts_are_held_name_the_remedy_and_are_published_after_the_reconnec
     now, later = accept(rt, profile), accept(rt, profile, body="Later", at=clock.now() + timedelta(hours=2))
     drain(rt)
     assert (state_of(rt, now), attempts_of(rt, now)) == (State.QUEUED, [("start", "held")])
-    (told,) = json.loads(details.load_attempts(rt, rt.reader, now))
+    (told,) = json.loads(details.load_attempts(rt, rt.db, now))
     assert "X has ended the grant. Press “Reconnect” under Profiles" in told["message"]
     assert "or run `socialpub admin connect-profile x`." in told["message"]
     assert told["nextAt"] == "2026-10-13T09:00:00.000Z", "until then"
     clock.forward(3 * HOUR)
     drain(rt)
     assert network.asked == []
-    assert list(health.worker_problems(rt.reader, rt.now()))[1:] == [], "what waits for its owner is not overdue"
+    assert list(health.worker_problems(rt.db, rt.now()))[1:] == [], "what waits for its owner is not overdue"
     connect_again(rt)
     drain(rt, clock)
     assert [state_of(rt, post) for post in (now, later)] == [State.PUBLISHED] * 2
@@ -74,7 +75,7 @@ def test_an_account_that_is_connected_too_late_sends_nothing_also_when_nothing_r
         rt.write(resume.pause)
     clock.forward(72 * HOUR)  # without `paused`, the worker is down
     connect_again(rt)
-    assert resume.load_outlook(rt, rt.reader).too_late == 1
+    assert resume.load_outlook(rt, rt.db).too_late == 1
     rt.write(resume.resume)
     drain(rt, clock)
     assert (state_of(rt, post), network.asked) == (State.FAILED, [])
@@ -87,7 +88,7 @@ def test_a_delivery_with_a_refused_token_continues_at_its_step(rt, network, prof
     post = accept(rt, profile)
     drain(rt)
     assert (state_of(rt, post), attempts_of(rt, post)[-1]) == (State.QUEUED, (place, "held"))
-    assert rt.reader.value("SELECT status FROM profile") == "reauthRequired"
+    assert select_value(rt.db, "SELECT status FROM profile") == "reauthRequired"
     clock.forward(5 * HOUR)
     connect_again(rt)
     drain(rt, clock)
@@ -159,7 +160,7 @@ def test_a_profile_that_is_disconnected_instead_fails_its_posts(rt, network, pro
 
 def test_validation_says_that_it_will_wait(rt, profile):
     needs_its_owner(rt, profile)
-    (checked,) = drafts.check_draft(rt, rt.reader, Draft("Hello", None, (profile,), (), None), OWNER)
+    (checked,) = drafts.check_draft(rt, rt.db, Draft("Hello", None, (profile,), (), None), OWNER)
     assert checked.problems == []
     assert checked.notes[0].startswith("The account must be connected again")
     assert "A post that is more than 24 hours late fails" in checked.notes[0]

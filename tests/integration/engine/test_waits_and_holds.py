@@ -79,7 +79,7 @@ def test_a_second_call_that_is_refused_says_nothing_about_a_hold(rt, network, pr
     clock.forward(901)
     drain(rt)
     assert state_of(rt, post) is State.FAILED
-    assert waits.find_hold(rt.reader, "x")
+    assert waits.find_hold(rt.db, "x")
 
 
 def test_a_stop_in_the_last_read_back_reads_back_again(rt, network, profile, clock):
@@ -103,7 +103,7 @@ def test_a_hold_is_probed_although_each_probe_must_read_back_first(rt, network, 
     post = accept(rt, profile)
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
-    assert waits.list_holds(rt.reader) == []
+    assert waits.list_holds(rt.db) == []
 
 
 # --- holds of questions ----------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ PROBE = waits.PROBE_SECONDS + 1
 
 
 def scopes(rt):
-    return [row.calls for row in waits.list_holds(rt.reader)]
+    return [row.calls for row in waits.list_holds(rt.db)]
 
 
 def test_a_read_back_that_is_refused_to_the_app_stops_no_other_post(rt, network, profile, clock):
@@ -230,7 +230,7 @@ def test_a_delivery_that_waits_for_a_held_step_is_not_overdue(rt, network, profi
     drain(rt)
     clock.forward(300)
     drain(rt)
-    assert health.find_overdue(rt.reader, rt.now()).count == 0
+    assert health.find_overdue(rt.db, rt.now()).count == 0
 
 
 # --- whose probe is refused ------------------------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def test_a_failed_post_is_retried(
     drain(rt)
     shown = agent.call("get_post", postId=failed)
     assert shown["data"] == read_post(rt, failed)
-    assert shown["attempts"] == json.loads(details.load_attempts(rt, rt.reader, failed))
+    assert shown["attempts"] == json.loads(details.load_attempts(rt, rt.db, failed))
     assert shown["attempts"][0]["outcome"] == "refused"
     assert shown["summary"][0].startswith("x: failed: ") and "It is a duplicate" in shown["summary"][0]
     retried = agent.call("retry_post", postId=failed, includeUnknown=True)

@@ -28,6 +28,7 @@ from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.postbox import Postbox
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_value
 
 Minutes = Callable[..., None]
 
@@ -169,7 +170,7 @@ def test_what_fails_in_the_first_second_of_the_first_worker_is_reported(
 def test_the_fallback_in_the_web_server_sends_nothing_while_a_worker_reports(rt: Runtime) -> None:
     rt.stopping.set()
     Notifier(rt, is_fallback=True).start()
-    assert notifications.services(rt.reader) == []
+    assert notifications.services(rt.db) == []
 
 
 def test_lasting_alerts_are_repeated_once_a_day_in_one_message(rt: Runtime, minutes: Minutes, postbox: Postbox) -> None:
@@ -313,7 +314,7 @@ def test_a_message_that_could_not_be_recorded_is_repeated_only_by_another_proces
     assert postbox.received[0] == postbox.received[1]
     minutes(5)
     assert len(postbox.received) == 2
-    assert [(service.sent, service.waiting) for service in notifications.services(rt.reader)] == [(1, 0)]
+    assert [(service.sent, service.waiting) for service in notifications.services(rt.db)] == [(1, 0)]
 
 
 def test_a_restart_repeats_nothing(
@@ -342,7 +343,7 @@ def test_a_service_that_fails_is_tried_again_for_itself(
     add_profile(rt, status="reauthRequired", reason="The grant was revoked.")
     minutes(30)
     assert [service for service, _, _ in postbox.received] == ["ntfy", "ntfy"]
-    (gotify,) = [service for service in notifications.services(rt.reader) if service.name == "gotify://127.0.0.1"]
+    (gotify,) = [service for service in notifications.services(rt.db) if service.name == "gotify://127.0.0.1"]
     assert (gotify.waiting, gotify.failure, gotify.sent) == (2, "nothing listens at the address", 0)
     assert 8 <= gotify.failed <= 12, "it is tried every five minutes"
     postbox.failing.clear()
@@ -374,12 +375,12 @@ def test_a_service_that_hangs_delays_no_other(
     hold(rt)
     minutes(5)
     assert [service for service, _, _ in postbox.received] == ["gotify", "ntfy"]
-    assert [one.failed for one in notifications.services(rt.reader)] == [0, 0]
+    assert [one.failed for one in notifications.services(rt.db)] == [0, 0]
 
 
 def test_no_row_holds_an_address(rt: Runtime, minutes: Minutes) -> None:
     minutes(1)
-    rows = rt.reader.all("SELECT * FROM notification_service")
+    rows = select_all(rt.db, "SELECT * FROM notification_service")
     assert len(rows) == 1
     assert "owner" not in json.dumps([list(row) for row in rows])
 
@@ -402,7 +403,7 @@ def test_a_worker_that_is_gone_is_reported_by_the_web_server(
     minutes(70)
     assert len(postbox.received) == 2
     assert "resolved" in postbox.titles[1]
-    assert rt.reader.value("SELECT value FROM appliance WHERE name = ?", (appliance_state.HEARTBEAT,)) is not None
+    assert select_value(rt.db, "SELECT value FROM appliance WHERE name = ?", (appliance_state.HEARTBEAT,)) is not None
 
 
 # --- what doctor and commands say ------------------------------------------------------------------------------------

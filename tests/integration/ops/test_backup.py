@@ -31,6 +31,7 @@ from tests.support.appliance import accept, add_profile
 from tests.support.copies import copy_of, file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 
 def files_in(folder: Path) -> list[str]:
@@ -50,7 +51,7 @@ def test_what_was_copied_comes_back_as_it_was(rt: Runtime, image: str, tmp_path:
     assert settings.secret_key_file.read_bytes() == rt.settings.secret_key_file.read_bytes()
     with closing(build(settings, clock=clock)) as other:
         assert file_of(other, image).read_bytes() == file_of(rt, image).read_bytes()
-        assert other.reader.value("SELECT count(*) FROM post") == 1
+        assert select_value(other.db, "SELECT count(*) FROM post") == 1
 
 
 def files_in_an_appliance(image: Path) -> list[str]:
@@ -73,7 +74,7 @@ def test_a_backup_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_
         assert begun.wait(30)
         copies = []
         for number in range(5):
-            before = rt.reader.value("SELECT count(*) FROM post")
+            before = select_value(rt.db, "SELECT count(*) FROM post")
             copies.append((tmp_path / f"{number}.copy", before))
             create.write_backup(rt, copies[-1][0], with_secret=True)
     finally:
@@ -120,11 +121,11 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
     assert (told.media_files, told.media_missing) == (1, 0)
     assert verify.verify_backup(copy) == told
     with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
-        gone = artifact_rows.find(other.reader, unused)
+        gone = artifact_rows.find(other.db, unused)
         assert gone is not None
         assert (gone.storage_key, gone.removed_at) == (None, told.copied_at)
         assert file_of(other, image).is_file()
-        assert other.reader.value("SELECT count(*) FROM artifact") == 2
+        assert select_value(other.db, "SELECT count(*) FROM artifact") == 2
 
 
 def test_a_file_that_was_lost_before_is_reported_and_stops_no_backup(rt: Runtime, image: str, tmp_path: Path) -> None:
@@ -372,16 +373,16 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
     copy = copy_of(rt, tmp_path)
     clock.forward(3600)
     with closing(build(put_back(copy, tmp_path / "new", clock), clock=clock)) as other:
-        assert appliance_state.paused_at(other.reader) == other.stamp()
-        assert appliance_state.restored_from(other.reader) == copied_at
-        assert other.reader.value("SELECT 1 FROM appliance WHERE name = 'heartbeat'") is None
+        assert appliance_state.paused_at(other.db) == other.stamp()
+        assert appliance_state.restored_from(other.db) == copied_at
+        assert select_value(other.db, "SELECT 1 FROM appliance WHERE name = 'heartbeat'") is None
         assert other.instance_id != rt.instance_id, "the original may still run, and is another"
         # A copy of this one, which was never resumed, knows no more than it does.
         clock.forward(3600)
         second = tmp_path / "second.copy"
         create.write_backup(other, second, with_secret=True)
     with closing(build(put_back(second, tmp_path / "newer", clock), clock=clock)) as third:
-        assert appliance_state.restored_from(third.reader) == copied_at
+        assert appliance_state.restored_from(third.db) == copied_at
 
 
 @pytest.mark.parametrize(
@@ -486,7 +487,7 @@ def test_a_pause_of_the_original_stays_its_own(rt: Runtime, tmp_path: Path, cloc
     rt.write(resume.pause)
     copy = copy_of(rt, tmp_path)
     assert verify.verify_backup(copy).posts == 0
-    assert appliance_state.restored_from(rt.reader) is None
+    assert appliance_state.restored_from(rt.db) is None
     assert os.listdir(tmp_path)  # noqa: PTH208  # the folder of the backup
 
 

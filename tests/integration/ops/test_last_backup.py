@@ -46,7 +46,7 @@ def test_a_backup_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: P
     with pytest.raises(OperatorError):
         create.write_backup(rt, missing)
     why = f"The folder {missing.parent} does not exist."
-    assert last_backup.load(rt.reader) == last_backup.LastBackup(None, "2026-10-12T09:00:00.000Z", why)
+    assert last_backup.load(rt.db) == last_backup.LastBackup(None, "2026-10-12T09:00:00.000Z", why)
     assert told(rt).message == (
         f"The backup planned for 2026-10-12T09:00:00.000Z failed, and no other backup is known. {why}"
     )
@@ -60,8 +60,8 @@ def test_a_backup_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: P
         "The backup planned for 2026-10-13T09:00:00.000Z failed. The last backup was made at 2026-10-12T09:00:00.000Z. "
         f"{tmp_path / 'copy'} already exists."
     )
-    assert create.write_backup(rt, tmp_path / "other").copied_at == last_backup.load(rt.reader).made_at
-    entries = [audit_text.describe(entry) for entry in reversed(audit_log.load_page(rt.reader).entries)]
+    assert create.write_backup(rt, tmp_path / "other").copied_at == last_backup.load(rt.db).made_at
+    entries = [audit_text.describe(entry) for entry in reversed(audit_log.load_page(rt.db).entries)]
     assert entries == [
         f"Could not make a backup: {why}",
         "Made a backup: 0 posts and 0 media files.",

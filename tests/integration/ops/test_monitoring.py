@@ -60,7 +60,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> str:
     rt.write(health.record_heartbeat)
     state = WebState(rt)
     state.responses["/api/v1/posts", "GET", 200] += 1
-    text, _ = metrics.render_metrics(state, rt.reader)
+    text, _ = metrics.render_metrics(state, rt.db)
     rt.close()
     return text.decode()
 

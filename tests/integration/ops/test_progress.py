@@ -15,6 +15,7 @@ from socialpub.runtime import Runtime, build
 from tests.integration.ops.test_backup import files_in
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_value
 from tests.support.watched import Watched
 
 COPY = ["Copying the database", "Checking the copy of the database"]
@@ -97,7 +98,7 @@ def test_posts_accepted_while_the_database_is_copied_are_not_in_the_copy(rt: Run
             accepted += 1
         return False
 
-    pages = rt.reader.value("PRAGMA page_count")
+    pages = select_value(rt.db, "PRAGMA page_count")
     Watched(accept_another).run(lambda: create.copy_database(rt, tmp_path / "copied.db"))
     assert 10 < accepted < pages, "the copy never starts again"
     with closing(sqlite3.connect(tmp_path / "copied.db")) as copied:

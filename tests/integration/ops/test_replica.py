@@ -40,15 +40,15 @@ def elsewhere(rt: Runtime, tmp_path: Path) -> Settings:
 def test_it_is_restored_beside_its_media_and_is_paused(
     rt: Runtime, replica: Path, stored_image: Path, elsewhere: Settings, clock: HandClock
 ) -> None:
-    reported_at = appliance_state.get(rt.reader, appliance_state.HEARTBEAT)
+    reported_at = appliance_state.get(rt.db, appliance_state.HEARTBEAT)
     brought_back = elsewhere.media_dir / stored_image.parent.name / stored_image.name
     brought_back.parent.mkdir(parents=True)
     brought_back.write_bytes(stored_image.read_bytes())
     told = restore.restore(replica, elsewhere, clock, unsealed=True).summary
     assert (told.posts, told.media_files, told.media_missing) == (1, 1, 0)
     with closing(build(elsewhere, clock=clock)) as other:
-        assert appliance_state.paused_at(other.reader) == other.stamp()
-        assert appliance_state.restored_from(other.reader) == reported_at, "what came later may have been sent"
+        assert appliance_state.paused_at(other.db) == other.stamp()
+        assert appliance_state.restored_from(other.db) == reported_at, "what came later may have been sent"
         assert other.instance_id != rt.instance_id
         assert brought_back.is_file()
 
@@ -97,4 +97,4 @@ def test_one_from_a_clock_that_was_ahead_is_of_now_at_the_latest(
     clock.jump(-86400)
     restore.restore(replica, elsewhere, clock, unsealed=True)
     with closing(build(elsewhere, clock=clock)) as other:
-        assert appliance_state.restored_from(other.reader) == other.stamp()
+        assert appliance_state.restored_from(other.db) == other.stamp()

@@ -36,6 +36,7 @@ from tests.support.sandbox_http import (
     http_over,
     providers_of_the_sandbox,
 )
+from tests.support.select import select_value
 
 HOUR = 3600.0
 DAY = 24 * HOUR
@@ -231,7 +232,7 @@ def test_a_post_that_lost_its_media_in_an_edit_is_still_looked_for_when_they_are
         assert state_of(rt, post) is State.PUBLISHED
         clock.forward(40 * DAY)
         retention.remove_unused_media(rt)
-        assert rt.reader.value("SELECT count(*) FROM artifact") == 0
+        assert select_value(rt.db, "SELECT count(*) FROM artifact") == 0
     assert texts(world) == ["Launch"]
 
 

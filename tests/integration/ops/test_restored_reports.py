@@ -102,7 +102,7 @@ def test_the_originals_alerts_and_unsent_messages_are_dropped(
     postbox.failing["json"] = "the host is not found"
     rt.db.write(lambda tx: notifications.add(tx, "A second message", "that waits"))
     minutes(rt, clock, 1)
-    assert notifications.services(rt.reader)[0].failing_since
+    assert notifications.services(rt.db)[0].failing_since
     postbox.failing.clear()
     with restored(rt, tmp_path, network) as other:
         resumed(other, clock)
@@ -131,4 +131,4 @@ def test_the_clock_the_worker_and_the_backups_of_the_original_are_none_of_this_m
     assert {"clock", "backup"} <= kinds
     with restored(rt, tmp_path, network) as other:
         assert {str(cause.kind) for cause in alerts.list_alerts(other, Surface.SHELL)} == {"paused", "worker"}
-        assert last_backup.load(other.reader).made_at is not None
+        assert last_backup.load(other.db).made_at is not None

@@ -35,6 +35,7 @@ from tests.support.sandbox_http import (
     connect_tiktok,
     connect_x,
 )
+from tests.support.select import select_one, select_value
 
 HOUR = 3600.0
 
@@ -90,7 +91,7 @@ def test_what_the_original_sent_is_found_and_not_sent_again(
 
 
 def outcome(rt: Runtime, post: str) -> tuple[Any, ...]:
-    row = rt.reader.one("SELECT provider_post_id, url FROM delivery WHERE post_id = ?", (post,))
+    row = select_one(rt.db, "SELECT provider_post_id, url FROM delivery WHERE post_id = ?", (post,))
     assert row is not None
     return tuple(row)
 
@@ -397,7 +398,7 @@ def test_paused_a_backup_neither_refreshes_nor_revokes(
     clock.forward(3 * HOUR)
     with restored(copy, world, clock) as rt:
         asked = dict(world.x.counts)
-        profile = rt.reader.value("SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
+        profile = select_value(rt.db, "SELECT profile_id FROM delivery WHERE post_id = ?", (post,))
         engine.work(rt, profile)
         with pytest.raises(NotSent, match="paused"):
             tokens.replace_spent(rt, profile, spent=token_of(rt, profile))
@@ -406,7 +407,7 @@ def test_paused_a_backup_neither_refreshes_nor_revokes(
 
 
 def token_of(rt: Runtime, profile: str) -> str:
-    sealed: bytes = rt.reader.value("SELECT access_token FROM profile WHERE id = ?", (profile,))
+    sealed: bytes = select_value(rt.db, "SELECT access_token FROM profile WHERE id = ?", (profile,))
     return rt.secrets.open(sealed, "profile", profile, "access_token")
 
 
@@ -461,7 +462,7 @@ def test_a_second_pause_is_an_ordinary_one(original: Runtime, world: World, cloc
     copy = copy_of(original, tmp_path)
     with restored(copy, world, clock) as rt:
         resumed(rt, clock)
-        assert appliance_state.restored_from(rt.reader) is None
+        assert appliance_state.restored_from(rt.db) is None
         rt.write(resume.pause)
         post = accept(rt, profile, body="After all")
         clock.forward(600)

@@ -55,10 +55,10 @@ def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
     drain(rt)
     clock.forward(6)
     drain(rt)
-    assert [row.calls for row in waits.list_holds(rt.reader)] == [waits.QUESTIONS]
+    assert [row.calls for row in waits.list_holds(rt.db)] == [waits.QUESTIONS]
     clock.forward(30)
     drain(rt)
-    assert [row.calls for row in waits.list_holds(rt.reader)] == [waits.QUESTIONS], "nothing was answered"
+    assert [row.calls for row in waits.list_holds(rt.db)] == [waits.QUESTIONS], "nothing was answered"
 
 
 def test_a_backup_of_a_backup_calls_no_unread_post_absent(
@@ -140,4 +140,4 @@ def test_a_hold_of_questions_ends_with_the_last_question(
     drain(rt, clock)
     assert state_of(rt, later) is State.PUBLISHED
     rt.write(lambda _, tx: waits.delete_unasked_holds(tx))  # as housekeeping does every minute
-    assert waits.list_holds(rt.reader) == [], "readiness and the doctor speak of it for ever"
+    assert waits.list_holds(rt.db) == [], "readiness and the doctor speak of it for ever"

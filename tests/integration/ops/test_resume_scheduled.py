@@ -18,6 +18,7 @@ from tests.support.copies import copy_of, restored, resumed
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
+from tests.support.select import select_all
 
 HOUR = 3600.0
 WEEK = timedelta(days=7)
@@ -58,8 +59,8 @@ def test_what_the_original_published_before_its_time_is_found_and_not_sent_again
         assert [(still.id, still.body) for still in outcome.scheduled] == [(post, "Launch!")]
         drain(rt, clock, within=8 * 86_400)
         assert (state_of(rt, post), public(world)) == (State.PUBLISHED, before)
-        ids = [row[0] for row in rt.reader.all("SELECT provider_post_id FROM delivery")]
-        assert ids == [row[0] for row in original.reader.all("SELECT provider_post_id FROM delivery")]
+        ids = [row[0] for row in select_all(rt.db, "SELECT provider_post_id FROM delivery")]
+        assert ids == [row[0] for row in select_all(original.db, "SELECT provider_post_id FROM delivery")]
 
 
 @READABLE

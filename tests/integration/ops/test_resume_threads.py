@@ -44,7 +44,7 @@ def states(rt: Runtime, accepted: list[str]) -> str:
 
 
 def assert_in_place(rt: Runtime, world: World) -> None:
-    assert list(find_misplaced_replies(rt.reader.all, {post.id: post.in_reply_to for post in world.x.posts})) == []
+    assert list(find_misplaced_replies(rt.db.execute_sql, {post.id: post.in_reply_to for post in world.x.posts})) == []
 
 
 SLOW = pytest.mark.endurance

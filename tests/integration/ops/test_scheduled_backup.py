@@ -25,6 +25,7 @@ from tests.samples import media
 from tests.support.copies import file_of, put_back
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
+from tests.support.select import select_value
 
 DAY = 86400
 
@@ -75,8 +76,8 @@ def test_a_backup_in_a_folder_is_checked_and_restored_like_one_in_a_file(
         assert (
             settings.media_dir / stored_image.parent.name / stored_image.name
         ).read_bytes() == stored_image.read_bytes()
-        assert other.reader.value("SELECT count(*) FROM post") == 1
-        assert other.reader.value("SELECT value FROM appliance WHERE name = 'paused_at'") == other.stamp()
+        assert select_value(other.db, "SELECT count(*) FROM post") == 1
+        assert select_value(other.db, "SELECT value FROM appliance WHERE name = 'paused_at'") == other.stamp()
 
 
 def test_secret_key_is_in_no_scheduled_backup_unless_it_is_wanted(rt: Runtime) -> None:
@@ -165,7 +166,7 @@ def test_a_damaged_database_is_no_backup_and_takes_no_good_ones_place(rt: Runtim
     with pytest.raises(OperatorError, match=r"is damaged: .* No backup was written"):
         schedule.make_backup(rt)
     assert names(rt) == [good.path.name]
-    assert "damaged" in str(last_backup.load(rt.reader).failure)
+    assert "damaged" in str(last_backup.load(rt.db).failure)
 
 
 # --- what is new -----------------------------------------------------------------------------------------------------
@@ -279,7 +280,7 @@ def test_two_at_once_are_one(rt: Runtime) -> None:
         pytest.raises(schedule.BackupInProgress, match="already being made"),
     ):
         schedule.make_backup(rt)
-    assert last_backup.load(rt.reader).failed_at is None, "the other process records its result"
+    assert last_backup.load(rt.db).failed_at is None, "the other process records its result"
     schedule.make_backup(rt)
 
 
@@ -330,7 +331,7 @@ def test_a_disk_that_becomes_full_leaves_no_half_backup(
         schedule.make_backup(rt)
     monkeypatch.undo()
     assert names(rt) == []
-    assert "No space left" in str(last_backup.load(rt.reader).failure)
+    assert "No space left" in str(last_backup.load(rt.db).failure)
 
 
 def test_a_folder_that_cannot_be_made_is_reported(rt: Runtime) -> None:
@@ -395,12 +396,12 @@ def test_a_command_that_fails_is_a_backup_that_failed(rt: Runtime, command: tupl
     configured(rt, after=command)
     with pytest.raises(OperatorError, match=reported):
         schedule.make_backup(rt)
-    copy = last_backup.load(rt.reader)
+    copy = last_backup.load(rt.db)
     assert copy.made_at is None
     assert copy.failed_at == rt.stamp()
     assert "hunter2" not in str(copy.failure)
     assert len(names(rt)) == 1, "the copy itself is good, and stays"
-    assert audit_log.load_page(rt.reader).entries[0].action == "backup.failed"
+    assert audit_log.load_page(rt.db).entries[0].action == "backup.failed"
     configured(rt, after=())
 
 

@@ -17,10 +17,11 @@ from tests.integration.shell.conftest import Fault, Shell, Wire, busy, lost, ref
 from tests.samples import media
 from tests.support.rows import post_ids, read_post
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 
 def api_key_id(rt: Runtime) -> str:
-    return str(rt.reader.value("SELECT id FROM api_key"))
+    return str(select_value(rt.db, "SELECT id FROM api_key"))
 
 
 def test_a_post_is_published_and_reported(shell: Shell, rt: Runtime) -> None:

@@ -317,7 +317,7 @@ class StateMachine(RuleBasedStateMachine):
         self.rt.write(resume.pause)
 
     def resume(self) -> None:
-        if appliance_state.paused_at(self.rt.reader):
+        if appliance_state.paused_at(self.rt.db):
             self.rt.write(resume.end_pause)
 
     def clean_up(self) -> None:
@@ -363,7 +363,7 @@ class StateMachine(RuleBasedStateMachine):
         for post in told:
             ends = [one["status"] for one in post["deliveries"] if one["status"] != "pending"]
             assert Counter(entries[post["id"]]) == Counter(["pending"] * len(post["deliveries"]) + ends)
-        assert not list(find_row_contradictions(self.rt.reader.all))
+        assert not list(find_row_contradictions(self.rt.db.execute_sql))
 
     def _made(self) -> Counter[tuple[str, str]]:
         return sum((network.made() for network in self.networks.values()), Counter())

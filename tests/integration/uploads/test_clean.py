@@ -11,6 +11,7 @@ from socialpub.publishing.posts.drafts import DraftMedia
 from tests.support.appliance import accept, add_profile, open_appliance
 from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_one, select_value
 
 DAY = 24 * 3600
 
@@ -20,7 +21,7 @@ def files_of(rt):
 
 
 def status_of(rt, artifact):
-    row = artifact_rows.find(rt.reader, artifact["artifactId"])
+    row = artifact_rows.find(rt.db, artifact["artifactId"])
     return row and row.status
 
 
@@ -61,7 +62,7 @@ def test_an_artifact_that_only_the_options_of_an_open_post_name_is_never_removed
     accept(rt, add_profile(rt, "pinterest"), options=options, at=clock.now() + timedelta(days=400))
     clock.forward(399 * DAY)
     assert retention.remove_unused_media(rt) == 0
-    key = rt.reader.value("SELECT storage_key FROM artifact WHERE id = ?", (artifact,))
+    key = select_value(rt.db, "SELECT storage_key FROM artifact WHERE id = ?", (artifact,))
     assert rt.write(lambda rt, tx: artifact_rows.note_removed(tx, key)) is False
     rt.write(lambda rt, tx: tx.execute_sql("UPDATE delivery SET state = 'canceled'"))
     assert retention.remove_unused_media(rt) == 1
@@ -97,7 +98,7 @@ def test_an_artifact_that_a_post_uses_after_the_search_stays(rt, clock, caller, 
 
 def test_files_without_a_row_are_removed(rt, caller, png):
     caller.upload(png)
-    row = rt.reader.one("SELECT storage_key FROM artifact")
+    row = select_one(rt.db, "SELECT storage_key FROM artifact")
     stray = rt.files.path(row[0]).with_name(f"019aa5c0-0000-7000-8000-0000000000ab-{'0' * 16}.png")
     stray.write_bytes(b"left by a crash between the rename and the row")
     assert retention.remove_unused_media(rt) == 1
@@ -199,7 +200,7 @@ def test_media_that_an_edit_removes_are_unused_from_then_on(rt, clock, caller, p
     assert caller.patch(f"/posts/{post}", {"media": both[:1]}).status == 200
     assert ages(rt, clock, 29) == 0
     assert ages(rt, clock, 1) == 1
-    assert rt.reader.all("SELECT id FROM artifact")[0][0] == kept
+    assert select_all(rt.db, "SELECT id FROM artifact")[0][0] == kept
 
 
 @pytest.mark.parametrize("ending", ["patch", "cancel", "settle"])

@@ -86,7 +86,7 @@ def test_the_refusal_of_a_type_names_the_conversion(caller, mime_type, words):
 def test_a_video_is_an_artifact(rt, caller, tmp_path):
     artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
     assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
-    row = artifact_rows.find(rt.reader, artifact["artifactId"])
+    row = artifact_rows.find(rt.db, artifact["artifactId"])
     assert '"duration_seconds"' in row.facts
 
 
@@ -143,7 +143,7 @@ def test_a_file_of_another_type_is_rejected_with_a_reason(rt, caller, tmp_path, 
     assert reason in refused(caller.complete(reservation))
     assert files_of(rt) == []
     assert reason in refused(caller.complete(reservation)), "it is remembered"
-    assert artifact_rows.find(rt.reader, reservation["artifactId"]).status == "rejected"
+    assert artifact_rows.find(rt.db, reservation["artifactId"]).status == "rejected"
 
 
 def test_a_rejected_artifact_cannot_be_posted(caller, profile):
@@ -250,7 +250,7 @@ def test_no_transaction_is_open_while_the_child_decodes(rt, caller, png, monkeyp
 
     inspects_with(monkeypatch, inspect)
     assert caller.complete(reservation).status == 200
-    assert artifact_rows.find(rt.reader, reservation["artifactId"]).file_name == "written meanwhile"
+    assert artifact_rows.find(rt.db, reservation["artifactId"]).file_name == "written meanwhile"
 
 
 # --- reserving -------------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from tests.support.file_host import FileHost, redirect, response
 from tests.support.hand_clock import HandClock
 from tests.support.hand_loop import HandLoop
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_all, select_one, select_value
 
 SECRET = "/private-folder/capability-token"
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(1000)
@@ -85,7 +86,7 @@ def draft(profile: str) -> Callable[..., dict[str, Any]]:
 
 def stored(rt: Runtime) -> tuple[int, int, list[Path]]:
     """Return the posts, the artifacts and the files."""
-    posts, artifacts = (rt.reader.value(f"SELECT count(*) FROM {table}") for table in ("post", "artifact"))
+    posts, artifacts = (select_value(rt.db, f"SELECT count(*) FROM {table}") for table in ("post", "artifact"))
     return posts, artifacts, [path for path in rt.settings.media_dir.rglob("*") if path.is_file()]
 
 
@@ -110,7 +111,7 @@ def test_the_bytes_decide_the_type(rt: Runtime, caller: Client, host: FileHost, 
     artifact = reply.data
     assert (artifact["kind"], artifact["mimeType"], artifact["sizeBytes"]) == ("image", "image/png", len(image))
     assert caller.ask("GET", artifact["url"]).body == image
-    assert rt.reader.value("SELECT file_name FROM artifact") == "127.0.0.1", "a path may be a secret"
+    assert select_value(rt.db, "SELECT file_name FROM artifact") == "127.0.0.1", "a path may be a secret"
     assert rt.media.arriving_bytes == 0
     assert rt.media.may_fetch("another key", 1, 0)
     assert "answered text/html: is it a share page?" in message(
@@ -192,7 +193,7 @@ def test_a_key_that_changes_during_a_fetch_adds_nothing(
     at = stamp(rt.now() + timedelta(hours=1))
     scheduled = {"post": {"body": "x", "scheduledAt": at}, "profiles": draft()["profiles"]}
     post = caller.send("POST", "/posts", scheduled).data["id"]
-    before = stored(rt), rt.reader.all("SELECT * FROM post")
+    before = stored(rt), select_all(rt.db, "SELECT * FROM post")
 
     async def play(writer: asyncio.StreamWriter) -> None:
         await asyncio.to_thread(rt.db.write, lambda tx: tx.execute_sql(f"UPDATE api_key SET {clause}"))
@@ -208,7 +209,7 @@ def test_a_key_that_changes_during_a_fetch_adds_nothing(
         "edit": ("PATCH", f"/posts/{post}", {"media": [media]}, {}),
     }[request_of]
     assert caller.send(method, path, body, **more).status == (401 if change == "revoke" else 403)
-    assert (stored(rt), rt.reader.all("SELECT * FROM post")) == before
+    assert (stored(rt), select_all(rt.db, "SELECT * FROM post")) == before
 
 
 # --- posts -----------------------------------------------------------------------------------------------------------
@@ -475,7 +476,7 @@ def test_an_interrupted_fetch_leaves_nothing_and_frees_its_key(
 
     caller.run(story())
     rt.files.remove_orphans(
-        lambda keys: [key for key in keys if rt.reader.one("SELECT 1 FROM artifact WHERE storage_key = ?", (key,))]
+        lambda keys: [key for key in keys if select_one(rt.db, "SELECT 1 FROM artifact WHERE storage_key = ?", (key,))]
     )
     posts, artifacts, files = stored(rt)
     assert (posts, artifacts, len(files)) == (1, 2, 2)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.uploads.caller import Gone
 from tests.samples import hostile, media
+from tests.support.select import select_all, select_one, select_value
 
 BOUNDARY = "----0123456789"
 
@@ -51,8 +52,8 @@ def send(caller, *parts, boundary=BOUNDARY, **more):
 
 
 def nothing_left(rt):
-    posts = rt.reader.value("SELECT count(*) FROM post")
-    artifacts = rt.reader.value("SELECT count(*) FROM artifact")
+    posts = select_value(rt.db, "SELECT count(*) FROM post")
+    artifacts = select_value(rt.db, "SELECT count(*) FROM artifact")
     return (posts, artifacts, [path for path in rt.settings.media_dir.rglob("*") if path.is_file()]) == (0, 0, [])
 
 
@@ -69,12 +70,12 @@ def test_a_post_brings_its_files_along(rt, caller, profile, png, jpeg):
     assert caller.ask("GET", first["url"]).body == png
     assert caller.ask("GET", second["url"]).body == jpeg
     assert reply.headers["location"].endswith(f"/api/v1/posts/{reply.data['id']}")
-    rows = rt.reader.all("SELECT file_name, kind, facts FROM artifact ORDER BY id")
+    rows = select_all(rt.db, "SELECT file_name, kind, facts FROM artifact ORDER BY id")
     assert [row["file_name"] for row in rows] == ["a.png", "b.jpg"]
     assert json.loads(rows[0]["facts"])["width"] == 64
     assert (
         rt.files.remove_orphans(
-            lambda keys: [k for k in keys if rt.reader.one("SELECT 1 FROM artifact WHERE storage_key = ?", (k,))]
+            lambda keys: [k for k in keys if select_one(rt.db, "SELECT 1 FROM artifact WHERE storage_key = ?", (k,))]
         )
         == 0
     )
@@ -100,7 +101,7 @@ def test_bytes_that_look_like_a_boundary_are_bytes(caller, profile, tmp_path):
 @pytest.mark.parametrize("name", ["täglich.png", 'a \\"quoted\\" name.png', "C:\\\\fake\\\\path.png", ""])
 def test_file_names_of_all_kinds(rt, caller, profile, png, name):
     assert send(caller, payload(profile, {"fileField": "one"}), file("one", png, file_name=name)).status == 201
-    stored = rt.reader.value("SELECT file_name FROM artifact")
+    stored = select_value(rt.db, "SELECT file_name FROM artifact")
     assert stored == {"": "one", "C:\\\\fake\\\\path.png": "path.png"}.get(name, name.replace('\\"', '"'))
 
 
@@ -135,7 +136,7 @@ def test_a_file_without_a_declared_type_has_the_type_of_its_content(rt, caller, 
     assert reply.status == 201, reply.body
     expected = [mime_type for _, mime_type in samples]
     assert [item["contentType"] for item in reply.data["media"]] == expected
-    assert [row[0] for row in rt.reader.all("SELECT declared_type FROM artifact ORDER BY id")] == expected
+    assert [row[0] for row in select_all(rt.db, "SELECT declared_type FROM artifact ORDER BY id")] == expected
 
 
 def test_a_wrong_type_that_is_declared_stays_an_error(rt, caller, profile, tmp_path):
@@ -326,7 +327,7 @@ def test_a_repeated_form_is_replayed_though_its_boundary_differs(rt, caller, pro
     again = send(caller, *parts[::-1], boundary="another", idempotency_key="k")
     assert (first.status, again.status, again.headers["idempotency-replayed"]) == (201, 201, "true")
     assert again.data["id"] == first.data["id"]
-    assert rt.reader.value("SELECT count(*) FROM artifact") == 1
+    assert select_value(rt.db, "SELECT count(*) FROM artifact") == 1
     assert len([path for path in rt.settings.media_dir.rglob("*") if path.is_file()]) == 1
 
 

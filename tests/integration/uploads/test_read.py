@@ -141,7 +141,7 @@ def test_unverified_bytes_cannot_be_read(rt, caller, png):
 
     reservation = caller.reserve(png)
     caller.put(reservation, png)
-    key = artifact_rows.find(rt.reader, reservation["artifactId"]).storage_key
+    key = artifact_rows.find(rt.db, reservation["artifactId"]).storage_key
     url = signed_urls.media_url(rt.settings, rt.secrets, key, rt.now())
     assert caller.ask("GET", url).status == 404
 

@@ -112,7 +112,7 @@ def test_new_keys_are_valid(rt):
         assert rt.files.path(key) == rt.files.root / key
     key = files.rendition_key("019aa5c0-0000-7000-8000-0000000000ab", "0" * 24)
     assert rt.files.path(key) == rt.files.root / key
-    assert artifact_rows.verified_type(rt.reader, key) is None and renditions.rendition_type(rt, key) is None
+    assert artifact_rows.verified_type(rt.db, key) is None and renditions.rendition_type(rt, key) is None
 
 
 # --- What a file is called decides nothing: not where it lies, not what it is, not what it overwrites -----------------

@@ -16,6 +16,7 @@ from tests.support.appliance import status_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_value
 
 DAY = 24 * 3600
 QUOTA = 100_000
@@ -49,7 +50,7 @@ def reserve(caller: Caller, size: int) -> Reply:
 
 
 def stored(rt: Runtime) -> tuple[int, int]:
-    counted = artifact_rows.stored(rt.reader)
+    counted = artifact_rows.stored(rt.db)
     files = [path for path in rt.settings.media_dir.rglob("*.png") if path.is_file()]
     assert counted == (len(files), sum(path.stat().st_size for path in files))
     return counted
@@ -138,7 +139,7 @@ def test_a_post_that_brings_its_files_is_rejected_as_a_whole(
     )
     headers = {"authorization": f"Bearer {caller.key}", "content-type": "multipart/form-data; boundary=b"}
     assert is_refused(caller.ask("POST", "/api/v1/posts", [body] if chunked else body, headers))
-    assert rt.reader.value("SELECT count(*) FROM post") == 0
+    assert select_value(rt.db, "SELECT count(*) FROM post") == 0
     assert stored(rt) == (2, 2 * len(picture))
 
 

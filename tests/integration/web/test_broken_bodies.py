@@ -75,7 +75,7 @@ def all_changes() -> list[str]:
 def content_of(rt: Runtime) -> tuple[list[str], list[str]]:
     """Return all rows and all files."""
     files = sorted(str(path) for path in rt.settings.media_dir.rglob("*") if path.is_file())
-    return list(rt.reader.connection().iterdump()), files
+    return list(rt.db.connection().iterdump()), files
 
 
 async def only_status(line: Line) -> int:

@@ -89,7 +89,7 @@ def test_a_reconnected_account_is_named_with_its_missing_scopes(rt: Runtime, cal
 def test_a_connection_from_the_dashboard_leads_back_to_it(rt: Runtime, caller: Caller, browser: Browser) -> None:
     back = browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url)
     page = visit(caller, back).body.decode()
-    (profile,) = profile_rows.list_all(rt.reader)
+    (profile,) = profile_rows.list_all(rt.db)
     link = f'href="http://127.0.0.1:8000/profiles/{profile.id}"'
     assert link in page
     assert "close this page" not in page
@@ -187,7 +187,7 @@ def test_other_requests_are_served_during_a_slow_call_to_a_network(
 def test_the_audit_log_names_who_started_the_connection(rt: Runtime, caller: Caller, browser: Browser) -> None:
     visit(caller, browser.decides(connect.begin(rt, "x").url))
     visit(caller, browser.decides(connect.begin(rt, "x", surface=Surface.DASHBOARD).url))
-    again, first = audit_log.load_page(rt.reader).entries
+    again, first = audit_log.load_page(rt.db).entries
     assert (first.actor, first.action) == ("command", AuditAction.PROFILE_CONNECTED)
     assert (again.actor, again.action) == ("dashboard", AuditAction.PROFILE_RECONNECTED)
 

@@ -104,7 +104,7 @@ def test_the_setting_decides_whether_a_proxy_is_reported_after_a_start(app: App,
     again = create_app(rt)
     call(again, GATEWAY, x_forwarded_for="198.51.100.7")
     call(again, None, x_forwarded_for="198.51.100.7")
-    assert list(addresses.read_untrusted_proxies(rt.reader)) == [GATEWAY, "unix"]
+    assert list(addresses.read_untrusted_proxies(rt.db)) == [GATEWAY, "unix"]
 
 
 def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(
@@ -117,11 +117,11 @@ def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(
         assert {one.level for one in found(rt)} == {Level.NOTE}, "a stranger turns no doctor red"
         call(app, GATEWAY, x_forwarded_for="198.51.100.7")
         assert [one.level for one in found(rt)].count(Level.PROBLEM) == 1
-        assert len(addresses.read_untrusted_proxies(rt.reader)) == MAX_PEERS
+        assert len(addresses.read_untrusted_proxies(rt.db)) == MAX_PEERS
         clock.forward(3601)
         call(app, "8.8.4.4", x_forwarded_for="127.0.0.1")
-        assert "8.8.4.4" in addresses.read_untrusted_proxies(rt.reader), "an hour later there is room"
-        assert GATEWAY in addresses.read_untrusted_proxies(rt.reader)
+        assert "8.8.4.4" in addresses.read_untrusted_proxies(rt.db), "an hour later there is room"
+        assert GATEWAY in addresses.read_untrusted_proxies(rt.db)
 
 
 def test_a_failed_write_is_repeated_at_the_next_start(app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_an_event_contains_the_log_entry_of_the_api_with_the_profile_and_last(
     drain(rt)
     send_due(sender)
     [(message_id, event)] = receiver.taken
-    entry = json.loads(api_json.log_entries(rt.reader, OWNER, 1, 0))[0]
+    entry = json.loads(api_json.log_entries(rt.db, OWNER, 1, 0))[0]
     assert event == {
         "type": "delivery.published",
         "timestamp": entry["occurredAt"],
@@ -158,7 +158,7 @@ def test_after_a_restore_no_address_is_called_until_resume_and_earlier_entries_a
     rt.write(posts.cancel, accept(rt, profile, body="still paused", at=clock.now() + timedelta(hours=1)), OWNER)
     send_due(sender)
     clock.forward(7200)
-    assert [one.is_late for one in addresses.list_health(rt.reader, rt.now())] == [False]
+    assert [one.is_late for one in addresses.list_health(rt.db, rt.now())] == [False]
     with pytest.raises(Conflict, match="until publishing is resumed"):
         calls.send_test(rt, sender.id)
     assert receiver.requests == []

@@ -22,6 +22,7 @@ from socialpub.runtime import Runtime
 from tests.support.appliance import accept
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
+from tests.support.select import select_value
 from tests.support.webhook_receiver import HANGS, WebhookReceiver, add_webhook, send_due
 
 DAY = 86400
@@ -34,7 +35,7 @@ def publish(rt: Runtime, profile: str, *bodies: str) -> None:
 
 
 def row_of(sender: WebhookSender) -> WebhookRow:
-    row = webhooks.find(sender.rt.reader, sender.id)
+    row = webhooks.find(sender.rt.db, sender.id)
     assert row is not None
     return row
 
@@ -188,7 +189,7 @@ def test_a_clock_that_is_set_forward_leaves_no_event_out_and_makes_none_late(
     publish(rt, profile, "b")
     clock.jump(30 * DAY)
     rt.db.follow_clock()  # the reconciler was faster
-    assert [one.is_late for one in addresses.list_health(rt.reader, rt.now())] == [False]
+    assert [one.is_late for one in addresses.list_health(rt.db, rt.now())] == [False]
     send_due(sender)
     assert receiver.bodies == ["a", "b"]
 
@@ -205,9 +206,9 @@ def test_data_retention_keeps_entries_that_a_webhook_has_not_read(
     Retention().remove_expired(rt)
     send_due(sender)
     assert row_of(sender).left_out == 3
-    before = rt.reader.value("SELECT count(*) FROM log_entry")
+    before = select_value(rt.db, "SELECT count(*) FROM log_entry")
     Retention().remove_expired(rt)
-    assert before - rt.reader.value("SELECT count(*) FROM log_entry") == 6
+    assert before - select_value(rt.db, "SELECT count(*) FROM log_entry") == 6
 
 
 def test_an_event_has_its_text_as_long_as_it_may_be_sent(
@@ -237,7 +238,7 @@ def test_a_webhook_without_an_event_keeps_no_entry_from_data_retention(
     publish(rt, profile, "a", "b")
     send_due(sender)
     sender.http.close()
-    assert row_of(sender).sent_through == webhooks.oldest_position(rt.reader) == 4
+    assert row_of(sender).sent_through == webhooks.oldest_position(rt.db) == 4
 
 
 def test_a_lag_of_an_hour_is_an_alert_and_ends_with_an_accepted_event(
@@ -257,7 +258,7 @@ def test_a_lag_of_an_hour_is_an_alert_and_ends_with_an_accepted_event(
     assert "hidden-in-the-query" not in sentence
     send_due(sender)
     assert found() == []
-    [health_of] = addresses.list_health(rt.reader, rt.now())
+    [health_of] = addresses.list_health(rt.db, rt.now())
     assert health_of.lag_seconds == 0
 
 

@@ -24,6 +24,7 @@ from tests.samples import media
 from tests.support.appliance import accept, add_profile
 from tests.support.hand_clock import START
 from tests.support.queue_threads import background_tasks
+from tests.support.select import select_all, select_value
 
 STAYS = "stays: "
 
@@ -106,7 +107,7 @@ def line_of(file):
 
 
 def test_every_table_is_listed(rt):
-    there = {row[0] for row in rt.reader.all("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    there = {row[0] for row in select_all(rt.db, "SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert there - TABLES.keys() == set(), "say who removes its rows, and when"
 
 
@@ -166,7 +167,7 @@ def test_expired_rows_are_removed_within_the_hour(rt, clock, tasks):
     some = ("session", "sign_in_link", "stored_wait", "idempotency")
 
     def counts():
-        return [int(rt.reader.value(f"SELECT count(*) FROM {table}")) for table in some]
+        return [int(select_value(rt.db, f"SELECT count(*) FROM {table}")) for table in some]
 
     def run_tasks():
         for table in some:

@@ -25,6 +25,7 @@ from tests.support.generated import examples
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.scripted_network import ScriptedNetwork
+from tests.support.select import select_one, select_value
 
 DAY = 86_400.0
 UNUSED_DAYS, KEPT_DAYS = 30, 40
@@ -122,7 +123,7 @@ class KeptHouse:
 
     def check(self):
         for post in self.shown:
-            status = self.rt.reader.value("SELECT status FROM post WHERE id = ?", (post,))
+            status = select_value(self.rt.db, "SELECT status FROM post WHERE id = ?", (post,))
             assert status is not None, "a post is gone"
             if status in ("settled", "canceled"):
                 self.ended.setdefault(post, self.clock.monotonic())
@@ -130,13 +131,15 @@ class KeptHouse:
         self._check_counts()
 
     def _check_counts(self):
-        reader = self.rt.reader
-        named = reader.one("SELECT count(*), coalesce(sum(declared_bytes), 0) FROM artifact WHERE storage_key <> ''")
+        db = self.rt.db
+        named = select_one(
+            db, "SELECT count(*), coalesce(sum(declared_bytes), 0) FROM artifact WHERE storage_key <> ''"
+        )
         assert named is not None
-        assert artifact_rows.stored(reader) == tuple(named)
+        assert artifact_rows.stored(db) == tuple(named)
         for table, most in (("delivery", 0), ("media", 0), ("log_entry", 1)):  # the newest entry stays
             orphans = f"SELECT count(*) FROM {table} WHERE post_id NOT IN (SELECT id FROM post)"
-            assert reader.value(orphans) <= most, table
+            assert select_value(db, orphans) <= most, table
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
@@ -160,10 +163,10 @@ class KeptHouse:
         return -1.0 if at is None else (self.clock.monotonic() - at) / DAY
 
     def _exists(self, table, row_id):
-        return self.rt.reader.one(f"SELECT 1 FROM {table} WHERE id = ?", (row_id,)) is not None
+        return select_one(self.rt.db, f"SELECT 1 FROM {table} WHERE id = ?", (row_id,)) is not None
 
     def _is_there(self, artifact_id):
-        row = artifact_rows.find(self.rt.reader, artifact_id)
+        row = artifact_rows.find(self.rt.db, artifact_id)
         return row is not None and self.rt.files.path(row.storage_key).exists()
 
 

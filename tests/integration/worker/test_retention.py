@@ -22,6 +22,7 @@ from socialpub.publishing.retention import Retention
 from tests.support.appliance import OWNER, accept, add_profile, open_appliance, status_of
 from tests.support.drain import drain
 from tests.support.rows import artifact
+from tests.support.select import select_all, select_value
 
 DAY = 86_400.0
 
@@ -54,7 +55,7 @@ def published(rt, clock, *profiles, **parts):
 
 
 def rows_of(rt, table):
-    return int(rt.reader.value(f"SELECT count(*) FROM {table}"))
+    return int(select_value(rt.db, f"SELECT count(*) FROM {table}"))
 
 
 OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "audience_member")
@@ -62,8 +63,8 @@ OF_POSTS = ("post", "delivery", "attempt", "media", "log_entry", "audience", "au
 
 def check_counters(rt):
     """What lists say there is, is what there is."""
-    in_all = Counter(row[0] for row in rt.reader.all("SELECT status FROM post"))
-    assert dict(post_rows.count_by_status(rt.reader)) == dict(in_all)
+    in_all = Counter(row[0] for row in select_all(rt.db, "SELECT status FROM post"))
+    assert dict(post_rows.count_by_status(rt.db)) == dict(in_all)
 
 
 def test_by_default_retention_removes_nothing(tmp_path, clock, network):
@@ -89,10 +90,10 @@ def test_an_expired_post_is_removed_with_all_its_rows(rt, clock, profile):
     assert [status_of(rt, one) for one in (gone, stays)] == ["None", "settled"]
     for table in ("delivery", "attempt", "log_entry", "media"):
         column = "post_id" if table != "attempt" else "(SELECT post_id FROM delivery d WHERE d.id = delivery_id)"
-        assert {row[0] for row in rt.reader.all(f"SELECT {column} FROM {table}")} <= {stays}, table
+        assert {row[0] for row in select_all(rt.db, f"SELECT {column} FROM {table}")} <= {stays}, table
     assert rows_of(rt, "audience") == 1
     check_counters(rt)
-    assert rt.reader.value("SELECT deliveries FROM delivery_count WHERE outcome = 'published'") == 3, (
+    assert select_value(rt.db, "SELECT deliveries FROM delivery_count WHERE outcome = 'published'") == 3, (
         "all that ever was"
     )
     assert retention.remove_unused_media(rt) == 1
@@ -138,7 +139,7 @@ def test_a_retry_stays_while_another_retry_of_the_same_post_stays(rt, clock, net
     rt.db.write(lambda tx: tx.update(PostRow, first, updated_at=tx.stamp))  # a backfill, a late settling
     clock.forward(11 * DAY)
     assert keep_house(rt, clock) == 0
-    assert "A later post has published" in retries.load_outlook(rt.reader, first).why
+    assert "A later post has published" in retries.load_outlook(rt.db, first).why
     clock.forward(20 * DAY)
     assert keep_house(rt, clock) > 0
     assert rows_of(rt, "post") == 0
@@ -158,7 +159,7 @@ def test_a_retry_stays_with_a_first_post_from_before_a_clock_change(rt, clock, n
     clock.forward(60 * DAY)
     keep_house(rt, clock)
     assert status_of(rt, first) == status_of(rt, second) == "settled"
-    assert "A later post has published" in retries.load_outlook(rt.reader, first).why
+    assert "A later post has published" in retries.load_outlook(rt.db, first).why
 
 
 def test_network_ids_stay_while_an_older_outcome_is_unknown(rt, clock, profile):
@@ -200,7 +201,7 @@ def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clo
             ]
         )
     rt.db.write(lambda tx: tx.execute_sql("UPDATE delivery SET state = 'published'"))
-    for row in rt.reader.all("SELECT id FROM post"):
+    for row in select_all(rt.db, "SELECT id FROM post"):
         rt.db.write(lambda tx, post=row[0]: post_rows.settle_if_resolved(tx, post))
     clock.forward(40 * DAY)
     monkeypatch.setattr(retention, "MAX_WRITES", 3)
@@ -211,7 +212,7 @@ def test_a_thousand_posts_are_removed_in_small_writes_and_limited_rounds(rt, clo
     accepted = accept(rt, profile)
     while rounds.is_under_way:
         rounds.remove_expired(rt)
-    assert [row[0] for row in rt.reader.all("SELECT id FROM post")] == [accepted]
+    assert [row[0] for row in select_all(rt.db, "SELECT id FROM post")] == [accepted]
     assert rows_of(rt, "log_entry") == 1
     check_counters(rt)
 
@@ -262,7 +263,7 @@ def test_old_audit_entries_are_removed(rt, clock, kept):
         rt.db.write(lambda tx, at=at: record(tx, AuditAction.BACKUP_MADE, None, str(at)))
         clock.forward(DAY / 100)
     keep_house(rt, clock)
-    labels = [int(row[0]) for row in rt.reader.all("SELECT subject_label FROM trail ORDER BY id")]
+    labels = [int(row[0]) for row in select_all(rt.db, "SELECT subject_label FROM trail ORDER BY id")]
     assert labels == list(range(labels[0], 1200))
     assert 490 < labels[0] < 510
 
@@ -272,10 +273,10 @@ def test_an_owners_key_and_others_see_the_same_totals_after_it(rt, clock, profil
     clock.forward(40 * DAY)
     keep_house(rt, clock)
     published(rt, clock, profile)
-    seen = audience_rows.visible_audiences(rt.reader, Caller("k", "read", providers=("x",)))
+    seen = audience_rows.visible_audiences(rt.db, Caller("k", "read", providers=("x",)))
     assert seen is not None
     assert len(seen) == 1
-    assert State.PUBLISHED.letter in rt.reader.value("SELECT outcomes FROM post")
+    assert State.PUBLISHED.letter in select_value(rt.db, "SELECT outcomes FROM post")
 
 
 # --- reports ---------------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class Visit:
         """The time of the backup of a restored, paused installation. The overview and System have their own message."""
         if self.session is None or self.path in ("/", "/system"):
             return None
-        return appliance_state.restored_from(self.rt.reader)
+        return appliance_state.restored_from(self.rt.db)
 
     @property
     def is_fragment(self) -> bool:
@@ -281,7 +281,7 @@ async def read_visit(request: Request) -> Visit:
     values = security.read_cookies(request)
     rt: Runtime = request.app.state.rt
     token = values.get(security.cookie_name(request, "session"))
-    session = sign_in.find_session(rt, rt.reader, token) if token else None
+    session = sign_in.find_session(rt, rt.db, token) if token else None
     visitor = values.get(security.cookie_name(request, "visitor"), "")
     if session is not None:
         request.state.body_limits.max_bytes = MAX_BODY_BYTES
@@ -301,7 +301,7 @@ async def read_visit(request: Request) -> Visit:
 def _redirect_to_sign_in(visit: Visit) -> Response:
     if visit.is_fragment:
         return visit.reload("/login", 401)
-    if not sign_in.is_password_set(visit.rt.reader):
+    if not sign_in.is_password_set(visit.rt.db):
         return set_a_password_first(visit)
     query = visit.request.scope["query_string"].decode("latin-1")
     address = f"{visit.path}?{query}" if query else visit.path

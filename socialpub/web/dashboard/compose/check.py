@@ -78,9 +78,9 @@ async def check_form(
         return CheckResult(Messages([*files, *own, *_check_guidelines(form, context, None)]), True)
     draft = shape.to_draft()
 
-    def ask_networks(reader: Database) -> tuple[list[CheckedDelivery], Content]:
-        checked = check_draft(rt, reader, draft, OWNER, editing)
-        return checked, draft_content(rt, reader, draft, [])
+    def ask_networks(db: Database) -> tuple[list[CheckedDelivery], Content]:
+        checked = check_draft(rt, db, draft, OWNER, editing)
+        return checked, draft_content(rt, db, draft, [])
 
     # In a thread, because measuring texts and opening files takes time.
     checked, post = await rt.read_in_thread(ask_networks)
@@ -108,7 +108,7 @@ def refused(error: InvalidRequest, form: ComposeForm, context: FormContext) -> C
 
 def _check_time(rt: Runtime, form: ComposeForm, editing: str | None) -> list[FieldError]:
     if form.when != AT:
-        edited = post_rows.find(rt.reader, editing) if editing else None
+        edited = post_rows.find(rt.db, editing) if editing else None
         named = stamp(form.named_instant) if form.named_instant else None
         is_old = edited is not None and edited.scheduled_at == named
         return [FieldError(("when",), NOT_NOW)] if form.time and not is_old else []

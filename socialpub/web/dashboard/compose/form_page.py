@@ -147,7 +147,7 @@ class FormContext:
 
 async def load_context(visit: Visit, *, refresh: bool = False, only: Sequence[str] | None = None) -> FormContext:
     """Load the connected profiles, or the profiles in `only`. With `refresh`, TikTok is asked again."""
-    rows = profile_rows.list_all(visit.rt.reader)
+    rows = profile_rows.list_all(visit.rt.db)
     if only is None:
         connected = [row for row in rows if row.status != ProfileStatus.DISCONNECTED]
     else:
@@ -239,7 +239,7 @@ async def show(
         max_media=MAX_MEDIA,
         zones=_zones(),
         browser_zone=times.zone_name(visit.zone),
-        paused_at=appliance_state.paused_at(rt.reader),
+        paused_at=appliance_state.paused_at(rt.db),
         tiktok=_tiktok(rt, form, context),
         guidelines=creator,
     )
@@ -282,7 +282,7 @@ async def _board_choices(visit: Visit, form: ComposeForm, context: FormContext) 
     rows = context.of_network("pinterest", form.draft.profiles) if "pinterest" in context.networks else []
     shown = form.options.get("pinterest", {})
     found = await asyncio.gather(
-        *(ask_choices(visit, profile, shown) for row in rows if (profile := profile_rows.find(visit.rt.reader, row.id)))
+        *(ask_choices(visit, profile, shown) for row in rows if (profile := profile_rows.find(visit.rt.db, row.id)))
     )
     if not found:
         return {}
@@ -352,4 +352,4 @@ async def form_previews(rt: Runtime, form: ComposeForm) -> list[PostPreview]:
         return []
     options = form.sent_options(LABELS, only_photos=media.only_photos(rt, form))
     draft = replace(form.draft, body=form.text or None, options=options)
-    return await rt.read_in_thread(lambda reader: previews.draft_previews(rt, reader, draft))
+    return await rt.read_in_thread(lambda db: previews.draft_previews(rt, db, draft))

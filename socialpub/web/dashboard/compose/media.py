@@ -164,7 +164,7 @@ class AttachedMedia:
 def list_attached(rt: Runtime, form: ComposeForm) -> list[AttachedMedia]:
     found = []
     for item in form.draft.media:
-        row = artifact_rows.find(rt.reader, item.artifact_id)
+        row = artifact_rows.find(rt.db, item.artifact_id)
         kind, file_name, size_bytes, facts = "image", "removed file", 0, {}
         if row is not None:
             kind, file_name, size_bytes = row.kind or kind, row.file_name, row.size_bytes or row.declared_bytes
@@ -179,18 +179,18 @@ def offered_images(rt: Runtime, form: ComposeForm, chosen: Collection[str]) -> l
     named = [
         row
         for one in (*(item.artifact_id for item in form.draft.media), *chosen)
-        if (row := artifact_rows.find(rt.reader, one))
+        if (row := artifact_rows.find(rt.db, one))
     ]
     images = [row for row in named if row.kind == "image" and uploads.explain_unusable(row) is None]
     found = {row.id: OptionChoice(row.id, row.file_name) for row in images}
-    for image in artifact_rows.newest_images(rt.reader, MAX_OFFERED_IMAGES):
+    for image in artifact_rows.newest_images(rt.db, MAX_OFFERED_IMAGES):
         if len(found) < MAX_OFFERED_IMAGES:
             found.setdefault(image.id, OptionChoice(image.id, image.file_name))
     return list(found.values())
 
 
 def only_photos(rt: Runtime, form: ComposeForm) -> bool:
-    rows = [artifact_rows.find(rt.reader, item.artifact_id) for item in form.draft.media]
+    rows = [artifact_rows.find(rt.db, item.artifact_id) for item in form.draft.media]
     return {row.kind for row in rows if row is not None} == {"image"}
 
 
@@ -254,7 +254,7 @@ async def _reserve(rt: Runtime, visit: Visit, body: FileToUpload) -> dict[str, A
 
 async def _complete(rt: Runtime, visit: Visit, body: CompleteRequest) -> dict[str, Any]:
     artifact = await uploads.complete(rt, body.artifact_id, OWNER.key_id)
-    row = artifact_rows.find(rt.reader, artifact.id)
+    row = artifact_rows.find(rt.db, artifact.id)
     assert row is not None
     facts = json.loads(row.facts or "{}")
     return {

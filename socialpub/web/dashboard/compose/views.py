@@ -47,7 +47,7 @@ async def show(rt: Runtime, visit: Visit) -> Response:
     form, messages = ComposeForm(zone=times.zone_name(visit.zone)), Messages()
     if visit.query.text("again"):
         post = load_post(rt, visit.query.text("again"))
-        outlook = retries.load_outlook(rt.reader, post["id"])
+        outlook = retries.load_outlook(rt.db, post["id"])
         if not outlook.certain:
             return visit.go(f"/posts/{post['id']}", alert=outlook.why)
         form, messages = _failed(visit, post, outlook)
@@ -70,7 +70,7 @@ def _failed(visit: Visit, post: Post, outlook: RetryOutlook) -> tuple[ComposeFor
     positions = {row.position for row in outlook.certain}
     failed = {**post, "deliveries": [one for at, one in enumerate(post["deliveries"]) if at in positions]}
     # A reconnected account can have a new profile.
-    found = (profile_rows.connected(visit.rt.reader, row.provider, row.account_id) for row in outlook.certain)
+    found = (profile_rows.connected(visit.rt.db, row.provider, row.account_id) for row in outlook.certain)
     form = compose_form.from_post(failed, visit.zone, whole=True)
     form = replace(form.with_draft(profiles=tuple(one for one in found if one)), failed_post=post["id"])
     reasons = [f"{labels.list_accounts([one])}: {one['errorMessage']}" for one in failed["deliveries"]]
@@ -86,7 +86,7 @@ async def submit(rt: Runtime, visit: Visit) -> Response:
         sent = [[name, text] for name, text in received.form.fields if name not in (security.CSRF_FIELD, "do")]
         key = submissions.request_key(form.form_id, visit.path, sent, received.fingerprints)
         try:
-            kept = idempotency.find(rt.reader, key, rt.now())
+            kept = idempotency.find(rt.db, key, rt.now())
         except Conflict:
             return await _sent_before(visit, form, received)
         if kept is not None and received.form.text("do") != "check":

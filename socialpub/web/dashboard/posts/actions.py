@@ -47,7 +47,7 @@ _SUBJECTS = {"profiles": "The account", "media": "The media", "providerOptions":
 
 
 def load_post(rt: Runtime, post_id: str) -> Post:
-    found = api_json.post(rt.reader, post_id)
+    found = api_json.post(rt.db, post_id)
     if found is None:
         raise no_such_page()
     post: Post = orjson.loads(found)
@@ -55,7 +55,7 @@ def load_post(rt: Runtime, post_id: str) -> Post:
 
 
 def load_details(rt: Runtime, visit: Visit) -> PostDetails:
-    details = post_details.load_details(rt, rt.reader, visit.params["postId"])
+    details = post_details.load_details(rt, rt.db, visit.params["postId"])
     if details is None:
         raise no_such_page()
     return details
@@ -72,8 +72,8 @@ def list_actions(rt: Runtime, details: PostDetails) -> dict[str, bool]:
     an approval has “Stop” instead of “Cancel post”.
     """
     post, waits = details.post, details.waits_for_approval
-    outlook = retries.load_outlook(rt.reader, post["id"])
-    cancel = _passes(partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp()))
+    outlook = retries.load_outlook(rt.db, post["id"])
+    cancel = _passes(partial(posts.check_cancelable, rt.db, post["id"], rt.stamp()))
     return {
         "waits": waits,
         "approve": waits and not details.reads_card,
@@ -131,7 +131,7 @@ async def _act(visit: Visit, action: Awaitable[object], status: str) -> Response
 async def ask_cancel(rt: Runtime, visit: Visit) -> Response:
     post = load_post(rt, visit.params["postId"])
     consequences = ["The post is not published. It stays in the list as canceled.", "This cannot be undone."]
-    check = partial(posts.check_cancelable, rt.reader, post["id"], rt.stamp())
+    check = partial(posts.check_cancelable, rt.db, post["id"], rt.stamp())
     return _ask(visit, post, check, "Cancel this post?", "Cancel post", consequences)
 
 
@@ -156,7 +156,7 @@ async def approve(rt: Runtime, visit: Visit) -> Response:
     when = f"on {visit.written(at)}" if at > rt.stamp() else "now"
     if load_details(rt, visit).waits_for_post:
         when = "after the post to which it replies"
-    paused = f" {PAUSED}" if appliance_state.paused_at(rt.reader) is not None else ""
+    paused = f" {PAUSED}" if appliance_state.paused_at(rt.db) is not None else ""
     return _go_back(visit, status=f"Approved. The post is published {when}.{paused}")
 
 
@@ -167,7 +167,7 @@ async def ask_publish(rt: Runtime, visit: Visit) -> Response:
     consequences = [f"The post is published now to {labels.list_accounts(post['deliveries'])}."]
     if details.waits_for_approval:
         consequences = [UNAPPROVED]
-    if appliance_state.paused_at(rt.reader) is not None:
+    if appliance_state.paused_at(rt.db) is not None:
         consequences.append(PAUSED)
     return _ask(visit, post, partial(check_changeable, rt, post), "Publish this post now?", "Publish now", consequences)
 
@@ -209,7 +209,7 @@ def _when_stopped(rt: Runtime, details: DeliveryDetails) -> str:
     if details.delivery.state.final:
         word = labels.DELIVERY_STATES[details.outcome].text.lower()
         return f"{account}: {word}. This does not change."
-    if posts.may_be_sent(rt.reader, details.delivery, rt.stamp()):
+    if posts.may_be_sent(rt.db, details.delivery, rt.stamp()):
         return f"{account}: already sent, so it may be public. socialpub checks the outcome and does not send it again."
     return f"{account}: will not be sent."
 
@@ -221,7 +221,7 @@ async def ask_again(rt: Runtime, visit: Visit) -> Response:
     A delivery with an unknown outcome may be public, so the owner must tick it.
     """
     post = load_post(rt, visit.params["postId"])
-    outlook = retries.load_outlook(rt.reader, post["id"])
+    outlook = retries.load_outlook(rt.db, post["id"])
     if not outlook.certain and not outlook.unknown:
         return _go_back(visit, alert=outlook.why)
     return _again_page(rt, visit, post, outlook)
@@ -233,10 +233,10 @@ async def publish_again(rt: Runtime, visit: Visit) -> Response:
     include_unknown = visit.form.ticked("includeUnknown")
     form_id = visit.form.text(submissions.FIELD) or submissions.new_id()
     key = submissions.request_key(form_id, visit.path, [])
-    kept = idempotency.find(rt.reader, key, rt.now())
+    kept = idempotency.find(rt.db, key, rt.now())
     if kept is not None:
         return visit.go(f"/posts/{kept.location}", status=submissions.SUBMITTED)
-    outlook = retries.load_outlook(rt.reader, post["id"])
+    outlook = retries.load_outlook(rt.db, post["id"])
     if outlook.unknown and not outlook.certain and not include_unknown:
         return _again_page(rt, visit, post, outlook, UNTICKED)
     try:
@@ -263,7 +263,7 @@ def _again_page(rt: Runtime, visit: Visit, post: Post, outlook: RetryOutlook, er
 
 
 def _account_link(rt: Runtime, delivery: DeliveryRow) -> dict[str, str]:
-    profile = profile_rows.find(rt.reader, delivery.profile_id)
+    profile = profile_rows.find(rt.db, delivery.profile_id)
     return {
         "network": LABELS[delivery.provider],
         "name": delivery.profile_name,

@@ -46,18 +46,18 @@ MAX_PAGE = 10**6
 
 @page()
 async def index(rt: Runtime, visit: Visit) -> Response:
-    known = {row.id: row for row in profile_rows.list_all(rt.reader)}
+    known = {row.id: row for row in profile_rows.list_all(rt.db)}
     wanted, query = _read_filter(visit, known)
     found = await posts.load_page(rt, OWNER, query)
     shown = [orjson.loads(one) for one in found.shown]
-    shown += [orjson.loads(one) for one in (api_json.post(rt.reader, post_id) for post_id in found.rest) if one]
+    shown += [orjson.loads(one) for one in (api_json.post(rt.db, post_id) for post_id in found.rest) if one]
     or_accepted = "on" if query.or_accepted else ""
     return visit.show(
         "posts.html",
         http_status=400 if wanted.errors else 200,
         problem="Part of the filter is ignored. See the fields below." if wanted.errors else None,
         posts=shown,
-        unapproved=delivery_rows.unapproved_among(rt.reader, [post["id"] for post in shown]),
+        unapproved=delivery_rows.unapproved_among(rt.db, [post["id"] for post in shown]),
         total=found.total,
         wanted=wanted,
         query=query,
@@ -105,7 +105,7 @@ async def show(rt: Runtime, visit: Visit) -> Response:
     # Previews need a click, because measuring the text takes time.
     previewed = None
     if visit.query.ticked("preview"):
-        previewed = await rt.read_in_thread(lambda reader: previews.post_previews(rt, reader, post["id"]))
+        previewed = await rt.read_in_thread(lambda db: previews.post_previews(rt, db, post["id"]))
     return visit.show(
         "post.html",
         details=details,
@@ -122,7 +122,7 @@ async def show(rt: Runtime, visit: Visit) -> Response:
         waits_for=lambda one: _waits_for(rt, one),
         title_of=lambda post_id: _title_of(rt, post_id),
         is_all_published=all(one.outcome == "published" for one in details.deliveries),
-        names=labels.profile_names(profile_rows.list_all(rt.reader), network_is_shown=True),
+        names=labels.profile_names(profile_rows.list_all(rt.db), network_is_shown=True),
         in_app=post_details.IN_APP,
         who=audit_text.describe_actor,
         what=lambda entry: audit_text.describe_on_post(audit_text.with_times(entry, visit.written)),
@@ -132,7 +132,7 @@ async def show(rt: Runtime, visit: Visit) -> Response:
 @page()
 async def card_image(rt: Runtime, visit: Visit) -> Response:
     """Send a thumbnail of the image of a link card, which the owner sees before the approval."""
-    delivery = delivery_rows.find(rt.reader, visit.params["deliveryId"])
+    delivery = delivery_rows.find(rt.db, visit.params["deliveryId"])
     image = delivery and delivery.memo.get(LINK_CARD, {}).get("image")
     if delivery is None or not image:
         raise no_such_page()
@@ -175,7 +175,7 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
         case WaitReason.PARENT:
             return f"The post “{_title_of(rt, details.waits_for.post_id or '')}”, to which this post replies."
         case WaitReason.RECONNECT:
-            return waiting.reconnect_reason(profiles.get(rt.reader, details.delivery.profile_id))
+            return waiting.reconnect_reason(profiles.get(rt.db, details.delivery.profile_id))
         case _:
             return details.waits_for.sentence
 
@@ -197,16 +197,16 @@ def _options(rt: Runtime, details: DeliveryDetails) -> list[tuple[str, str, str 
 
 def _title_of(rt: Runtime, post_id: str) -> str:
     """Return the start of the text of another post, or its id if the post was removed."""
-    found = api_json.post(rt.reader, post_id)
+    found = api_json.post(rt.db, post_id)
     return post_id if found is None else labels.title(orjson.loads(found))
 
 
 def _value(rt: Runtime, details: DeliveryDetails, key: str, value: Any) -> str:
     """Return the value with its stored label. Pages do not ask networks."""
     if key in option_fields.ARTIFACTS:
-        artifact = artifact_rows.find(rt.reader, str(value))
+        artifact = artifact_rows.find(rt.db, str(value))
         return "removed file" if artifact is None else str(artifact.file_name)
     delivery = details.delivery
     label = delivery.memo.get(LABELS_OF_CHOICES, {}).get(key)
-    label = label or profile_rows.choice_labels(rt.reader, delivery.profile_id, key).get(str(value))
+    label = label or profile_rows.choice_labels(rt.db, delivery.profile_id, key).get(str(value))
     return f"{label} ({value})" if label and label != value else option_fields.value_text(key, value)

@@ -110,9 +110,9 @@ def _was_just_made(tx: Database, post_id: str) -> bool:
     return not set(post.outcomes) <= _ENDED_UNSENT
 
 
-def _content_key(reader: Database, draft: Draft) -> RequestKey:
+def _content_key(db: Database, draft: Draft) -> RequestKey:
     """Return the key of the content. Files count by name and size, because a second upload is another artifact."""
-    files = [(artifact_rows.find(reader, item.artifact_id), item.alt) for item in draft.media]
+    files = [(artifact_rows.find(db, item.artifact_id), item.alt) for item in draft.media]
     content = [
         draft.body,
         stamp(draft.scheduled_at) if draft.scheduled_at else None,

@@ -10,9 +10,9 @@ from socialpub.core.clock import after, later, parse, stamp
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import REASONS, WaitReason
 from socialpub.runtime import Runtime
 
@@ -139,5 +139,5 @@ def _shown(rt: Runtime, db: Database, row: Any) -> ShownWait:
     return ShownWait(row.delivery_id, reason, sentence, row.since, until, row.code, parent)
 
 
-def reconnect_reason(profile: Profile) -> str:
+def reconnect_reason(profile: ProfileRow) -> str:
     return hints.reconnect_message(profile.provider, profile.reason)

@@ -294,8 +294,9 @@ def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Id
         return []
     if identity.account_id != profile.account_id:
         profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
-        message = "the tokens of a profile belong to another account"
-        tx.call_after_commit(partial(log.warning, message, profile=profile_id))
+        tx.call_after_commit(
+            partial(log.warning, "the tokens of a profile belong to another account", profile=profile_id)
+        )
         return []
     columns = profiles.account_columns(identity, profile, tx.stamp)
     profile_rows.update(tx, profile_id, **columns, updated_at=tx.stamp)

@@ -134,7 +134,7 @@ def next_calls(delivery: Delivery) -> tuple[str, ...]:
 # --- the view --------------------------------------------------------------------------------------------------------
 
 
-class Wait(NamedTuple):
+class PresentWait(NamedTuple):
     """A row of the view `wait`."""
 
     delivery_id: str
@@ -148,17 +148,17 @@ class Wait(NamedTuple):
     code: str | None
 
 
-_COLUMNS = ", ".join(Wait._fields)
+_COLUMNS = ", ".join(PresentWait._fields)
 
 
-def list_current(db: Database, delivery_id: str, now: str) -> list[Wait]:
+def list_current(db: Database, delivery_id: str, now: str) -> list[PresentWait]:
     """Return the present waits of this delivery, the one to show first."""
     sql = f"""SELECT {_COLUMNS} FROM wait WHERE delivery_id = ? AND ifnull(until, '~') > ?
         ORDER BY {RANK}, ifnull(until, '~') DESC"""
-    return [Wait(*row) for row in db.execute_sql(sql, (delivery_id, now))]
+    return [PresentWait(*row) for row in db.execute_sql(sql, (delivery_id, now))]
 
 
-def list_of_post(db: Database, post_id: str, now: str) -> list[Wait]:
+def list_of_post(db: Database, post_id: str, now: str) -> list[PresentWait]:
     """Return for each queued delivery of the post the wait to show.
 
     A wait that only this delivery has is shown before the delivery is due. SQLite does not push the condition of a
@@ -169,7 +169,7 @@ def list_of_post(db: Database, post_id: str, now: str) -> list[Wait]:
             FROM wait WHERE post_id = :post AND state = 'queued' AND ifnull(until, '~') > :now
                 AND (run_at <= :now OR scope = 'delivery'))
         WHERE place = 1"""
-    return [Wait(*row) for row in db.execute_sql(sql, {"post": post_id, "now": now})]
+    return [PresentWait(*row) for row in db.execute_sql(sql, {"post": post_id, "now": now})]
 
 
 # --- stored waits ----------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ thread.
 """
 
 import asyncio
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -307,7 +306,7 @@ def _with_mode(rt: Runtime, form: ComposeForm, context: FormContext, editing: st
         return form
     mode = DIRECT
     if editing is None:
-        stored = {json.loads(row.options).get("mode") for row in context.of_network("tiktok", form.draft.profiles)}
+        stored = {row.options.get("mode") for row in context.of_network("tiktok", form.draft.profiles)}
         mode = (stored.pop() if len(stored) == 1 else None) or (
             DRAFT if rt.providers["tiktok"].app_limits() else DIRECT
         )

@@ -265,6 +265,7 @@ OUR_OWN = {
     "cli.client.arguments:read_thread": "a file of the own command",
     "cli.setup:_for_this_installation": "a unit of ours",
     "core.manual:_ENTRY": "the index of the manual",
+    "core.manual:_FINDING": "the subjects of doctor in the manual",
     "core.manual:_MARK": "the topics of the manual",
     "core.manual:anchor": "the headings of the manual",
     "core.settings.loader:_OF_KUBERNETES": "the variables of this process",

@@ -13,6 +13,7 @@ INDEX = "index"
 IMAGES = "images"
 
 _ENTRY = re.compile(r"^- \[([^]]+)\]\(([a-z]+)\.md\): (.+)$", re.MULTILINE)
+_FINDING = re.compile(r"^\| `([a-z_. ]+)` \| \[[^]]+\]\(([a-z]+)\.md(#[a-z-]+)?\) \|$", re.MULTILINE)
 _MARK = re.compile(r"^<!-- .* -->\n\n?", re.MULTILINE)
 
 
@@ -31,6 +32,12 @@ def list_topics() -> dict[str, ManualTopic]:
 def read_topic(name: str) -> str:
     """Return the Markdown of a topic or of the index."""
     return _MARK.sub("", (FOLDER / f"{name}.md").read_text("utf-8"))
+
+
+@cache
+def finding_places() -> dict[str, str]:
+    """Return the place that explains each subject of `doctor`, as the topic `monitoring` lists them."""
+    return {subject: topic + anchor for subject, topic, anchor in _FINDING.findall(read_topic("monitoring"))}
 
 
 def read_image(name: str) -> bytes | None:

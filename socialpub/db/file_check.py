@@ -11,9 +11,6 @@ from socialpub.core import machine, progress
 CHUNK_BYTES = 1 << 20
 STEPS = 100_000
 """The number of instructions of SQLite between two reports: about 5 ms."""
-_RUN_SHARES = {"quick_check": 0.8, "integrity_check": 0.5}
-"""The measured share of the instructions for a sound row that SQLite runs. The others make messages about damage."""
-_MESSAGES = {"Concat", "Goto", "Halt", "IfPos", "Integer", "OpenRead", "ResultRow", "String8"}
 
 
 def size_bytes(connection: sqlite3.Connection) -> int:
@@ -44,40 +41,9 @@ def find_damage(connection: sqlite3.Connection, step: str, *, compare_indexes: b
     `compare_indexes` also compares every index with its table, which takes longer. Raise sqlite3.Error.
     """
     pragma = "integrity_check" if compare_indexes else "quick_check"
-    size = size_bytes(connection)
-    progress.begin(step, size)
-    expected = _expect_steps(connection, pragma)
-    ran = 0
-
-    def report() -> None:
-        nonlocal ran
-        ran += STEPS
-        # The number of instructions is an estimate, so the last percent is reached at the end.
-        progress.reach(int(0.99 * min(ran / expected, 1) * size))
-
-    with interruptible(connection, report if expected else lambda: None):
-        result = str(connection.execute(f"PRAGMA {pragma}(1)").fetchone()[0])
-    progress.finish()
-    return result
-
-
-def _expect_steps(connection: sqlite3.Connection, pragma: str) -> float:
-    """Return the approximate number of instructions of the check, or 0 if the tables are damaged."""
-    steps = 0
-    with suppress(sqlite3.Error, UnicodeDecodeError):
-        tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
-        for (table,) in connection.execute(tables).fetchall():
-            name = table.replace('"', '""')
-            try:
-                ends = connection.execute(
-                    f'SELECT (SELECT max(rowid) FROM "{name}") - (SELECT min(rowid) FROM "{name}")'
-                ).fetchone()
-            except sqlite3.OperationalError:  # a table without row ids is small
-                continue
-            program = connection.execute(f'EXPLAIN PRAGMA {pragma}("{name}")').fetchall()
-            steps += ((ends[0] or 0) + 1) * sum(row[1] not in _MESSAGES for row in program)
-        return max(steps * _RUN_SHARES[pragma], 1)
-    return 0
+    progress.begin(step)
+    with interruptible(connection, lambda: progress.advance(0)):
+        return str(connection.execute(f"PRAGMA {pragma}(1)").fetchone()[0])
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
-from socialpub.core import commands, units
+from socialpub.core import commands, manual, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
 from socialpub.db import appliance_state, clock_jumps
@@ -56,47 +56,6 @@ class FindingCode(StrEnum):
     """Deliveries have been due for more than two minutes."""
 
 
-MANUAL_PLACES = {
-    "app": "networks#apps-that-tiktok-has-not-audited",
-    "approval": "security#approve-the-posts-of-a-key",
-    "backup": "backups#scheduled-backups",
-    "base_url": "proxies",
-    "clock": "troubleshooting#the-clock-is-wrong",
-    "configuration": "configure#the-file",
-    "credentials": "networks#register-an-app",
-    "data_dir": "configure#the-data-folder",
-    "database": "troubleshooting#the-database-cannot-be-used",
-    "decoder": "troubleshooting#decoders-cannot-be-confined",
-    "decoding": "install",
-    "delivery": "troubleshooting#a-delivery-failed",
-    "disk": "troubleshooting#the-disk-is-full",
-    "draft": "networks#apps-that-tiktok-has-not-audited",
-    "housekeeping": "configure#data-retention",
-    "keys": "backups#api-keys-after-a-restore",
-    "libmagic": "install",
-    "listen": "configure#run-web-server-and-worker",
-    "media": "configure#data-retention",
-    "network": "networks#how-socialpub-treats-the-networks",
-    "notify": "notifications#test-the-address",
-    "paused": "publishing#pause-publishing",
-    "permissions": "security#file-permissions",
-    "profile": "networks#states-of-an-account",
-    "proxies": "proxies#trusted-proxies",
-    "proxy variable": "troubleshooting#a-proxy-variable-cannot-be-used",
-    "redirect address": "networks#register-an-app",
-    "secret.key": "security#the-secret-key",
-    "service": "configure#run-web-server-and-worker",
-    "the rest": "monitoring#doctor",
-    "upgrade": "upgrading#roll-back",
-    "user": "troubleshooting#the-wrong-user",
-    "version": "upgrading#upgrade",
-    "web": "troubleshooting#the-address-does-not-lead-here",
-    "webhook": "publishing#webhooks",
-    "worker": "troubleshooting#a-post-is-not-published",
-}
-"""The place in the manual that explains each subject: a topic, and the anchor of a heading."""
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """The result of a check. `remedy` is None if no action is needed. `code` is the reason for not being ready."""
@@ -110,7 +69,7 @@ class Finding:
     @property
     def manual_place(self) -> str | None:
         """Return the place in the manual that explains this finding, or None if no action is needed."""
-        return None if self.level is Level.OK else MANUAL_PLACES.get(self.subject)
+        return None if self.level is Level.OK else manual.finding_places().get(self.subject)
 
     @property
     def sentences(self) -> str:
@@ -146,8 +105,8 @@ def read_process_figures() -> ProcessFigures:
     try:
         pages = int(Path("/proc/self/statm").read_text().split()[1])
         threads, open_files = (len(os.listdir(f"/proc/self/{folder}")) for folder in ("task", "fd"))  # noqa: PTH208
-    except OSError:  # no file can be opened
-        return ProcessFigures(open_files=limit, most_files=limit)
+    except OSError:  # the kernel does not report them
+        return ProcessFigures(most_files=limit)
     cpu_seconds = round(time.process_time(), 3)
     return ProcessFigures(pages * resource.getpagesize(), cpu_seconds, threads, open_files, limit)
 

@@ -353,10 +353,6 @@ class Withdrawn(Exception):
     """The call was not sent, because the profile was disconnected or the post stopped."""
 
 
-class Stopped(Withdrawn):
-    """The call was not sent, because the owner stopped the post."""
-
-
 class NotFetched(Exception):
     """A page or an image of a link could not be fetched. The message is a sentence for the owner."""
 

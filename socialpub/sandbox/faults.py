@@ -10,10 +10,10 @@ from typing import Any, Literal, Self
 
 from socialpub.sandbox.messages import Headers, Reply, html_reply, json_reply
 
-FOREVER = float("inf")
 NETWORK_BUSY_PAGE = (
     "<!doctype html><html><head><title>{0}</title></head><body><center><h1>{0}</h1></center></body></html>"
 )
+GARBAGE = b'{"data":{"id":"19\x00\xff'
 
 
 class ConnectionCut(Exception):
@@ -24,12 +24,9 @@ class Hang(Exception):
     """With `world.instant_faults`: no response comes until the caller's own deadline is over."""
 
 
-FaultKind = Literal["answer", "hang", "cut", "trickle", "wait"]
-
-
 @dataclass(slots=True)
 class Fault:
-    kind: FaultKind
+    kind: Literal["answer", "hang", "cut", "trickle", "wait"]
     has_effect: bool = False
     make: Callable[[], Reply] | None = None
     """Makes the response of kind `answer` when it is needed: reset times count from then."""
@@ -51,7 +48,9 @@ class FaultScript:
         self._fault: Fault | None = None
 
     def put(self, fault: Fault) -> Self:
-        """Queue a fault."""
+        """Queue a fault. Raise ValueError at once for an error response that the network does not have."""
+        if fault.make is not None:
+            fault.make()
         fault.skip = self._skip
         self._fault = fault
         self._queue.append(fault)
@@ -68,7 +67,7 @@ class FaultScript:
         return self
 
     def forever(self) -> Self:
-        return self.times(FOREVER)
+        return self.times(float("inf"))
 
     def fails_with(
         self,
@@ -109,8 +108,7 @@ class FaultScript:
 
     def answers_garbage(self, after_effect: bool = True, status: int = 200) -> Self:
         """Respond with a success whose body cannot be read."""
-        body = b'{"data":{"id":"19\x00\xff'
-        return self.put(Fault("answer", after_effect, lambda: Reply(status, body, "application/json")))
+        return self.put(Fault("answer", after_effect, lambda: Reply(status, GARBAGE, "application/json")))
 
     def trickles(self, after_effect: bool = True) -> Self:
         """Send a byte every few seconds: every read succeeds, and the response never ends."""
@@ -118,19 +116,16 @@ class FaultScript:
 
     def rate_limited(self, seconds: float, told_in: str = "window") -> Self:
         """Respond 429. `told_in`: `window` (usual headers), `day` (X's 24-hour headers), `retry-after`, `nothing`."""
-        return self._answers(lambda: self._network.rate_limited_reply(seconds, told_in, self._endpoint))
+        return self.put(
+            Fault("answer", make=lambda: self._network.rate_limited_reply(seconds, told_in, self._endpoint))
+        )
 
     def refuses(self, code: str, after_effect: bool = False) -> Self:
         """Refuse with one of the network's `errors`. Raise ValueError for another code."""
-        return self._answers(lambda: self._network.refusal_reply(self._endpoint, code), after_effect)
+        return self.put(Fault("answer", after_effect, lambda: self._network.refusal_reply(code, self._endpoint)))
 
     def unauthorized(self) -> Self:
-        return self._answers(lambda: self._network.unauthorized_reply(self._endpoint))
-
-    def _answers(self, make: Callable[[], Reply], after_effect: bool = False) -> Self:
-        """Queue an error response of the network. Raise ValueError at once if the network does not have it."""
-        make()
-        return self.put(Fault("answer", after_effect, make))
+        return self.refuses(self._network.unauthorized_code)
 
 
 FAULTS = (

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
@@ -14,9 +14,9 @@ from starlette.routing import Route
 
 from socialpub.sandbox.media import sniff
 from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.pages import avatar, page, read_form
+from socialpub.sandbox.pages import avatar_response, page, read_form
 
-NetworkT = TypeVar("NetworkT", bound=SandboxNetwork[Any])
+NetworkT = TypeVar("NetworkT", bound=SandboxNetwork)
 
 SHOWN_POSTS = 100
 MEDIA_HEADERS = {
@@ -37,8 +37,7 @@ FAULTS: Mapping[str, tuple[str, str, dict[str, Any]]] = {
 """The faults of the form on a feed: words that follow "The next call to publish", the fault and its arguments."""
 
 
-@dataclass(frozen=True, slots=True)
-class MediaView:
+class MediaView(NamedTuple):
     """One image or video of a post."""
 
     id: str
@@ -53,8 +52,7 @@ class MediaView:
         return self.mime_type.startswith("video/")
 
 
-@dataclass(frozen=True, slots=True)
-class LinkView:
+class LinkView(NamedTuple):
     """The card of a link."""
 
     url: str
@@ -89,7 +87,6 @@ class PostView:
 
 
 class NetworkPages(ABC, Generic[NetworkT]):
-    name: ClassVar[str]
     publishing: ClassVar[str]
     """The endpoint whose next fault the form scripts."""
     refusals: ClassVar[Mapping[str, str]] = {}
@@ -98,6 +95,9 @@ class NetworkPages(ABC, Generic[NetworkT]):
     """With `{username}`."""
     post_path: ClassVar[str]
     """With `{username}` and `{id}`, or one of them."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def routes(self) -> list[Route]:
         """Return the routes below the network's path. The accounts come last, since they would match others."""
@@ -130,7 +130,7 @@ class NetworkPages(ABC, Generic[NetworkT]):
         return {}
 
     def network(self, request: Request) -> NetworkT:
-        network: NetworkT = request.app.state.world.networks[self.name]
+        network: NetworkT = request.app.state.world.networks[self._name]
         return network
 
     async def show_feed(self, request: Request) -> Response:
@@ -144,7 +144,7 @@ class NetworkPages(ABC, Generic[NetworkT]):
 
     async def _posts_page(self, request: Request, account: Any, **facts: Any) -> Response:
         network = self.network(request)
-        await network.before_view()
+        await network.prepare("")
         views = self._newest(network)
         if account is not None:
             views = [view for view in views if view.account is account]
@@ -156,9 +156,9 @@ class NetworkPages(ABC, Generic[NetworkT]):
         post = self.find(network, request.path_params)
         if post is None:
             return self._page(request, [], 404)
-        shown_post = self.view(network, post)
-        replies = [view for view in self._newest(network)[::-1] if view.parent == shown_post.path]
-        return self._page(request, [shown_post, *replies])
+        post_view = self.view(network, post)
+        replies = [view for view in self._newest(network)[::-1] if view.parent == post_view.path]
+        return self._page(request, [post_view, *replies])
 
     def _newest(self, network: NetworkT) -> list[PostView]:
         return [self.view(network, post) for post in reversed(self.posts(network))]
@@ -177,16 +177,16 @@ class NetworkPages(ABC, Generic[NetworkT]):
         )
 
     async def script_fault(self, request: Request) -> Response:
-        chosen = (await read_form(request)).get("fault", "")
+        choice = (await read_form(request)).get("fault", "")
         script = self.network(request).next(self.publishing)
-        if chosen in FAULTS:
-            _, fault, how = FAULTS[chosen]
-            getattr(script, fault)(**how)
-        elif chosen in self.refusals:
-            script.refuses(chosen)
+        if choice in FAULTS:
+            _, fault, arguments = FAULTS[choice]
+            getattr(script, fault)(**arguments)
+        elif choice in self.refusals:
+            script.refuses(choice)
         else:
             return RedirectResponse("../feed", 303)
-        return RedirectResponse(f"../feed?scripted={chosen}", 303)
+        return RedirectResponse(f"../feed?scripted={choice}", 303)
 
     async def show_media(self, request: Request) -> Response:
         """Return the bytes, or the range that was requested. Only images and videos have a type."""
@@ -213,4 +213,4 @@ def _range(header: str, size: int) -> tuple[int, int]:
 
 
 def show_avatar(request: Request) -> Response:
-    return avatar(request.path_params["name"].removesuffix("_normal"))
+    return avatar_response(request.path_params["name"].removesuffix("_normal"))

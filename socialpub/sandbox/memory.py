@@ -1,28 +1,19 @@
-"""The parts of a network's memory: time, ids, journal, apps, tokens, call log, rate windows, the bytes for pages."""
+"""The parts of a network's memory: time, ids, journal, tokens, rate windows, the bytes for pages."""
 
 import json
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
-from socialpub.sandbox.messages import SandboxRequest
-
 T = TypeVar("T")
 
-
 _adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
-
-
-def facts_of(item: object) -> Any:
-    """Return a dataclass object as JSON data, for the journal and the control API."""
-    return _adapter(type(item)).dump_python(item, mode="json")
 
 
 # --- the journal -----------------------------------------------------------------------------------------------------
@@ -90,13 +81,13 @@ class Table(dict[Any, T]):
         """Create a table. `on_keep` gets every object that is saved or restored, before it is in the table."""
         super().__init__()
         self._entry = {"network": network, "table": name}
-        self._kind, self._journal = kind, journal
+        self._adapter, self._journal = _adapter(kind), journal
         self._key, self._on_keep = key, on_keep
 
     def save(self, item: T) -> T:
         self._keep(item)
         if self._journal.path is not None:
-            self._journal.write({**self._entry, "item": facts_of(item)})
+            self._journal.write({**self._entry, "item": self._adapter.dump_python(item, mode="json")})
         return item
 
     def remove(self, key: str) -> T:
@@ -108,10 +99,11 @@ class Table(dict[Any, T]):
         if "removed" in entry:
             self.pop(entry["removed"], None)
         else:
-            self._keep(_adapter(self._kind).validate_python(entry["item"]))
+            self._keep(self._adapter.validate_python(entry["item"]))
 
     def facts(self) -> list[Any]:
-        return [facts_of(item) for item in list(self.values())]
+        """Return the objects as JSON data."""
+        return [self._adapter.dump_python(item, mode="json") for item in list(self.values())]
 
     def _keep(self, item: T) -> None:
         self._on_keep(item)
@@ -144,36 +136,12 @@ class IdSequence:
         return str(self._last)
 
 
-@dataclass(slots=True)
-class SandboxContext:
+class SandboxContext(NamedTuple):
     """The objects that all networks share."""
 
     clock: SandboxClock
     ids: IdSequence
     journal: Journal
-    serving: bool = False
-    """Whether the sandbox listens on a port. If so, networks fetch URLs in the background."""
-
-
-# --- calls -----------------------------------------------------------------------------------------------------------
-
-
-class CallLog:
-    """The calls of one network: how many have ended, and how many are in progress."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.in_flight = 0
-        self.held = 0
-        """The calls in progress whose fault never responds. They wait until their caller disconnects."""
-
-    def call_began(self, request: SandboxRequest) -> None:  # for stand-ins
-        self.in_flight += 1
-
-    def call_ended(self, request: SandboxRequest, endpoint: str, status: int) -> None:  # noqa: ARG002  # for stand-ins
-        """Count a call. Status 0: the caller got no response."""
-        self.in_flight -= 1
-        self.counts[endpoint] += 1
 
 
 # --- rate windows ----------------------------------------------------------------------------------------------------
@@ -181,6 +149,8 @@ class CallLog:
 
 @dataclass(slots=True)
 class FixedWindow:
+    """A window that begins with its first call."""
+
     limit: int
     used: int
     reset: float
@@ -195,85 +165,27 @@ class FixedWindow:
         return self.used > self.limit
 
 
-class FixedWindows:
-    """Windows that begin with their first call."""
-
-    def __init__(self) -> None:
-        self._open: dict[Hashable, FixedWindow] = {}
-
-    def count(self, key: Hashable, limit: int, seconds: float, now: float) -> FixedWindow:
-        """Count one call. A refused call does not lengthen the window."""
-        window = self._open.get(key)
-        if window is None or now >= window.reset or now < window.reset - seconds:
-            window = self._open[key] = FixedWindow(limit, 0, now + seconds)
-        window.limit = limit
-        window.used += 1
-        return window
-
-
 # --- bytes -----------------------------------------------------------------------------------------------------------
 
-CAPACITY_BYTES = 64 * 1024 * 1024
 
-
-class ByteCache:
+class ByteCache(dict[Hashable, bytes]):
     """Bytes for the pages, up to a total. The oldest make room. Size and hash of media are never kept here."""
 
-    def __init__(self, capacity: int = CAPACITY_BYTES) -> None:
-        self.capacity = capacity
-        self.used = 0
-        self._items: dict[Hashable, bytes] = {}
+    capacity = 64 * 1024 * 1024
 
     def put(self, key: Hashable, data: bytes) -> None:
-        self.take(key)
-        if len(data) > self.capacity:
-            return
-        self._items[key] = data
-        self.used += len(data)
+        self.pop(key, None)
+        if len(data) <= self.capacity:
+            self[key] = data
         while self.used > self.capacity:
-            self.take(next(iter(self._items)))
+            del self[next(iter(self))]
 
-    def get(self, key: Hashable) -> bytes | None:
-        return self._items.get(key)
-
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._items
-
-    def take(self, key: Hashable) -> bytes | None:
-        data = self._items.pop(key, None)
-        self.used -= len(data or b"")
-        return data
+    @property
+    def used(self) -> int:
+        return sum(map(len, self.values()))
 
 
-# --- apps, authorization codes, tokens -------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class SandboxApp:
-    client_id: str
-    client_secret: str | None = field(default="", repr=False)
-    """Empty: any. None: a public client, which has none."""
-    redirect_uris: tuple[str, ...] = ()
-    """Empty: any that the network allows."""
-
-    def accepts(self, secret: str) -> bool:
-        return bool(secret) and self.client_secret in ("", secret)
-
-
-@dataclass(slots=True)
-class AuthorizationCode:
-    """The consent of an account, until the app exchanges it for tokens."""
-
-    client_id: str
-    redirect_uri: str
-    account_id: str
-    scopes: tuple[str, ...]
-    expires_at: float
-    """Unix seconds."""
-    challenge: str = ""
-    """Empty: the app sent none."""
-    method: str = ""
-    """Of the challenge: `S256` or `plain`."""
+# --- tokens ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -298,39 +210,30 @@ class Token:
     """The refresh token that followed, where a network returns it again."""
 
 
-class TokenStore:
-    """A refresh token works once. The pairs of one consent are a family, and a revocation ends all of them."""
+class TokenTable(Table[Token]):
+    """Pairs by access token. A refresh token works once. The pairs of one consent are a family, and a revocation ends
+    all of them."""
 
     def __init__(self, network: str, clock: SandboxClock, journal: Journal) -> None:
+        super().__init__(network, "tokens", Token, journal, key=attrgetter("access"), on_keep=self._index)
         self._clock = clock
-        self._by_access = Table(network, "tokens", Token, journal, key=attrgetter("access"), on_keep=self._index)
         self._by_refresh: dict[str, Token] = {}
-
-    @property
-    def table(self) -> Table[Token]:
-        return self._by_access
 
     def _index(self, token: Token) -> None:
         if token.refresh is not None:
             self._by_refresh[token.refresh] = token
 
-    def add(self, token: Token) -> None:
-        self._by_access.save(token)
-
     def bearer(self, access: str | None) -> Token | None:
         """Return the token of an API call, or None if it is not valid."""
-        token = self._by_access.get(access or "")
-        if token is None or token.dead or self._now() >= token.expires_at:
-            return None
-        return token
+        token = self.get(access)
+        return token if token is not None and not token.dead and self._now() < token.expires_at else None
 
-    def by_access(self, access: str | None) -> Token | None:
-        """Return the pair, even an expired or dead one."""
-        return self._by_access.get(access or "")
-
-    def by_refresh(self, refresh: str) -> Token | None:
+    def by_refresh(self, refresh: str | None) -> Token | None:
         """Return the pair, even a spent or dead one."""
-        return self._by_refresh.get(refresh)
+        return self._by_refresh.get(refresh or "")
+
+    def of(self, account_id: str) -> list[Token]:
+        return [token for token in list(self.values()) if token.account_id == account_id]
 
     def may_refresh(self, token: Token, client_id: str, grace_seconds: float = 0) -> bool:
         """Return whether the refresh token of a pair works. A used one works for `grace_seconds` more."""
@@ -342,36 +245,21 @@ class TokenStore:
         token.spent, token.spent_at = True, self._now()
         if not access_survives:
             token.expires_at = 0
-        self._by_access.save(token)
+        self.save(token)
 
     def end(self, token: Token) -> None:
         token.dead = True
-        self._by_access.save(token)
+        self.save(token)
 
     def end_family(self, family: str) -> None:
-        for token in list(self._by_access.values()):
+        for token in list(self.values()):
             if token.family == family and not token.dead:
                 self.end(token)
-
-    def revoke(self, text: str, client_id: str | None = None) -> bool:
-        """End the family of an access or refresh token. Return False if the app does not have this token."""
-        token = self._by_access.get(text) or self._by_refresh.get(text)
-        if token is None or (client_id is not None and token.client_id not in (None, client_id)):
-            return False
-        self.end_family(token.family)
-        return True
-
-    def end_all(self, account_id: str) -> None:
-        for token in self.of(account_id):
-            self.end_family(token.family)
 
     def expire(self, account_id: str) -> None:
         """End the account's access tokens now. Its refresh tokens still work."""
         for token in self.of(account_id):
             token.expires_at = 0
-
-    def of(self, account_id: str) -> list[Token]:
-        return [token for token in list(self._by_access.values()) if token.account_id == account_id]
 
     def _now(self) -> float:
         return self._clock.now().timestamp()

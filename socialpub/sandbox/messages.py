@@ -1,27 +1,23 @@
-"""Requests to a network, the bodies that they carry, and the network's replies.
+"""Requests to a network, and the network's replies.
 
 A request is read whole before anything is decided. So a handler is a plain function without awaits, and it changes the
 memory in one piece.
 """
 
 import base64
-import hashlib
 import json
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from starlette.types import Scope
 
+from socialpub.sandbox.memory import Token
+
 FORM = "application/x-www-form-urlencoded"
-KEPT_BYTES = 64 * 1024 * 1024
-HEAD_BYTES = 64
 
 Headers = list[tuple[str, str]]
-
-
-# --- replies ---------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -55,58 +51,16 @@ def html_reply(status: int, page: str) -> Reply:
     return Reply(status, page.encode(), "text/html; charset=utf-8", [("cache-control", "no-store")])
 
 
-def redirect(url: str) -> Reply:
-    return Reply(302, headers=[("location", url), ("cache-control", "no-store")])
+class BodyPart(NamedTuple):
+    """A part of a multipart body."""
 
-
-# --- bodies ----------------------------------------------------------------------------------------------------------
-
-
-class StreamedBody:
-    """Plain bytes, hashed as they arrive and kept while they are small. `digest` continues a hash; pass a copy."""
-
-    def __init__(self, keep: bool = True, digest: Any = None) -> None:
-        self.size = 0
-        self.head = b""
-        self.digest = digest or hashlib.sha256()
-        self._pieces: list[bytes] | None = [] if keep else None
-
-    def write(self, chunk: bytes) -> None:
-        if len(self.head) < HEAD_BYTES:
-            self.head = (self.head + chunk)[:HEAD_BYTES]
-        self.size += len(chunk)
-        self.digest.update(chunk)
-        if self._pieces is not None:
-            self._pieces.append(bytes(chunk))
-            if self.size > KEPT_BYTES:
-                self._pieces = None
-
-    @property
-    def data(self) -> bytes | None:
-        """Return the bytes, or None when they were too large to keep."""
-        return None if self._pieces is None else b"".join(self._pieces)
-
-    @property
-    def sha256(self) -> str:
-        return str(self.digest.hexdigest())
-
-
-@dataclass(slots=True)
-class BodyPart:
     name: str
     content_type: str | None
-    body: StreamedBody = field(default_factory=StreamedBody)
-
-    @property
-    def data(self) -> bytes:
-        return self.body.data or b""
+    data: bytes
 
     @property
     def text(self) -> str:
         return self.data.decode("utf-8", "replace")
-
-
-# --- requests --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -122,10 +76,13 @@ class SandboxRequest:
     received_monotonic: float
     """When the first byte arrived, by the machine's clock (not the world's)."""
     body: bytes = b""
-    sink: Any = None
-    """Where the body was streamed to, for an endpoint with a sink. Then `body` is empty."""
-    form_parts: list[BodyPart] | None = None
-    """The parts of a multipart body, in their order."""
+    parts: list[BodyPart] | None = None
+    """The parts of a whole multipart body, in their order."""
+    token: Token | None = None
+    account: Any = None
+    """The account of the access token, where an endpoint needs one."""
+    reply_headers: Headers = field(default_factory=list)
+    """The headers of every response to this request, even of a refusal."""
 
     @classmethod
     def begin(cls, scope: Scope) -> "SandboxRequest":
@@ -140,6 +97,10 @@ class SandboxRequest:
             base_url=f"{scope['scheme']}://{headers.get('host', '127.0.0.1')}{prefix}",
             received_monotonic=time.monotonic(),
         )
+
+    def may(self, *scopes: str) -> bool:
+        """Return whether the token has these scopes."""
+        return self.token is not None and set(scopes) <= set(self.token.scopes)
 
     @property
     def content_type(self) -> str:
@@ -166,19 +127,13 @@ class SandboxRequest:
         """Return the query's parameters. The last one of a repeated name counts."""
         return dict(parse_qsl(self.raw_query, keep_blank_values=True))
 
-    def json_object(self) -> dict[str, Any] | None:
-        """Return the body if it is a JSON object declared as such."""
-        try:
-            body = json.loads(self.body) if self.content_type == "application/json" else None
-        except ValueError:
-            body = None
-        return body if isinstance(body, dict) else None
-
     def form(self) -> dict[str, str]:
         return dict(parse_qsl(self.body.decode("utf-8", "replace"), keep_blank_values=True))
 
-    def parts(self) -> list[BodyPart]:
-        """Return the parts of a multipart body. Raise ValueError when it is not one, or is cut off."""
-        if self.form_parts is None:
-            raise ValueError("not a whole multipart form")
-        return self.form_parts
+    def json_object(self) -> dict[str, Any]:
+        """Return the body, or an empty object if it is not a JSON object. The stand-ins check bodies before."""
+        try:
+            body = json.loads(self.body)
+        except ValueError:
+            body = None
+        return body if isinstance(body, dict) else {}

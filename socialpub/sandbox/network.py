@@ -1,119 +1,98 @@
-"""What every network has: calls, scripted faults, accounts, apps and tokens.
+"""What every network has: declared endpoints, scripted faults, accounts and tokens.
 
-How tokens look, how long they live and how errors are worded is each network's own.
+A network declares its endpoints, its limits and the words of its errors. How tokens look is its own as well.
 """
 
-import functools
 import math
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from datetime import datetime, timedelta
 from email.utils import format_datetime
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from socialpub.sandbox.faults import Fault, FaultScript, take_fault
-from socialpub.sandbox.memory import (
-    AuthorizationCode,
-    ByteCache,
-    CallLog,
-    FixedWindow,
-    FixedWindows,
-    SandboxApp,
-    SandboxContext,
-    Table,
-    Token,
-    TokenStore,
-)
+from socialpub.sandbox.memory import ByteCache, FixedWindow, SandboxContext, Table, Token, TokenTable
 from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest
 
-COMMON_FIELDS: Mapping[str, str] = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
-"""The fields of every account that `change_account` may change, with the form of each value."""
-
 T = TypeVar("T")
-CallerT = TypeVar("CallerT")
-
-NetworkHandler = Callable[[Any, SandboxRequest], Reply]
-UserHandler = Callable[[Any, SandboxRequest, Any], Reply]
+HandlerT = TypeVar("HandlerT", bound=Callable[[Any, SandboxRequest], Reply])
 
 
-class ApiCaller(NamedTuple, Generic[CallerT]):
-    token: Token
-    account: CallerT
-
-    def may(self, *scopes: str) -> bool:
-        return set(scopes) <= set(self.token.scopes)
+# --- endpoints -------------------------------------------------------------------------------------------------------
 
 
-def api_call(label: str, *scopes: str) -> Callable[[UserHandler], NetworkHandler]:
-    """Make a handler of `(network, request, caller)` one of `(network, request)`. `label` names a limit of the network;
-    its `admit` says which of the scopes are needed. Every response carries the headers that `admit` adds."""
+class SandboxCall(NamedTuple):
+    """The declaration of an endpoint. The method with its name handles it."""
 
-    def wrap(handler: UserHandler) -> NetworkHandler:
-        @functools.wraps(handler)
-        def checked(network: Any, request: SandboxRequest) -> Reply:
-            headers: Headers = []
-            try:
-                reply = handler(network, request, network.admit(request, label, scopes, headers))
-            except Refusal as refusal:
-                reply = refusal.reply
-            return reply.with_headers(headers)
-
-        return checked
-
-    return wrap
+    method: str
+    """Empty: GET and POST."""
+    path: str
+    """Below the network's path."""
+    name: str
+    scopes: tuple[str, ...] | None
+    """The scopes that the access token needs. None: the endpoint needs no access token."""
 
 
-class SandboxAccount(Protocol):
-    """The common fields of an account. Each network has its own dataclass."""
+def open_call(method: str, path: str) -> Callable[[HandlerT], HandlerT]:
+    """Declare an endpoint that needs no access token."""
 
-    username: str
-    picture: str
-    """The avatar is drawn from this word; empty: from the username."""
+    def declare(handler: HandlerT) -> HandlerT:
+        handler.declared = SandboxCall(method, path, handler.__name__, None)  # type: ignore[attr-defined]
+        return handler
 
-    @property
-    def id(self) -> str: ...
-
-
-AccountT = TypeVar("AccountT", bound=SandboxAccount)
+    return declare
 
 
-class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
+def api_call(method: str, path: str, *scopes: str) -> Callable[[HandlerT], HandlerT]:
+    """Declare an endpoint for callers with an access token. `SandboxNetwork.admit` checks and counts the call."""
+
+    def declare(handler: HandlerT) -> HandlerT:
+        handler.declared = SandboxCall(method, path, handler.__name__, scopes)  # type: ignore[attr-defined]
+        return handler
+
+    return declare
+
+
+# --- accounts --------------------------------------------------------------------------------------------------------
+
+
+FieldForm = str | tuple[object, ...]
+"""A pattern of texts, or the only values."""
+COMMON_FIELDS: Mapping[str, FieldForm] = {"handle": r"[A-Za-z0-9_.]{1,30}", "name": r".{1,50}", "picture": r"\w{1,30}"}
+YES_OR_NO = (False, True)
+
+
+class SandboxNetwork(ABC):
     name: ClassVar[str]
-    errors: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    label: ClassVar[str]
+    """The display name of the network."""
+    errors: ClassVar[Mapping[str, tuple[Any, ...]]]
     """The named refusals: status, further facts, message."""
     unauthorized_code: ClassVar[str]
     """The refusal of an access token."""
     limited_code: ClassVar[str]
     """The refusal of one call too many."""
-    label: ClassVar[str]
-    """The display name of the network."""
-    endpoints: ClassVar[tuple[str, ...]]
     default_scopes: ClassVar[tuple[str, ...]]
     """The scopes of `grant` by default."""
     scope_mark: ClassVar[str] = " "
     """The separator between the scopes of `grant`."""
     reveals_refresh_expiry: ClassVar[bool] = True
     account_kind: ClassVar[type[Any]]
+    """A dataclass with `id`, `username`, and `picture`: the avatar is drawn from this word, or from the username."""
     accounts_name: ClassVar[str] = "accounts"
     """The name of the accounts in the control API."""
-    common_fields: ClassVar[Mapping[str, str]] = COMMON_FIELDS
-    account_fields: ClassVar[tuple[str, ...]] = ()
-    """The other fields that `change_account` may change."""
+    account_fields: ClassVar[Mapping[str, FieldForm]]
+    """The fields that `change_account` may change."""
     name_field: ClassVar[str] = "name"
-    account_choices: ClassVar[Mapping[str, tuple[str, ...]]] = {}
-    """The only values of some of these fields."""
-    account_flags: ClassVar[tuple[str, ...]] = ()
-    """The ones that are on or off, for the page of accounts."""
-
+    """The field of the display name."""
     fault_script: ClassVar[type[FaultScript]] = FaultScript
-
     window_seconds: ClassVar[int] = 60
     default_limits: ClassVar[Mapping[str, int]]
     """Calls of one account in a window."""
 
-    code_seconds: int
     access_seconds: int
     refresh_seconds: int
     old_access_token_survives: bool = True
@@ -122,21 +101,24 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     """A refresh restarts the lifetime of the refresh token. Otherwise it counts from the consent."""
 
     def __init__(self, context: SandboxContext) -> None:
-        super().__init__()
         self.context = context
         self.tables: dict[str, Table[Any]] = {}
         """By their name in the journal."""
-        self.tokens = TokenStore(self.name, self, context.journal)
-        self.tables["tokens"] = self.tokens.table
-        self.codes: dict[str, AuthorizationCode] = {}
-        self.accounts: Table[AccountT] = self.table(self.accounts_name, self.account_kind)
+        self.tokens = TokenTable(self.name, self, context.journal)
+        self.tables["tokens"] = self.tokens
+        self.accounts: Table[Any] = self.table(self.accounts_name, self.account_kind)
         """By id."""
-        self.apps: dict[str, SandboxApp] = {}
-        self.windows = FixedWindows()
         self.cache = ByteCache()
         """Images and videos by id, for the pages. And the pieces of uploads that are not whole."""
         self.limits = dict(self.default_limits)
+        self.windows: dict[Hashable, FixedWindow] = {}
+        self.endpoints = tuple(call.name for call in self.declared_calls())
         self._faults: dict[str, list[Fault]] = {endpoint: [] for endpoint in self.endpoints}
+        self.counts: Counter[str] = Counter()
+        """Ended calls by endpoint."""
+        self.in_flight = 0
+        self.held = 0
+        """The calls in progress whose fault never responds. They wait until their caller disconnects."""
 
     def table(self, name: str, kind: type[T], **how: Any) -> Table[T]:
         """Create a table that a restart restores."""
@@ -157,14 +139,80 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
     def new_id(self) -> str:
         return self.context.ids.new()
 
+    def date_header(self) -> Headers:
+        return [("date", format_datetime(self.now(), usegmt=True))]
+
+    # --- calls ---------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def declared_calls(cls) -> list[SandboxCall]:
+        """Return the declared endpoints. Paths without parameters come first, since the others may match them."""
+        declared: dict[str, SandboxCall] = {}
+        for kind in reversed(cls.__mro__):
+            declared |= {name: item.declared for name, item in vars(kind).items() if hasattr(item, "declared")}
+        return sorted(declared.values(), key=lambda call: call.path.count("{"))
+
+    def call_began(self, request: SandboxRequest) -> None:  # for stand-ins
+        self.in_flight += 1
+
+    def call_ended(self, request: SandboxRequest, endpoint: str, status: int) -> None:  # noqa: ARG002  # for stand-ins
+        """Count a call. Status 0: the caller got no response."""
+        self.in_flight -= 1
+        self.counts[endpoint] += 1
+
+    async def prepare(self, endpoint: str) -> None:  # noqa: B027  # for TikTok
+        """Bring the memory up to date before a call, or (without an endpoint) before a page."""
+
     def responded(self, endpoint: str, request: SandboxRequest, reply: Reply) -> Reply:  # noqa: ARG002
         """Return the response to a call that met no fault. Stand-ins change it."""
         return reply
 
-    def date_header(self) -> Headers:
-        return [("date", format_datetime(self.now(), usegmt=True))]
+    def check_request(self, request: SandboxRequest, call: SandboxCall) -> None:
+        """Check a request before its handler. Raise Refusal."""
+        if call.scopes is not None:
+            self.admit(request, call)
 
-    # --- faults --------------------------------------------------------------------------------------------------
+    def admit(self, request: SandboxRequest, call: SandboxCall) -> None:
+        """Set the caller of the request and count the call. Raise Refusal."""
+        token = self.tokens.bearer(request.bearer)
+        account = self.accounts.get(token.account_id) if token is not None else None
+        if token is None or account is None:
+            raise self.refused(self.unauthorized_code, call.name)
+        request.token, request.account = token, account
+        window = self.count(self.limit_of(call), token)
+        request.reply_headers += self.window_headers(window)
+        if window.over:
+            raise self.refused(self.limited_code, call.name)
+        self.check_caller(request, call)
+
+    @abstractmethod
+    def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
+        """Raise Refusal for a caller without the scopes of the call."""
+
+    # --- rate limits ---------------------------------------------------------------------------------------------
+
+    def limit_of(self, call: SandboxCall) -> str:
+        """Return the name of the limit that counts this endpoint."""
+        return call.name
+
+    def count(self, limit: str, token: Token) -> FixedWindow:
+        """Count one call of an account through an app."""
+        key = limit, token.account_id, token.client_id
+        return self.count_in_window(key, self.limits.get(limit, 900), self.window_seconds)
+
+    def count_in_window(self, key: Hashable, limit: int, seconds: float) -> FixedWindow:
+        """Count one call. A refused call does not lengthen the window."""
+        window, now = self.windows.get(key), self.timestamp()
+        if window is None or now >= window.reset or now < window.reset - seconds:
+            window = self.windows[key] = FixedWindow(limit, 0, now + seconds)
+        window.limit = limit
+        window.used += 1
+        return window
+
+    def window_headers(self, window: FixedWindow) -> Headers:  # noqa: ARG002  # TikTok has none
+        return []
+
+    # --- faults and errors ---------------------------------------------------------------------------------------
 
     def next(self, endpoint: str) -> FaultScript:
         """Script what the next call of `endpoint` meets. Several scripts take effect in their order."""
@@ -180,18 +228,25 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
         return take_fault(self._faults[endpoint])
 
     @abstractmethod
-    def http_error(self, status: int, endpoint: str = "") -> Reply: ...
+    def http_error(self, status: int, endpoint: str = "") -> Reply:
+        """Return a plain error in the shape of the network."""
 
-    def unauthorized_reply(self, endpoint: str = "") -> Reply:
-        return self.refusal_reply(endpoint, self.unauthorized_code)
+    @abstractmethod
+    def error_reply(self, code: str, endpoint: str) -> Reply:
+        """Return one of `errors` in the words of the network."""
 
-    def limited_reply(self, endpoint: str) -> Reply:
-        """Return a 429 that does not say when to return."""
-        return self.refusal_reply(endpoint, self.limited_code)
+    def refusal_reply(self, code: str, endpoint: str = "") -> Reply:
+        """Return the refusal with this name. Raise ValueError for another name."""
+        if code not in self.errors:
+            raise ValueError(f"{self.name} has no refusal named {code!r} (known: {', '.join(self.errors)})")
+        return self.error_reply(code, endpoint)
+
+    def refused(self, code: str, endpoint: str = "") -> Refusal:
+        return Refusal(self.error_reply(code, endpoint))
 
     def rate_limited_reply(self, seconds: float, told_in: str, endpoint: str = "") -> Reply:
         """Return a 429. `told_in` says where its wait is: in the window's headers, in `retry-after`, or nowhere."""
-        reply = self.limited_reply(endpoint)
+        reply = self.error_reply(self.limited_code, endpoint)
         match told_in:
             case "window":
                 return reply.with_headers(self.window_headers(FixedWindow(100, 100, self.timestamp() + seconds)))
@@ -200,16 +255,6 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
             case "nothing":
                 return reply
         raise ValueError(f"told_in is one of window, retry-after, nothing, not {told_in!r}")
-
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:
-        """Return the refusal with this name. Raise ValueError for another name."""
-        if code not in self.errors:
-            raise ValueError(f"{self.name} has no refusal named {code!r} (known: {', '.join(self.errors)})")
-        return self.named_reply(endpoint, code)
-
-    @abstractmethod
-    def named_reply(self, endpoint: str, code: str) -> Reply:
-        """Return one of `errors` in the words of the network."""
 
     # --- what each network shows ---------------------------------------------------------------------------------
 
@@ -221,57 +266,23 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
         """Return the memory as JSON data, for the control API."""
         return {name: table.facts() for name, table in self.tables.items() if name != "tokens"}
 
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[AccountT]:
-        """Return the caller and count the call. Raise Refusal. Add headers to the response, even before a Refusal."""
-        token = self.tokens.bearer(request.bearer)
-        account = self.accounts.get(token.account_id) if token is not None else None
-        if token is None or account is None:
-            raise Refusal(self.unauthorized_reply(label))
-        window = self.count(label, token)
-        headers.extend(self.window_headers(window))
-        if window.over:
-            raise Refusal(self.rate_limited_reply(0, "nothing", label))
-        caller = ApiCaller(token, account)
-        self.check_caller(caller, label, scopes)
-        return caller
-
-    def count(self, label: str, token: Token) -> FixedWindow:
-        """Count one call of an account through an app."""
-        key, limit = (label, token.account_id, token.client_id), self.limits.get(label, 900)
-        return self.windows.count(key, limit, self.window_seconds, self.timestamp())
-
-    def window_headers(self, window: FixedWindow) -> Headers:  # noqa: ARG002  # TikTok has none
-        return []
+    # --- accounts ------------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def check_caller(self, caller: ApiCaller[AccountT], label: str, scopes: tuple[str, ...]) -> None:
-        """Raise Refusal for a caller without these scopes."""
+    def new_account(self, username: str, name: str, **facts: Any) -> Any:
+        """Return an account with a new id."""
 
-    async def before_view(self) -> None:
-        """Bring the memory up to date before it is shown."""
+    def add_account(self, username: str, name: str | None = None, **facts: Any) -> Any:
+        """Create an account. `facts` are fields of its dataclass. Raise ValueError for a username that exists."""
+        self.refuse_taken(username)
+        return self.accounts.save(self.new_account(username, name or username, **facts))
 
-    # --- apps and accounts ---------------------------------------------------------------------------------------
-
-    def add_app(self, client_id: str, client_secret: str | None = "", redirect_uris: Iterable[str] = ()) -> None:
-        """Register an app. From then on, its secret and addresses are checked. None as secret: a public client."""
-        self.apps[client_id] = SandboxApp(client_id, client_secret, tuple(redirect_uris))
-
-    def find_app(self, client_id: str) -> SandboxApp | None:
-        """Return the app with this id. Every id has an app, even if it is not registered."""
-        return self.apps.get(client_id) or (SandboxApp(client_id) if client_id else None)
-
-    @abstractmethod
-    def add_account(self, username: str) -> AccountT:
-        """Create an account. Raise ValueError for a username that exists."""
-
-    def account_named(self, username: str) -> AccountT | None:
+    def account_named(self, username: str) -> Any:
         """Return the account. The username is not case-sensitive."""
         wanted = username.lower()
         return next((account for account in list(self.accounts.values()) if account.username.lower() == wanted), None)
 
-    def existing_account(self, username: str) -> AccountT:
+    def existing_account(self, username: str) -> Any:
         """Return the account. Raise ValueError for an unknown username."""
         account = self.account_named(username)
         if account is None:
@@ -282,20 +293,17 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
         if self.account_named(username) is not None:
             raise ValueError(f"there is an account {username!r} already")
 
-    def change_account(self, username: str, **changes: Any) -> AccountT:
+    def change_account(self, username: str, **changes: Any) -> Any:
         """Change the handle, name or picture of an account, or a setting such as X's `subscription_type`, TikTok's
         `private` or Pinterest's `account_type`."""
         account = self.existing_account(username)
-        fields = (*self.common_fields, *self.account_fields)
-        unknown = [name for name in changes if name not in fields]
-        if unknown:
-            raise ValueError(f"no such field: {', '.join(unknown)} (known: {', '.join(fields)})")
         for name, value in changes.items():
-            choices = self.account_choices.get(name)
-            if choices is not None and value not in choices:
-                raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
-            form = self.common_fields.get(name)
-            if form is not None and (not isinstance(value, str) or not re.fullmatch(form, value)):
+            form = self.account_fields.get(name)
+            if form is None:
+                raise ValueError(f"no such field: {name} (known: {', '.join(self.account_fields)})")
+            if isinstance(form, tuple) and value not in form:
+                raise ValueError(f"{name} is one of {', '.join(map(str, form))}, not {value!r}")
+            if isinstance(form, str) and not re.fullmatch(form, str(value)):
                 raise ValueError(f"{name} cannot be {value!r}")
         handle = changes.pop("handle", username)
         if handle != username:
@@ -323,7 +331,7 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
         seconds: float | None = None,
         refresh: str | None = None,
         refresh_seconds: float | None = None,
-        family: str | None = None,
+        family: str = "",
     ) -> Token:
         """Issue a pair. `refresh` is a refresh token that continues to work; None makes a new one."""
         now = self.timestamp()
@@ -333,9 +341,9 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
         )
         access, new_refresh = self.new_token_pair(scopes, account_id, expires_at)
         family = family or secrets.token_hex(8)
-        token = Token(access, refresh or new_refresh, account_id, scopes, client_id, family, *expires_at)
-        self.tokens.add(token)
-        return token
+        return self.tokens.save(
+            Token(access, refresh or new_refresh, account_id, scopes, client_id, family, *expires_at)
+        )
 
     def renew(self, old: Token, client_id: str) -> Token | None:
         """Return the pair that follows a refresh token, or None if that no longer works."""
@@ -351,7 +359,7 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
 
     def grant(
         self,
-        account: AccountT | str,
+        account: Any,
         scopes: Iterable[str] | None = None,
         expires_in: float | None = None,
         client_id: str | None = None,
@@ -380,4 +388,5 @@ class SandboxNetwork(CallLog, ABC, Generic[AccountT]):
 
     def remove_access(self, username: str) -> None:
         """Let the account withdraw the app's permission: all its tokens end."""
-        self.tokens.end_all(self.existing_account(username).id)
+        for token in self.tokens.of(self.existing_account(username).id):
+            self.tokens.end_family(token.family)

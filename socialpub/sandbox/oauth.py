@@ -1,60 +1,66 @@
 """OAuth of the three networks: the consent page and the token endpoint.
 
-A network declares what it requires, shows and answers. The way of a consent and of an exchange is the same everywhere.
+A network declares its scopes, its words and its lifetimes. The way of a consent and of an exchange is the same
+everywhere. Every app id and every secret is accepted.
 """
 
 import secrets
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlencode
 
-from socialpub.sandbox.endpoint import SandboxCall
-from socialpub.sandbox.memory import AuthorizationCode, SandboxApp, Token
-from socialpub.sandbox.messages import FORM, Refusal, Reply, SandboxRequest, html_reply, json_reply, redirect
-from socialpub.sandbox.network import SandboxNetwork
+from socialpub.sandbox.memory import SandboxContext, Token
+from socialpub.sandbox.messages import FORM, Refusal, Reply, SandboxRequest, html_reply, json_reply
+from socialpub.sandbox.network import SandboxCall, SandboxNetwork
 from socialpub.sandbox.pages import SOURCES, render_template
 
-NetworkT = TypeVar("NetworkT", bound=SandboxNetwork[Any])
 
-Asked = dict[str, str]
-"""The parameters from the app and from the page's form."""
+class AuthorizationCode(NamedTuple):
+    """The consent of an account, until the app exchanges it for tokens."""
+
+    asked: dict[str, str]
+    """The parameters from the app and from the page's form."""
+    client_id: str
+    account_id: str
+    scopes: tuple[str, ...]
+    expires_at: float
+    """Unix seconds."""
 
 
-class NetworkAuthorization(ABC, Generic[NetworkT]):
-    paths: ClassVar[tuple[str, str, str]]
+class OAuthNetwork(SandboxNetwork):
+    oauth_paths: ClassVar[tuple[str, str, str]]
     """Of the consent page, the token endpoint and the revocation."""
     client_id_fields: ClassVar[tuple[str, ...]] = ("client_id",)
-    meanings: ClassVar[Mapping[str, str]]
+    scopes: ClassVar[Mapping[str, str]]
     """Every scope, and what it permits."""
-    scope_mark: ClassVar[str] = ","
-    """The separator between the scopes in an app's request."""
-    always_given: ClassVar[str] = ""
+    scope_separator: ClassVar[str] = ","
+    """Between the scopes in an app's request."""
+    fixed_scope: ClassVar[str] = ""
     """The scope that the user cannot refuse. Empty: the user grants all scopes or none."""
-    wrong_address: ClassVar[str] = "redirect_uri is missing or is not one of the app's, letter by letter."
-    required: ClassVar[tuple[str, ...]] = ("code", "redirect_uri")
-    """Of an exchange."""
+    denial: ClassVar[Mapping[str, str]] = {"error": "access_denied"}
+    """The parameters of the redirect when the user cancels."""
+    code_seconds: ClassVar[int]
+    exchange_fields: ClassVar[tuple[str, ...]] = ("code", "redirect_uri")
 
-    def calls(self) -> tuple[SandboxCall, ...]:
-        page, token, revoke = self.paths
-        return (
-            SandboxCall("", page, "authorize", self.authorize),
-            SandboxCall("POST", token, "token", self.token),
-            SandboxCall("POST", revoke, "revoke", self.revoke),
-        )
+    def __init__(self, context: SandboxContext) -> None:
+        super().__init__(context)
+        self.codes: dict[str, AuthorizationCode] = {}
+
+    @classmethod
+    def declared_calls(cls) -> list[SandboxCall]:
+        page, token, revoke = cls.oauth_paths
+        return [
+            SandboxCall("", page, "authorize", None),
+            SandboxCall("POST", token, "token", None),
+            SandboxCall("POST", revoke, "revoke", None),
+            *super().declared_calls(),
+        ]
 
     # --- the consent page ----------------------------------------------------------------------------------------
 
-    def may_return_to(self, uri: str) -> bool:
-        """Return whether the network permits the address at all."""
-        return bool(uri)
-
-    def complaint(self, asked: Asked) -> str:  # noqa: ARG002  # for stand-ins
-        """Return what else is wrong with the app's request, or an empty text."""
-        return ""
-
     @abstractmethod
-    def note(self, account: Any) -> str:
+    def account_note(self, account: Any) -> str:
         """Return a note beside the account's name."""
 
     def new_code(self) -> str:
@@ -64,130 +70,121 @@ class NetworkAuthorization(ABC, Generic[NetworkT]):
         """Return the parameters of the redirect after consent."""
         return {"code": code}
 
-    def denial(self) -> dict[str, str]:
-        return {"error": "access_denied"}
+    def consent_problem(self, client_id: str, asked: dict[str, str]) -> str:  # noqa: ARG002  # for stand-ins
+        """Return what is wrong with the app's request, or an empty text."""
+        scopes = asked.get("scope", "").split(self.scope_separator)
+        if not asked.get("redirect_uri"):
+            return "redirect_uri is missing."
+        if asked.get("response_type") != "code":
+            return "response_type must be code."
+        return "" if set(scopes) <= set(self.scopes) else "invalid_scope: scope must be known scopes."
 
-    def authorize(self, network: NetworkT, request: SandboxRequest) -> Reply:
+    def authorize(self, request: SandboxRequest) -> Reply:
         """Show the page. A POST is its form, with `account` and `decision`."""
         asked = {**request.query(), **(request.form() if request.method == "POST" else {})}
-        app = network.find_app(next((asked[name] for name in self.client_id_fields if asked.get(name)), ""))
-        up, scopes = "../" * request.path.count("/"), [s for s in asked.get("scope", "").split(self.scope_mark) if s]
-        wrong = self._complaint(app, asked, scopes) if app else f"{self.client_id_fields[0]} is missing."
-        if app is None or wrong:
-            return _page(400, "refused.html", message=wrong, up=up)
+        client_id = next((asked[name] for name in self.client_id_fields if asked.get(name)), "")
+        up = "../" * request.path.count("/")
+        problem = self.consent_problem(client_id, asked) if client_id else f"{self.client_id_fields[0]} is missing."
+        if problem:
+            return _page(400, "refused.html", message=problem, up=up)
+        scopes = asked["scope"].split(self.scope_separator)
         if request.method == "POST":
-            return self._decide(network, app, asked, scopes)
+            return self._decide(client_id, asked, scopes)
         return _page(
             200,
             "consent.html",
-            network=network.label,
-            app=app.client_id,
+            network=self.label,
+            app=client_id,
             accounts=[
-                (account.username, getattr(account, network.name_field), self.note(account))
-                for account in network.accounts.values()
+                (account.username, getattr(account, self.name_field), self.account_note(account))
+                for account in self.accounts.values()
             ],
-            scopes=[(scope, self.meanings[scope], scope == self.always_given) for scope in scopes],
-            pick=bool(self.always_given),
+            scopes=[(scope, self.scopes[scope], scope == self.fixed_scope) for scope in scopes],
+            pick=bool(self.fixed_scope),
             asked=asked,
             action=request.path.rpartition("/")[2] or "./",
             up=up,
         )
 
-    def _complaint(self, app: SandboxApp, asked: Asked, scopes: list[str]) -> str:
-        uri = asked.get("redirect_uri", "")
-        if not self.may_return_to(uri) or (app.redirect_uris and uri not in app.redirect_uris):
-            return self.wrong_address
-        if asked.get("response_type") != "code":
-            return "response_type must be code."
-        are_known = scopes and set(scopes) <= set(self.meanings)
-        return self.complaint(asked) or ("" if are_known else "invalid_scope: scope must be known scopes.")
-
-    def _decide(self, network: NetworkT, app: SandboxApp, asked: Asked, scopes: list[str]) -> Reply:
-        account = network.account_named(asked.get("account", ""))
+    def _decide(self, client_id: str, asked: dict[str, str], scopes: list[str]) -> Reply:
+        account = self.account_named(asked.get("account", ""))
+        result = dict(self.denial)
         if asked.get("decision") == "allow" and account is not None:
-            granted = [scope for scope in scopes if self.always_given in ("", scope) or f"grant:{scope}" in asked]
-            code = self.new_code()
-            network.codes[code] = AuthorizationCode(
-                app.client_id,
-                asked["redirect_uri"],
-                account.id,
-                tuple(granted),
-                network.timestamp() + network.code_seconds,
-                asked.get("code_challenge", ""),
-                asked.get("code_challenge_method", "plain"),
-            )
+            granted = [scope for scope in scopes if self.fixed_scope in ("", scope) or f"grant:{scope}" in asked]
+            code, ends = self.new_code(), self.timestamp() + self.code_seconds
+            self.codes[code] = AuthorizationCode(asked, client_id, account.id, tuple(granted), ends)
             result = self.approval(code, granted)
-        else:
-            result = self.denial()
-        uri, state = asked["redirect_uri"], {"state": asked["state"]} if "state" in asked else {}
-        return redirect(uri + ("&" if "?" in uri else "?") + urlencode({**result, **state}))
+        if "state" in asked:
+            result["state"] = asked["state"]
+        uri = asked["redirect_uri"]
+        url = uri + ("&" if "?" in uri else "?") + urlencode(result)
+        return Reply(302, headers=[("location", url), ("cache-control", "no-store")])
 
     # --- the token endpoint --------------------------------------------------------------------------------------
 
-    def authenticate(self, network: NetworkT, request: SandboxRequest, form: dict[str, str]) -> str:
-        """Return the id of the app that calls, by the header or the form. Raise Refusal."""
-        client_id, secret = request.basic or (form.get(self.client_id_fields[0], ""), form.get("client_secret", ""))
-        app = network.find_app(client_id)
-        if app is None or not (app.client_secret is None or app.accepts(secret)):
-            raise self.refusal(network, "client")
-        return client_id
-
     @abstractmethod
-    def refusal(self, network: NetworkT, reason: str, name: str = "") -> Refusal:
+    def oauth_refusal(self, reason: str, name: str = "") -> Refusal:
         """Return the refusal for `client`, `form`, `grant_type`, `missing` (parameter `name`), `code`, `redirect_uri`,
         `verifier` or `refresh_token`."""
 
     @abstractmethod
-    def facts(self, network: NetworkT, pair: Token, grant_type: str) -> dict[str, Any]:
+    def token_facts(self, pair: Token, grant_type: str) -> dict[str, Any]:
         """Return what the token endpoint responds."""
+
+    def authenticate(self, request: SandboxRequest, form: dict[str, str]) -> str:
+        """Return the id of the app that calls, by the header or the form. Raise Refusal."""
+        client_id, secret = request.basic or (form.get(self.client_id_fields[0], ""), form.get("client_secret", ""))
+        if not client_id or not secret:
+            raise self.oauth_refusal("client")
+        return client_id
 
     def fits(self, code: AuthorizationCode, verifier: str) -> bool:  # noqa: ARG002  # for stand-ins
         return True
 
-    @abstractmethod
-    def revoke(self, network: NetworkT, request: SandboxRequest) -> Reply: ...
-
-    def token(self, network: NetworkT, request: SandboxRequest) -> Reply:
-        client_id, form = self.client(network, request)
+    def token(self, request: SandboxRequest) -> Reply:
+        client_id, form = self.client(request)
         match form.get("grant_type", ""):
             case "authorization_code":
-                pair = self._exchange(network, form, client_id)
+                pair = self._exchange(form, client_id)
             case "refresh_token":
-                pair = self._refresh(network, form, client_id)
+                pair = self._refresh(form, client_id)
             case other:
-                raise self.refusal(network, "grant_type", other)
-        return json_reply(200, self.facts(network, pair, form["grant_type"]), [("cache-control", "no-store")])
+                raise self.oauth_refusal("grant_type", other)
+        return json_reply(200, self.token_facts(pair, form["grant_type"]), [("cache-control", "no-store")])
 
-    def client(self, network: NetworkT, request: SandboxRequest) -> tuple[str, dict[str, str]]:
+    @abstractmethod
+    def revoke(self, request: SandboxRequest) -> Reply: ...
+
+    def client(self, request: SandboxRequest) -> tuple[str, dict[str, str]]:
         """Return the id of the calling app and its form. Raise Refusal."""
         if request.content_type != FORM:
-            raise self.refusal(network, "form")
+            raise self.oauth_refusal("form")
         form = request.form()
-        return self.authenticate(network, request, form), form
+        return self.authenticate(request, form), form
 
-    def require(self, network: NetworkT, form: dict[str, str], *names: str) -> None:
+    def require(self, form: dict[str, str], *names: str) -> None:
         for name in names:
             if not form.get(name):
-                raise self.refusal(network, "missing", name)
+                raise self.oauth_refusal("missing", name)
 
-    def _exchange(self, network: NetworkT, form: dict[str, str], client_id: str) -> Token:
-        self.require(network, form, *self.required)
+    def _exchange(self, form: dict[str, str], client_id: str) -> Token:
+        self.require(form, *self.exchange_fields)
         # Any call uses the code up.
-        code = network.codes.pop(form["code"], None)
-        if code is None or code.client_id != client_id or network.timestamp() >= code.expires_at:
-            raise self.refusal(network, "code")
-        if code.redirect_uri != form["redirect_uri"]:
-            raise self.refusal(network, "redirect_uri")
+        code = self.codes.pop(form["code"], None)
+        if code is None or code.client_id != client_id or self.timestamp() >= code.expires_at:
+            raise self.oauth_refusal("code")
+        if code.asked["redirect_uri"] != form["redirect_uri"]:
+            raise self.oauth_refusal("redirect_uri")
         if not self.fits(code, form.get("code_verifier", "")):
-            raise self.refusal(network, "verifier")
-        return network.issue(code.account_id, code.scopes, client_id)
+            raise self.oauth_refusal("verifier")
+        return self.issue(code.account_id, code.scopes, client_id)
 
-    def _refresh(self, network: NetworkT, form: dict[str, str], client_id: str) -> Token:
-        self.require(network, form, "refresh_token")
-        old = network.tokens.by_refresh(form["refresh_token"])
-        pair = network.renew(old, client_id) if old is not None else None
+    def _refresh(self, form: dict[str, str], client_id: str) -> Token:
+        self.require(form, "refresh_token")
+        old = self.tokens.by_refresh(form["refresh_token"])
+        pair = self.renew(old, client_id) if old is not None else None
         if pair is None:
-            raise self.refusal(network, "refresh_token")
+            raise self.oauth_refusal("refresh_token")
         return pair
 
 

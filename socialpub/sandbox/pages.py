@@ -16,9 +16,6 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.world import current_world
-
 SOURCES = (
     "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -50,8 +47,8 @@ async def read_form(request: Request) -> dict[str, str]:
     return dict(parse_qsl((await request.body()).decode("utf-8", "replace")))
 
 
-def avatar(name: str, side: int = 400) -> Response:
-    """Draw the first letter of a name on a color of that name. Do not call this on the event loop."""
+def avatar(name: str, side: int = 400) -> bytes:
+    """Draw the first letter of a name on a color of that name, as a PNG. Do not call this on the event loop."""
     hue = sum(map(ord, name)) * 47 % 360 / 360
     red, green, blue = (round(part * 255) for part in colorsys.hls_to_rgb(hue, 0.42, 0.45))
     image = Image.new("RGB", (side, side), (red, green, blue))
@@ -59,7 +56,11 @@ def avatar(name: str, side: int = 400) -> Response:
     ImageDraw.Draw(image).text(middle, name[:1].upper() or "?", "white", font, anchor="mm")
     written = io.BytesIO()
     image.save(written, "PNG")
-    return Response(written.getvalue(), media_type="image/png", headers={"cache-control": "max-age=3600"})
+    return written.getvalue()
+
+
+def avatar_response(name: str, side: int = 400) -> Response:
+    return Response(avatar(name, side), media_type="image/png", headers={"cache-control": "max-age=3600"})
 
 
 # --- the front page --------------------------------------------------------------------------------------------------
@@ -76,12 +77,12 @@ def routes() -> list[Route]:
 
 
 async def show_front(request: Request) -> Response:
-    return page("front.html", networks=current_world(request).shown_networks)
+    return page("front.html", networks=request.app.state.world.shown_networks)
 
 
 def show_icon(request: Request) -> Response:
     """Return the icon that browsers request if a page does not link to an icon."""
-    return avatar("Sandbox", 48)
+    return avatar_response("Sandbox", 48)
 
 
 async def show_styles(request: Request) -> Response:
@@ -90,18 +91,20 @@ async def show_styles(request: Request) -> Response:
 
 # --- accounts --------------------------------------------------------------------------------------------------------
 
-YES, NO = "yes", "no"
+WORDS = {False: "no", True: "yes"}
 
 
 async def change_account(request: Request) -> Response:
     """Change one account. A blank text field does not change the value."""
     sent = await read_form(request)
-    network = current_world(request).networks.get(sent.pop("network", ""))
+    network = request.app.state.world.networks.get(sent.pop("network", ""))
     username = sent.pop("username", "")
     if network is None:
         return await show_accounts(request, "There is no such network.")
     changes: dict[str, Any] = {name: value.strip() for name, value in sent.items() if value.strip()}
-    changes |= {name: changes[name] == YES for name in network.account_flags if name in changes}
+    for name, form in network.account_fields.items():
+        if name in changes and isinstance(form, tuple):
+            changes[name] = next((value for value in form if WORDS.get(value, value) == changes[name]), changes[name])
     try:
         account = network.change_account(username, **changes)
     except ValueError as error:
@@ -114,7 +117,7 @@ async def show_accounts(request: Request, problem: str = "") -> Response:
 
     After a change, `changed` names the account.
     """
-    networks = current_world(request).shown_networks
+    networks = request.app.state.world.shown_networks
     forms = [_account_form(network, account) for network in networks for account in network.accounts.values()]
     changed = request.query_params.get("changed", "")
     if changed not in {form["account"].username for form in forms}:
@@ -122,15 +125,17 @@ async def show_accounts(request: Request, problem: str = "") -> Response:
     return page("accounts.html", 400 if problem else 200, forms=forms, problem=problem, changed=changed)
 
 
-def _account_form(network: SandboxNetwork[Any], account: Any) -> dict[str, Any]:
+def _account_form(network: Any, account: Any) -> dict[str, Any]:
     """Return the form's fields: texts, and choices with their options."""
     picture = account.picture or account.username
-    flags = {name: (YES if getattr(account, name) else NO, (NO, YES)) for name in network.account_flags}
-    choices = {name: (getattr(account, name), options) for name, options in network.account_choices.items()}
     return {
         "network": network,
         "account": account,
         "picture": picture,
         "texts": {"handle": account.username, "name": getattr(account, network.name_field), "picture": picture},
-        "choices": choices | flags,
+        "choices": {
+            name: [(WORDS.get(value, value), value == getattr(account, name)) for value in form]
+            for name, form in network.account_fields.items()
+            if isinstance(form, tuple)
+        },
     }

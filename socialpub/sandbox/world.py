@@ -6,15 +6,13 @@ One event loop changes it, without locks. Tests may read it from other threads.
 from pathlib import Path
 from typing import Any, ClassVar
 
-from starlette.requests import Request
-
-from socialpub.sandbox.bluesky.network import BlueskySandbox
+from socialpub.sandbox.bluesky.api import BlueskySandbox
 from socialpub.sandbox.memory import IdSequence, Journal, MachineClock, SandboxClock, SandboxContext
 from socialpub.sandbox.messages import SandboxRequest
 from socialpub.sandbox.network import SandboxNetwork
-from socialpub.sandbox.pinterest.network import PinterestSandbox
-from socialpub.sandbox.tiktok.network import TikTokSandbox
-from socialpub.sandbox.x.network import XSandbox
+from socialpub.sandbox.pinterest.api import PinterestSandbox
+from socialpub.sandbox.tiktok.api import TikTokSandbox
+from socialpub.sandbox.x.api import XSandbox
 
 
 class World:
@@ -22,8 +20,6 @@ class World:
     """The class of each network."""
     actions: ClassVar[dict[str, Any]] = {}
     """Further actions of the control API."""
-    calls: ClassVar[dict[str, Any]] = {}
-    """The endpoints of a network, instead of its own."""
 
     x: XSandbox
     tiktok: TikTokSandbox
@@ -46,18 +42,14 @@ class World:
                 table.replay(entry)
 
     def _begin(self) -> None:
-        self.networks: dict[str, SandboxNetwork[Any]] = {kind.name: kind(self._context) for kind in self.kinds}
+        self.networks: dict[str, SandboxNetwork] = {kind.name: kind(self._context) for kind in self.kinds}
         for name, network in self.networks.items():
             setattr(self, name, network)
 
     @property
-    def shown_networks(self) -> list[SandboxNetwork[Any]]:
+    def shown_networks(self) -> list[SandboxNetwork]:
         """The networks that pages and overviews name. The others work at their addresses."""
         return [network for network in self.networks.values() if network is not self.bluesky or self.shows_bluesky]
-
-    def serve(self) -> None:
-        """Record that the world listens on a port."""
-        self._context.serving = True
 
     def reset(self) -> None:
         """Delete everything, including the journal."""
@@ -70,8 +62,3 @@ class World:
     def close(self) -> None:
         """Close the journal. The world stays usable."""
         self._context.journal.close()
-
-
-def current_world(request: Request) -> World:
-    world: World = request.app.state.world
-    return world

@@ -67,8 +67,8 @@ def test_the_older_version_and_its_database_come_back_and_publish_nothing_twice(
         assert f"newer than version {FORMER}, " in found
         restore, install = blocks(topic("upgrading"), "## Roll back", "sh")[0].splitlines()
         said = units.machine.run("bash", "-ec", restore.replace("NAME", name)).stderr
-        assert "2 posts were accepted since then and are not in this database. 1 of them will not be published" in said
-        assert "API keys created since then are gone: fresh." in said
+        assert "2 posts were accepted since the backup and are not in it. 1 of them will not be published." in said
+        assert "API keys created since the backup are gone: fresh." in said
         assert install.startswith("git checkout v1.0.0 && sudo make install && ")
         # sudo would remove the variables by which pip finds its packages here.
         units.type(install.replace("git checkout v1.0.0 && sudo make", f"make -C {former}"))

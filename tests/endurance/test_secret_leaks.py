@@ -13,12 +13,12 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import httpx2
 import pytest
 
-from socialpub.cli.demo.walkthrough import ConsentForm
+from socialpub.cli.demo.walkthrough import consent_form
 from tests.e2e.caller import Caller
 from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
@@ -162,10 +162,7 @@ class LeakStory:
         self.owner.press(f"Connect {label}")
         url = self.owner.page.links()[f"Continue to {label}"]
         with httpx2.Client(trust_env=False) as browser:
-            page = ConsentForm()
-            page.feed(browser.get(url).text)
-            told = {**page.fields, "account": "demo", "decision": "allow"}
-            back = browser.post(urljoin(url, page.action or ""), data=told).headers["location"]
+            back = browser.post(url, data=consent_form(url, "demo")).headers["location"]
         brought = dict(parse_qsl(urlsplit(back).query))
         self.search.add("what a consent brings back", brought["code"], brought["state"])
         self.owner.open(f"{urlsplit(back).path}?{urlsplit(back).query}")

@@ -42,9 +42,9 @@ def small_chunks() -> AbstractContextManager[Any]:
 
 
 def made(world: World) -> list[str]:
-    drafts = [task.publish_id for task in world.tiktok.tasks.all.values()]
+    drafts = [task.publish_id for task in world.tiktok.tasks.values()]
     posts = [post.id for post in world.tiktok.catch_up()]
-    return posts + [one for one in drafts if world.tiktok.tasks.all[one].status == IN_INBOX]
+    return posts + [one for one in drafts if world.tiktok.tasks[one].status == IN_INBOX]
 
 
 DIRECT = {"mode": "direct", "privacyLevel": "PUBLIC_TO_EVERYONE"}

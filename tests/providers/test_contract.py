@@ -200,11 +200,11 @@ def secrets_of(env: Environment) -> list[str]:
     tokens = [
         secret
         for network in world.networks.values()
-        for token in list(network.tokens._by_access.values())
+        for token in list(network.tokens.values())
         for secret in (token.access, token.refresh)
         if secret
     ]
-    uploads = [task.upload_token for task in world.tiktok.tasks.all.values() if task.upload_token]
+    uploads = [task.upload_token for task in world.tiktok.tasks.values() if task.upload_token]
     forms = [
         video.form[name]
         for video in world.pinterest.media.values()

@@ -109,7 +109,7 @@ def test_tiktok_never_ends_its_processing_and_the_outcome_stays_unknown(env: Env
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.UNCONFIRMED
-    assert len(env.world.tiktok.tasks.all) == 1, "nothing was begun a second time"
+    assert len(env.world.tiktok.tasks) == 1, "nothing was begun a second time"
 
 
 @pytest.mark.parametrize("fate", ["fails", "never_ends"])
@@ -145,5 +145,5 @@ def test_a_video_in_real_chunks_arrives_whole_after_any_fault(env: Environment) 
     drain(env.rt, env.clock)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
     assert_the_outcome_is_true(env.rt, env.world, NETWORKS["tiktok"], post)
-    (task,) = env.world.tiktok.tasks.all.values()
+    (task,) = env.world.tiktok.tasks.values()
     assert (task.chunk_count, task.chunk_size, task.received) == (6, 10_000_000, 64_000_001)

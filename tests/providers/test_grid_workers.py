@@ -194,7 +194,7 @@ def drain_up_to_the_commit(env: Environment, commit: str) -> None:
 
 EFFECTS: dict[str, Callable[[World], list[str | None]]] = {
     "x": lambda world: [post.text for post in world.x.posts],
-    "tiktok": lambda world: [task.publish_id for task in world.tiktok.tasks.all.values()],
+    "tiktok": lambda world: [task.publish_id for task in world.tiktok.tasks.values()],
     "pinterest": lambda world: [pin.description for pin in world.pinterest.pins],
     "bluesky": lambda world: [post.value["text"] for post in world.bluesky.posts],
 }

@@ -32,7 +32,7 @@ def arrived(world: World, network: str) -> list[bytes]:
     """Return the files of all published images, oldest first."""
     match network:
         case "x":
-            images = [(world.x.cache, media.id) for media in world.x.media.all.values()]
+            images = [(world.x.cache, media.id) for media in world.x.media.values()]
         case "tiktok":
             images = [(world.tiktok.cache, image.id) for post in world.tiktok.catch_up() for image in post.media]
         case "bluesky":

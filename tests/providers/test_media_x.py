@@ -38,7 +38,7 @@ def test_an_animated_gif_arrives_without_metadata_and_the_upload_keeps_them(
     artifact_id = artifact(rt, source, "image/gif")
     post = accept(rt, profile, media=(DraftMedia(artifact_id),))
     drain(rt, clock)
-    (arrived,) = world.x.media.all.values()
+    (arrived,) = world.x.media.values()
     assert state_of(rt, post) is State.PUBLISHED, message_of(rt, post)
     assert arrived.sha256 == hashlib.sha256(plain).hexdigest()
     assert stored(rt, artifact_id).read_bytes() == original

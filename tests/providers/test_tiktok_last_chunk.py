@@ -110,7 +110,7 @@ def test_bytes_that_never_arrived_fail_when_that_is_certain(env: Environment, fi
     post = published_video(env)
     assert state_of(env.rt, post) is State.FAILED, message_of(env.rt, post)
     assert env.clock.monotonic() - began > 2 * HOUR
-    (task,) = env.world.tiktok.tasks.all.values()
+    (task,) = env.world.tiktok.tasks.values()
     assert f"TikTok has 0 of {task.size} bytes" in message_of(env.rt, post)
     assert len(env.world.tiktok.statuses("upload_chunk")) == 2, "there is no third try"
 
@@ -157,7 +157,7 @@ def outcome_of_successor(env: Environment, post: str) -> State:
     with successor_of(env) as successor:
         drain(successor, env.clock)
         assert_the_outcome_is_true(successor, env.world, story_of("tiktok", "video")[0], post)
-        assert len(env.world.tiktok.tasks.all) == 1
+        assert len(env.world.tiktok.tasks) == 1
         return state_of(successor, post)
 
 
@@ -197,7 +197,7 @@ def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env: Environ
     env.transport.before_call = unreachable_for_an_hour
     drain(env.rt, env.clock)
     assert met > 2
-    assert len(env.world.tiktok.tasks.all) == 2
+    assert len(env.world.tiktok.tasks) == 2
     assert_the_outcome_is_true(env.rt, env.world, played, post)
     assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
@@ -207,5 +207,5 @@ def published_video(env: Environment) -> str:
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain(env.rt, env.clock)
     assert_the_outcome_is_true(env.rt, env.world, played, post)
-    assert len(env.world.tiktok.tasks.all) == 1
+    assert len(env.world.tiktok.tasks) == 1
     return post

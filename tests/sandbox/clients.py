@@ -7,7 +7,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.tiktok.oauth import SCOPES as TIKTOK_SCOPES
+from socialpub.sandbox.tiktok.api import TikTokSandbox
 from tests.sandbox.files import MP4, PNG, base64_text, picture
 
 
@@ -92,7 +92,7 @@ class TikTokClient(SandboxClient):
         web: TestClient,
         world: World,
         username: str = "demo",
-        scopes: tuple[str, ...] = tuple(TIKTOK_SCOPES),
+        scopes: tuple[str, ...] = tuple(TikTokSandbox.scopes),
         **grant: Any,
     ) -> None:
         super().__init__(web, "/tiktok/v2", world.tiktok.grant(username, scopes, **grant))

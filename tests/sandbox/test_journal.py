@@ -50,7 +50,7 @@ def test_shares_and_posts_survive_a_restart(restart: Restart) -> None:
         demo.put(draft, MP4)
         demo.status(publish_id(draft))
         demo.status(publish_id(draft))
-        before.tiktok.tasks.finish_draft(publish_id(draft), privacy="SELF_ONLY")
+        before.tiktok.finish_draft(publish_id(draft), privacy="SELF_ONLY")
         before.tiktok.next_fate("spam_risk")
         failed = demo.post()
         demo.status(failed)

@@ -115,10 +115,10 @@ def test_media_that_made_room_for_others_are_marked(
     tiktok.post()
     pinterest.pin()
     bluesky.post(embed={"$type": "app.bsky.embed.images", "images": [{"image": blob, "alt": ""}]})
-    world.x.cache.take(image)
-    world.bluesky.cache.take(blob["ref"]["$link"])
-    world.tiktok.cache.take(world.tiktok.posts[0].media[0].id)
-    world.pinterest.cache.take(world.pinterest.pins[0].pictures[0].id)
+    world.x.cache.pop(image)
+    world.bluesky.cache.pop(blob["ref"]["$link"])
+    world.tiktok.cache.pop(world.tiktok.posts[0].media[0].id)
+    world.pinterest.cache.pop(world.pinterest.pins[0].pictures[0].id)
     for network in world.networks:
         assert "no longer stored" in web.get(f"/{network}/feed").text
 

@@ -127,22 +127,3 @@ def test_a_consent_given_in_a_browser_leads_back_to_the_app(browser: Browser, se
         with page.expect_request(f"{BACK}?*") as back:
             page.get_by_role("button", name="access").or_(page.get_by_role("button", name="Authorize")).click()
         assert "code=" in back.value.url and "state=s" in back.value.url
-
-
-def test_a_fault_is_arranged_in_a_browser_but_not_by_a_page_from_elsewhere(
-    browser: Browser, world: World, server: str
-) -> None:
-    with browser.new_context() as context:
-        page = context.new_page()
-        page.goto(f"{server}/pinterest/feed")
-        page.get_by_role("button", name="Set fault").click()
-        page.get_by_role("status").wait_for()
-
-        form = f'<form method="post" action="{server}/_control/reset"><button>Win</button></form>'
-        page.route(BACK, lambda route: route.fulfill(body=form, content_type="text/html"))
-        page.goto(BACK)
-        world.x.grant("stays")
-        with page.expect_response(f"{server}/_control/reset") as answer:
-            page.get_by_role("button").click()
-        assert answer.value.status == 403
-        assert world.x.account_named("stays") is not None

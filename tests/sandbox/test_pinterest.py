@@ -10,7 +10,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from socialpub.sandbox.pinterest.network import ALL_SCOPES
+from socialpub.sandbox.pinterest.api import PinterestSandbox
 from tests.samples import media
 from tests.sandbox.clients import PinterestClient, refusal
 from tests.sandbox.files import MP4, base64_text, picture
@@ -20,22 +20,6 @@ from tests.support.hand_clock import HandClock
 
 
 JPEG = {"source_type": "image_base64", "content_type": "image/jpeg", "data": base64_text(picture())}
-
-
-def test_a_pin_says_what_artificial_intelligence_made_of_it(
-    world: World, web: TestClient, pinterest: PinterestClient
-) -> None:
-    made = pinterest.pin(ai_disclosures={"values": ["AI_MODIFIED"]}).json()
-    assert made["ai_disclosures"] == {"values": ["AI_MODIFIED"]}
-    assert world.pinterest.pins[0].ai_disclosures == ["AI_MODIFIED"]
-    assert "AI_MODIFIED" in web.get(f"/pinterest/pin/{made['id']}/").text
-    for wrong in (["AI_MODIFIED"], {"values": []}, {"values": ["SOMETHING"]}, {}):
-        assert refusal(pinterest.pin(ai_disclosures=wrong)) == (400, 1)
-
-
-def test_nothing_keeps_a_pin_from_being_made_twice(world: World, pinterest: PinterestClient) -> None:
-    ids = {pinterest.pin(title="Same").json()["id"] for _ in range(2)}
-    assert len(ids) == len(world.pinterest.pins) == 2
 
 
 def test_a_carousel_holds_two_to_five_pictures_of_one_size(world: World, pinterest: PinterestClient) -> None:
@@ -57,50 +41,6 @@ def test_a_carousel_holds_two_to_five_pictures_of_one_size(world: World, pintere
     assert len(world.pinterest.pins) == 1
 
 
-@pytest.mark.parametrize(
-    ("body", "words"),
-    [
-        ({"board_id": "Summer prints"}, r"does not match '^\d+$'"),
-        ({"board_id": 5}, "is not of type 'string'"),
-        ({"title": "t" * 101}, "maxLength=100"),
-        ({"description": "d" * 801}, "maxLength=800"),
-        ({"alt_text": "a" * 501}, "maxLength=500"),
-        ({"link": "not a link"}, "Entered URL is invalid"),
-        ({"link": ""}, "Entered URL is invalid"),
-        ({"titel": "A"}, "'titel' was unexpected"),
-        ({"media_source": {"source_type": "pin_url"}}, "source_type"),
-        ({"media_source": {"source_type": "image_base64", "data": "AAAA"}}, "content_type' is a required property"),
-        ({"media_source": JPEG | {"data": "data:image/jpeg;base64,AAAA"}}, "does not match"),
-        ({"media_source": JPEG | {"content_type": "image/webp"}}, "is not one of"),
-        ({"media_source": {"source_type": "video_id", "media_id": "1"}}, "cover_image_url"),
-        (
-            {"media_source": {"source_type": "video_id", "media_id": "1", "cover_image_key_frame_time": 0.5}},
-            "cover_image_key_frame_time",
-        ),
-    ],
-)
-def test_a_body_that_does_not_fit_the_document_is_400_and_says_why(
-    world: World, pinterest: PinterestClient, body: dict[str, Any], words: str
-) -> None:
-    answer = pinterest.call("POST", "/pins", json={"board_id": pinterest.board_id, "media_source": JPEG} | body)
-    assert refusal(answer) == (400, 1)
-    assert words in answer.json()["message"]
-    assert world.pinterest.pins == []
-
-
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [
-        (picture()[:-900], (403, 235)),
-        (b"no picture", (403, 235)),
-        (picture(kind="PNG"), (403, 235)),
-        (picture(99, 300), (403, 233)),
-    ],
-)
-def test_pictures_are_decoded(pinterest: PinterestClient, data: bytes, status: tuple[int, int]) -> None:
-    assert refusal(pinterest.pin(JPEG | {"data": base64_text(data)})) == status
-
-
 def test_boards_are_found_allowed_and_have_the_section(
     world: World, web: TestClient, pinterest: PinterestClient
 ) -> None:
@@ -110,13 +50,18 @@ def test_boards_are_found_allowed_and_have_the_section(
     assert refusal(pinterest.pin(board_section_id="9999")) == (404, 2031)
     (section,) = pinterest.call("GET", f"/boards/{pinterest.board_id}/sections").json()["items"]
     assert pinterest.pin(board_section_id=section["id"]).json()["board_section_id"] == section["id"]
-    shared = world.pinterest.add_board("studio", "Together", collaborators=["1000000000000000001"])
+    shared = world.pinterest.add_board(
+        world.pinterest.existing_account("studio"), "Together", collaborators=["1000000000000000001"]
+    )
     assert pinterest.pin(board_id=shared.id).json()["board_owner"] == {"username": "studio"}
-    secret = world.pinterest.add_board("demo", "Hidden", privacy="SECRET")
+    secret = world.pinterest.add_board(world.pinterest.existing_account("demo"), "Hidden", privacy="SECRET")
     assert refusal(pinterest.pin(board_id=secret.id)) == (403, 29)
     assert "Hidden" not in pinterest.call("GET", "/boards").text
     insider = PinterestClient(
-        web, world, "demo", (*ALL_SCOPES, "boards:read_secret", "boards:write_secret", "pins:write_secret")
+        web,
+        world,
+        "demo",
+        (*PinterestSandbox.default_scopes, "boards:read_secret", "boards:write_secret", "pins:write_secret"),
     )
     assert insider.pin(board_id=secret.id).status_code == 201
     assert "Hidden" in insider.call("GET", "/boards").text
@@ -142,7 +87,7 @@ def test_boards_and_sections_can_be_made_and_listed_in_pages(world: World, pinte
 
 def test_lists_can_lag(world: World, pinterest: PinterestClient, clock: HandClock) -> None:
     world.pinterest.list_lag_seconds, world.pinterest.board_lag_seconds = 10, 5
-    world.pinterest.add_board("demo", "Late")
+    world.pinterest.add_board(world.pinterest.existing_account("demo"), "Late")
     made = pinterest.pin().json()["id"]
     assert pinterest.pins() == []
     assert "Late" not in pinterest.call("GET", "/boards").text
@@ -153,51 +98,11 @@ def test_lists_can_lag(world: World, pinterest: PinterestClient, clock: HandCloc
     assert [pin["id"] for pin in pinterest.pins()] == [made]
 
 
-def test_a_setting_returns_texts_as_pinterest_writes_them(world: World, pinterest: PinterestClient) -> None:
-    pinterest.pin(title="Cafe\u0301 <3", link="https://a.test/?a=1&b=2", description="One two three", alt_text="A cat")
-    world.pinterest.escapes_html = world.pinterest.composes_texts = True
-    world.pinterest.cuts_texts_after = 7
-    world.pinterest.null_texts = ["alt_text"]
-    (pin,) = pinterest.pins()
-    assert (pin["title"], pin["description"], pin["alt_text"]) == ("Caf\u00e9 &lt;3", "One two", None)
-    world.pinterest.cuts_texts_after = 0
-    assert pinterest.pins()[0]["link"] == "https://a.test/?a=1&amp;b=2"
-    world.pinterest.trims_texts = True
-    pinterest.pin(title=" Poster ", description="one\r\ntwo ")
-    assert [pinterest.pins()[0][name] for name in ("title", "description")] == ["Poster", "one\ntwo"]
-    assert world.pinterest.pins[-1].title == " Poster "
-
-
-def test_a_text_that_was_not_given_comes_back_as_null(pinterest: PinterestClient) -> None:
-    pinterest.pin(description="")
-    assert {pinterest.pins()[0][name] for name in ("title", "description", "alt_text", "link")} == {None}
-
-
-def test_a_board_lists_the_pins_of_its_sections_with_their_times_by_default(
-    world: World, pinterest: PinterestClient
-) -> None:
-    section_id = world.pinterest.add_section(pinterest.board_id, "Blue")
-    pinterest.pin(board_section_id=section_id)
-    assert [pin["board_section_id"] for pin in pinterest.pins()] == [section_id]
-    world.pinterest.dates_pins = False
-    assert pinterest.pins()[0]["created_at"] is None
-
-
 def test_a_missing_scope_is_named(world: World, web: TestClient) -> None:
     narrow = PinterestClient(web, world, "demo", ("boards:read", "boards:write", "pins:read"))
     answer = narrow.pin()
     assert refusal(answer) == (403, 3)
     assert "pins:write" in answer.json()["message"]
-
-
-def test_a_setting_makes_personal_accounts_unreadable(world: World, pinterest: PinterestClient) -> None:
-    world.pinterest.pinner_data_denied = True
-    assert pinterest.call("GET", "/boards").status_code == 200
-    world.pinterest.change_account("demo", account_type="PINNER")
-    assert pinterest.pin().status_code == 201
-    for path in ("/boards", f"/boards/{pinterest.board_id}", f"/boards/{pinterest.board_id}/pins"):
-        answer = pinterest.call("GET", path)
-        assert (answer.status_code, "PINNER_DATA_ACCESS_DENIED" in answer.text) == (403, True)
 
 
 def test_writes_and_reads_have_windows_of_their_own(world: World, pinterest: PinterestClient, clock: HandClock) -> None:
@@ -215,21 +120,6 @@ def test_writes_and_reads_have_windows_of_their_own(world: World, pinterest: Pin
     clock.forward(40)
     assert pinterest.pin().status_code == 201
     assert world.pinterest.category_counts == {"org_write": 4, "org_read": 1}
-
-
-@pytest.mark.parametrize(
-    ("name", "status", "pins"), [("2787", (400, 2787), 1), ("conflict", (409, 409), 0), ("ramped_down", (503, 4197), 0)]
-)
-def test_refusals_can_be_scripted_by_name(
-    world: World, pinterest: PinterestClient, name: str, status: tuple[int, int], pins: int
-) -> None:
-    world.pinterest.next("create_pin").refuses(name, after_effect=bool(pins))
-    assert refusal(pinterest.pin()) == status
-    assert len(world.pinterest.pins) == pins
-    world.pinterest.next("create_pin").refuses("spam")
-    assert "spam" in pinterest.pin().json()["message_detail"]
-    with pytest.raises(ValueError, match="known"):
-        world.pinterest.next("create_pin").refuses("rude")
 
 
 # --- videos -----------------------------------------------------------------------------------------------------------
@@ -261,14 +151,6 @@ def test_a_video_is_registered_uploaded_processed_and_pinned_as_a_pin(world: Wor
     film = world.pinterest.media[kept.video_id or ""]
     assert (film.size, film.sha256) == (len(MP4), hashlib.sha256(MP4).hexdigest())
     assert kept.pictures[0].width == 200
-
-
-def test_a_form_can_be_good_for_one_upload(world: World, pinterest: PinterestClient) -> None:
-    registered = pinterest.register()
-    assert [pinterest.upload(registered).status_code for _ in range(2)] == [204, 204]
-    world.pinterest.forms_good_once = True
-    assert pinterest.upload(registered).status_code == 403
-    assert pinterest.upload(pinterest.register()).status_code == 204
 
 
 def test_the_form_must_come_back_unchanged_and_the_file_last(web: TestClient, pinterest: PinterestClient) -> None:
@@ -306,17 +188,6 @@ def test_a_form_is_good_for_an_hour(pinterest: PinterestClient, clock: HandClock
     assert "Policy expired" in pinterest.upload(registered).text
 
 
-def test_each_scripted_result_of_a_video(world: World, pinterest: PinterestClient) -> None:
-    world.pinterest.next_fate("fails")
-    world.pinterest.next_fate("never_ends")
-    failed, stuck, text = pinterest.video(), pinterest.video(), pinterest.video(b"no film at all")
-    for media_id, end in ((failed, "failed"), (stuck, "processing"), (text, "failed")):
-        assert [pinterest.look(media_id) for _ in range(5)][-1] == end
-    assert refusal(pinterest.pin(source(failed))) == (400, 1)
-    world.pinterest.processing_ticks = 0
-    assert pinterest.look(pinterest.video()) == "succeeded"
-
-
 def test_a_video_belongs_to_the_user_who_registered_it(
     world: World, web: TestClient, pinterest: PinterestClient
 ) -> None:
@@ -328,16 +199,6 @@ def test_a_video_belongs_to_the_user_who_registered_it(
     assert pinterest.pin(source(media_id)).status_code == 201
     world.pinterest.media_reuse_allowed = False
     assert refusal(pinterest.pin(source(media_id))) == (400, 1)
-
-
-def test_one_cover_and_no_more(pinterest: PinterestClient, world: World) -> None:
-    world.pinterest.processing_ticks = 0
-    media_id = pinterest.video()
-    cover = {"cover_image_data": base64_text(picture()), "cover_image_content_type": "image/jpeg"}
-    assert refusal(pinterest.pin(source(media_id, **cover, cover_image_key_frame_time=3))) == (400, 1)
-    assert pinterest.pin(source(media_id, **cover)).status_code == 201
-    assert pinterest.pin(source(media_id, cover_image_key_frame_time=3)).status_code == 201
-    assert world.pinterest.pins[-1].key_frame_seconds == 3
 
 
 def test_videos_are_decoded(world: World, pinterest: PinterestClient, tmp_path: Path) -> None:
@@ -354,12 +215,8 @@ def test_videos_are_decoded(world: World, pinterest: PinterestClient, tmp_path: 
     assert pinterest.look(pinterest.video(MP4)) == "failed"
 
 
-def test_a_large_video_is_counted_and_hashed_but_not_stored(
-    world: World, pinterest: PinterestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from socialpub.sandbox import messages
-
-    monkeypatch.setattr(messages, "KEPT_BYTES", 1000)
+def test_a_large_video_is_counted_and_hashed_but_not_stored(world: World, pinterest: PinterestClient) -> None:
+    world.pinterest.cache.capacity = 1000
     data = MP4 + bytes(3_000_000)
     media_id = pinterest.video(data)
     film = world.pinterest.media[media_id]

@@ -1,13 +1,12 @@
 """Uploads to the sandbox's X."""
 
 import hashlib
-from typing import Any, Literal
+from typing import Literal
 
 import pytest
-from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.clients import XClient, message
+from tests.sandbox.clients import XClient
 from tests.sandbox.files import MP4, PNG
 from tests.support.hand_clock import HandClock
 
@@ -21,15 +20,7 @@ def test_a_picture_is_ready_at_once(world: World, x: XClient) -> None:
     assert (data["size"], data["expires_after_secs"]) == (len(PNG), 86400)
     assert data["image"] == {"w": 1, "h": 1, "image_type": "image/png"}
     assert "processing_info" not in data
-    assert world.x.media.all[data["id"]].sha256 == hashlib.sha256(PNG).hexdigest()
-
-
-@pytest.mark.parametrize(
-    "fields", [{}, {"media_category": "photo"}, {"media_category": "tweet_image", "media_type": "image/png"}]
-)
-def test_one_shot_wants_a_category_and_nothing_unknown(x: XClient, fields: dict[str, str]) -> None:
-    answer = x.call("POST", "/2/media/upload", data=fields, files={"media": ("a.png", PNG, "image/png")})
-    assert answer.status_code == 400
+    assert world.x.media[data["id"]].sha256 == hashlib.sha256(PNG).hexdigest()
 
 
 def test_a_video_uploaded_as_an_image_is_not_recognized(x: XClient) -> None:
@@ -56,7 +47,7 @@ def test_a_video_is_uploaded_in_segments_and_processed(world: World, x: XClient,
     done = x.look(media_id).json()["data"]["processing_info"]
     assert done["state"] == "succeeded"
     assert "check_after_secs" not in done
-    assert world.x.media.all[media_id].sha256 == hashlib.sha256(MP4).hexdigest()
+    assert world.x.media[media_id].sha256 == hashlib.sha256(MP4).hexdigest()
 
 
 def test_segments_may_come_twice_and_out_of_order(world: World, x: XClient) -> None:
@@ -66,63 +57,7 @@ def test_segments_may_come_twice_and_out_of_order(world: World, x: XClient) -> N
         for index in order:
             assert x.append(media_id, index, pieces[index]).status_code == 200
         assert x.finalize(media_id).status_code == 200
-        assert world.x.media.all[media_id].sha256 == hashlib.sha256(MP4).hexdigest()
-
-
-def test_append_may_answer_without_a_body(world: World, x: XClient) -> None:
-    world.x.append_answers = 204
-    answer = x.append(x.initialize(10), 0, b"x" * 10)
-    assert (answer.status_code, answer.content) == (204, b"")
-
-
-def test_segment_indexes_end_at_999(x: XClient) -> None:
-    media_id = x.initialize(10)
-    assert x.append(media_id, 999, b"x").status_code == 200
-    for index in (1000, -1):
-        assert message(x.append(media_id, index, b"x")) == "SegmentIndex must be between 0 and 999."
-
-
-def test_a_segment_over_five_megabytes_is_413_without_a_word(x: XClient) -> None:
-    answer = x.append(x.initialize(6 * 1024 * 1024), 0, bytes(5 * 1024 * 1024 + 1))
-    assert (answer.status_code, answer.content) == (413, b"")
-
-
-def test_missing_bytes_and_missing_segments_are_400(x: XClient) -> None:
-    media_id = x.initialize(10)
-    x.append(media_id, 0, b"x" * 5)
-    assert x.finalize(media_id).status_code == 400
-    x.append(media_id, 2, b"x" * 5)
-    assert x.finalize(media_id).status_code == 400
-    x.append(media_id, 1, b"")
-    assert x.finalize(media_id).status_code == 200, "the session stays open for what is missing"
-
-
-def test_unknown_foreign_and_expired_uploads(world: World, web: TestClient, x: XClient, clock: HandClock) -> None:
-    foreign = XClient(web, world, "studio").video()
-    for answer in (x.append("1", 0, b"x"), x.finalize("1"), x.look("1")):
-        assert (answer.status_code, message(answer)) == (400, "BadRequest: Not found")
-    assert x.append(foreign, 0, b"x").status_code == 403
-    assert x.look(foreign).status_code == 403
-    mine = x.initialize(10)
-    clock.forward(86400)
-    assert XClient(web, world).append(mine, 0, b"x").status_code == 400
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"media_type": "video/x-msvideo"},
-        {"media_category": "video"},
-        {"total_bytes": -1},
-        {"total_bytes": "10"},
-        {"total_bytes": 17179869185},
-        {"total_bytes": 16 * 1024 * 1024, "media_category": "tweet_gif"},
-        {"command": "INIT"},
-    ],
-)
-def test_initialize_takes_what_the_document_names(x: XClient, changes: dict[str, Any]) -> None:
-    body = {"media_type": "video/mp4", "total_bytes": 10, "media_category": "tweet_video"} | changes
-    assert x.call("POST", "/2/media/upload/initialize", json=body).status_code == 400
+        assert world.x.media[media_id].sha256 == hashlib.sha256(MP4).hexdigest()
 
 
 @pytest.mark.parametrize(("fate", "last"), [("fails", "failed"), ("never_ends", "in_progress")])
@@ -141,7 +76,7 @@ def test_alt_text_is_kept_and_stale_shapes_are_500(world: World, x: XClient) -> 
     metadata = {"alt_text": {"text": "A red bicycle"}}
     answer = x.call("POST", "/2/media/metadata", json={"id": media_id, "metadata": metadata})
     assert answer.json() == {"data": {"id": media_id, "associated_metadata": metadata}}
-    assert world.x.media.all[media_id].alt_text == "A red bicycle"
+    assert world.x.media[media_id].alt_text == "A red bicycle"
     for stale in ({"media_id": media_id, "alt_text": {"text": "x"}}, {"id": media_id, "alt_text": {"text": "x"}}):
         answer = x.call("POST", "/2/media/metadata", json=stale)
         assert (answer.status_code, answer.json()) == (500, {"errors": ["internal server error"]})
@@ -155,6 +90,6 @@ def test_of_a_video_that_is_too_large_to_keep_only_the_size_is_known(world: Worl
     for index, start in enumerate(range(0, len(MP4), 150)):
         x.append(media_id, index, MP4[start : start + 150])
     x.finalize(media_id)
-    media = world.x.media.all[media_id]
+    media = world.x.media[media_id]
     assert (media.size, media.sha256) == (len(MP4), "")
     assert world.x.cache.used <= 400

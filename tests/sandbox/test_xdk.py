@@ -192,7 +192,7 @@ def in_pieces(client: Client, world: World, data: bytes, pieces: int) -> XMedia:
         piece = base64.b64encode(data[index * size : (index + 1) * size]).decode()
         taken = client.media.append_upload(media_id, AppendUploadRequest(media=piece, segment_index=index))
         assert known(taken).expires_at > 0
-    return world.x.media.all[media_id]
+    return world.x.media[media_id]
 
 
 def finalize(client: Client, media_id: str) -> Any:

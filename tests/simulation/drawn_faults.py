@@ -8,7 +8,6 @@ import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from socialpub.sandbox import World
 from socialpub.sandbox.faults import FaultScript
@@ -57,15 +56,9 @@ def _garbage(up: FaultScript, site: Site) -> None:
     up.answers_garbage(after_effect=site.after, status=site.dice.choice([200, 200, 201]))
 
 
-def _of_a_proxy(up: FaultScript, site: Site, **form: Any) -> None:
-    """The proxy of an account's server at Bluesky refuses with 413 and 429 what it does not pass on."""
-    status, after = site.dice.choice(PAGES), site.after
-    up.fails_with(status, after_effect=after and not (site.network == "bluesky" and status in (413, 429)), **form)
-
-
 FAULTS: dict[str, tuple[float, Play]] = {
-    "page": (3, lambda up, site: _of_a_proxy(up, site, html=True)),
-    "empty body": (2, lambda up, site: _of_a_proxy(up, site, body="")),
+    "page": (3, lambda up, site: up.fails_with(site.dice.choice(PAGES), html=True, after_effect=site.after)),
+    "empty body": (2, lambda up, site: up.fails_with(site.dice.choice(PAGES), "", after_effect=site.after)),
     "refusal": (1, lambda up, site: up.fails_with(site.dice.choice(REFUSALS), after_effect=site.after_a_refusal)),
     "401": (1, lambda up, site: up.unauthorized()),
     "429": (2, _rate_limited),

@@ -293,7 +293,7 @@ def _on_pinterest(world: World, account_id: str, marker: str) -> dict[str, str]:
 def _on_tiktok(world: World, account_id: str, marker: str) -> dict[str, str]:
     """Posts, and drafts in an inbox."""
     made = {}
-    for task in world.tiktok.tasks.all.values():
+    for task in world.tiktok.tasks.values():
         words = f"{task.post_info.get('title', '')} {task.post_info.get('description', '')}"
         fits = marker in words if marker else not task.direct and task.kind == "VIDEO"
         if task.open_id == account_id and fits and task.status in (IN_INBOX, COMPLETE):

@@ -3,22 +3,30 @@ servers."""
 
 import json
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from socialpub.sandbox.bluesky.api import BlueskySandbox
 from socialpub.sandbox.bluesky.network import (
+    FIRST_APP_PASSWORD,
     POST,
+    POSTGATE,
+    THREADGATE,
     TID_DIGITS,
-    BlueskyAccount,
     BlueskyBlob,
-    BlueskySandbox,
+    BlueskyRecord,
+    blobs_in,
     invalid,
+    link_of,
+    new_app_password,
     rate_headers,
     refused,
+    require_active,
 )
-from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.memory import SandboxContext, Token
+from socialpub.sandbox.messages import Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import SandboxCall
 from tests.stand_ins.bluesky_cid import cid_of_record
 from tests.stand_ins.bluesky_lexicon import InvalidRecord, check_record, find_float
 from tests.stand_ins.network import StandIn
@@ -53,47 +61,46 @@ class BlueskySwitches:
     """How long a blob lives that no record names."""
 
 
-class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
-    endpoints = (*BlueskySandbox.endpoints, "create_record", "delete_record", "repo_status")
-    methods = (
-        "createSession", "refreshSession", "getSession", "deleteSession", "describeServer", "resolveHandle",
-        "putRecord", "createRecord", "deleteRecord", "applyWrites", "getRecord", "listRecords", "uploadBlob", "getBlob",
-        "getRepoStatus",
-    )  # fmt: skip
-
+class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
     def __init__(self, context: SandboxContext) -> None:
         BlueskySwitches.__init__(self)
         StandIn.__init__(self, context)
         self.limits = {"calls": 3000, "sign_ins": 30, "sign_ins_of_day": 300, "hour": 5000, "day": 35_000}
         """Calls of an address in 5 minutes. Sign-ins of an account in 5 minutes and in a day. Points for an account's
         writes in an hour and in a day: create 3, update 2, delete 1."""
+        self.created: list[str] = []
+        """The URIs of all posts that were ever created. A post that came back after its deletion is here twice."""
 
-    def admit(
-        self,
-        request: SandboxRequest,
-        label: str,
-        scopes: tuple[str, ...],  # all app passwords may do the same
-        headers: Headers,
-    ) -> ApiCaller[BlueskyAccount]:
-        """The order is: rate, bearer, account, points. `label` is `read` for calls of accounts in any state."""
-        self.count_call(headers)
-        token = self.tokens.by_access(request.bearer)
+    def check_request(self, request: SandboxRequest, call: SandboxCall) -> None:
+        """Count a call of any kind. Every caller has the same address."""
+        if call.name not in ("unknown_method", "did_document"):
+            self.count_points(request, ("calls",), self.limits["calls"], CALLS_SECONDS)
+        super().check_request(request, call)
+        if call.name in PROPERTIES:
+            check_body(request, *PROPERTIES[call.name])
+        for name in PARAMETERS.get(call.name, ()):
+            if not request.query().get(name):
+                raise invalid(f'Params must have the property "{name}"')
+
+    def admit(self, request: SandboxRequest, call: SandboxCall) -> None:
+        """The order is: rate, bearer, account, points."""
+        token = self.tokens.get(request.bearer)
         if token is None:
             if "authorization" not in request.headers:
                 raise refused("AuthMissing")
-            is_refresh_token = self.tokens.by_refresh(request.bearer or "") is not None
-            if label == "upload" and not is_refresh_token:
+            is_refresh_token = self.tokens.by_refresh(request.bearer) is not None
+            if call.name == "upload_blob" and not is_refresh_token:
                 raise refused("InternalServerError")
             raise refused("InvalidToken", "Bad token scope" if is_refresh_token else "")
         if self.timestamp() >= token.expires_at:
             raise refused("ExpiredToken")
-        account = self.accounts[token.account_id]
-        if label != "read" and not (label == "upload" and account.status == "deactivated"):
-            self.require_active(account)
-        if points := _points(label, request):
-            self.count_points("hour", account.did, self.limits["hour"], HOUR_SECONDS, headers, points)
-            self.count_points("day", account.did, self.limits["day"], DAY_SECONDS, headers, points)
-        return ApiCaller(token, account)
+        request.token, account = token, self.accounts[token.account_id]
+        request.account = account
+        if call.name != "get_session" and not (call.name == "upload_blob" and account.status == "deactivated"):
+            require_active(account)
+        if points := _points(call.name, request):
+            self.count_points(request, ("hour", account.did), self.limits["hour"], HOUR_SECONDS, points)
+            self.count_points(request, ("day", account.did), self.limits["day"], DAY_SECONDS, points)
 
     def renew(self, old: Token, client_id: str) -> Token | None:
         """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
@@ -108,25 +115,36 @@ class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
 
     # --- rates ---------------------------------------------------------------------------------------------------
 
-    def count_call(self, headers: Headers) -> None:
-        """Count a call of any kind. Every caller has the same address."""
-        self.count_points("calls", "", self.limits["calls"], CALLS_SECONDS, headers)
-
     def count_points(
-        self, kind: str, subject: str, limit: int, seconds: int, headers: Headers, points: int = 1
-    ) -> FixedWindow:
-        """Count a call, and add the headers of the tightest window. Raise Refusal."""
+        self, request: SandboxRequest, key: tuple[str, ...], limit: int, seconds: int, points: int = 1
+    ) -> None:
+        """Count a call, and respond with the headers of the tightest window. Raise Refusal."""
         for _ in range(points):
-            window = self.windows.count((kind, subject), limit, seconds, self.timestamp())
-        shown = {name: value for name, value in headers if name.startswith("ratelimit")}
-        if not shown or window.remaining < int(shown["ratelimit-remaining"]):
-            headers[:] = [one for one in headers if not one[0].startswith("ratelimit")]
-            headers += rate_headers(window.limit, window.remaining, window.reset, seconds)
+            window = self.count_in_window(key, limit, seconds)
+        tightest = dict(request.reply_headers).get("ratelimit-remaining")
+        if tightest is None or window.remaining < int(tightest):
+            request.reply_headers = rate_headers(window, seconds)
         if window.over:
-            reply = self.refusal_reply("", "RateLimitExceeded")
+            reply = self.refusal_reply("RateLimitExceeded")
             reply.headers.append(("retry-after", str(math.ceil(window.reset - self.timestamp()))))
             raise Refusal(reply)
-        return window
+
+    # --- app passwords -------------------------------------------------------------------------------------------
+
+    def add_app_password(self, username: str, name: str) -> str:
+        account = self.existing_account(username)
+        account.app_passwords[name] = new_app_password()
+        self.accounts.save(account)
+        return account.app_passwords[name]
+
+    def revoke_app_password(self, username: str, name: str = FIRST_APP_PASSWORD) -> None:
+        """End the refresh tokens of its sessions. Their access tokens work until they expire."""
+        account = self.existing_account(username)
+        del account.app_passwords[name]
+        self.accounts.save(account)
+        for token in self.tokens.of(account.did):
+            if token.client_id in (None, name) and not token.dead:
+                self.tokens.end_family(token.family)
 
     # --- records and blobs ------------------------------------------------------------------------------------------
 
@@ -134,8 +152,27 @@ class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
         """Let the owner delete a post, with its gates. Raise ValueError for an unknown URI."""
         if uri not in self.records:
             raise ValueError(f"no such record: {uri}")
-        kinds = (POST, "app.bsky.feed.threadgate", "app.bsky.feed.postgate")
-        self.commit([], [one for kind in kinds if (one := uri.replace(POST, kind)) in self.records])
+        kinds = (POST, THREADGATE, POSTGATE)
+        self.remove([one for kind in kinds if (one := uri.replace(POST, kind)) in self.records])
+
+    def remove(self, uris: Iterable[str]) -> None:
+        """Delete records. A blob goes with the last record that contains it."""
+        for record in [self.records.remove(uri) for uri in uris]:
+            self._forget_blobs(record)
+
+    def commit(self, stored: Iterable[BlueskyRecord]) -> None:
+        for record in stored:
+            replaced = self.records.get(record.uri)
+            if record.collection == POST and replaced is None:
+                self.created.append(record.uri)
+            super().commit([record])
+            if replaced is not None:
+                self._forget_blobs(replaced)
+
+    def _forget_blobs(self, record: BlueskyRecord) -> None:
+        for blob in blobs_in(record.value):
+            if not self.is_blob_used(record.did, link_of(blob)):
+                self.blobs.pop((record.did, link_of(blob)), None)
 
     def take_down(self, uri: str, lifted: bool = False) -> None:
         """Let the server's moderators hide a record from all readers. Its key stays taken."""
@@ -188,9 +225,45 @@ class BlueskyStandIn(StandIn, BlueskySandbox, BlueskySwitches):
 CHANGED = ("create_session", "refresh_session", "get_session", "describe_server", "did_document")
 
 
-def _points(label: str, request: SandboxRequest) -> int:
-    if label != "apply_writes":
-        return WRITE_POINTS.get(label, 0)
-    writes = (request.json_object() or {}).get("writes")
+MAX_JSON_BYTES = 1_000_000
+PROPERTIES = {
+    "create_session": ("identifier", "password"),
+    "put_record": ("repo", "collection", "rkey", "record"),
+    "create_record": ("repo", "collection", "record"),
+    "delete_record": ("repo", "collection", "rkey"),
+    "apply_writes": ("repo", "writes"),
+}
+"""The members that a body must have."""
+PARAMETERS = {
+    "get_record": ("collection", "rkey", "repo"),
+    "list_records": ("collection", "repo"),
+    "resolve_handle": ("handle",),
+    "get_blob": ("did", "cid"),
+    "repo_status": ("did",),
+}
+"""The parameters that a query must have."""
+
+
+def check_body(request: SandboxRequest, *required: str) -> None:
+    """Require a JSON object with these members. Raise Refusal."""
+    if len(request.body) > MAX_JSON_BYTES:
+        raise refused("PayloadTooLargeError")
+    if request.content_type != "application/json":
+        raise invalid(f"Wrong request encoding (Content-Type): {request.content_type or 'none'}")
+    try:
+        body = json.loads(request.body)
+    except ValueError:
+        raise Refusal(json_reply(400, {"error": "SyntaxError", "message": "The body is not JSON"})) from None
+    if not isinstance(body, dict):
+        raise invalid("Input is not a JSON object")
+    for name in required:
+        if name not in body:
+            raise invalid(f'Input must have the property "{name}"')
+
+
+def _points(endpoint: str, request: SandboxRequest) -> int:
+    if endpoint != "apply_writes":
+        return WRITE_POINTS.get(endpoint, 0)
+    writes = request.json_object().get("writes")
     actions = [str(one.get("$type", "")).rpartition("#")[2] for one in writes or () if isinstance(one, dict)]
     return sum(WRITE_POINTS.get(f"{action}_record", 2) for action in actions)

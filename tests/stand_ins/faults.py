@@ -27,7 +27,7 @@ class HeldFaultScript(FaultScript):
         )
 
     def credits_depleted(self, shape: int = 1) -> "HeldFaultScript":
-        return self._answers(lambda: self._network.credits_reply(shape))
+        return self.put(Fault("answer", make=lambda: self._network.credits_reply(shape)))
 
 
 # --- chaos -----------------------------------------------------------------------------------------------------------

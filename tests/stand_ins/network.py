@@ -2,7 +2,6 @@
 
 from collections import Counter
 from datetime import datetime, timedelta
-from typing import Any
 
 from socialpub.sandbox.faults import Fault
 from socialpub.sandbox.memory import SandboxContext
@@ -13,7 +12,7 @@ from tests.stand_ins.faults import Chaos, HeldFaultScript
 KEPT_CALLS = 50_000
 
 
-class StandIn(SandboxNetwork[Any]):
+class StandIn(SandboxNetwork):
     fault_script = HeldFaultScript
     upload_host = ""
     """The https host for uploads. Empty: the sandbox's own."""

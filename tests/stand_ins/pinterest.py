@@ -12,20 +12,13 @@ from pydantic import Field, StringConstraints
 from pydantic_core import ErrorDetails
 
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
-from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.network import ApiCaller
-from socialpub.sandbox.pinterest.api import TEXTS, json_body
-from socialpub.sandbox.pinterest.network import (
-    MAX_BYTES,
-    PinterestAccount,
-    PinterestBoard,
-    PinterestMedia,
-    PinterestSandbox,
-    invalid,
-    refused,
-)
+from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import SandboxCall
+from socialpub.sandbox.pinterest.api import MAX_BYTES, TEXTS, PinterestSandbox, upload_refusal
+from socialpub.sandbox.pinterest.network import PinterestBoard, PinterestMedia, invalid
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
+from tests.stand_ins.oauth import StrictPinterest
 from tests.stand_ins.shapes import SandboxShape, check_shape, dotted_path
 
 FATES = ("succeeds", "fails", "never_ends")
@@ -177,7 +170,7 @@ class PinterestSwitches:
     """An upload form accepts one upload. The next one is 403."""
 
 
-class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
+class PinterestStandIn(StandIn, StrictPinterest, PinterestSandbox, PinterestSwitches):
     def __init__(self, context: SandboxContext) -> None:
         PinterestSwitches.__init__(self)
         StandIn.__init__(self, context)
@@ -188,9 +181,9 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
 
     # --- calls and tokens ----------------------------------------------------------------------------------------
 
-    def count(self, label: str, token: Token) -> FixedWindow:
-        self.category_counts[label] += 1
-        return super().count(label, token)
+    def count(self, limit: str, token: Token) -> FixedWindow:
+        self.category_counts[limit] += 1
+        return super().count(limit, token)
 
     def view(self) -> dict[str, Any]:
         return super().view() | {"categories": dict(self.category_counts)}
@@ -203,18 +196,17 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
         kept = old.refresh if self.omits_refresh_token else None
         return self.issue(old.account_id, old.scopes, client_id, family=old.family, refresh=kept)
 
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[PinterestAccount]:
+    def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
         """Check the request as well, before its handler."""
-        caller = super().admit(request, label, scopes, headers)
+        super().check_caller(request, call)
         kind = request.path.rpartition("/")[2]
         if request.method == "POST" and kind in SHAPES:
-            self._check_body(kind, json_body(request))
+            if request.content_type != "application/json" or not request.body.lstrip().startswith(b"{"):
+                raise invalid(400, 1, "Invalid request: the body is not a JSON object.")
+            self._check_body(kind, request.json_object())
         is_of_boards = request.method == "GET" and request.path.startswith("/v5/boards")
-        if is_of_boards and self.pinner_data_denied and not caller.account.is_business:
-            raise refused("pinner_data")
-        return caller
+        if is_of_boards and self.pinner_data_denied and not request.account.is_business:
+            raise self.refused("pinner_data")
 
     def _check_body(self, kind: str, body: dict[str, Any]) -> None:
         shape, code = SHAPES[kind]
@@ -232,27 +224,30 @@ class PinterestStandIn(StandIn, PinterestSandbox, PinterestSwitches):
         """Set the fate of the next uploaded video: `succeeds`, `fails`, `never_ends`."""
         self.fates.schedule(fate, times)
 
-    def fate(self, media: PinterestMedia, data: bytes | None) -> str:
+    def fate(self, media: PinterestMedia, data: bytes) -> str:
         fate = self.fates.take(self.processing)
-        unfit = self.probes_video and data is not None and not _fits(data)
+        unfit = self.probes_video and not _fits(data)
         return "fails" if unfit or super().fate(media, data) == "fails" else fate
 
-    def upload_refusal(
-        self, request: SandboxRequest, media: PinterestMedia | None, fields: dict[str, str]
-    ) -> tuple[int, str, str] | None:
-        parts = request.form_parts or []
+    def upload_media(self, request: SandboxRequest) -> Reply:
+        parts = request.parts or []
         if "content-length" not in request.headers:
-            return 411, "MissingContentLength", "You must provide the Content-Length HTTP header."
+            raise upload_refusal(411, "MissingContentLength", "You must provide the Content-Length HTTP header.")
         if "authorization" in request.headers:
-            return 400, "InvalidArgument", "Only one auth mechanism allowed: the form is signed."
-        if refusal := super().upload_refusal(request, media, fields):
-            return refusal
-        if len(parts) != len(fields) + 1 or (media is not None and media.uploads and self.forms_good_once):
-            return 403, "AccessDenied", "A field is too many, or the form has been used."
-        size = parts[-1].body.size
+            raise upload_refusal(400, "InvalidArgument", "Only one auth mechanism allowed: the form is signed.")
+        if not parts or parts[-1].name != "file":
+            raise upload_refusal(400, "InvalidArgument", "The file must be the last field of the form.")
+        fields = {part.name: part.text for part in parts[:-1]}
+        media = self.media_by_key.get(fields.get("key", ""))
+        if media is None or fields != media.form or len(parts) != len(fields) + 1:
+            raise upload_refusal(403, "AccessDenied", "Invalid according to Policy: a field is missing or changed.")
+        if media.uploads and self.forms_good_once:
+            raise upload_refusal(403, "AccessDenied", "The form has been used.")
+        size = len(parts[-1].data)
         if not 1 <= size <= MAX_BYTES:
-            return 400, "EntityTooLarge" if size else "EntityTooSmall", "Your upload is outside of the allowed size."
-        return None
+            code = "EntityTooLarge" if size else "EntityTooSmall"
+            raise upload_refusal(400, code, "Your upload is outside of the allowed size.")
+        return super().upload_media(request)
 
     def may_use(self, media: PinterestMedia) -> bool:
         return super().may_use(media) and (self.media_reuse_allowed or not media.pinned_in)

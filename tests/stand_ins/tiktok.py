@@ -1,7 +1,7 @@
 """TikTok's stand-in: it checks every request against the documentation, and has what varies on the real TikTok."""
 
 import json
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -13,15 +13,14 @@ from annotated_types import Len
 
 from socialpub.sandbox.media import fetch
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
-from socialpub.sandbox.messages import Headers, Reply, SandboxRequest, StreamedBody, json_reply
-from socialpub.sandbox.network import ApiCaller
-from socialpub.sandbox.tiktok import api
-from socialpub.sandbox.tiktok.network import TikTokSandbox
+from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import SandboxCall
+from socialpub.sandbox.tiktok.api import TikTokSandbox
+from socialpub.sandbox.tiktok.network import DAY
 from socialpub.sandbox.tiktok.tasks import (
     COMPLETE,
-    DAY,
     FAILED,
-    FILE_UPLOAD,
+    IN_INBOX,
     ONLY_ME,
     PHOTO,
     VIDEO,
@@ -31,6 +30,7 @@ from socialpub.sandbox.tiktok.tasks import (
 )
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
+from tests.stand_ins.oauth import StrictTikTok
 from tests.stand_ins.shapes import SandboxShape, check_shape, dotted_path
 
 FAIL_REASONS = (
@@ -138,6 +138,8 @@ class TikTokSwitches:
     """Pulls need https and a domain. False permits any address, such as one of this machine."""
     verified_domains: list[str] = field(default_factory=list)
     """Domains verified by DNS, with their subdomains."""
+    verified_prefixes: list[str] = field(default_factory=list)
+    """URL prefixes verified by a file."""
     fate: str = COMPLETES
     """What happens to shares that begin from now on: one of `FATES`."""
     probes_video: bool = True
@@ -148,7 +150,16 @@ class TikTokSwitches:
     """Ids as strings instead of numbers."""
 
 
-class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
+@dataclass(slots=True)
+class TikTokStandInAccount(TikTokAccount):
+    app_version: str = "36.1.0"
+    """Of the TikTok app on the user's phone."""
+
+
+class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
+    account_kind = TikTokStandInAccount
+    account_fields = TikTokSandbox.account_fields | {"app_version": r"[0-9.]+"}
+
     def __init__(self, context: SandboxContext) -> None:
         TikTokSwitches.__init__(self)
         StandIn.__init__(self, context)
@@ -157,44 +168,44 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
         """When a user last posted through an app: by client key and open_id."""
         self.fates = FateQueue(FATES)
         """What happens to the next shares, before `fate` counts again."""
+        self._fate_of: dict[str, str] = {}
+        self._arrivals: dict[str, list[tuple[datetime, int]]] = defaultdict(list)
+        """When each number of bytes of a share was there."""
 
     # --- calls and tokens ----------------------------------------------------------------------------------------
 
-    def count(self, label: str, token: Token) -> FixedWindow:
+    def count(self, limit: str, token: Token) -> FixedWindow:
         """Count the call in a sliding minute."""
-        key, limit, now = (label, token.account_id, token.client_id), self.limits.get(label, 600), self.timestamp()
+        key, most, now = (limit, token.account_id, token.client_id), self.limits.get(limit, 600), self.timestamp()
         calls = self._calls.setdefault(key, deque())
         while calls and calls[0] <= now - MINUTE:
             calls.popleft()
-        if len(calls) < limit:
+        if len(calls) < most:
             calls.append(now)
-            return FixedWindow(limit, len(calls), now)
-        return FixedWindow(limit, limit + 1, now)
+            return FixedWindow(most, len(calls), now)
+        return FixedWindow(most, most + 1, now)
 
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[TikTokAccount]:
+    def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
         """Check the request as well, before its handler."""
-        caller = super().admit(request, label, scopes, headers)
-        self._check(request, caller, label)
-        return caller
-
-    def _check(self, request: SandboxRequest, caller: ApiCaller[TikTokAccount], label: str) -> None:
-        if label not in ("video_init", "inbox_init", "content_init"):
+        super().check_caller(request, call)
+        is_object = request.content_type == "application/json" and request.body.lstrip().startswith(b"{")
+        if call.method == "POST" and call.name != "creator_info" and not is_object:
+            raise self.invalid("The request body is not a JSON object.")
+        if call.name not in ("video_init", "inbox_init", "content_init"):
             return
-        body, kind = api.json_object(self, request), PHOTO if label == "content_init" else VIDEO
-        direct = label == "video_init" or body.get("post_mode") == "DIRECT_POST"
+        body, kind = request.json_object(), PHOTO if call.name == "content_init" else VIDEO
+        direct = call.name == "video_init" or body.get("post_mode") == "DIRECT_POST"
         if kind == PHOTO:
-            self._check_mode(body, caller, direct)
+            self._check_mode(body, request, direct)
         self._check_source(body.get("source_info", {}), kind)
         if direct or (kind == PHOTO and "post_info" in body):
             self._check_info(body.get("post_info"), kind)
         if direct:
-            code = self._direct_code(caller, body["post_info"].get("privacy_level"))
+            code = self._direct_code(request, body["post_info"].get("privacy_level"))
         else:
-            code = self._draft_code(caller, kind)
+            code = self._draft_code(request.account, kind)
         if code:
-            raise self.refused(label, code)
+            raise self.refused(code, call.name)
 
     def renew(self, old: Token, client_id: str) -> Token | None:
         if not self.tokens.may_refresh(old, client_id, self.refresh_grace_seconds):
@@ -219,7 +230,7 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
             case "upload_chunk" if "content-range" in dict(reply.headers):
                 return self._chunk_reply(reply)
             case "status_fetch" if "status" in data["data"]:
-                self._change_status(data["data"], self.tasks.all[api.json_object(self, request)["publish_id"]])
+                self._change_status(data["data"], self.tasks[request.json_object()["publish_id"]])
                 return json_reply(200, data, reply.headers)
         return super().responded(endpoint, request, reply)
 
@@ -231,9 +242,10 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
         return Reply(status, headers=[("content-range", f"bytes 0-{received}/{size}")])
 
     def _change_status(self, shown: dict[str, Any], task: PublishTask) -> None:
-        if task.source == FILE_UPLOAD and task.is_open:
+        if task.kind == VIDEO and task.is_open:
             moment = self.now() - timedelta(seconds=self.count_lag_seconds)
-            shown["uploaded_bytes"] = max((count for at, count in task.arrivals if at <= moment), default=0)
+            arrivals = self._arrivals[task.publish_id]
+            shown["uploaded_bytes"] = max((count for at, count in arrivals if at <= moment), default=0)
         name = "publicaly_available_post_id"
         ids = shown.get(name)
         if ids is None or self.post_ids == "missing":
@@ -244,45 +256,46 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
 
     # --- who may post --------------------------------------------------------------------------------------------
 
-    def refusal_code(self, caller: ApiCaller[TikTokAccount]) -> str:
-        if code := super().refusal_code(caller):
+    def posting_refusal(self, request: SandboxRequest) -> str:
+        if code := super().posting_refusal(request):
             return code
-        open_id, client_key = caller.account.open_id, caller.token.client_id or ""
+        assert request.token is not None
+        open_id, client_key = request.account.open_id, request.token.client_id or ""
         cap = self.audited_user_cap if self.audited else UNAUDITED_USER_CAP
         since = self.timestamp() - DAY
         posting = {who for (key, who), at in self.posted_at.items() if key == client_key and at > since}
         return "reached_active_user_cap" if cap and open_id not in posting and len(posting) >= cap else ""
 
-    def _direct_code(self, caller: ApiCaller[TikTokAccount], privacy: str | None) -> str:
-        allowed = privacy in caller.account.privacy_options
-        code = self.refusal_code(caller) if allowed else "privacy_level_option_mismatch"
-        if not code and not self.audited and not (caller.account.private and privacy == ONLY_ME):
+    def _direct_code(self, request: SandboxRequest, privacy: str | None) -> str:
+        allowed = privacy in request.account.privacy_options
+        code = self.posting_refusal(request) if allowed else "privacy_level_option_mismatch"
+        if not code and not self.audited and not (request.account.private and privacy == ONLY_ME):
             return "unaudited_client_can_only_post_to_private_accounts"
         return code
 
-    def _draft_code(self, caller: ApiCaller[TikTokAccount], kind: str) -> str:
-        if kind == PHOTO and tuple(map(int, caller.account.app_version.split("."))) < OLDEST_APP_FOR_PHOTO_DRAFTS:
+    def _draft_code(self, account: TikTokStandInAccount, kind: str) -> str:
+        if kind == PHOTO and tuple(map(int, account.app_version.split("."))) < OLDEST_APP_FOR_PHOTO_DRAFTS:
             return "app_version_check_failed"
-        if caller.account.banned:
+        if account.banned:
             return "spam_risk_user_banned_from_posting"
-        cap = self.pending_shares_per_day
-        pending = self.tasks.count_today(
-            caller.account.open_id, cap, lambda task: not task.direct and task.status not in (FAILED, COMPLETE)
-        )
-        return "spam_risk_too_many_pending_share" if pending >= cap else ""
+        tasks = self.tasks_today(account.open_id)
+        pending = sum(not task.direct and task.status not in (FAILED, COMPLETE) for task in tasks)
+        return "spam_risk_too_many_pending_share" if pending >= self.pending_shares_per_day else ""
 
-    def begin(self, task: PublishTask) -> None:
-        super().begin(task)
-        if task.direct:
+    def new_task(self, request: SandboxRequest, publish_id: str, kind: str, direct: bool) -> PublishTask:
+        task = super().new_task(request, publish_id, kind, direct)
+        self._fate_of[publish_id] = self.fates.take(self.fate)
+        if direct:
             self.posted_at[(task.client_key or "", task.open_id)] = self.timestamp()
+        return task
 
     # --- requests ------------------------------------------------------------------------------------------------
 
-    def _check_mode(self, body: dict[str, Any], caller: ApiCaller[TikTokAccount], direct: bool) -> None:
+    def _check_mode(self, body: dict[str, Any], request: SandboxRequest, direct: bool) -> None:
         if body.get("media_type") != PHOTO or body.get("post_mode") not in ("DIRECT_POST", "MEDIA_UPLOAD"):
             raise self.invalid("Invalid media_type or post_mode")
-        if not caller.may("video.publish" if direct else "video.upload"):
-            raise self.refused("content_init", "scope_not_authorized")
+        if not request.may("video.publish" if direct else "video.upload"):
+            raise self.refused("scope_not_authorized")
 
     def _check_source(self, source: dict[str, Any], kind: str) -> None:
         if check_shape(ChunkedSource if kind == VIDEO else PulledSource, source):
@@ -315,14 +328,28 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
             return False
         if self.public_urls_only and (parts.scheme != "https" or _is_address(host) or "." not in host):
             return False
-        if super().may_pull(url):
+        if self.all_urls_verified or url.startswith(tuple(self.verified_prefixes)):
             return True
         return any(host == domain or host.endswith(f".{domain}") for domain in self.verified_domains)
 
+    def verify(self, prefix: str, file_name: str, content: str) -> bool:
+        """Fetch the file of a URL prefix and compare it, as the button in the portal does. Never on the event loop."""
+        if not prefix.endswith("/"):
+            raise ValueError("a URL prefix ends in /")
+        data = fetch(prefix + file_name, self.fetch)
+        verified = data is not None and data.decode("utf-8", "replace").strip() == content.strip()
+        if verified and prefix not in self.verified_prefixes:
+            self.verified_prefixes.append(prefix)
+        return verified
+
     # --- bytes ---------------------------------------------------------------------------------------------------
 
-    def check_video(self, task: PublishTask, data: bytes | None) -> str:
-        if (reason := super().check_video(task, data)) or not self.probes_video or data is None:
+    def accept_chunk(self, task: PublishTask, data: bytes) -> None:
+        self._arrivals[task.publish_id].append((self.now(), task.received + len(data)))
+        super().accept_chunk(task, data)
+
+    def check_video(self, task: PublishTask, data: bytes) -> str:
+        if (reason := super().check_video(task, data)) or not self.probes_video or not data:
             return reason
         video = probe_video(data)
         if video is None:
@@ -335,19 +362,19 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
             return "picture_size_check_failed"
         return ""
 
-    def check_photo(self, body: StreamedBody) -> tuple[str, int, int]:
-        reason, width, height = super().check_photo(body)
-        if body.size > PHOTO_BYTES:
+    def check_photo(self, data: bytes) -> tuple[str, int, int]:
+        reason, width, height = super().check_photo(data)
+        if len(data) > PHOTO_BYTES:
             return "file_format_check_failed", 0, 0
         too_large = min(width, height) > PHOTO_SHORT_SIDE
         return reason or ("picture_size_check_failed" if too_large else ""), width, height
 
     def catch_up(self) -> list[TikTokPost]:
         """Return the posts as if all pulls and processing were over. Never on the event loop: it may fetch."""
-        for task in self.tasks.open_tasks():
+        for task in self.open_tasks():
             if task.wants_pull:
-                self.tasks.accept_photos(task, [fetch(url, self.fetch) for url in task.urls])
-            self.tasks.advance(task, at_once=True)
+                self.accept_photos(task, self.fetch_photos(task))
+            self.advance(task, at_once=True)
         return self.posts
 
     # --- fates and statuses --------------------------------------------------------------------------------------
@@ -356,12 +383,17 @@ class TikTokStandIn(StandIn, TikTokSandbox, TikTokSwitches):
         """Set the fate of the next share: a fail reason, `never_ends`, `inbox` or `completes`."""
         self.fates.schedule(fate, times)
 
-    def fate_of_next(self) -> str:
-        fate = self.fates.take(self.fate)
-        return "" if fate == COMPLETES else fate
+    def end(self, task: PublishTask) -> None:
+        fate = self._fate_of.get(task.publish_id, COMPLETES)
+        if fate in FAIL_REASONS:
+            self.fail(task, fate)
+        elif fate == INBOX and not task.finding:
+            self.close_task(task, IN_INBOX)
+        elif fate != NEVER_ENDS:
+            super().end(task)
 
     def noticed_at(self, task: PublishTask) -> datetime | None:
-        if task.whole_at is None or task.source != FILE_UPLOAD:
+        if task.whole_at is None or task.kind != VIDEO:
             return task.whole_at
         return task.whole_at + timedelta(seconds=self.count_lag_seconds)
 

@@ -9,13 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from socialpub import sandbox
-from socialpub.sandbox.app import CALLS
-from socialpub.sandbox.endpoint import SandboxCall
 from socialpub.sandbox.memory import SandboxClock
 from socialpub.sandbox.messages import SandboxRequest
-from tests.stand_ins import bluesky_calls
-from tests.stand_ins.bluesky import BlueskyStandIn
-from tests.stand_ins.oauth import PinterestAuthorization, TikTokAuthorization, XAuthorization, strict
+from tests.stand_ins.bluesky_calls import BlueskyStandIn
 from tests.stand_ins.pinterest import PinterestStandIn
 from tests.stand_ins.tiktok import TikTokStandIn
 from tests.stand_ins.x import XStandIn
@@ -40,13 +36,11 @@ class RecordedRequest:
 
 
 def recorded(network: str, request: SandboxRequest) -> RecordedRequest:
-    data, parts = None, []
+    data = None
     with contextlib.suppress(ValueError):
         if request.content_type == "application/json":
             data = json.loads(request.body)
-        elif request.content_type == "multipart/form-data":
-            parts = request.parts()
-    fields = tuple((part.name, part.content_type, part.body.size) for part in parts)
+    fields = tuple((part.name, part.content_type, len(part.data)) for part in request.parts or ())
     query = {name: value for name, value in request.query().items() if name not in SECRET_PARAMETERS}
     return RecordedRequest(network, request.method, request.path, query, request.content_type, data, fields)
 
@@ -67,12 +61,6 @@ class World(sandbox.World):
         "chaos": lambda network, body: network.chaos(**body),
         "fates": lambda network, body: network.next_fate(body["fate"], int(body.get("times", 1))),
         "records": end_record,
-    }
-    calls: ClassVar[dict[str, tuple[SandboxCall, ...]]] = {
-        "x": strict(CALLS["x"], *XAuthorization().calls()),
-        "tiktok": strict(CALLS["tiktok"], *TikTokAuthorization().calls()),
-        "pinterest": strict(CALLS["pinterest"], *PinterestAuthorization().calls()),
-        "bluesky": bluesky_calls.CALLS,
     }
 
     x: XStandIn

@@ -17,34 +17,37 @@ from pydantic_core import ErrorDetails
 
 from socialpub.sandbox.memory import SandboxContext, Token
 from socialpub.sandbox.messages import BodyPart, Headers, Refusal, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.network import ApiCaller
+from socialpub.sandbox.network import SandboxCall
 from socialpub.sandbox.x import api
+from socialpub.sandbox.x.api import XSandbox
 from socialpub.sandbox.x.network import (
+    GIF,
     IMAGE,
-    MAX_BYTES,
     PROBLEMS,
     VIDEO,
     XAccount,
     XMedia,
     XPost,
-    XSandbox,
     forbidden,
     invalid,
     invalid_fields,
     window_headers,
 )
 from tests.stand_ins.network import StandIn
+from tests.stand_ins.oauth import StrictX
 from tests.stand_ins.shapes import Digits, SandboxShape, check_shape, dotted_path
 from tests.stand_ins.x_text import FORBIDDEN, cashtags, mentions, weighted_length, wrap
 
 DAY_SECONDS = 86400
+MAX_BYTES = {IMAGE: 5 * 1024 * 1024, GIF: 15 * 1024 * 1024, VIDEO: 16 * 1024**3}
+LONG_POST_TIERS = ("Premium", "PremiumPlus")
 SEGMENT = re.compile(r"[0-9]{1,6}")
 MAX_SEGMENT_BYTES = 5 * 1024 * 1024
 SHORT_TEXT = 276
 LIST_PARAMETERS = (
     "max_results", "pagination_token", "start_time", "exclude", "tweet.fields", "post.fields", "expansions",
 )  # fmt: skip
-NAMED = frozenset(XSandbox.endpoints) - {"authorize", "token", "revoke"}
+NAMED = frozenset(call.name for call in XSandbox.declared_calls()) - {"authorize", "token", "revoke"}
 """The endpoints whose responses have the names of a dialect."""
 NOT_PERMITTED = "You are not permitted to perform this action."
 EXCLUSIVE = ("quote_tweet_id", "media")
@@ -151,6 +154,18 @@ def _require_valid(shape: type[SandboxShape], body: dict[str, Any]) -> None:
         raise invalid_fields([({dotted_path(one): [str(one["input"])[:200]]}, _message(one)) for one in found])
 
 
+def json_object(request: SandboxRequest) -> dict[str, Any]:
+    if request.body and request.content_type != "application/json":
+        raise invalid("Requests with bodies must have content-type of application/json.")
+    try:
+        body = json.loads(request.body) if request.body else None
+    except ValueError:
+        raise invalid("Request body is not valid JSON.") from None
+    if not isinstance(body, dict):
+        raise invalid("Request body must be a JSON object.")
+    return body
+
+
 def in_old_names(data: Any) -> Any:
     """Return a response in the names of the older document."""
     if isinstance(data, list):
@@ -204,7 +219,21 @@ def _check_size(category: str, size: int) -> None:
         raise invalid(message, total_bytes=size)
 
 
-class XStandIn(StandIn, XSandbox, XSwitches):
+@dataclass(slots=True)
+class XStandInAccount(XAccount):
+    max_length: int | None = None
+    """Overrides what follows from the subscription."""
+
+    @property
+    def longest_post(self) -> int:
+        if self.max_length is not None:
+            return self.max_length
+        return 25_000 if self.subscription_type in LONG_POST_TIERS else 280
+
+
+class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
+    account_kind = XStandInAccount
+
     def __init__(self, context: SandboxContext) -> None:
         XSwitches.__init__(self)
         StandIn.__init__(self, context)
@@ -222,26 +251,26 @@ class XStandIn(StandIn, XSandbox, XSwitches):
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[XAccount]:
-        """Check the request as well, before its handler."""
+    def admit(self, request: SandboxRequest, call: SandboxCall) -> None:
         try:
-            caller = super().admit(request, label, (), headers)
+            super().admit(request, call)
         except Refusal as refusal:
             if refusal.reply.status == 401:
-                limit, reset = self.limits[label], self.timestamp() + self.window_seconds
-                headers.extend(window_headers("x-rate-limit", limit, limit, reset))
+                limit, reset = self.limits[self.limit_of(call)], self.timestamp() + self.window_seconds
+                request.reply_headers += window_headers("x-rate-limit", limit, limit, reset)
             raise
+
+    def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
+        """Check the request as well, before its handler."""
+        label, account = self.limit_of(call), request.account
         if label in self.daily_limits:
-            key, limit = ("day", label, caller.account.id), self.daily_limits[label]
-            day = self.windows.count(key, limit, DAY_SECONDS, self.timestamp())
-            headers.extend(window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset))
+            day = self.count_in_window(("day", label, account.id), self.daily_limits[label], DAY_SECONDS)
+            request.reply_headers += window_headers("x-user-limit-24hour", day.limit, day.remaining, day.reset)
             if day.over:
-                raise Refusal(self.rate_limited_reply(0, "nothing"))
+                raise self.refused(self.limited_code)
         if self.credits_depleted:
             raise Refusal(self.credits_reply(self.credits_depleted))
-        self.check_caller(caller, label, scopes)
+        super().check_caller(request, call)
         match label:
             case "GET /2/users/me":
                 self._checked_query(request, "user.fields")
@@ -254,22 +283,23 @@ class XStandIn(StandIn, XSandbox, XSwitches):
                 part, category = api.file_and_field(request, "media_category")
                 if category != IMAGE:
                     raise invalid(f"media_category must be one of ['{IMAGE}']", media_category=category)
-                _check_size(category, part.body.size)
+                _check_size(category, len(part.data))
             case "POST /2/media/upload/:id/append" | "POST /2/media/upload/:id/finalize":
-                self._check_segments(request, label, api.own_media(self, request.path_params["id"], caller))
+                if label.endswith("finalize"):
+                    json_object(request)
+                self._check_segments(request, label, self.own_media(request, request.path_params["id"]))
             case "POST /2/media/upload/initialize":
-                body = api.json_object(request)
+                body = json_object(request)
                 _require_valid(NewUpload, body)
                 _check_size(body["media_category"], body["total_bytes"])
             case "POST /2/media/metadata":
-                body = api.json_object(request)
+                body = json_object(request)
                 if "id" not in body or not isinstance(body.get("metadata"), dict):
                     # The real X sends this response to requests in the shape of its previous version.
                     raise Refusal(json_reply(500, {"errors": ["internal server error"]}))
                 _require_valid(MediaMetadata, body)
             case "POST /2/tweets":
-                self._check_post(caller.account, api.json_object(request))
-        return caller
+                self._check_post(account, json_object(request))
 
     def renew(self, old: Token, client_id: str) -> Token | None:
         pair = super().renew(old, client_id)
@@ -296,7 +326,7 @@ class XStandIn(StandIn, XSandbox, XSwitches):
     def credits_reply(self, shape: int) -> Reply:
         """Return a 402 in one of X's two shapes."""
         if shape == 1:
-            return self.refusal_reply("", "credits_depleted")
+            return self.refusal_reply("credits_depleted")
         kind, detail = f"{PROBLEMS}/credits-depleted", "credits depleted"
         return json_reply(402, {"detail": detail, "status": 402, "title": "Payment Required", "type": kind})
 
@@ -357,21 +387,18 @@ class XStandIn(StandIn, XSandbox, XSwitches):
     def _checked_form(self, request: SandboxRequest, name: str) -> None:
         """Check the file `media` and the one field beside it. X also takes them as JSON, with the file in base64."""
         if request.content_type == "application/json":
-            fields = api.json_object(request)
+            fields = json_object(request)
             try:
                 data = base64.b64decode(fields.get("media", ""), validate=True)
             except (TypeError, ValueError):
                 raise invalid("media is not base64.", media="") from None
-            parts = [BodyPart(field, None) for field in fields]
-            for part in parts:
-                part.body.write(data if part.name == "media" else str(fields[part.name]).encode())
-            request.form_parts = parts
-        else:
-            try:
-                parts = request.parts()
-            except ValueError:
-                raise invalid("Requests with bodies must have content-type of application/json.") from None
-        names = [part.name for part in parts]
+            request.parts = [
+                BodyPart(field, None, data if field == "media" else str(value).encode())
+                for field, value in fields.items()
+            ]
+        if request.parts is None:
+            raise invalid("Requests with bodies must have content-type of application/json.")
+        names = [part.name for part in request.parts]
         if len(set(names)) < len(names):
             raise invalid("A field is given twice.")
         for unknown in {*names} - {"media", name}:
@@ -388,12 +415,12 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         part, index = api.file_and_field(request, "segment_index")
         if not SEGMENT.fullmatch(index) or int(index) > 999:
             raise invalid("SegmentIndex must be between 0 and 999.", segment_index=index)
-        if part.body.size > MAX_SEGMENT_BYTES:
+        if len(part.data) > MAX_SEGMENT_BYTES:
             raise Refusal(Reply(413))
         if media.finalized:
             raise invalid("The upload is already finalized.", id=media.id)
 
-    def _check_post(self, account: XAccount, body: dict[str, Any]) -> None:
+    def _check_post(self, account: XStandInAccount, body: dict[str, Any]) -> None:
         _require_valid(NewPost, body)
         if self.needs_text and "text" not in body:
             raise invalid("$.text: is missing but it is required", text="")
@@ -405,7 +432,7 @@ class XStandIn(StandIn, XSandbox, XSwitches):
         if "quote_tweet_id" in body:
             raise forbidden(NOT_PERMITTED)
         ids = body.get("media", {}).get("media_ids", [])
-        media = [item for media_id in ids if (item := self.media.alive(media_id)) is not None]
+        media = [item for media_id in ids if (item := self.find_media(media_id)) is not None]
         mixed = len(media) > 1 and {item.category for item in media} != {IMAGE}
         if len(set(ids)) < len(ids) or mixed:
             raise invalid_fields([({"media.media_ids": ids}, "Your media IDs are invalid.")])
@@ -419,7 +446,7 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             raise invalid(message, text=text)
         if len(cashtags(text)) > 1:
             raise forbidden("Posts are limited to a maximum of one cashtag.")
-        parent = self.find_post(body.get("reply", {}).get("in_reply_to_tweet_id", ""))
+        parent = self.find_post(body.get("reply", {}).get("in_reply_to_tweet_id"))
         if parent is None:
             return
         if self.seconds_since(parent.created_at) < self.reply_lag_seconds:
@@ -448,12 +475,12 @@ class XStandIn(StandIn, XSandbox, XSwitches):
             return reply
         data = json.loads(reply.body)
         if endpoint == "create_post" and reply.status == 201:
-            data["data"]["text"] = self._shown(self.wrapped(self._posts[data["data"]["id"]])[0])
+            data["data"]["text"] = self._shown(self.wrapped(self.post_table[data["data"]["id"]])[0])
         if endpoint == "list_posts" and reply.status == 200:
             fields = self._post_fields(request.query())
             for page in (data, data.get("includes", {})):
                 for name in {"data", "posts"} & page.keys():
-                    page[name] = [self._post_json(self._posts[post["id"]], fields) for post in page[name]]
+                    page[name] = [self._post_json(self.post_table[post["id"]], fields) for post in page[name]]
         shown = json_reply(reply.status, in_old_names(data) if self.dialect == "old" else data)
         shown.headers = reply.headers
         return shown
@@ -474,12 +501,12 @@ class XStandIn(StandIn, XSandbox, XSwitches):
 
     def wrapped(self, post: XPost) -> tuple[str, dict[str, Any]]:
         """Return the text with t.co links, and for a reply with the mention that X adds. And its entities."""
-        text, parent = post.text, self.find_post(post.in_reply_to or "")
+        text, parent = post.text, self.find_post(post.in_reply_to)
         if self.strips_invisible:
             text = "".join(one for one in text if one.isspace() or unicodedata.category(one) not in ("Cc", "Cf"))
         if parent is not None and parent.username != post.username and parent.username.lower() not in mentions(text):
             text = f"@{parent.username} {text}".rstrip()
-        kind = post.media[0].page_kind if post.media else ""
+        kind = "photo" if post.media and post.media[0].category == IMAGE else "video"
         page = f"https://x.com/{post.username}/status/{post.id}/{kind}/1" if post.media else ""
         return wrap(text, page, tuple(item.key for item in post.media))
 

@@ -4,10 +4,9 @@ import os
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import click
 import httpx2
 
 from socialpub.cli.demo import walkthrough
+from socialpub.cli.demo.video_encoder import encode
 from socialpub.cli.demo.walkthrough import ApiClient, Posts
 from socialpub.cli.output import CommandError, print_line, print_styled, spinner
 from socialpub.cli.run import ChildProcess
@@ -29,8 +29,6 @@ from socialpub.db.connection import open_file
 from socialpub.providers.registry import LABELS, SPECIFIED
 
 USUAL_PORTS = {"appliance": 8000, "sandbox": 8100}
-VERIFICATION = {"file_name": "tiktokdemo.txt", "content": "tiktok-developers-site-verification=demo"}
-"""The file with which the sandbox's TikTok verifies the appliance's URL."""
 START_SECONDS = 60.0
 START_POLL_SECONDS = 0.1
 
@@ -52,7 +50,6 @@ class DemoProcesses:
         if not (self.folder / "data" / "secret.key").exists():
             self.config.unlink(missing_ok=True)
             template.create(self.folder)
-        (self.folder / "data" / VERIFICATION["file_name"]).write_text(VERIFICATION["content"])
         ports = {name: _free_port(usual) for name, usual in USUAL_PORTS.items()}
         self.url = f"http://127.0.0.1:{ports['appliance']}"
         self.sandbox_url = f"http://127.0.0.1:{ports['sandbox']}"
@@ -93,23 +90,19 @@ class DemoProcesses:
             self._processes[name] = ChildProcess(*arguments, log=log, **how)
 
     def _configure_sandbox(self) -> None:
-        """Verify the URL as on TikTok's portal, and shorten the networks' waits."""
-        quick = {"processing_ticks": 1}
-        # The demo may run all day.
-        tiktok = {**quick, "posts_per_day": 10_000, "limits": {"video_init": 100, "content_init": 100}}
-        calls: list[tuple[str, dict[str, Any]]] = [
-            ("x/settings", {"processing_ticks": 0}),
-            ("pinterest/settings", quick),
-            ("tiktok/settings", tiktok),
-            ("tiktok/properties", {"prefix": f"{self.url}/storage/media/", **VERIFICATION}),
-        ]
+        """Shorten the networks' waits, and let TikTok fetch photos from this appliance."""
+        tiktok = {
+            "all_urls_verified": True,
+            "processing_ticks": 1,
+            # The demo may run all day.
+            "posts_per_day": 10_000,
+            "limits": {"video_init": 100, "content_init": 100},
+        }
+        settings = {"x": {"processing_ticks": 0}, "pinterest": {"processing_ticks": 1}, "tiktok": tiktok}
         with httpx2.Client(trust_env=False, timeout=30) as client:
-            for path, body in calls:
-                response = client.post(f"{self.sandbox_url}/_control/{path}", json=body)
-                if response.status_code != 200 or response.json().get("verified") is False:
-                    raise CommandError(
-                        f"The sandbox refused {path}: {response.text[:200]}", f"Its log: {self.logs['sandbox']}"
-                    )
+            for network, changes in settings.items():
+                response = client.post(f"{self.sandbox_url}/_control/{network}/settings", json=changes)
+                response.raise_for_status()
 
     def _wait_for(self, name: str, url: str) -> None:
         pause = threading.Event()
@@ -150,38 +143,6 @@ def _free_port(usual: int) -> int:
     raise CommandError("No port is free on 127.0.0.1.", "Try again later.")
 
 
-VIDEO_SECONDS = 60
-
-
-class DemoVideo:
-    """A video that a child process encodes."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._encoder = subprocess.Popen(  # noqa: S603  # our own program
-            [sys.executable, "-m", "socialpub.cli.demo.video_encoder", str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-
-    def wait(self) -> bytes:
-        """Return the finished video. Raise CommandError."""
-        try:
-            _, output = self._encoder.communicate(timeout=VIDEO_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.cancel()
-            raise CommandError(f"The video was not ready within {VIDEO_SECONDS} seconds.", "Try again.") from None
-        if self._encoder.returncode != 0:
-            last = output.decode(errors="replace").strip().rpartition("\n")[2]
-            raise CommandError(f"The video could not be encoded: {last}", "Install PyAV: pip install av")
-        return self.path.read_bytes()
-
-    def cancel(self) -> None:
-        self._encoder.kill()
-        self._encoder.communicate()
-
-
 # --- the command ------------------------------------------------------------------------------------------------------
 
 POLL_SECONDS = 1.0
@@ -210,8 +171,7 @@ def demo(once: bool, folder: Path | None, all_networks: bool) -> None:
     commands.repeat_config(None)
     try:
         with ExitStack() as ending:
-            video = DemoVideo(processes.folder / walkthrough.VIDEO)
-            ending.callback(video.cancel)
+            video = ending.enter_context(ThreadPoolExecutor(1)).submit(encode, processes.folder / walkthrough.VIDEO)
             with spinner("Starting the appliance and the sandbox"):
                 ending.enter_context(processes)
             print_styled(("socialpub", "bold"), f" is running at {processes.url}")
@@ -220,7 +180,7 @@ def demo(once: bool, folder: Path | None, all_networks: bool) -> None:
             print_line("Nothing leaves this machine.")
             client = ApiClient(processes.url)
             ending.callback(client.close)
-            posts = walkthrough.run(processes.config, client, video.wait)
+            posts = walkthrough.run(processes.config, client, video.result)
             _show_addresses(processes, posts)
             require_success(processes, posts)
             if not once:

@@ -1,7 +1,6 @@
-"""Drawing and encoding of the demo's video, a sunset over hills, in its own process."""
+"""Drawing and encoding of the demo's video, a sunset over hills."""
 
 import math
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ FRAMES, FRAME_RATE = 108, 24
 CODEC = "libx264"
 
 
-def encode(path: Path) -> None:
-    """Write the video: H.264 in MP4, a few hundred kilobytes."""
+def encode(path: Path) -> bytes:
+    """Write the video, and return it: H.264 in MP4, a few hundred kilobytes."""
     with av.open(str(path), "w", format="mp4", options={"movflags": "+faststart"}) as container:
         track: Any = container.add_stream(CODEC, rate=FRAME_RATE, options={"preset": "ultrafast", "crf": "24"})
         track.width, track.height, track.pix_fmt = WIDTH, HEIGHT, "yuv420p"
@@ -31,6 +30,7 @@ def encode(path: Path) -> None:
             frame.pts, frame.time_base = number, Fraction(1, FRAME_RATE)
             container.mux(track.encode(frame))
         container.mux(track.encode(None))
+    return path.read_bytes()
 
 
 def _hills() -> Image.Image:
@@ -70,7 +70,3 @@ def _scene(at: float, sun: Image.Image, hills: Image.Image) -> Image.Image:
 def _between(first: tuple[int, int, int], last: tuple[int, int, int], at: float) -> tuple[int, int, int]:
     red, green, blue = (round(one + (other - one) * at) for one, other in zip(first, last, strict=True))
     return red, green, blue
-
-
-if __name__ == "__main__":
-    encode(Path(sys.argv[1]))

@@ -7,10 +7,9 @@ import shlex
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import urljoin
+from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from PIL import Image, ImageDraw, ImageFont
@@ -297,42 +296,17 @@ def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
 # --- a browser for the consent pages ----------------------------------------------------------------------------------
 
 
+def consent_form(consent_url: str, account: str) -> dict[str, str]:
+    """Return what the form of the sandbox's consent page sends when `account` allows everything."""
+    scopes = parse_qs(urlsplit(consent_url).query)["scope"][0].replace(",", " ").split()
+    return {"account": account, "decision": "allow", **{f"grant:{scope}": "1" for scope in scopes}}
+
+
 def allow(consent_url: str, account: str) -> None:
-    """Give consent for `account` like a browser: read the page and send its form. Raises CommandError."""
+    """Give consent for `account` like a browser. Raises CommandError."""
     with httpx2.Client(trust_env=False, timeout=CONSENT_SECONDS) as browser:
-        page = browser.get(consent_url)
-        form = ConsentForm()
-        form.feed(page.text)
-        if page.status_code != 200 or form.action is None or account not in form.accounts:
-            raise CommandError(
-                f"The sandbox does not show a consent page for @{account} ({page.status_code}).", READ_LOG
-            )
-        response = browser.post(
-            urljoin(consent_url, form.action), data={**form.fields, "account": account, "decision": "allow"}
-        )
-        if response.status_code not in (302, 303) or "location" not in response.headers:
+        response = browser.post(consent_url, data=consent_form(consent_url, account))
+        if "location" not in response.headers:
             raise CommandError(f"The sandbox's consent page did not redirect ({response.status_code}).", READ_LOG)
         # The appliance reports the outcome, so the page itself does not matter.
-        browser.get(urljoin(consent_url, response.headers["location"]))
-
-
-class ConsentForm(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.action: str | None = None
-        self.fields: dict[str, str] = {}
-        self.accounts: set[str] = set()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        found = {name: value or "" for name, value in attrs}
-        if tag == "form":
-            self.action = found.get("action", "")
-        elif tag == "input" and found.get("name") == "account":
-            self.accounts.add(found.get("value", ""))
-        elif tag == "input" and "name" in found and "disabled" not in found and _is_sent(found):
-            self.fields[found["name"]] = found.get("value", "on")
-
-
-def _is_sent(found: dict[str, str]) -> bool:
-    """Return whether a browser sends this input. A checkbox or radio button must be checked."""
-    return found.get("type") not in ("checkbox", "radio") or "checked" in found
+        browser.get(response.headers["location"])

@@ -10,7 +10,7 @@ import shlex
 import shutil
 import sqlite3
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO
@@ -32,7 +32,6 @@ from socialpub.db.backup_format import (
 )
 from socialpub.db.connection import Database, open_file
 from socialpub.db.tables import artifact_rows, post_rows
-from socialpub.media.reservations import DiskReservation
 from socialpub.ops import file_faults
 from socialpub.ops.backup import last_backup
 from socialpub.ops.backup.last_backup import ScheduledBackup
@@ -47,10 +46,10 @@ def write_backup(rt: Runtime, target: Path, *, with_secret: bool = False) -> Bac
 
     The file appears when it is complete and on the disk.
     """
-    with failure_recorded(rt):
-        made = _write_tar(rt, target, with_secret)
-    record_made(rt, made)
-    return made
+    with failures_recorded(rt, target):
+        summary = _write_tar(rt, target, with_secret)
+    record_made(rt, summary)
+    return summary
 
 
 def make_download(rt: Runtime) -> BinaryIO:
@@ -92,45 +91,33 @@ def one_at_a_time(rt: Runtime, lock_file: str, busy: Exception) -> Iterator[None
 
 def _write_tar(rt: Runtime, target: Path, with_secret: bool) -> BackupSummary:
     if os.path.lexists(target):
-        raise _exists(target)
+        raise FileExistsError(errno.EEXIST, "already exists", str(target))
     folder = target.absolute().parent
     if not folder.is_dir():
         raise OperatorError(f"The folder {folder} does not exist.", f"Create it: mkdir -p {shlex.quote(str(folder))}")
     now = rt.now()  # before the instant of the database: read-backs after a restore begin here
+    # The rows are on the disk twice until the tar is complete.
+    check_space(rt, folder, artifact_rows.stored(rt.db)[1] + 2 * rows_bytes(rt))
     unfinished = folder / f"{target.name}.unfinished"
-    with (
-        failures_explained(rt, target),
-        # The rows are on the disk twice until the tar is complete.
-        reserve_space(rt, folder, artifact_rows.stored(rt.db)[1] + 2 * rows_bytes(rt)) as room,
-    ):
-        unfinished.mkdir(mode=0o700)
-        try:
-            database, tar = unfinished / DATABASE, unfinished / "backup.tar"
-            copy_database(rt, database)
-            with durable_files.create(tar) as file, closing(TarWriter(file)) as writer:
-                summary = write_members(rt, writer, database, now, with_secret=with_secret, room=room)
-                writer.finish(rt.secrets)
-                progress.begin("Waiting for the disk")
-                durable_files.flush(file)
-            durable_files.move(tar, target)
-        finally:
-            shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    try:
+        database, tar = unfinished / DATABASE, unfinished / "backup.tar"
+        copy_database(rt, database)
+        with durable_files.create(tar) as file, closing(TarWriter(file)) as writer:
+            summary = write_members(rt, writer, database, now, with_secret=with_secret)
+            writer.finish(rt.secrets)
+            progress.begin("Waiting for the disk")
+            durable_files.flush(file)
+        durable_files.move(tar, target)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
     return summary
 
 
 def write_members(
-    rt: Runtime,
-    writer: BackupWriter,
-    database: Path,
-    now: datetime,
-    *,
-    with_secret: bool,
-    room: DiskReservation | None = None,
+    rt: Runtime, writer: BackupWriter, database: Path, now: datetime, *, with_secret: bool
 ) -> BackupSummary:
-    """Write the description, `secret.key`, the media of a copied database, and that database.
-
-    The media use up the reservation `room`.
-    """
+    """Write the description, `secret.key`, the media of a copied database, and that database."""
     progress.begin("Writing the backup", artifact_rows.stored(rt.db)[1] + database.stat().st_size)
     info = BackupInfo(stamp(now), rt.secrets.check_value, holds_secret=with_secret)
     writer.add(FIRST, info.as_json())
@@ -138,25 +125,20 @@ def write_members(
         writer.add_file(SECRET, rt.settings.secret_key_file)
     with open_file(database, "rw") as copied:
         copied.begin_write(now)
-        written, lost = _add_all_media(rt, writer, copied, room)
+        written, lost = _add_all_media(rt, writer, copied)
         count = post_rows.count(copied)
     writer.add_database(database)
     progress.finish()
     return BackupSummary(info.copied_at, with_secret, count, written, lost)
 
 
-def _add_all_media(
-    rt: Runtime, writer: BackupWriter, copied: Database, room: DiskReservation | None
-) -> tuple[int, int]:
+def _add_all_media(rt: Runtime, writer: BackupWriter, copied: Database) -> tuple[int, int]:
     """Add every file that the copied database refers to. Return the numbers of written files and of lost files."""
     written = lost = 0
     removed = []
     for key in artifact_rows.storage_keys(copied):
-        path = rt.files.path(key)
         try:
-            if room is not None:
-                room.spend(min(path.stat().st_size, room.left_bytes))
-            writer.add_media(MEDIA + key, path)
+            writer.add_media(MEDIA + key, rt.files.path(key))
             written += 1
         except FileNotFoundError:
             if artifact_rows.named_among(rt.db, [key]):
@@ -173,54 +155,41 @@ def _add_all_media(
 
 
 @contextmanager
-def failure_recorded(rt: Runtime) -> Iterator[None]:
+def failures_recorded(rt: Runtime, target: Path) -> Iterator[None]:
+    """Record why a backup could not be written to `target`, and raise OperatorError with a hint."""
     try:
         yield
-    except OperatorError as error:
+    except (OperatorError, Unavailable, OSError, sqlite3.Error) as error:
+        failure = _explain(rt, error, target)
         with suppress(SocialpubError):
-            rt.write(last_backup.record_failure, error.message)
-        raise
+            rt.write(last_backup.record_failure, failure.message)
+        raise failure from error
+
+
+def _explain(rt: Runtime, error: Exception, target: Path) -> OperatorError:
+    if isinstance(error, OperatorError):
+        return error
+    if isinstance(error, Unavailable):
+        return OperatorError(
+            f"The backup could not be written to {target}: the disk of {rt.settings.data_dir} would not keep "
+            "health.disk_floor_bytes free.",
+            "Write the backup to another disk, or free disk space.",
+        )
+    if isinstance(error, FileExistsError):
+        path = error.filename2 or error.filename
+        return OperatorError(f"{path} already exists.", "Choose another name, or move the file.")
+    if (how := errors.find_damage(error)) is not None:
+        return _damaged(rt, how)
+    return OperatorError(
+        f"The backup could not be written to {target}: {reason_for(error)}.",
+        "Check the disk and the folder's permissions, and try again. "
+        f"`{commands.line('manual', 'backups')}` shows how to allow a folder for the service.",
+    )
 
 
 def record_made(rt: Runtime, made: BackupSummary, scheduled: ScheduledBackup | None = None) -> None:
     with suppress(SocialpubError):
         rt.write(last_backup.record_backup, made, scheduled)
-
-
-@contextmanager
-def failures_explained(rt: Runtime, target: Path) -> Iterator[None]:
-    """Turn the errors of writing a backup into an OperatorError with a hint."""
-    try:
-        yield
-    except FileExistsError as error:
-        raise _exists(Path(error.filename2 or error.filename)) from None
-    except Unavailable as full:
-        raise OperatorError(
-            f"The backup could not be written to {target}: the disk of {rt.settings.data_dir} would not keep "
-            "health.disk_floor_bytes free.",
-            "Write the backup to another disk, or free disk space.",
-        ) from full
-    except (OSError, sqlite3.Error) as error:
-        if (how := errors.find_damage(error)) is not None:
-            raise _damaged(rt, how) from error
-        message = f"The backup could not be written to {target}: {reason_for(error)}."
-        raise OperatorError(message, _hint(error, target)) from error
-
-
-def _hint(error: Exception, target: Path) -> str:
-    if getattr(error, "errno", None) != errno.EROFS or not commands.is_service():
-        return "Check the disk and the folder's permissions, and try again."
-    allow = shlex.join(["printf", f"[Service]\\nReadWritePaths={target}\\n"])
-    file = "/etc/systemd/system/socialpub-backup.service.d/folder.conf"
-    line = f"{allow} | sudo install -D -m 644 /dev/stdin {file}"
-    return f"Allow the service to write to this folder: `{line}`, then `sudo systemctl daemon-reload`."
-
-
-def _exists(path: Path) -> OperatorError:
-    if path.name.endswith(".unfinished"):
-        remove = f"If no other command writes this backup, remove it: `rm -r {shlex.quote(str(path))}`."
-        return OperatorError(f"{path} already exists: an interrupted backup, or one that is being written.", remove)
-    return OperatorError(f"{path} already exists.", "Choose another name, or move the file.")
 
 
 # --- the database and its disk --------------------------------------------------------------------------------------
@@ -246,7 +215,8 @@ def rows_bytes(rt: Runtime) -> int:
     return sum(path.stat().st_size for path in (database, journal) if path.exists())
 
 
-def reserve_space(rt: Runtime, folder: Path, size_bytes: int) -> AbstractContextManager[DiskReservation | None]:
-    """Reserve space if the folder shares its disk with uploads and rows. Raises Unavailable."""
-    is_shared = folder.stat().st_dev == rt.files.root.stat().st_dev
-    return rt.files.reservations.reserve(size_bytes) if is_shared else nullcontext()
+def check_space(rt: Runtime, folder: Path, size_bytes: int) -> None:
+    """Raise Unavailable if the backup would use the space of uploads and rows on the same disk."""
+    if folder.stat().st_dev == rt.files.root.stat().st_dev:
+        with rt.files.reservations.reserve(size_bytes):
+            pass

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from socialpub.accounts.hints import Surface
 from socialpub.core import commands, units
 from socialpub.core.clock import parse
+from socialpub.core.errors import cut
 from socialpub.core.secrets.redaction import redact
 from socialpub.db import appliance_state
 from socialpub.db.backup_format import BackupSummary
@@ -109,9 +110,7 @@ def record_backup(rt: Runtime, tx: Database, made: BackupSummary, scheduled: Sch
 
 
 def record_failure(rt: Runtime, tx: Database, reason: str) -> None:
-    reason = redact(reason)
-    if len(reason) > _MAX_REASON_CHARACTERS:
-        reason = f"{reason[:_MAX_REASON_CHARACTERS]}…"
+    reason = cut(redact(reason), _MAX_REASON_CHARACTERS)
     appliance_state.put(tx, appliance_state.BACKUP_FAILED_AT, tx.stamp)
     appliance_state.put(tx, appliance_state.BACKUP_FAILURE, reason)
     audit_log.record(tx, AuditAction.BACKUP_FAILED, reason=reason)

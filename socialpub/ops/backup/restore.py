@@ -169,26 +169,22 @@ def _check_secret(settings: Settings, info: BackupInfo) -> Secrets | None:
     """Return the key in place, which must be the key of the backup. None: the backup contains the key."""
     key_file = settings.secret_key_file
     ours = crypto.load(key_file) if os.path.lexists(key_file) else None
-    if ours is None and not info.holds_secret:
-        message = f"The backup does not contain secret.key, and {key_file} does not exist."
-        raise OperatorError(message, _put_key(key_file))
-    if ours is not None and ours.check_value != info.secret_key:
-        away = commands.system_line("mv", str(key_file), f"{key_file}.new")
-        raise OperatorError(
-            f"The backup belongs to another secret.key than {key_file}.",
-            f"The backup contains its own secret.key. To move the other key away, run `{away}`."
-            if info.holds_secret
-            else _put_key(key_file),
-        )
-    return ours
-
-
-def _put_key(key_file: Path) -> str:
+    if ours is not None and ours.check_value == info.secret_key:
+        return ours
+    if ours is None and info.holds_secret:
+        return None
     folder = next(path for path in key_file.parents if path.exists())
     owner = f"--owner={user_name(folder.stat().st_uid)}"
-    return (
-        "Put the secret.key of the original installation in place: without this key, stored tokens cannot be read. "
-        f"If the key is in FILE, run `{commands.system_line('install', owner, '--mode=600', 'FILE', str(key_file))}`."
+    away = commands.system_line("mv", str(key_file), f"{key_file}.new")
+    put = commands.system_line("install", owner, "--mode=600", "FILE", str(key_file))
+    raise OperatorError(
+        f"The backup does not contain secret.key, and {key_file} does not exist."
+        if ours is None
+        else f"The backup belongs to another secret.key than {key_file}.",
+        f"The backup contains its own secret.key. To move the other key away, run `{away}`."
+        if info.holds_secret
+        else "Put the secret.key of the original installation in place: without it, stored tokens cannot be read. "
+        f"If the key is in FILE, run `{put}`.",
     )
 
 

@@ -44,8 +44,7 @@ END_SECONDS = 10.0
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 _MAX_OUTPUT = 600
-"""The number of characters of the command's output in a message. Half are from the beginning, where restic and rclone
-print causes."""
+"""The characters of the command's last output in a message."""
 
 log = logging.get_logger(__name__)
 
@@ -66,11 +65,10 @@ class MadeBackup:
 def make_backup(rt: Runtime, *, with_secret: bool = False) -> MadeBackup:
     """Make a backup, remove old backups, run the command and record the result. Raises OperatorError."""
     folder = rt.settings.backup_dir
-    with _exclusive_backup(rt, folder), create.failure_recorded(rt):
-        with create.failures_explained(rt, folder):
-            _make_folder(rt, folder)
-            _clear_unfinished(rt, folder)
-            path, summary, scheduled = _write(rt, folder, with_secret)
+    with _exclusive_backup(rt, folder), create.failures_recorded(rt, folder):
+        _make_folder(rt, folder)
+        _clear_unfinished(rt, folder)
+        path, summary, scheduled = _write(rt, folder, with_secret)
         removed = _remove_old(rt, folder, path)
         if rt.settings.backup.after:
             run_post_backup_command(rt.settings.backup.after, path)
@@ -121,8 +119,8 @@ def _write(rt: Runtime, folder: Path, with_secret: bool) -> tuple[Path, BackupSu
     try:
         with closing(HardlinkWriter(rt, unfinished, _find_previous(rt, folder))) as writer:
             database = unfinished / DATABASE
-            with create.reserve_space(rt, folder, create.rows_bytes(rt)):
-                create.copy_database(rt, database)
+            create.check_space(rt, folder, create.rows_bytes(rt))
+            create.copy_database(rt, database)
             summary = create.write_members(rt, writer, database, now, with_secret=with_secret)
             writer.finish(rt.secrets)
             rows = database.stat().st_size
@@ -191,21 +189,18 @@ class HardlinkWriter(FolderWriter):
         self.size_bytes += stored.st_size
         digest = self._previous_sums.get(name)
         previous = self._previous / name if self._previous and digest else None
+        before = previous.stat() if previous and previous.exists() else None
         if _link(path, target):
-            if digest is None or previous is None or not _is_same(previous, stored):
-                digest = compute_digest(target)
-            else:
-                progress.advance(stored.st_size)
-            self.list(name, digest)
-        elif digest is not None and previous is not None and _link_previous(previous, target, stored.st_size):
-            progress.advance(stored.st_size)
+            is_same = before is not None and os.path.samestat(before, stored)
+            self.list(name, digest if digest and is_same else compute_digest(target))
+        elif previous and digest and before and before.st_size == stored.st_size and _link(previous, target):
             self.list(name, digest)
         else:
-            with create.reserve_space(self._rt, self.folder, stored.st_size) as room:
-                if room is not None:
-                    room.spend(stored.st_size)
-                self.add_file(name, path)
+            create.check_space(self._rt, self.folder, stored.st_size)
+            self.add_file(name, path)
             self.new_bytes += stored.st_size
+            return
+        progress.reach(self.size_bytes)
 
 
 def _link(source: Path, target: Path) -> bool:
@@ -217,14 +212,6 @@ def _link(source: Path, target: Path) -> bool:
             raise
         return False
     return True
-
-
-def _is_same(previous: Path, stored: os.stat_result) -> bool:
-    return previous.exists() and os.path.samestat(previous.stat(), stored)
-
-
-def _link_previous(previous: Path, target: Path, size_bytes: int) -> bool:
-    return previous.exists() and previous.stat().st_size == size_bytes and _link(previous, target)
 
 
 # --- the command afterwards ------------------------------------------------------------------------------------------
@@ -278,18 +265,11 @@ def _end_command(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _command_failed(backup: Path, how: str, output: IO[bytes]) -> OperatorError:
-    text = _readable(output, 0)
-    if len(text) > _MAX_OUTPUT:
-        half = _MAX_OUTPUT // 2
-        size = output.seek(0, os.SEEK_END)
-        text = f"{text[:half]} … {_readable(output, max(0, size - 4 * _MAX_OUTPUT))[-half:]}"
+    # More is read than shown, because half of a secret would not be recognized.
+    output.seek(max(0, output.seek(0, os.SEEK_END) - 4 * _MAX_OUTPUT))
+    text = visible(redact(output.read().decode("utf-8", "replace")), keep="\n").strip()[-_MAX_OUTPUT:]
     printed = f" Its output: {text}" if text else ""
     return OperatorError(
         f"The backup is in {backup}, but the command after the backup (backup.after) failed: {how}.{printed}",
         f"Fix the cause, then run `{commands.line('backup')}` again.",
     )
-
-
-def _readable(output: IO[bytes], start: int) -> str:
-    output.seek(start)
-    return visible(redact(output.read(4 * _MAX_OUTPUT + 4).decode("utf-8", "replace")), keep="\n").strip()

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from socialpub.core import commands, progress
@@ -120,12 +121,7 @@ def open_backup(source: Path) -> Iterator[OpenedBackup]:
         if first is None or first.name != FIRST:
             raise foreign_backup(source)
         info = _read_info(source, first.read())
-        yield OpenedBackup(source, info, _chain(first, members), is_replica)
-
-
-def _chain(first: Member, others: Members) -> Iterator[Member]:
-    yield first
-    yield from others
+        yield OpenedBackup(source, info, chain([first], members), is_replica)
 
 
 def _read_info(source: Path, text: bytes) -> BackupInfo:
@@ -234,7 +230,10 @@ def _read_tar(path: Path) -> Members:
 
 def _read_folder(folder: Path) -> Members:
     if not (folder / FIRST).is_file():
-        raise _no_backup(folder)
+        error = foreign_backup(folder)
+        if inside := sorted(path.parent for path in folder.glob(f"[0-9]*/{FIRST}")):
+            error.hint = f"The folder contains backups. Use one of them, such as {inside[-1]}"
+        raise error
     if not (folder / SUMS).is_file():
         raise damaged_backup(folder, f"{SUMS} is missing")
     lines, size = list_sums(folder), 0
@@ -258,13 +257,6 @@ def list_sums(folder: Path) -> list[tuple[str, str]]:
     """Return the name and the SHA-256 of each file that SHA256SUMS lists. Raises OSError."""
     lines = (folder / SUMS).read_text("utf-8", "replace").splitlines()
     return [(line[_DIGEST_CHARACTERS + 2 :], line[:_DIGEST_CHARACTERS]) for line in lines]
-
-
-def _no_backup(folder: Path) -> InvalidBackup:
-    error = foreign_backup(folder)
-    if inside := sorted(path.parent for path in folder.glob(f"[0-9]*/{FIRST}")):
-        error.hint = f"The folder contains backups. Use one of them, such as {inside[-1]}"
-    return error
 
 
 def _is_database(path: Path) -> bool:

@@ -30,17 +30,22 @@ from socialpub.providers.registry import SPECIFIED
 
 
 def _describe_upgrade(settings: Settings, database: Database, missing: list[str]) -> Finding:
-    path, connection = settings.database_file, database.connection()
-    needed, free = (
-        units.size(size) for size in (upgrade_backups.needed_bytes(connection), upgrade_backups.free_bytes(path))
+    path, folder = settings.database_file, upgrade_backups.backup_folder(settings.database_file)
+    needed, free = upgrade_backups.needed_bytes(database.connection()), upgrade_backups.free_bytes(path)
+    message = (
+        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(database)}. The next start "
+        f"copies the database to {folder} and updates it ({', '.join(missing)}). This needs at most "
+        f"{units.size(needed)} of disk space, and {units.size(free)} are free."
     )
+    if free < needed:
+        remedy = f"Free disk space. You can remove the backups of earlier upgrades in {folder}."
+        return problem("database", message, remedy)
+    back_up = commands.line("backup", "FILE")
     return note(
         "database",
-        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(database)}. The next start "
-        f"copies the database to {upgrade_backups.backup_folder(path)} and updates it ({', '.join(missing)}). This "
-        f"needs at most {needed} of disk space, and {free} are free.",
+        message,
         "No action is needed. The update does not change media. To back up everything, use the previous version: "
-        f"`{commands.line('backup', 'FILE')}`",
+        f"`{back_up}`",
     )
 
 

@@ -37,8 +37,6 @@ from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 
 RETRY_SECONDS = 300.0
-MAX_ADDED = 20
-MAX_URL_CHARACTERS = 2000
 FORMATS = "https://appriseit.com/services/"
 
 log = logging.get_logger(__name__)
@@ -91,13 +89,10 @@ def register_services(rt: Runtime, tx: Database) -> None:
 def parse_address(text: str) -> tuple[SecretStr, str]:
     """Return the address in `text` and its name. Blocks. Raises InvalidRequest at `url`."""
     url = text.strip()
-    fault = check_form(url)
-    if not fault and len(url) > MAX_URL_CHARACTERS:
-        fault = f"may have at most {MAX_URL_CHARACTERS} characters"
-    elif not fault and (fault := find_fault(url)):
-        fault = f"{fault}. See {FORMATS} for the format"
-    if fault:
+    if fault := check_form(url):
         raise InvalidRequest.at("url", message=fault)
+    if fault := find_fault(url):
+        raise InvalidRequest.at("url", message=f"{fault}. See {FORMATS} for the format")
     return SecretStr(url), display_url(url)
 
 
@@ -106,11 +101,8 @@ def add_service(rt: Runtime, tx: Database, url: SecretStr, name: str) -> str:
 
     Running processes use the address within seconds.
     """
-    services = list_services(rt, tx)
-    if any(service.url == url for service in services):
+    if any(service.url == url for service in list_services(rt, tx)):
         raise Conflict("This address is already in the list.")
-    if sum(service.is_added for service in services) >= MAX_ADDED:
-        raise Conflict(f"There are already {MAX_ADDED} notification addresses. Remove an address first.")
     address_id = new_id(tx.now)
     table, column = ADDRESS_PLACE
     sealed = rt.secrets.seal(url.get_secret_value(), table, address_id, column)
@@ -179,7 +171,8 @@ def _call_apprise(url: str, title: str = "", body: str = "") -> str | None:
         return "needs the package Apprise: install it with `pip install 'socialpub[notify]'`"
     variables = {name: value for name, value in os.environ.items() if name.lower() in _PASSED_ON}
     # Apprise's HTTP client has its own list of authorities. Trust those of this machine, like the calls to networks.
-    authorities = os.environ.get("SSL_CERT_FILE") or ssl.get_default_verify_paths().cafile
+    paths = ssl.get_default_verify_paths()
+    authorities = os.environ.get("SSL_CERT_FILE") or paths.cafile or paths.capath
     variables |= {"APPRISE_URLS": url, "APPRISE_PLUGIN_PATH": os.devnull}
     variables |= {"REQUESTS_CA_BUNDLE": authorities} if authorities else {}
     try:
@@ -268,9 +261,9 @@ def _check_service(service: Service, test: str) -> Finding:
     if state.failing_since is None:
         return ok("notify", f"{service.name} accepted its last message at {state.sent_at}.")
     place = "under System in the dashboard" if service.is_added else "in [notify] urls"
-    waiting = units.count(state.waiting, "message is waiting", "messages are waiting")
+    waiting = f" {units.count(state.waiting, 'message is waiting', 'messages are waiting')}." if state.waiting else ""
     return problem(
         "notify",
-        f"{service.name} has not accepted messages since {state.failing_since}: {state.failure}. {waiting}.",
+        f"{service.name} has not accepted messages since {state.failing_since}: {state.failure}.{waiting}",
         f"Check its address {place}. To try again at once, {test}.",
     )

@@ -178,7 +178,9 @@ def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
     if preflight.content != post_content.load_content(rt, tx, delivery.post_id):
         return False  # the post was changed meanwhile
     if preflight.later is not None:
-        _postpone(tx, delivery, after(tx.stamp, EXAMINED_AGAIN_SECONDS), preflight.later)
+        next_at = after(tx.stamp, EXAMINED_AGAIN_SECONDS)
+        settlement.record_attempt(AttemptOutcome.WAITING, preflight.later, next_at=next_at)
+        tx.update(DeliveryRow, delivery.id, run_at=next_at)
         return False
     if preflight.refused is not None:
         _end_unsent(settlement, preflight.refused)
@@ -199,7 +201,7 @@ def interpret_unusable(delivery: Delivery, profile: ProfileRow) -> Refused | Nee
                 f"The profile was disconnected. To connect the account again, {how}. Then create the post again."
             )
         case ProfileStatus.REAUTH_REQUIRED:
-            return NeedsReauth(waiting.reconnect_reason(profile))
+            return NeedsReauth(hints.reconnect_message(profile.provider, profile.reason))
         case _:
             return None
 
@@ -213,7 +215,7 @@ def _is_unusable(settlement: Settlement, reasons: Collection[str]) -> bool:
     delivery = settlement.delivery
     profile = profiles.get(settlement.tx, delivery.profile_id)
     if WaitReason.RECONNECT in reasons:
-        return settlement.ended_unconnected(waiting.reconnect_reason(profile))
+        return settlement.ended_unconnected(hints.reconnect_message(profile.provider, profile.reason))
     match interpret_unusable(delivery, profile):
         case Refused(message):
             settlement.fail(message)
@@ -279,12 +281,6 @@ def _too_late(settlement: Settlement, *, postponed: bool) -> str | None:
         f"was set forward by {units.in_words(seconds)} at {at}. If the clock is correct now, "
         "create the post again. Otherwise, set the clock first."
     )
-
-
-def _postpone(tx: Database, delivery: Delivery, until: str, reason: str) -> None:
-    attempt = Attempt(delivery.step_name, tx.stamp, AttemptOutcome.WAITING, reason, next_at=until)
-    log_entries.record_attempt(tx, delivery, attempt)
-    tx.update(DeliveryRow, delivery.id, run_at=until)
 
 
 # --- a delivery whose process died -----------------------------------------------------------------------------------

@@ -28,7 +28,6 @@ from socialpub.providers.base import (
     Published,
     Readback,
     Refused,
-    Stopped,
     Unfit,
     Unknown,
     Withdrawn,
@@ -184,8 +183,11 @@ def _log(delivery: Delivery, step: str, result: Result, trace: CallTrace) -> Non
 # --- one step --------------------------------------------------------------------------------------------------------
 
 
-class ReadbackDue(Exception):
-    """The last read-back is too old for a second call. The account is read back again first."""
+class ClaimedAgain(Exception):
+    """The call may not be sent now. The next claim decides: it ends a stopped delivery, or reads back first."""
+
+
+READ_BACK_FIRST = "The account is read back again first."
 
 
 def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Result:
@@ -209,11 +211,9 @@ def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Re
         trace.request_id = error.request_id or trace.request_id
         return _interpret_error(rt, delivery, error, trace)
     except Withdrawn as withdrawn:
-        if delivery.phase.may_be_public and isinstance(withdrawn, Stopped):
-            return Retry(STOPPED, seconds=0.0)  # the claim reads the account back again and ends the delivery
         return _not_sendable(delivery, str(withdrawn))
-    except ReadbackDue:
-        return Retry("The account is read back again first.", seconds=0.0)
+    except ClaimedAgain as again:
+        return Retry(str(again), seconds=0.0)
     except Unfit as unfit:
         return Refused(str(unfit), content=True)
     except FileNotFoundError as missing:
@@ -238,7 +238,7 @@ def _call_network(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: 
         for media in job.content.media:
             media.path.stat()
     if isinstance(phase, CommittingAgain) and read_back.is_due(rt, delivery):
-        raise ReadbackDue
+        raise ClaimedAgain(READ_BACK_FIRST)
     run.begun = True
     if not phase.reads_back:
         outcome = provider.run(delivery.step_name, job)
@@ -328,9 +328,9 @@ class _Calls:
             raise Withdrawn("The post was stopped.")
         if delivery.commits_next and not self._has_called:  # announced, but the call has not left yet
             if Progress.from_json(row.progress).stopped:
-                raise Stopped(STOPPED)
+                raise ClaimedAgain(STOPPED)
             if isinstance(delivery.phase, CommittingAgain) and read_back.is_due(rt, delivery):
-                raise ReadbackDue
+                raise ClaimedAgain(READ_BACK_FIRST)
 
 
 def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: CallTrace) -> Job:

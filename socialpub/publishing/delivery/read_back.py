@@ -73,11 +73,6 @@ def begin(rt: Runtime, tx: Database, delivery: Delivery, why: str) -> str:
     return "The account is read back."
 
 
-def begin_closing(rt: Runtime, tx: Database, delivery: Delivery, message: str) -> None:
-    """Stop calling the network. If one more round does not find the post, the delivery fails with this message."""
-    _close(rt, tx, delivery, PhaseEvent.CLOSED, message=message)
-
-
 def begin_restored(rt: Runtime, tx: Database, delivery: Delivery, since: str) -> None:
     """Read back and never send: another installation may have published the post since `since`."""
     phase = delivery.phase
@@ -86,10 +81,11 @@ def begin_restored(rt: Runtime, tx: Database, delivery: Delivery, since: str) ->
         delivery.started_at = tx.stamp
         move(delivery, PhaseEvent.RESTORED_DUE, restored=True, why=phase.why)
         return
-    _close(rt, tx, delivery, PhaseEvent.RESTORED_DUE, since=since, dated_since=None, restored=True)
+    close(rt, tx, delivery, PhaseEvent.RESTORED_DUE, since=since, dated_since=None, restored=True)
 
 
-def _close(rt: Runtime, tx: Database, delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
+def close(rt: Runtime, tx: Database, delivery: Delivery, event: PhaseEvent, **values: Any) -> None:
+    """Stop calling the network. If one more round does not find the post, the delivery fails with its message."""
     delivery.started_at = tx.stamp  # this round has a deadline of its own
     move(delivery, event, **values)
     waits.forget(tx, delivery.id)  # what is never sent needs no approval

@@ -189,9 +189,11 @@ class Settlement:
     def ask_later(self, seconds: float, outcome: AttemptOutcome, message: str, code: str | None = None) -> None:
         """Run again in `seconds`, at most a day. End the delivery if that is after its deadline."""
         until = after(self.tx.stamp, seconds)
+        if self.ended_by_stop():
+            return
         if parse(until) > waiting.give_up_at(self.rt, self.tx, self.delivery):
             self.give_up(waiting.too_long(until, message), code)
-        elif not self.ended_by_stop():
+        else:
             seconds = min(seconds, MAX_WAIT_SECONDS)
             self.record_attempt(outcome, message, code, after(self.tx.stamp, seconds))
             self.requeue(seconds)
@@ -373,7 +375,7 @@ class Settlement:
         self.record_attempt(outcome, f"{message} The account is read back before the delivery fails.", code)
         if delivery.phase.is_uncalled:
             post_rows.begin(self.tx, delivery.post_id)
-        read_back.begin_closing(self.rt, self.tx, delivery, message)
+        read_back.close(self.rt, self.tx, delivery, PhaseEvent.CLOSED, message=message)
         self.requeue(read_back.READ_BACK_AFTER_SECONDS[0])
 
     def fail(

@@ -10,7 +10,6 @@ from socialpub.core.clock import after, later, parse, stamp
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
-from socialpub.db.models import ProfileRow
 from socialpub.db.tables import profile_rows, waits
 from socialpub.db.tables.log_entries import AttemptOutcome
 from socialpub.db.tables.waits import REASONS, WaitReason
@@ -129,7 +128,7 @@ def _shown(rt: Runtime, db: Database, row: Any) -> ShownWait:
         case WaitReason.RECONNECT:
             profile = profile_rows.find(db, row.profile_id)
             assert profile is not None
-            sentence = reconnect_reason(profile)
+            sentence = hints.reconnect_message(profile.provider, profile.reason)
             own = waits.total_spans(db, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
             until = stamp(later(due_at, rt.settings.publishing.max_lateness) + own)
         case WaitReason.APPROVAL:
@@ -137,7 +136,3 @@ def _shown(rt: Runtime, db: Database, row: Any) -> ShownWait:
         case WaitReason.PARENT:
             parent = row.message
     return ShownWait(row.delivery_id, reason, sentence, row.since, until, row.code, parent)
-
-
-def reconnect_reason(profile: ProfileRow) -> str:
-    return hints.reconnect_message(profile.provider, profile.reason)

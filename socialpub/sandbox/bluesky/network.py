@@ -6,29 +6,59 @@ import json
 import math
 import re
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from socialpub.sandbox.media import sniff
 from socialpub.sandbox.memory import FixedWindow, SandboxContext
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, StreamedBody, json_reply
-from socialpub.sandbox.network import COMMON_FIELDS, ApiCaller, SandboxNetwork
+from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
+from socialpub.sandbox.network import COMMON_FIELDS, YES_OR_NO, SandboxCall, SandboxNetwork
 
 POST = "app.bsky.feed.post"
 THREADGATE = "app.bsky.feed.threadgate"
 POSTGATE = "app.bsky.feed.postgate"
 PROFILE = "app.bsky.actor.profile"
 
-APP_PASSWORD_SCOPE, MAIN_SCOPE = "com.atproto.appPass", "com.atproto.access"
-
-Status = Literal["active", "deactivated", "takendown", "deleted"]
+APP_PASSWORD_SCOPE, MAIN_SCOPE, REFRESH_SCOPE = "com.atproto.appPass", "com.atproto.access", "com.atproto.refresh"
+FIRST_APP_PASSWORD = "socialpub"
+"""The name of the app password that every account has."""
 
 TID_DIGITS = "234567abcdefghijklmnopqrstuvwxyz"
 TID = re.compile(rf"[234567abcdefghij][{TID_DIGITS}]{{12}}")
 HANDLE = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
+RAW, DAG_CBOR = 0x55, 0x71
+
+INACTIVE = {"deleted": "AccountNotFound", "takendown": "AccountTakedown", "deactivated": "AccountDeactivated"}
+EXPIRED, REVOKED = "Token has expired", "Token has been revoked"
+ERRORS: dict[str, tuple[int, str]] = {
+    "AccountDeactivated": (401, "Account is deactivated"),
+    "AccountNotFound": (403, "Could not find account"),
+    "AccountTakedown": (401, "Account has been taken down"),
+    "AuthFactorTokenRequired": (401, "A sign in code has been sent to your email address"),
+    "AuthMissing": (401, "Authentication Required"),
+    "AuthenticationRequired": (401, "Invalid identifier or password"),
+    "BlobNotFound": (400, "Could not find blob"),
+    "ExpiredToken": (400, EXPIRED),
+    "HandleNotFound": (400, "Unable to resolve handle"),
+    "InternalServerError": (500, "Internal Server Error"),
+    "InvalidMimeType": (400, "Referenced Mimetype does not match stored blob"),
+    "InvalidRequest": (400, "Bad Request"),
+    "InvalidSize": (400, "Referenced size does not match stored blob"),
+    "InvalidSwap": (400, "Record was at another version"),
+    "InvalidToken": (400, "Token could not be verified"),
+    "PayloadTooLarge": (413, "request entity too large"),
+    "PayloadTooLargeError": (413, "request entity too large"),
+    "RateLimitExceeded": (429, "Rate Limit Exceeded"),
+    "RecordNotFound": (400, "Could not locate record"),
+}
+HTTP_ERRORS = {
+    400: "InvalidRequest", 401: "AuthenticationRequired", 403: "Forbidden", 404: "XRPCNotSupported",
+    413: "PayloadTooLarge", 429: "RateLimitExceeded", 501: "MethodNotImplemented", 502: "UpstreamFailure",
+    503: "NotEnoughResources", 504: "UpstreamTimeout",
+}  # fmt: skip
 
 
 @dataclass
@@ -41,7 +71,7 @@ class BlueskyAccount:
     """By name. Each can be revoked alone."""
     password: str
     """The main password, which signs in with all permissions."""
-    status: Status = "active"
+    status: str = "active"
     picture: str = ""
     email_confirmed: bool = True
 
@@ -64,7 +94,7 @@ class BlueskyBlob:
     uploaded_at: datetime
 
     @property
-    def shown(self) -> dict[str, Any]:
+    def reference(self) -> dict[str, Any]:
         """The object that a record contains."""
         return {"$type": "blob", "ref": {"$link": self.cid}, "mimeType": self.mime_type, "size": self.size}
 
@@ -78,8 +108,6 @@ class BlueskyRecord:
     cid: str
     created_at: datetime
     """By the world's clock: when the server stored it."""
-    received_monotonic: float = 0.0
-    """When the call's first byte arrived, by the machine's clock."""
     taken_down: bool = False
 
     @property
@@ -106,123 +134,57 @@ def blobs_in(value: Any) -> list[dict[str, Any]]:
         return [blob for item in value for blob in blobs_in(item)]
     if not isinstance(value, dict):
         return []
-    if value.get("$type") == "blob":
-        return [value]
-    return [blob for item in value.values() for blob in blobs_in(item)]
+    return [value] if value.get("$type") == "blob" else blobs_in(list(value.values()))
 
 
-REFRESH_SCOPE = "com.atproto.refresh"
-FIRST_APP_PASSWORD = "socialpub"
-"""The name of the app password that every account has."""
-
-EXPIRED, REVOKED = "Token has expired", "Token has been revoked"
-ERRORS: dict[str, tuple[int, str]] = {
-    "AccountDeactivated": (401, "Account is deactivated"),
-    "AccountNotFound": (403, "Could not find account"),
-    "AccountTakedown": (401, "Account has been taken down"),
-    "AuthFactorTokenRequired": (401, "A sign in code has been sent to your email address"),
-    "AuthMissing": (401, "Authentication Required"),
-    "AuthenticationRequired": (401, "Invalid identifier or password"),
-    "BlobNotFound": (400, "Could not find blob"),
-    "ExpiredToken": (400, EXPIRED),
-    "HandleNotFound": (400, "Unable to resolve handle"),
-    "InternalServerError": (500, "Internal Server Error"),
-    "InvalidMimeType": (400, "Referenced Mimetype does not match stored blob"),
-    "InvalidRequest": (400, "Bad Request"),
-    "InvalidSize": (400, "Referenced size does not match stored blob"),
-    "InvalidSwap": (400, "Record was at another version"),
-    "InvalidToken": (400, "Token could not be verified"),
-    "PayloadTooLarge": (413, "request entity too large"),
-    "PayloadTooLargeError": (413, "request entity too large"),
-    "RateLimitExceeded": (429, "Rate Limit Exceeded"),
-    "RecordNotFound": (400, "Could not locate record"),
-}
-INACTIVE = {"deleted": "AccountNotFound", "takendown": "AccountTakedown", "deactivated": "AccountDeactivated"}
-HTTP_ERRORS = {
-    400: "InvalidRequest", 401: "AuthenticationRequired", 403: "Forbidden", 404: "XRPCNotSupported",
-    413: "PayloadTooLarge", 429: "RateLimitExceeded", 501: "MethodNotImplemented", 502: "UpstreamFailure",
-    503: "NotEnoughResources", 504: "UpstreamTimeout",
-}  # fmt: skip
-
-
-class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
+class BlueskyNetwork(SandboxNetwork):
     name = "bluesky"
     label = "Bluesky"
-    endpoints = (
-        "create_session", "refresh_session", "get_session", "delete_session", "describe_server", "resolve_handle",
-        "put_record", "apply_writes", "get_record", "list_records", "upload_blob", "get_blob", "unknown_method",
-        "did_document",
-    )  # fmt: skip
-    default_scopes = (APP_PASSWORD_SCOPE,)
-    window_seconds = 300
-    account_kind = BlueskyAccount
-    common_fields: ClassVar[Mapping[str, str]] = {
-        **COMMON_FIELDS, "handle": r"(?=.{3,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}",
-    }  # fmt: skip
-    account_fields = ("status", "email_confirmed")
-    account_choices: ClassVar = {"status": ("active", "deactivated", "takendown", "deleted")}
     errors = ERRORS
     unauthorized_code, limited_code = "ExpiredToken", "RateLimitExceeded"
-
-    code_seconds = 0
-    """There is no consent page."""
+    default_scopes = (APP_PASSWORD_SCOPE,)
+    window_seconds = 300
+    default_limits: ClassVar = {"put_record": 1000, "apply_writes": 1000}
+    """Calls of one account in 5 minutes."""
+    account_kind = BlueskyAccount
+    account_fields: ClassVar = {
+        **COMMON_FIELDS,
+        "handle": r"(?=.{3,253}$)(?:[a-z0-9-]{1,63}\.)+[a-z][a-z0-9-]{0,62}",
+        "status": ("active", *INACTIVE),
+        "email_confirmed": YES_OR_NO,
+    }
     access_seconds = 7200
     refresh_seconds = 90 * 86400
     blob_limit = 104_857_600
-    default_limits: ClassVar = {"put_record": 1000, "apply_writes": 1000}
-    """Calls of one account in 5 minutes."""
 
     def __init__(self, context: SandboxContext) -> None:
         super().__init__(context)
-        self.created: list[str] = []
-        """The URIs of all posts that were ever created. A post that came back after its deletion is here twice."""
-        self.records = self.table("records", BlueskyRecord, key=attrgetter("uri"), on_keep=self._keep_record)
+        self.records = self.table("records", BlueskyRecord, key=attrgetter("uri"))
         """By URI, oldest first."""
         self.blobs = self.table("blobs", BlueskyBlob, key=lambda blob: (blob.did, blob.cid))
         """By DID and content id."""
-        for username, name in (("demo", "Demo"), ("studio", "Studio")):
-            did = "did:plc:" + (username * 6)[:24]
-            words = (username * 4)[:16]
-            app_password = "-".join(words[index : index + 4] for index in range(0, 16, 4))
-            account = BlueskyAccount(
-                did, f"{username}.test", name, {FIRST_APP_PASSWORD: app_password}, f"the main password of {username}"
+        for username in ("demo", "studio"):
+            did, app_password = "did:plc:" + (username * 6)[:24], _grouped((username * 4)[:16])
+            self.accounts[did] = BlueskyAccount(
+                did,
+                _handle(username),
+                username.title(),
+                {FIRST_APP_PASSWORD: app_password},
+                f"the main password of {username}",
             )
-            self.accounts[did] = account
 
-    # --- accounts ------------------------------------------------------------------------------------------------
+    # --- accounts and sessions -----------------------------------------------------------------------------------
 
     def account_named(self, username: str) -> BlueskyAccount | None:
         """Return the account of a handle or a DID. A name without a dot means the handle below `.test`."""
-        return self.accounts.get(username) or super().account_named(_handle(username))
+        account: BlueskyAccount | None = self.accounts.get(username) or super().account_named(_handle(username))
+        return account
 
-    def add_account(self, username: str, *, name: str | None = None, **facts: Any) -> BlueskyAccount:
-        """Create an account with an app password. `facts` are fields of `BlueskyAccount`, such as `status`. Raise
-        ValueError for a handle that exists."""
-        handle = _handle(username)
-        self.refuse_taken(handle)
+    def new_account(self, username: str, name: str, **facts: Any) -> BlueskyAccount:
         did = "did:plc:" + base64.b32encode(hashlib.sha256(self.new_id().encode()).digest()).decode().lower()[:24]
         passwords = {"app_passwords": {FIRST_APP_PASSWORD: new_app_password()}, "password": secrets.token_urlsafe(12)}
-        return self.accounts.save(
-            BlueskyAccount(did, handle, name or username.partition(".")[0].title(), **(passwords | facts))
-        )
-
-    def add_app_password(self, username: str, name: str) -> str:
-        account = self.existing_account(username)
-        account.app_passwords[name] = new_app_password()
-        self.accounts.save(account)
-        return account.app_passwords[name]
-
-    def revoke_app_password(self, username: str, name: str = FIRST_APP_PASSWORD) -> None:
-        """End the refresh tokens of its sessions. Their access tokens work until they expire. Raise ValueError."""
-        account = self.existing_account(username)
-        if account.app_passwords.pop(name, None) is None:
-            raise ValueError(f"{account.username} has no app password {name!r}")
-        self.accounts.save(account)
-        for token in self.tokens.of(account.did):
-            if token.client_id in (None, name) and not token.dead:
-                self.tokens.end_family(token.family)
-
-    # --- sessions ------------------------------------------------------------------------------------------------
+        name = name if name != username else username.partition(".")[0].title()
+        return BlueskyAccount(did, _handle(username), name, **(passwords | facts))
 
     def new_token_pair(
         self, scopes: tuple[str, ...], account_id: str, expires_at: tuple[float, float]
@@ -235,26 +197,20 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
 
         return jwt(scopes[0], expires_at[0]), jwt(REFRESH_SCOPE, expires_at[1])
 
-    def window_headers(self, window: FixedWindow) -> Headers:
-        return rate_headers(window.limit, window.remaining, window.reset, self.window_seconds)
-
-    def admit(
-        self, request: SandboxRequest, label: str, scopes: tuple[str, ...], headers: Headers
-    ) -> ApiCaller[BlueskyAccount]:
+    def admit(self, request: SandboxRequest, call: SandboxCall) -> None:
         if "authorization" not in request.headers:
             raise refused("AuthMissing")
-        if self.tokens.by_access(request.bearer) is None:
+        if request.bearer not in self.tokens:
             raise refused("InvalidToken")
-        return super().admit(request, label, scopes, headers)
+        super().admit(request, call)
 
-    def check_caller(self, caller: ApiCaller[BlueskyAccount], label: str, scopes: tuple[str, ...]) -> None:  # noqa: ARG002
-        """All app passwords may do the same. `label` is `read` for calls of accounts in any state."""
-        if label != "read":
-            self.require_active(caller.account)
+    def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
+        """Require an active account. All app passwords may do the same."""
+        if call.name != "get_session":
+            require_active(request.account)
 
-    def require_active(self, account: BlueskyAccount) -> None:
-        if account.status in INACTIVE:
-            raise refused(INACTIVE[account.status])
+    def window_headers(self, window: FixedWindow) -> Headers:
+        return rate_headers(window, self.window_seconds)
 
     # --- records -------------------------------------------------------------------------------------------------
 
@@ -263,9 +219,6 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         """All posts, oldest first."""
         return [record for record in list(self.records.values()) if record.collection == POST]
 
-    def posts_of(self, account: BlueskyAccount) -> list[BlueskyRecord]:
-        return [post for post in self.posts if post.did == account.did]
-
     def find_record(self, uri: str) -> BlueskyRecord | None:
         """Return a record that readers see."""
         record = self.records.get(uri)
@@ -273,25 +226,17 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
 
     def records_of(self, did: str, collection: str) -> list[BlueskyRecord]:
         """Return what readers see, the highest key first."""
-        records = [record for record in self.records.values() if record.did == did and record.collection == collection]
-        return sorted(
-            (record for record in records if not record.taken_down), key=lambda record: record.rkey, reverse=True
-        )
+        records = [
+            record
+            for record in self.records.values()
+            if record.did == did and record.collection == collection and not record.taken_down
+        ]
+        return sorted(records, key=lambda record: record.rkey, reverse=True)
 
-    def commit(self, stored: Iterable[BlueskyRecord], deleted: Iterable[str] = ()) -> None:
-        """Store and delete records in one piece. A blob goes with the last record that contains it."""
-        gone = [self.records.remove(uri) for uri in deleted]
+    def commit(self, stored: Iterable[BlueskyRecord]) -> None:
+        """Store records in one piece."""
         for record in stored:
-            gone += [self.records[record.uri]] if record.uri in self.records else []
             self.records.save(record)
-        for record in gone:
-            for blob in blobs_in(record.value):
-                if not self.is_blob_used(record.did, _link(blob)):
-                    self.blobs.pop((record.did, _link(blob)), None)
-
-    def _keep_record(self, record: BlueskyRecord) -> None:
-        if record.collection == POST and record.uri not in self.records:
-            self.created.append(record.uri)
 
     def cid_of_record(self, record: Any) -> str:
         """Return the content id. The stand-in encodes the record as a server does."""
@@ -301,15 +246,17 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         """Return how a record was validated: `valid` or `unknown`. Stand-ins raise Refusal."""
         return "valid"
 
+    def new_tid(self) -> str:
+        number = int(self.new_id()) & (2**63 - 1)
+        return "".join(TID_DIGITS[number >> shift & 31] for shift in range(60, -1, -5))
+
     # --- blobs ---------------------------------------------------------------------------------------------------
 
-    def add_blob(self, did: str, body: StreamedBody, declared_type: str) -> BlueskyBlob:
+    def add_blob(self, did: str, data: bytes, declared_type: str) -> BlueskyBlob:
         """Keep a file. The type of known files comes from their first bytes."""
-        cid = _cid(bytes.fromhex(body.sha256), RAW)
-        blob = BlueskyBlob(cid, did, sniff(body.head) or declared_type, body.size, self.now())
-        if (data := body.data) is not None:
-            self.cache.put(cid, data)
-        return self.blobs.save(blob)
+        cid = cid_of(data)
+        self.cache.put(cid, data)
+        return self.blobs.save(BlueskyBlob(cid, did, sniff(data) or declared_type, len(data), self.now()))
 
     def find_blob(self, did: str, cid: str) -> BlueskyBlob | None:
         return self.blobs.get((did, cid))
@@ -317,9 +264,9 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
     def is_blob_used(self, did: str, cid: str) -> bool:
         """Return whether a record of the account names the blob."""
         records = (record for record in self.records.values() if record.did == did)
-        return any(_link(blob) == cid for record in records for blob in blobs_in(record.value))
+        return any(link_of(blob) == cid for record in records for blob in blobs_in(record.value))
 
-    # --- what tests see ------------------------------------------------------------------------------------------
+    # --- what programs see ---------------------------------------------------------------------------------------
 
     def totals(self) -> dict[str, int]:
         return {"post_count": len(self.posts)}
@@ -329,13 +276,10 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         return {
             "accounts": self.accounts.facts(),
             "posts": [record for record in records if record["collection"] == POST],
-            "created": list(self.created),
             "records": [record for record in records if record["collection"] != POST],
         }
 
-    # --- scripted errors -----------------------------------------------------------------------------------------
-
-    def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+    def error_reply(self, code: str, endpoint: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
         return refused(code).reply
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
@@ -344,45 +288,9 @@ class BlueskySandbox(SandboxNetwork[BlueskyAccount]):
         return json_reply(status, {"error": name, "message": message})
 
 
-RAW, DAG_CBOR = 0x55, 0x71
-
-
-def cid_of(data: bytes, codec: int = RAW) -> str:
-    """Return the content id of a file or an encoded record: CIDv1 of its SHA-256 in base32."""
-    return _cid(hashlib.sha256(data).digest(), codec)
-
-
-def _cid(digest: bytes, codec: int) -> str:
-    return "b" + base64.b32encode(bytes((1, codec, 0x12, len(digest))) + digest).decode().rstrip("=").lower()
-
-
-def _handle(username: str) -> str:
-    return username if "." in username or username.startswith("did:") else f"{username}.test"
-
-
-def _link(blob: dict[str, Any]) -> str:
-    return str(blob["ref"]["$link"])
-
-
-def _base64url(facts: dict[str, Any]) -> str:
-    return base64.urlsafe_b64encode(json.dumps(facts).encode()).decode().rstrip("=")
-
-
-def new_app_password() -> str:
-    letters = [secrets.choice("abcdefghijklmnopqrstuvwxyz234567") for _ in range(16)]
-    return "-".join("".join(letters[index : index + 4]) for index in range(0, 16, 4))
-
-
-def rate_headers(limit: int, remaining: int, reset: float, seconds: int) -> Headers:
-    return [
-        ("ratelimit-limit", str(limit)),
-        ("ratelimit-remaining", str(remaining)),
-        ("ratelimit-reset", str(math.ceil(reset))),
-        ("ratelimit-policy", f"{limit};w={seconds}"),
-    ]
-
-
-# --- replies ---------------------------------------------------------------------------------------------------------
+def require_active(account: BlueskyAccount) -> None:
+    if account.status in INACTIVE:
+        raise refused(INACTIVE[account.status])
 
 
 def refused(name: str, message: str = "") -> Refusal:
@@ -392,3 +300,38 @@ def refused(name: str, message: str = "") -> Refusal:
 
 def invalid(message: str) -> Refusal:
     return refused("InvalidRequest", message)
+
+
+def rate_headers(window: FixedWindow, seconds: int) -> Headers:
+    return [
+        ("ratelimit-limit", str(window.limit)),
+        ("ratelimit-remaining", str(window.remaining)),
+        ("ratelimit-reset", str(math.ceil(window.reset))),
+        ("ratelimit-policy", f"{window.limit};w={seconds}"),
+    ]
+
+
+def cid_of(data: bytes, codec: int = RAW) -> str:
+    """Return the content id of a file or an encoded record: CIDv1 of its SHA-256 in base32."""
+    digest = bytes((1, codec, 0x12, 32)) + hashlib.sha256(data).digest()
+    return "b" + base64.b32encode(digest).decode().rstrip("=").lower()
+
+
+def link_of(blob: dict[str, Any]) -> str:
+    return str(blob["ref"]["$link"])
+
+
+def new_app_password() -> str:
+    return _grouped("".join(secrets.choice(TID_DIGITS) for _ in range(16)))
+
+
+def _grouped(letters: str) -> str:
+    return "-".join(letters[index : index + 4] for index in range(0, 16, 4))
+
+
+def _handle(username: str) -> str:
+    return username if "." in username or username.startswith("did:") else f"{username}.test"
+
+
+def _base64url(facts: dict[str, Any]) -> str:
+    return base64.urlsafe_b64encode(json.dumps(facts).encode()).decode().rstrip("=")

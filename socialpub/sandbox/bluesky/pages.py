@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 from urllib.parse import quote, urlsplit
 
-from socialpub.sandbox.bluesky.network import POST, THREADGATE, BlueskyRecord, BlueskySandbox
+from socialpub.sandbox.bluesky.api import BlueskySandbox
+from socialpub.sandbox.bluesky.network import POST, THREADGATE, BlueskyRecord, link_of
 from socialpub.sandbox.feeds import LinkView, MediaView, NetworkPages, PostView
 
 RULES = {"mentionRule": "mentioned accounts", "followerRule": "followers", "followingRule": "followed accounts"}
@@ -17,12 +18,9 @@ LABELS = {
 
 
 class BlueskyPages(NetworkPages[BlueskySandbox]):
-    name = "bluesky"
     account_path, post_path = "/profile/{username}", "/profile/{username}/post/{id}"
     publishing = "put_record"
-    refusals: ClassVar = {
-        "BlobNotFound": "is refused: its image is gone",
-    }
+    refusals: ClassVar = {"BlobNotFound": "is refused: its image is gone"}
 
     def posts(self, network: BlueskySandbox) -> Sequence[BlueskyRecord]:
         """Order them by their own dates: a post with an old date is far below."""
@@ -64,12 +62,8 @@ def _path(uri: str) -> str:
     return f"profile/{did}/post/{rkey}"
 
 
-def _cid(blob: dict[str, Any]) -> str:
-    return str(blob["ref"]["$link"])
-
-
 def _media(blob: dict[str, Any], alt: str) -> MediaView:
-    return MediaView(_cid(blob), blob["mimeType"], blob["size"], alt)
+    return MediaView(link_of(blob), blob["mimeType"], blob["size"], alt)
 
 
 def linked(text: str, facets: list[dict[str, Any]]) -> list[tuple[str, str]]:
@@ -100,7 +94,7 @@ def _http_url(url: object) -> str:
 
 
 def _card(external: dict[str, Any]) -> LinkView:
-    image = _cid(external["thumb"]) if "thumb" in external else ""
+    image = link_of(external["thumb"]) if "thumb" in external else ""
     return LinkView(_http_url(external["uri"]), external["title"], external["description"], image)
 
 

@@ -1,22 +1,18 @@
-"""The memory of Pinterest: accounts, boards, registered videos, pins. And its replies: refusals, pages of lists."""
+"""The memory of Pinterest: accounts, boards, registered videos, pins. And the words of its refusals."""
 
-import base64
 import math
 import secrets
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal
 
 from socialpub.sandbox.memory import FixedWindow, SandboxContext
-from socialpub.sandbox.messages import Headers, Refusal, Reply, SandboxRequest, json_reply
-from socialpub.sandbox.network import ApiCaller, SandboxNetwork
+from socialpub.sandbox.messages import Headers, Refusal, Reply, json_reply
+from socialpub.sandbox.network import COMMON_FIELDS, SandboxCall
+from socialpub.sandbox.oauth import OAuthNetwork
 
-ACCOUNT_TYPES = ("BUSINESS", "PINNER")
-PUBLIC, PROTECTED, SECRET = "PUBLIC", "PROTECTED", "SECRET"
-MAX_BYTES = 2 * 1024**3
+PUBLIC, SECRET = "PUBLIC", "SECRET"
 REGISTERED, PROCESSING, SUCCEEDED, FAILED = "registered", "processing", "succeeded", "failed"
-PinKind = Literal["image", "carousel", "video"]
 
 
 @dataclass(slots=True)
@@ -93,7 +89,7 @@ class Pin:
     username: str
     board_id: str
     section_id: str | None
-    kind: PinKind
+    kind: Literal["image", "carousel", "video"]
     title: str | None
     description: str | None
     alt_text: str | None
@@ -143,32 +139,24 @@ ERRORS: dict[str, tuple[int, int, str]] = {
     "ramped_down": (503, 4197, "This endpoint is ramped down for now. Please try again later."),
 }
 
-T = TypeVar("T")
 
-ALL_SCOPES = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
-VIDEOS = ("video/mp4", "video/quicktime")
-
-
-class PinterestSandbox(SandboxNetwork[PinterestAccount]):
+class PinterestNetwork(OAuthNetwork):
     name = "pinterest"
     label = "Pinterest"
-    endpoints = (
-        "authorize", "token", "revoke", "user_account", "list_boards", "read_board", "create_board", "list_sections",
-        "create_section", "create_pin", "list_pins", "register_media", "upload_media", "media_status",
-    )  # fmt: skip
     errors = ERRORS
     unauthorized_code, limited_code = "authentication_failed", "rate_limited"
-    default_scopes = ALL_SCOPES
-    account_kind = PinterestAccount
-    account_fields = ("business_name", "account_type")
-    name_field = "business_name"
-    account_choices: ClassVar = {"account_type": ACCOUNT_TYPES}
-
-    code_seconds = 600
-    access_seconds = 2592000
-    refresh_seconds = 5184000
+    default_scopes = ("user_accounts:read", "boards:read", "boards:write", "pins:read", "pins:write")
     default_limits: ClassVar = {"org_read": 1000, "org_write": 100}
     """Calls of one user and app in a minute."""
+    account_kind = PinterestAccount
+    account_fields: ClassVar = {
+        **COMMON_FIELDS,
+        "business_name": COMMON_FIELDS["name"],
+        "account_type": ("BUSINESS", "PINNER"),
+    }
+    name_field = "business_name"
+    access_seconds = 2592000
+    refresh_seconds = 5184000
     list_lag_seconds: float = 0
     """How old a pin must be to appear in lists."""
     processing_ticks = 2
@@ -183,19 +171,15 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
         """By the field `key` of their upload form."""
         self.media = self.table("media", PinterestMedia, on_keep=self._index_media)
         """Registered videos."""
-        self._pins = self.table("pins", Pin, on_keep=self._keep_pin)
+        self.pin_table = self.table("pins", Pin, on_keep=self._keep_pin)
         self._pins_on: dict[str, list[Pin]] = {}
         self._add_permanent(PinterestAccount("1000000000000000001", "demo", "Demo"), "2000000000000000")
         self._add_permanent(PinterestAccount("1000000000000000002", "studio", "Studio Nord"), "2000000000000001")
 
-    # --- accounts, apps, tokens ----------------------------------------------------------------------------------
+    # --- accounts and boards -------------------------------------------------------------------------------------
 
-    def add_account(
-        self, username: str, business_name: str | None = None, account_type: str = "BUSINESS"
-    ) -> PinterestAccount:
-        """Create an account with a board. Raise ValueError for a username that exists."""
-        self.refuse_taken(username)
-        account = self.accounts.save(PinterestAccount(self.new_id(), username, business_name or username, account_type))
+    def new_account(self, username: str, name: str, **facts: Any) -> PinterestAccount:
+        account = PinterestAccount(self.new_id(), username, name, **facts)
         self.add_board(account, "First board")
         return account
 
@@ -209,48 +193,12 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
         first = self.boards[f"{board_prefix}001"]
         first.sections = {f"{int(first.id) + 100}": "Posters"}
 
-    def new_token_pair(self, *_: Any) -> tuple[str, str]:
-        return f"pina_.{secrets.token_urlsafe(48)}", f"pinr_.{secrets.token_urlsafe(48)}"
+    def add_board(self, owner: PinterestAccount, name: str, privacy: str = PUBLIC, **facts: Any) -> PinterestBoard:
+        """Create a board. `facts` are fields of `PinterestBoard`, such as `description`."""
+        return self.boards.save(PinterestBoard(self.new_id(), name, owner.id, privacy, self.now(), **facts))
 
-    def window_headers(self, window: FixedWindow) -> Headers:
-        return [
-            ("x-ratelimit-limit", f"{window.limit}, {window.limit};w={self.window_seconds}"),
-            ("x-ratelimit-remaining", str(window.remaining)),
-            ("x-ratelimit-reset", str(math.ceil(window.reset - self.timestamp()))),
-        ]
-
-    def check_caller(
-        self,
-        caller: ApiCaller[PinterestAccount],
-        label: str,  # noqa: ARG002  # the same at every endpoint
-        scopes: tuple[str, ...],
-    ) -> None:
-        missing = [scope for scope in scopes if scope not in caller.token.scopes]
-        if missing:
-            raise invalid(403, 3, f"Your token is missing the required scopes: {', '.join(missing)}")
-
-    # --- boards --------------------------------------------------------------------------------------------------
-
-    def add_board(
-        self,
-        account: PinterestAccount | str,
-        name: str,
-        *,
-        privacy: str = PUBLIC,
-        description: str | None = None,
-        is_ads_only: bool = False,
-        collaborators: Iterable[str] = (),
-    ) -> PinterestBoard:
-        """Create a board of an account (or username). `collaborators` are ids of other accounts that may pin there."""
-        owner = self.existing_account(account) if isinstance(account, str) else account
-        board = PinterestBoard(
-            self.new_id(), name, owner.id, privacy, self.now(), description, is_ads_only, tuple(collaborators),
-        )  # fmt: skip
-        return self.boards.save(board)
-
-    def add_section(self, board: PinterestBoard | str, name: str) -> str:
-        """Create a section of a board (or board id). Return its id."""
-        board = self.boards[board] if isinstance(board, str) else board
+    def add_section(self, board: PinterestBoard, name: str) -> str:
+        """Create a section of a board. Return its id."""
         section_id = self.new_id()
         board.sections[section_id] = name
         self.boards.save(board)
@@ -265,15 +213,20 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
     def _index_media(self, media: PinterestMedia) -> None:
         self.media_by_key[media.form["key"]] = media
 
+    def process(self, media: PinterestMedia) -> None:
+        """Advance the processing, as every call for the status does."""
+        if not media.fate or media.status in (SUCCEEDED, FAILED):
+            return
+        if media.polls >= self.processing_ticks and media.fate != "never_ends":
+            media.status = SUCCEEDED if media.fate == "succeeds" else FAILED
+        else:
+            media.polls += 1
+            media.status = PROCESSING
+
     @property
     def pins(self) -> list[Pin]:
         """All pins, oldest first."""
-        return list(self._pins.values())
-
-    def add_pin(self, pin: Pin, images: list[tuple[PinImage, bytes]]) -> None:
-        for image, data in images:
-            self.cache.put(image.id, data)
-        self._pins.save(pin)
+        return list(self.pin_table.values())
 
     def _keep_pin(self, pin: Pin) -> None:
         self._pins_on.setdefault(pin.board_id, []).append(pin)
@@ -284,11 +237,8 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
     def pins_on(self, board: PinterestBoard) -> list[Pin]:
         return list(self._pins_on.get(board.id, ()))
 
-    def find_pin(self, pin_id: str) -> Pin | None:
-        return self._pins.get(pin_id)
-
     def totals(self) -> dict[str, int]:
-        return {"pin_count": len(self._pins), "media_count": len(self.media)}
+        return {"pin_count": len(self.pin_table), "media_count": len(self.media)}
 
     def view(self) -> dict[str, Any]:
         facts = super().view()
@@ -297,40 +247,30 @@ class PinterestSandbox(SandboxNetwork[PinterestAccount]):
         videos = {media["id"]: media for media in facts["media"]}
         return facts | {"pins": [pin | {"video": videos.get(pin["video_id"])} for pin in facts["pins"]]}
 
-    # --- what stand-ins change -----------------------------------------------------------------------------------
+    # --- tokens, limits and errors -------------------------------------------------------------------------------
 
-    def upload_refusal(
-        self, request: SandboxRequest, media: PinterestMedia | None, fields: dict[str, str]
-    ) -> tuple[int, str, str] | None:
-        """Return what the upload host refuses: status, code, message. The stand-in checks more."""
-        parts = request.form_parts
-        if not parts or parts[-1].name != "file":
-            return 400, "InvalidArgument", "The file must be the last field of the form."
-        if media is None or fields != media.form:
-            return 403, "AccessDenied", "Invalid according to Policy: a field is missing, changed or too many."
-        if self.timestamp() >= media.form_expires_at:
-            return 403, "AccessDenied", "Invalid according to Policy: Policy expired."
-        return None
+    def new_token_pair(self, *_: Any) -> tuple[str, str]:
+        return f"pina_.{secrets.token_urlsafe(48)}", f"pinr_.{secrets.token_urlsafe(48)}"
 
-    def may_use(self, media: PinterestMedia) -> bool:
-        return media.status == SUCCEEDED
+    def limit_of(self, call: SandboxCall) -> str:
+        return "org_read" if call.method == "GET" else "org_write"
 
-    def fate(self, media: PinterestMedia, data: bytes | None) -> str:  # noqa: ARG002  # for stand-ins
-        """Return what happens to an uploaded video: `succeeds`, `fails`, `never_ends`."""
-        return "succeeds" if media.mime_type in VIDEOS else "fails"
+    def window_headers(self, window: FixedWindow) -> Headers:
+        return [
+            ("x-ratelimit-limit", f"{window.limit}, {window.limit};w={self.window_seconds}"),
+            ("x-ratelimit-remaining", str(window.remaining)),
+            ("x-ratelimit-reset", str(math.ceil(window.reset - self.timestamp()))),
+        ]
 
-    # --- scripted errors -----------------------------------------------------------------------------------------
-
-    def named_reply(self, endpoint: str, code: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
-        return refusal(code)
+    def error_reply(self, code: str, endpoint: str) -> Reply:  # noqa: ARG002  # the same at every endpoint
+        status, number, message = ERRORS[code]
+        detail = {"message_detail": "spam"} if code == "spam" else {}
+        return ok(status, {"code": number, "message": message, **detail})
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:  # noqa: ARG002  # the same at every endpoint
         messages = {404: "Not found.", 405: "Method not allowed."}
         message = messages.get(status, "Sorry, something went wrong.")
         return ok(status, {"code": 5 if status == 405 else status, "message": message})
-
-
-# --- replies ---------------------------------------------------------------------------------------------------------
 
 
 def ok(status: int, data: Any) -> Reply:
@@ -339,40 +279,6 @@ def ok(status: int, data: Any) -> Reply:
 
 def invalid(status: int, code: int, message: str) -> Refusal:
     return Refusal(ok(status, {"code": code, "message": message}))
-
-
-def refused(name: str) -> Refusal:
-    return Refusal(refusal(name))
-
-
-def refusal(name: str) -> Reply:
-    status, number, message = ERRORS[name]
-    detail = {"message_detail": "spam"} if name == "spam" else {}
-    return ok(status, {"code": number, "message": message, **detail})
-
-
-def paged(request: SandboxRequest, entries: Sequence[T], show: Callable[[T], Any]) -> Reply:
-    query = request.query()
-    written = query.get("page_size", "25")
-    if not written.isdecimal() or not 1 <= int(written) <= 250:
-        raise invalid(400, 1, f"Invalid request: page_size {written!r} is not between 1 and 250.")
-    size, begin = int(written), _begin(query.get("bookmark", ""))
-    more = begin + size < len(entries)
-    bookmark = base64.urlsafe_b64encode(f"from:{begin + size}".encode()).decode() if more else None
-    items = [show(entry) for entry in entries[begin : begin + size]]
-    return ok(200, {"items": items, "bookmark": bookmark})
-
-
-def _begin(bookmark: str) -> int:
-    if not bookmark:
-        return 0
-    try:
-        word, _, number = base64.urlsafe_b64decode(bookmark).decode().partition(":")
-    except ValueError:
-        word, number = "", ""
-    if word != "from" or not number.isdecimal():
-        raise invalid(400, 1, "Invalid request: the bookmark is not valid.")
-    return int(number)
 
 
 def zoneless(at: datetime) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from socialpub.sandbox.feeds import LinkView, MediaView, NetworkPages, PostView
-from socialpub.sandbox.pinterest.network import PUBLIC, Pin, PinterestSandbox
+from socialpub.sandbox.pinterest.api import PinterestSandbox
+from socialpub.sandbox.pinterest.network import PUBLIC, Pin
 
 
 class PinterestPages(NetworkPages[PinterestSandbox]):
-    name = "pinterest"
     account_path, post_path = "/{username}/", "/pin/{id}/"
     publishing = "create_pin"
     refusals: ClassVar = {
@@ -21,7 +21,7 @@ class PinterestPages(NetworkPages[PinterestSandbox]):
         return network.pins
 
     def find(self, network: PinterestSandbox, path: Mapping[str, str]) -> Pin | None:
-        return network.find_pin(path["id"])
+        return network.pin_table.get(path["id"])
 
     def view(self, network: PinterestSandbox, post: Pin) -> PostView:
         account, board = network.accounts[post.account_id], network.boards[post.board_id]

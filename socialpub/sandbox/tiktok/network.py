@@ -1,14 +1,25 @@
-"""The memory of TikTok: users, shares, posts, and the addresses that were verified. And the words of its refusals."""
+"""The memory of TikTok: how the bytes of a share arrive, and how it ends. And the words of TikTok's refusals."""
 
 import secrets
 from datetime import datetime
 from typing import Any, ClassVar
 
-from socialpub.sandbox.media import Fetch, dimensions, fetch, sniff
+from starlette.concurrency import run_in_threadpool
+
+from socialpub.sandbox.media import Fetch, dimensions, fetch, sha256, sniff
 from socialpub.sandbox.memory import SandboxContext
-from socialpub.sandbox.messages import Refusal, Reply, StreamedBody, json_reply
-from socialpub.sandbox.network import ApiCaller, SandboxNetwork
-from socialpub.sandbox.tiktok.tasks import PublishTask, TaskStore, TikTokAccount, TikTokPost, is_direct_post
+from socialpub.sandbox.messages import Refusal, Reply, json_reply
+from socialpub.sandbox.network import COMMON_FIELDS, YES_OR_NO
+from socialpub.sandbox.oauth import OAuthNetwork
+from socialpub.sandbox.tiktok.tasks import (
+    COMPLETE,
+    FAILED,
+    IN_INBOX,
+    PublishTask,
+    TikTokAccount,
+    TikTokMedia,
+    TikTokPost,
+)
 
 SOMETHING_WRONG = "Something is wrong. Please try again later."
 ERRORS: dict[str, tuple[int, str]] = {
@@ -42,36 +53,40 @@ OAUTH_ENDPOINTS = ("token", "revoke")
 """Their errors are flat, and everything else has an envelope."""
 VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
 PHOTOS = ("image/jpeg", "image/webp")
+DAY = 86400
+PULL_SECONDS = 3600
+TEXTS = ("title", "description", "privacy_level")
 
 
-class TikTokSandbox(SandboxNetwork[TikTokAccount]):
+class TikTokNetwork(OAuthNetwork):
     name = "tiktok"
     label = "TikTok"
-    endpoints = (
-        "authorize", *OAUTH_ENDPOINTS, "user_info", "creator_info", "video_init", "inbox_init", "content_init",
-        "upload_chunk", "status_fetch", "video_query",
-    )  # fmt: skip
     errors = ERRORS
     unauthorized_code, limited_code = "access_token_invalid", "rate_limit_exceeded"
     default_scopes = ("user.info.basic", "video.publish", "video.upload")
     scope_mark = ","
-    account_kind = TikTokAccount
-    accounts_name = "users"
-    account_fields = tuple(TikTokAccount.__slots__)
-    account_flags = ("private",)
-    name_field = "display_name"
-
-    code_seconds = 300
-    access_seconds = 86400
-    refresh_seconds = 365 * 86400
-    refresh_restarts = False
-    posts_per_day = 15
-    """Direct posts of one user."""
     default_limits: ClassVar = {
         "user_info": 600, "creator_info": 20, "video_init": 6, "inbox_init": 6, "content_init": 6,
         "status_fetch": 30, "video_query": 600,
     }  # fmt: skip
     """Calls of one user and app in a minute."""
+    account_kind = TikTokAccount
+    accounts_name = "users"
+    account_fields: ClassVar = {
+        **COMMON_FIELDS,
+        "private": YES_OR_NO,
+        "comment_disabled": YES_OR_NO,
+        "duet_disabled": YES_OR_NO,
+        "stitch_disabled": YES_OR_NO,
+        "banned": YES_OR_NO,
+        "max_duration": r"\d{1,4}",
+    }
+    name_field = "display_name"
+    access_seconds = 86400
+    refresh_seconds = 365 * 86400
+    refresh_restarts = False
+    posts_per_day = 15
+    """Direct posts of one user."""
     upload_seconds = 3600
     all_urls_verified = False
     """Addresses of photos need no verification."""
@@ -84,109 +99,179 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
 
     def __init__(self, context: SandboxContext) -> None:
         super().__init__(context)
-        self.verified_prefixes: list[str] = []
-        """URL prefixes verified by a file."""
         self.fetch: Fetch | None = None
         """Returns the bytes of a pulled URL, or raises. None: over HTTP."""
-        self.tasks = TaskStore(self)
-        for account in (
-            TikTokAccount("7f0c1e52-demo-4a11-9b7e-000000000001", "u-demo-1", "demo", "Demo"),
-            TikTokAccount("7f0c1e52-demo-4a11-9b7e-000000000002", "u-demo-2", "studio", "Studio", private=True),
-        ):
-            self.accounts[account.open_id] = account
+        self.tasks = self.table("tasks", PublishTask, key=lambda task: task.publish_id)
+        """All shares by publish_id, oldest first."""
+        self.post_table = self.table("posts", TikTokPost)
+        for number, (username, name) in enumerate((("demo", "Demo"), ("studio", "Studio")), 1):
+            open_id = f"7f0c1e52-demo-4a11-9b7e-{number:012}"
+            self.accounts[open_id] = self.account_kind(
+                open_id, f"u-demo-{number}", username, name, private=username == "studio"
+            )
 
-    # --- accounts, apps, tokens ----------------------------------------------------------------------------------
-
-    def add_account(self, username: str, display_name: str | None = None, **facts: Any) -> TikTokAccount:
-        """Create a user. `facts` are fields of `TikTokAccount`, such as `private=True`. Raise ValueError for a username
-        that exists."""
-        self.refuse_taken(username)
+    def new_account(self, username: str, name: str, **facts: Any) -> TikTokAccount:
         number = self.new_id()
         open_id = f"{secrets.token_hex(4)}-{number}"
-        return self.accounts.save(TikTokAccount(open_id, f"u-{number}", username, display_name or username, **facts))
+        account: TikTokAccount = self.account_kind(open_id, f"u-{number}", username, name, **facts)
+        return account
 
     def new_token_pair(self, *_: Any) -> tuple[str, str]:
         return f"act.{secrets.token_urlsafe(48)}", f"rft.{secrets.token_urlsafe(48)}"
 
-    def check_caller(self, caller: ApiCaller[TikTokAccount], label: str, scopes: tuple[str, ...]) -> None:
-        """One of the scopes is enough."""
-        if not set(scopes) & set(caller.token.scopes):
-            raise self.refused(label, "scope_not_authorized")
-
     def remove_access(self, username: str) -> None:
         """Withdraw the user's permission: tokens end, and open shares fail with `auth_removed`."""
         super().remove_access(username)
-        for task in self.tasks.open_tasks():
+        for task in self.open_tasks():
             if task.open_id == self.existing_account(username).open_id:
-                self.tasks.fail(task, "auth_removed")
+                self.fail(task, "auth_removed")
 
-    # --- shares --------------------------------------------------------------------------------------------------
+    # --- bytes ---------------------------------------------------------------------------------------------------
+
+    def accept_chunk(self, task: PublishTask, data: bytes) -> None:
+        """Add a chunk that arrived whole and fits the plan."""
+        task.mime_type = task.mime_type if task.received else sniff(data)
+        task.digest.update(data)
+        self.cache.put((task.publish_id, task.chunks), data)
+        task.received += len(data)
+        task.chunks += 1
+        if task.received < task.size:
+            return
+        whole = b"".join(self.cache.pop((task.publish_id, number), b"") for number in range(task.chunks))
+        video = TikTokMedia(self.new_id(), task.mime_type or "video/mp4", task.size, task.digest.hexdigest())
+        if len(whole) < task.size:
+            whole = b""
+        task.finding = self.check_video(task, whole)
+        self._all_bytes_arrived(task, [(video, whole)])
+
+    async def prepare(self, endpoint: str) -> None:
+        """Pull the photos of all shares on another thread, unless this happens already."""
+        for task in self.open_tasks() if endpoint in ("", "status_fetch") else ():
+            if task.wants_pull:
+                task.fetching = True
+                self.accept_photos(task, await run_in_threadpool(self.fetch_photos, task))
+
+    def fetch_photos(self, task: PublishTask) -> list[bytes | None]:
+        return [fetch(url, self.fetch) for url in task.urls]
+
+    def accept_photos(self, task: PublishTask, fetched: list[bytes | None]) -> None:
+        task.fetching = False
+        if not task.is_open:
+            return
+        photos = [data for data in fetched if data is not None]
+        task.received = sum(map(len, photos))
+        if self.seconds_since(task.created_at) >= PULL_SECONDS or len(photos) < len(task.urls):
+            self.fail(task, "photo_pull_failed")
+            return
+        arrived = []
+        for data in photos:
+            finding, width, height = self.check_photo(data)
+            task.finding = task.finding or finding
+            media = TikTokMedia(self.new_id(), sniff(data), len(data), sha256(data), width, height)
+            arrived.append((media, data))
+        self._all_bytes_arrived(task, arrived)
+
+    def _all_bytes_arrived(self, task: PublishTask, arrived: list[tuple[TikTokMedia, bytes]]) -> None:
+        task.media, task.whole_at = tuple(media for media, _ in arrived), self.now()
+        self.tasks.save(task)
+        self.advance(task)
+        for media, data in arrived:
+            if data:
+                self.cache.put(media.id, data)
+
+    def check_video(self, task: PublishTask, data: bytes) -> str:  # noqa: ARG002  # for stand-ins
+        """Return a fail reason, or an empty text. `data` is empty when it was not kept."""
+        return "" if task.mime_type in VIDEOS else "file_format_check_failed"
+
+    def check_photo(self, data: bytes) -> tuple[str, int, int]:
+        """Return a fail reason or an empty text, width, height."""
+        width, height = dimensions(data)
+        return "" if width and sniff(data) in PHOTOS else "file_format_check_failed", width, height
+
+    # --- progress ------------------------------------------------------------------------------------------------
+
+    def open_tasks(self) -> list[PublishTask]:
+        return [task for task in list(self.tasks.values()) if task.is_open]
 
     @property
     def posts(self) -> list[TikTokPost]:
         """All posts, oldest first. Drafts and shares in progress are no posts."""
-        self.tasks.advance_all()
-        return list(self.tasks.posts.values())
-
-    def begin(self, task: PublishTask) -> None:
-        self.tasks.all.save(task)
-        if self.context.serving:
-            self.tasks.pull_in_background(task)
-
-    def totals(self) -> dict[str, int]:
-        return {"post_count": len(self.posts), "task_count": len(self.tasks.all)}
-
-    def view(self) -> dict[str, Any]:
-        self.tasks.advance_all()
-        facts = super().view()
-        for task in facts["tasks"]:
-            del task["upload_token"]
-        return facts
-
-    async def before_view(self) -> None:
-        for task in self.tasks.open_tasks():
-            await self.tasks.pull(task)
-
-    def verify(self, prefix: str, file_name: str, content: str) -> bool:
-        """Fetch the file of a URL prefix and compare it, as the button in the portal does. Never on the event loop."""
-        if not prefix.endswith("/"):
-            raise ValueError("a URL prefix ends in /")
-        body = fetch(prefix + file_name, self.fetch)
-        data = body.data if body is not None else None
-        verified = data is not None and data.decode("utf-8", "replace").strip() == content.strip()
-        if verified and prefix not in self.verified_prefixes:
-            self.verified_prefixes.append(prefix)
-        return verified
-
-    # --- what stand-ins change -----------------------------------------------------------------------------------
-
-    def refusal_code(self, caller: ApiCaller[TikTokAccount]) -> str:
-        """Return the code that keeps this account from posting now, or an empty text."""
-        if caller.account.banned:
-            return "spam_risk_user_banned_from_posting"
-        posts = self.tasks.count_today(caller.account.open_id, self.posts_per_day, is_direct_post)
-        return "spam_risk_too_many_posts" if posts >= self.posts_per_day else ""
-
-    def may_pull(self, url: object) -> bool:
-        """Return whether TikTok pulls from this address."""
-        return isinstance(url, str) and (self.all_urls_verified or url.startswith(tuple(self.verified_prefixes)))
-
-    def check_video(self, task: PublishTask, data: bytes | None) -> str:  # noqa: ARG002  # for stand-ins
-        """Return a fail reason, or an empty text. `data` is None when it was not kept."""
-        return "" if sniff(task.head) in VIDEOS else "file_format_check_failed"
-
-    def check_photo(self, body: StreamedBody) -> tuple[str, int, int]:
-        """Return a fail reason or an empty text, width, height."""
-        width, height = dimensions(body.data or b"")
-        return "" if width and sniff(body.head) in PHOTOS else "file_format_check_failed", width, height
-
-    def fate_of_next(self) -> str:
-        """Return what happens to the next share: empty, a fail reason, `never_ends`, `inbox`."""
-        return ""
+        for task in self.open_tasks():
+            self.advance(task)
+        return list(self.post_table.values())
 
     def noticed_at(self, task: PublishTask) -> datetime | None:
         """Return when TikTok notices that all bytes are there, or None."""
         return task.whole_at
+
+    def poll(self, task: PublishTask) -> None:
+        """Count one call for the status."""
+        noticed_at = self.noticed_at(task)
+        if noticed_at is not None and noticed_at <= self.now():
+            task.polls += 1
+        self.advance(task)
+
+    def advance(self, task: PublishTask, *, at_once: bool = False) -> None:
+        """End the share after enough calls for its status, or enough seconds."""
+        noticed_at = self.noticed_at(task)
+        if not task.is_open or noticed_at is None:
+            return
+        waited = self.seconds_since(noticed_at)
+        if at_once or task.polls >= self.processing_ticks or waited >= self.processing_seconds:
+            self.end(task)
+
+    def end(self, task: PublishTask) -> None:
+        """End a processed share as its bytes and its kind say."""
+        if task.finding:
+            self.fail(task, task.finding)
+        elif task.direct:
+            self._complete(task, 1)
+        else:
+            self.close_task(task, IN_INBOX)
+
+    def finish_draft(self, publish_id: str, posts: int = 1, privacy: str = "") -> list[TikTokPost]:
+        """Post a draft as its user does in the app, once or several times. Raise ValueError if there is none."""
+        task = self.tasks.get(publish_id)
+        if task is None or task.status != IN_INBOX:
+            raise ValueError(f"no draft {publish_id} waits in an inbox")
+        if privacy:
+            task.post_info["privacy_level"] = privacy
+        self._complete(task, posts)
+        return [self.post_table[post_id] for post_id in task.posts]
+
+    def _complete(self, task: PublishTask, count: int) -> None:
+        info = task.post_info
+        privacy = info.get("privacy_level") or self.accounts[task.open_id].privacy_options[0]
+        for _ in range(count):
+            post = TikTokPost(
+                self.new_id(), task.publish_id, task.open_id, task.username, task.kind, info.get("title") or "",
+                info.get("description") or "", privacy, task.media, self.now(),
+                {name: value for name, value in info.items() if name not in TEXTS}, task.client_key,
+            )  # fmt: skip
+            task.posts.append(self.post_table.save(post).id)
+        self.close_task(task, COMPLETE)
+
+    def fail(self, task: PublishTask, reason: str) -> None:
+        task.fail_reason = reason
+        self.close_task(task, FAILED)
+
+    def close_task(self, task: PublishTask, status: str) -> None:
+        task.status, task.ended_at = status, self.now()
+        self.tasks.save(task)
+
+    def tasks_today(self, open_id: str) -> list[PublishTask]:
+        """Return the user's shares of the last 24 hours."""
+        tasks = [task for task in self.tasks.values() if task.open_id == open_id]
+        return [task for task in tasks if self.seconds_since(task.created_at) < DAY]
+
+    def totals(self) -> dict[str, int]:
+        return {"post_count": len(self.posts), "task_count": len(self.tasks)}
+
+    def view(self) -> dict[str, Any]:
+        facts = super().view()
+        for task in facts["tasks"]:
+            del task["upload_token"]
+        return facts
 
     # --- replies -------------------------------------------------------------------------------------------------
 
@@ -204,34 +289,20 @@ class TikTokSandbox(SandboxNetwork[TikTokAccount]):
     def invalid(self, message: str) -> Refusal:
         return Refusal(self.envelope(400, "invalid_params", message))
 
-    def refused(self, endpoint: str, code: str) -> Refusal:
-        return Refusal(self.refusal_reply(endpoint, code))
-
-    def oauth_error(self, error: str, description: str, status: int = 400) -> Reply:
+    def oauth_error(self, error: str, description: str = SOMETHING_WRONG, status: int = 400) -> Reply:
         """Return the shape of the token endpoints."""
         return json_reply(status, {"error": error, "error_description": description, "log_id": self._log_id()})
 
     def http_error(self, status: int, endpoint: str = "") -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
-            return self.oauth_error("server_error" if status >= 500 else "invalid_request", SOMETHING_WRONG, status)
+            return self.oauth_error("server_error" if status >= 500 else "invalid_request", status=status)
         code = "internal_error" if status >= 500 else "rate_limit_exceeded" if status == 429 else "invalid_params"
         return self.envelope(status, code, SOMETHING_WRONG)
 
-    def unauthorized_reply(self, endpoint: str = "") -> Reply:
-        if endpoint in OAUTH_ENDPOINTS:
-            return self.oauth_error("invalid_client", SOMETHING_WRONG, 401)
-        return super().unauthorized_reply(endpoint)
-
-    def refusal_reply(self, endpoint: str, code: str) -> Reply:
-        if endpoint in OAUTH_ENDPOINTS:
-            return self.oauth_error(code, SOMETHING_WRONG)
-        return super().refusal_reply(endpoint, code)
-
-    def named_reply(self, endpoint: str, code: str) -> Reply:
+    def error_reply(self, code: str, endpoint: str) -> Reply:
         status, message = ERRORS[code]
-        return self.envelope(200 if endpoint == "creator_info" and code in SENT_WITH_200 else status, code, message)
-
-    def limited_reply(self, endpoint: str) -> Reply:
         if endpoint in OAUTH_ENDPOINTS:
-            return self.oauth_error("rate_limit_exceeded", SOMETHING_WRONG, 429)
-        return super().limited_reply(endpoint)
+            is_common = code in (self.unauthorized_code, self.limited_code)
+            name = "invalid_client" if code == self.unauthorized_code else code
+            return self.oauth_error(name, status=status if is_common else 400)
+        return self.envelope(200 if endpoint == "creator_info" and code in SENT_WITH_200 else status, code, message)

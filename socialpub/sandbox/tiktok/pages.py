@@ -9,7 +9,7 @@ from starlette.routing import Route
 
 from socialpub.sandbox.feeds import SHOWN_POSTS, MediaView, NetworkPages, PostView
 from socialpub.sandbox.pages import read_form
-from socialpub.sandbox.tiktok.network import TikTokSandbox
+from socialpub.sandbox.tiktok.api import TikTokSandbox
 from socialpub.sandbox.tiktok.tasks import FOLLOWERS, FRIENDS, IN_INBOX, ONLY_ME, PHOTO, TikTokPost
 
 AUDIENCES = {ONLY_ME: "Only me", FRIENDS: "Friends", FOLLOWERS: "Followers"}
@@ -22,12 +22,9 @@ LABELS = {
 
 
 class TikTokPages(NetworkPages[TikTokSandbox]):
-    name = "tiktok"
     account_path, post_path = "/@{username}", "/@{username}/{kind}/{id}"
     publishing = "video_init"
-    refusals: ClassVar = {
-        "spam_risk_too_many_posts": "is refused: the daily cap of posts is reached",
-    }
+    refusals: ClassVar = {"spam_risk_too_many_posts": "is refused: the daily cap of posts is reached"}
 
     def own_routes(self) -> list[Route]:
         return [Route("/feed/drafts", self.finish_draft, methods=["POST"])]
@@ -36,15 +33,15 @@ class TikTokPages(NetworkPages[TikTokSandbox]):
         return network.posts
 
     def find(self, network: TikTokSandbox, path: Mapping[str, str]) -> TikTokPost | None:
-        post = next((post for post in network.posts if post.id == path["id"]), None)
-        return post if post and post.username == path["username"] and path["kind"] in ("video", "photo") else None
+        post = network.post_table.get(path["id"])
+        return post if post is not None and post.path == "@{username}/{kind}/{id}".format(**path) else None
 
     def view(self, network: TikTokSandbox, post: TikTokPost) -> PostView:
         account = network.accounts[post.open_id]
         labels = [AUDIENCES[post.privacy]] if post.privacy in AUDIENCES else []
         is_photo = post.kind == PHOTO
         return PostView(
-            f"@{post.username}/{post.kind.lower()}/{post.id}",
+            post.path,
             account,
             account.display_name,
             post.created_at,
@@ -56,12 +53,12 @@ class TikTokPages(NetworkPages[TikTokSandbox]):
         )
 
     def feed_facts(self, network: TikTokSandbox) -> dict[str, Any]:
-        drafts = [task for task in reversed(network.tasks.all.values()) if task.status == IN_INBOX]
+        drafts = [task for task in reversed(network.tasks.values()) if task.status == IN_INBOX]
         return {"drafts": drafts[:SHOWN_POSTS]}
 
     async def finish_draft(self, request: Request) -> Response:
-        tiktok, chosen = self.network(request), (await read_form(request)).get("publish_id", "")
-        task = tiktok.tasks.all.get(chosen)
+        tiktok, publish_id = self.network(request), (await read_form(request)).get("publish_id", "")
+        task = tiktok.tasks.get(publish_id)
         if task is not None and task.status == IN_INBOX:
-            tiktok.tasks.finish_draft(chosen)
+            tiktok.finish_draft(publish_id)
         return RedirectResponse("../feed", 303)

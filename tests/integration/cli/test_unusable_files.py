@@ -25,7 +25,7 @@ from socialpub.core import commands, locks
 from socialpub.core.errors import OperatorError
 from socialpub.core.settings import loader, template
 from socialpub.ops import file_faults
-from socialpub.ops.doctor import checks, offline
+from socialpub.ops.doctor import offline
 from tests.integration.cli.conftest import Terminal
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
@@ -165,22 +165,23 @@ def error_of(name: str) -> sqlite3.Error:
     return error
 
 
-@pytest.mark.parametrize("name", UNUSABLE)
 def test_no_code_but_those_of_damage_leads_to_moving_the_data_away(
-    opened: Terminal, monkeypatch: pytest.MonkeyPatch, name: str
+    opened: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise error_of(name)
-
     settings = loader.load(opened.config)
-    monkeypatch.setattr(offline.sqlite3, "connect", fail)
-    found = [one for one in checks.check_offline(settings)[0] if one.subject == "database"]
-    assert len(found) == 1
-    assert found[0].remedy
-    assert_no_damage(found[0].sentences)
-    shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=settings))
-    assert shown is not None and shown.hint
-    assert_no_damage(shown.message + shown.hint)
+    for name in UNUSABLE:
+
+        def fail(*_: object, name: str = name, **__: object) -> None:
+            raise error_of(name)
+
+        with monkeypatch.context() as broken:
+            broken.setattr(offline.sqlite3, "connect", fail)
+            (finding,) = [one for one in offline.check(settings) if one.subject == "database"]
+        assert finding.remedy, name
+        assert_no_damage(finding.sentences)
+        shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=settings))
+        assert shown is not None and shown.hint, name
+        assert_no_damage(shown.message + shown.hint)
 
 
 CANNOT = "The file system of data_dir cannot "
@@ -226,11 +227,12 @@ def test_a_file_system_that_refuses_modes_is_named_by_init(tmp_path: Path, monke
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.parametrize("name", DAMAGED)
-def test_the_codes_of_damage_do(opened: Terminal, name: str) -> None:
-    shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=loader.load(opened.config)))
-    assert shown is not None and shown.hint
-    assert "damaged" in shown.message and "Move data_dir" in shown.hint
+def test_the_codes_of_damage_do(opened: Terminal) -> None:
+    settings = loader.load(opened.config)
+    for name in DAMAGED:
+        shown = as_command_error(error_of(name), partial(file_faults.find_fault, settings=settings))
+        assert shown is not None and shown.hint
+        assert "damaged" in shown.message and "Move data_dir" in shown.hint
 
 
 @pytest.mark.parametrize(

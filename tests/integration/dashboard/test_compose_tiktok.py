@@ -301,7 +301,7 @@ def test_drafts_are_offered_first_until_the_app_is_audited(
     assert [value for value, _ in levels(page)] == ["", "SELF_ONLY"]
     owner.press("Publish", {"Text": "Evening", "Media": [video]})
     drain(rt)
-    assert [task.direct for task in world.tiktok.tasks.all.values()] == [False]
+    assert [task.direct for task in world.tiktok.tasks.values()] == [False]
     assert owner.page.has_button("Copy caption")
     assert "TikTok does not accept a caption with a video draft" in owner.page.text
 

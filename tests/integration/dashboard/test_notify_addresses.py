@@ -55,7 +55,7 @@ def test_a_failed_test_stays_on_the_page_until_one_succeeds(owner: Tab, rt: Runt
     assert "nothing listens at the address. Check the address" in page.text
     assert '<span class="state verbatim bad">tgram://</span>' in page.html
     (found,) = [one for one in send.check_services(rt, Surface.SHELL) if one.level is Level.PROBLEM]
-    assert "nothing listens at the address. 0 messages are waiting" in found.message
+    assert found.message.endswith("nothing listens at the address.")
     assert "To try again at once, run `socialpub admin notify-test`." in str(found.remedy)
     postbox.failing.clear()
     owner.press("Send a test message")
@@ -137,7 +137,6 @@ def test_a_removed_address_gets_no_more_messages(owner: Tab, rt: Runtime, postbo
         ("mailto:// ", "is not complete: text is missing after mailto://"),
         ("nosuch://hidden@host", "is not the complete address of a service that Apprise supports"),
         ("tgram://hidden/1", "is not complete"),
-        (f"ntfy://{'a' * 2000}", "may have at most 2000 characters"),
         ("ntfy://secret-topic", "already in the list"),
     ],
 )

@@ -41,11 +41,6 @@ def release(rt: Runtime, provider: str = "x") -> None:
     rt.db.write(lambda tx: waits.release(tx, provider, waits.PUBLISHING))
 
 
-def test_nothing_is_sent_without_alerts(minutes: Minutes, postbox: Postbox) -> None:
-    minutes(90)
-    assert postbox.received == []
-
-
 def test_a_held_network_is_sent_once_and_again_when_it_is_resolved(
     rt: Runtime, minutes: Minutes, postbox: Postbox
 ) -> None:
@@ -229,16 +224,6 @@ def test_the_daily_limit_says_so_and_the_next_day_has_what_lasts(
     assert "TikTok" not in postbox.last
 
 
-def test_a_clock_that_was_set_is_reported_once(
-    rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
-) -> None:
-    minutes(1)
-    clock.jump(7200)
-    minutes(60)
-    assert len(postbox.received) == 1
-    assert "The clock was set forward by 2 hours" in postbox.last
-
-
 def test_an_account_that_lapses_is_reported_a_week_before_and_when_it_has(
     rt: Runtime, clock: HandClock, minutes: Minutes, postbox: Postbox
 ) -> None:
@@ -315,18 +300,6 @@ def test_a_message_that_could_not_be_recorded_is_repeated_only_by_another_proces
     minutes(5)
     assert len(postbox.received) == 2
     assert [(service.sent, service.waiting) for service in notifications.services(rt.db)] == [(1, 0)]
-
-
-def test_a_restart_repeats_nothing(
-    rt: Runtime, clock: HandClock, minutes: Minutes, well: Callable[[], None], postbox: Postbox
-) -> None:
-    hold(rt)
-    minutes(5)
-    for _ in range(3):
-        clock.forward(60)
-        well()
-        Notifier(rt).run_once()
-    assert len(postbox.received) == 1
 
 
 # --- services --------------------------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import pytest
 from socialpub.core import manual
 from socialpub.core.settings.schema import AlertKind
 from socialpub.ops.doctor.checks import SUBJECTS
-from socialpub.ops.health import MANUAL_PLACES
 
 SOURCE = Path(manual.__file__).parents[1]
 TEMPLATES = SOURCE / "web" / "dashboard" / "templates"
@@ -33,7 +32,7 @@ def subjects() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("place", sorted({*MANUAL_PLACES.values(), *linked_places()}))
+@pytest.mark.parametrize("place", sorted({*manual.finding_places().values(), *linked_places()}))
 def test_a_place_is_a_topic_and_an_anchor_of_it(place: str) -> None:
     topic, _, anchor = place.partition("#")
     assert topic in manual.list_topics()
@@ -42,7 +41,7 @@ def test_a_place_is_a_topic_and_an_anchor_of_it(place: str) -> None:
 
 
 def test_every_finding_has_a_place_in_the_manual() -> None:
-    assert subjects() - MANUAL_PLACES.keys() == set()
+    assert subjects() - manual.finding_places().keys() == set()
 
 
 def test_several_pages_of_the_dashboard_link_to_the_manual() -> None:

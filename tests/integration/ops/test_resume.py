@@ -260,7 +260,7 @@ def test_a_video_without_a_publish_id_in_the_backup_has_an_unknown_outcome(
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
         assert "TikTok did not return a publish_id" in message_of(rt, post)
-    assert len(world.tiktok.tasks.all) == 1
+    assert len(world.tiktok.tasks) == 1
 
 
 @pytest.mark.usefixtures("chunks")
@@ -277,7 +277,7 @@ def test_a_video_with_a_publish_id_in_the_backup_is_watched(
     with restored(tmp_path / "appliance.copy", world, clock) as rt:
         resumed(rt, clock)
         assert outcome(rt, post) == outcome(original, post)
-    assert len(world.tiktok.tasks.all) == 1
+    assert len(world.tiktok.tasks) == 1
     assert world.tiktok.counts["upload_chunk"] == sent, "the copy sends no byte"
 
 
@@ -293,7 +293,7 @@ def test_a_video_whose_upload_never_ended_may_have_been_uploaded_again(
         resumed(rt, clock)
         assert state_of(rt, post) is State.UNCONFIRMED
         assert "The original installation may have started another upload" in message_of(rt, post)
-    assert len(world.tiktok.tasks.all) == 1
+    assert len(world.tiktok.tasks) == 1
 
 
 def test_a_video_past_its_last_byte_is_only_watched(
@@ -308,7 +308,7 @@ def test_a_video_past_its_last_byte_is_only_watched(
         resumed(rt, clock)
         assert outcome(rt, post) == outcome(original, post)
         assert "read_back" not in [step for step, _ in attempts_of(rt, post)]
-    assert len(world.tiktok.tasks.all) == 1
+    assert len(world.tiktok.tasks) == 1
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_video_that_tiktok_calls_failed_is_never_uploaded_again_by_the_backup(
         resumed(rt, clock)
         assert state_of(rt, post) is state
         assert message_of(rt, post).startswith("Outcome unknown: ") is (state is State.UNCONFIRMED)
-    assert len(world.tiktok.tasks.all) == tasks
+    assert len(world.tiktok.tasks) == tasks
 
 
 @pytest.mark.usefixtures("chunks")

@@ -117,7 +117,7 @@ def test_tiktok_has_nothing_to_look_at_and_gets_it_at_its_time(
     with restored(copy_of(original, tmp_path), world, clock) as rt:
         resumed(rt, clock)
         drain(rt, clock, within=8 * 86_400)
-        assert (state_of(rt, post), len(world.tiktok.tasks.all)) == (State.PUBLISHED, 1)
+        assert (state_of(rt, post), len(world.tiktok.tasks)) == (State.PUBLISHED, 1)
 
 
 def test_the_owners_word_that_nothing_was_sent_spares_the_look(

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import orjson
 from starlette.responses import Response
 
-from socialpub.accounts import profiles
+from socialpub.accounts import hints, profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.core import post_summary
 from socialpub.db.queries import api_json
@@ -25,7 +25,6 @@ from socialpub.providers.options import find_post_option, spelled
 from socialpub.providers.registry import OPTIONS
 from socialpub.providers.tiktok import TikTok
 from socialpub.providers.tiktok import options as tiktok_options
-from socialpub.publishing.delivery import waiting
 from socialpub.publishing.media import renditions, thumbnails
 from socialpub.publishing.posts import details as post_details
 from socialpub.publishing.posts import posts, previews
@@ -175,7 +174,8 @@ def _waits_for(rt: Runtime, details: DeliveryDetails) -> str | None:
         case WaitReason.PARENT:
             return f"The post “{_title_of(rt, details.waits_for.post_id or '')}”, to which this post replies."
         case WaitReason.RECONNECT:
-            return waiting.reconnect_reason(profiles.get(rt.db, details.delivery.profile_id))
+            profile = profiles.get(rt.db, details.delivery.profile_id)
+            return hints.reconnect_message(profile.provider, profile.reason)
         case _:
             return details.waits_for.sentence
 

@@ -16,7 +16,7 @@ from socialpub.db import appliance_state
 from socialpub.db.delivery import Delivery
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
-from socialpub.db.tables.waits import REASONS, EndedBy, Wait, WaitReason
+from socialpub.db.tables.waits import REASONS, EndedBy, PresentWait, WaitReason
 from socialpub.publishing.delivery.read_back import NOT_KNOWN_ELSEWHERE
 from socialpub.publishing.posts import details
 from socialpub.publishing.posts.replies import find_parent
@@ -386,7 +386,7 @@ class Watch:
                 _must(near, f"no attempt shows its wait, the last attempt shows {named}: {about}")
 
 
-def _judge_wait(rt: Runtime, delivery: Delivery, wait: Wait, about: str) -> None:
+def _judge_wait(rt: Runtime, delivery: Delivery, wait: PresentWait, about: str) -> None:
     """A wait is true, and its event can still come."""
     match wait.reason:
         case WaitReason.PARENT:

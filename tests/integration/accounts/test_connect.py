@@ -539,4 +539,4 @@ def test_a_missing_secret_is_reported_and_ends_no_connection(without_its_secret)
         tokens.load_fresh(rt, profile)
     row = profile_rows.find(rt.db, profile)
     assert row is not None
-    assert row.status is ProfileStatus.ACTIVE
+    assert row.status == ProfileStatus.ACTIVE

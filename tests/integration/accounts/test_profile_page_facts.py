@@ -71,7 +71,7 @@ def test_a_disconnection_does_not_fail_posts_that_may_be_public(rt, world):
 def test_expiring_tokens_are_reported_with_a_remedy(rt, world, clock):
     profile = connect_tiktok(rt, world, scopes=("user.info.basic", "video.publish"))
     tokens.renew(rt, profile)
-    row = profiles.load_for_owner(rt.db, profile)
+    row = profiles.get(rt.db, profile)
     assert row.renewable
     assert row.issued_at == rt.stamp()
     assert row.access_expires_at == clocks.after(rt.stamp(), DAY)
@@ -79,19 +79,19 @@ def test_expiring_tokens_are_reported_with_a_remedy(rt, world, clock):
     missing = rt.providers["tiktok"].auth.missing_scopes(profiles.get(rt.db, profile).scopes)
     assert tuple(missing) == ('video.upload was not granted, so drafts (mode "draft") are not possible.',)
     clock.forward(359 * DAY)
-    warning = upkeep.describe_warning(profiles.load_for_owner(rt.db, profile), rt.now(), Surface.DASHBOARD) or ""
+    warning = upkeep.describe_warning(profiles.get(rt.db, profile), rt.now(), Surface.DASHBOARD) or ""
     assert warning.startswith("The refresh token expires on 2027-10-")
     assert warning.endswith("To connect the account again, press “Reconnect” on the profile's page.")
 
 
 def test_unrenewable_and_refused_tokens_are_reported_with_a_remedy(rt, world):
     bare = add_profile(rt, "x", tokens=("access-0", None), expires_at=clocks.after(rt.stamp(), 2 * DAY))
-    row = profiles.load_for_owner(rt.db, bare)
+    row = profiles.get(rt.db, bare)
     assert not row.renewable
     warning = upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) or ""
     assert "The profile does not have a refresh token. The access token expires on" in warning
     rt.write(lambda _, tx: profile_rows.require_reauth(tx, bare, "X has ended the grant."))
-    row = profiles.load_for_owner(rt.db, bare)
+    row = profiles.get(rt.db, bare)
     assert upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD) == (
         "X has ended the grant. Press “Reconnect” on the profile's page."
     )

@@ -21,8 +21,8 @@ from socialpub.db import database, secret_key, upgrade
 from socialpub.db.connection import Database
 from socialpub.db.database import ApplianceDatabase
 from socialpub.db.locks import ProcessLock
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import profile_rows
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.decoder import memory
 from socialpub.media.files import Files
 from socialpub.providers import registry
@@ -140,17 +140,17 @@ class TokenKeeper:
     """New tokens that the disk did not take, and the token locks of other processes."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, tuple[Profile, Tokens, datetime, bool]] = {}
+        self._pending: dict[str, tuple[ProfileRow, Tokens, datetime, bool]] = {}
         self._taken_locks: dict[str, tuple[int | None, float, float]] = {}
         """By profile: the file of the lock, and when it was first and last seen."""
 
     def keep_pending(
-        self, profile_id: str, profile: Profile, answer: "Tokens", asked_at: datetime, by_hand: bool
+        self, profile_id: str, profile: ProfileRow, answer: "Tokens", asked_at: datetime, by_hand: bool
     ) -> None:
         """Keep new tokens until they are stored. `profile` is as before, and `by_hand`: the owner requested them."""
         self._pending[profile_id] = (profile, answer, asked_at, by_hand)
 
-    def find_pending(self, profile_id: str) -> "tuple[Profile, Tokens, datetime, bool] | None":
+    def find_pending(self, profile_id: str) -> "tuple[ProfileRow, Tokens, datetime, bool] | None":
         return self._pending.get(profile_id)
 
     def end_pending(self, profile_id: str) -> None:

@@ -15,8 +15,8 @@ from socialpub.core import logging
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
 from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import Identity, OtherServer, SignIn, SignInRefused
 from socialpub.providers.base import Provider
 from socialpub.providers.responses import ProviderError
@@ -44,7 +44,7 @@ class UnconfirmedServer(OperatorError):
         self.server = server
 
 
-def check(rt: Runtime, provider: Provider, profile_id: str | None, surface: Surface) -> Profile | None:
+def check(rt: Runtime, provider: Provider, profile_id: str | None, surface: Surface) -> ProfileRow | None:
     """Return the profile to connect again. Raises NotFound, and OperatorError if no value can connect the account."""
     if (obstacle := connect.find_missing_app(rt, provider.name)) is not None:
         raise obstacle

@@ -16,10 +16,9 @@ from socialpub.core.errors import Conflict, NotFound, OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
-from socialpub.db.models import ApiKeyRow
+from socialpub.db.models import ApiKeyRow, ProfileRow
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import registry
 from socialpub.providers.registry import SPECIFIED
 from socialpub.runtime import Runtime
@@ -240,7 +239,7 @@ def find_ended(db: Database, key_ids: Collection[str], now: datetime) -> set[str
     return set(key_ids) - access_rows.valid_keys(db, key_ids, stamp(now))
 
 
-def _known_profile(tx: Database, text: str) -> Profile:
+def _known_profile(tx: Database, text: str) -> ProfileRow:
     profile_id = parse_id(text)
     profile = None if profile_id is None else profile_rows.find(tx, profile_id)
     if profile is None:
@@ -249,7 +248,7 @@ def _known_profile(tx: Database, text: str) -> Profile:
     return profile
 
 
-def _refuse_unseen(rt: Runtime, profiles: Iterable[Profile], extensions: Collection[str]) -> None:
+def _refuse_unseen(rt: Runtime, profiles: Iterable[ProfileRow], extensions: Collection[str]) -> None:
     """Refuse a profile that a key without providers would not see."""
     for profile in profiles:
         if profile.provider in extensions:

@@ -11,9 +11,9 @@ from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import Question, ask, explain_failures, remember
 from socialpub.core.errors import InvalidRequest, OperatorError
 from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import SECRET, Board, BoardSection
 from socialpub.providers.responses import NoAnswer, ProviderError, Rejected
@@ -175,11 +175,11 @@ def _checked(name: str, field: str) -> str:
     return name
 
 
-def _record(_: Runtime, tx: Database, /, action: AuditAction, profile: Profile, **detail: str | None) -> None:
+def _record(_: Runtime, tx: Database, /, action: AuditAction, profile: ProfileRow, **detail: str | None) -> None:
     audit_log.record(tx, action, profile.id, profile.name, provider=profile.provider, **detail)
 
 
-def _readable_boards(rt: Runtime, profile: Profile, provider: Pinterest) -> list[Board]:
+def _readable_boards(rt: Runtime, profile: ProfileRow, provider: Pinterest) -> list[Board]:
     """Return the boards, or none if this app may write but not read them."""
     try:
         return _boards(rt, profile, provider)
@@ -189,7 +189,7 @@ def _readable_boards(rt: Runtime, profile: Profile, provider: Pinterest) -> list
         return []
 
 
-def _account(rt: Runtime, profile_id: str) -> tuple[Profile, Pinterest]:
+def _account(rt: Runtime, profile_id: str) -> tuple[ProfileRow, Pinterest]:
     profile = profiles.get(rt.db, profile_id)
     provider = rt.providers[profile.provider]
     if not isinstance(provider, Pinterest):
@@ -197,13 +197,13 @@ def _account(rt: Runtime, profile_id: str) -> tuple[Profile, Pinterest]:
     return profile, provider
 
 
-def _boards(rt: Runtime, profile: Profile, provider: Pinterest) -> list[Board]:
+def _boards(rt: Runtime, profile: ProfileRow, provider: Pinterest) -> list[Board]:
     boards = ask(rt, profile, provider.list_boards)
     profiles.note_choice_labels(rt, profile.id, "boardId", {board.id: board.name for board in boards})
     return boards
 
 
-def _sections(rt: Runtime, profile: Profile, provider: Pinterest, board_id: str) -> tuple[BoardSection, ...]:
+def _sections(rt: Runtime, profile: ProfileRow, provider: Pinterest, board_id: str) -> tuple[BoardSection, ...]:
     sections = ask(rt, profile, lambda http, token: provider.list_sections(http, token, board_id))
     profiles.note_choice_labels(rt, profile.id, "boardSectionId", {section.id: section.name for section in sections})
     return tuple(sections)

@@ -15,9 +15,9 @@ from socialpub.accounts.questions import NotAnswered, Question
 from socialpub.core.clock import parse
 from socialpub.core.errors import Conflict, InvalidRequest, OperatorError, Unavailable
 from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows, waits
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Provider
 from socialpub.providers.options import Option
 from socialpub.providers.pinterest import Pinterest
@@ -130,7 +130,7 @@ def _end_wait(rt: Runtime, tx: Database, profile_id: str) -> None:
         delivery_rows.wake_postponed(tx, profile_id, until)
 
 
-async def load(rt: Runtime, profile: Profile, board_id: str | None, surface: Surface) -> NetworkChoices:
+async def load(rt: Runtime, profile: ProfileRow, board_id: str | None, surface: Surface) -> NetworkChoices:
     """Return the choices of this account. If the account has the board, they include the board's sections.
 
     An answer of the last minute is used again. Raises NotAnswered.
@@ -139,7 +139,7 @@ async def load(rt: Runtime, profile: Profile, board_id: str | None, surface: Sur
     return NetworkChoices() if ask is None else await ask(rt, profile, board_id, surface)
 
 
-async def _load_boards(rt: Runtime, profile: Profile, board_id: str | None, surface: Surface) -> NetworkChoices:
+async def _load_boards(rt: Runtime, profile: ProfileRow, board_id: str | None, surface: Surface) -> NetworkChoices:
     with questions.explain_failures(rt, profile, boards.UNKNOWN, surface):
         own_boards = await questions.answer_soon(rt, boards.of_profile(rt, profile.id))
         choices = {BOARD: [OptionChoice(item.id, _board_label(item.name, item.privacy)) for item in own_boards]}
@@ -156,7 +156,7 @@ def _board_label(name: str, privacy: str | None) -> str:
     return name if privacy in (None, PUBLIC) else f"{name} ({str(privacy).lower()})"
 
 
-async def _load_creator(rt: Runtime, profile: Profile, _board_id: str | None, surface: Surface) -> NetworkChoices:
+async def _load_creator(rt: Runtime, profile: ProfileRow, _board_id: str | None, surface: Surface) -> NetworkChoices:
     with questions.explain_failures(rt, profile, CREATOR_UNKNOWN, surface):
         info = await questions.answer_soon(rt, creator(rt, profile.id))
     return NetworkChoices(stop=info.message) if isinstance(info, PostingBarred) else creator_choices(info)
@@ -172,7 +172,7 @@ def creator_choices(info: CreatorInfo) -> NetworkChoices:
     )
 
 
-_QUESTIONS: Mapping[type[Provider], Callable[[Runtime, Profile, str | None, Surface], Awaitable[NetworkChoices]]] = {
+_QUESTIONS: Mapping[type[Provider], Callable[[Runtime, ProfileRow, str | None, Surface], Awaitable[NetworkChoices]]] = {
     Pinterest: _load_boards,
     TikTok: _load_creator,
 }
@@ -202,7 +202,7 @@ async def describe(rt: Runtime, profile_id: str, board_id: str | None = None) ->
     return {**shape, "notes": notes} if notes else shape
 
 
-def _require_active(rt: Runtime, profile: Profile) -> None:
+def _require_active(rt: Runtime, profile: ProfileRow) -> None:
     match profile.status:
         case ProfileStatus.REAUTH_REQUIRED:
             raise Conflict(hints.reconnect_message(profile.provider, profile.reason))
@@ -211,7 +211,7 @@ def _require_active(rt: Runtime, profile: Profile) -> None:
             raise Conflict(f"This profile is disconnected. To connect the account as a new profile, {how}.")
 
 
-async def _load_in_time(rt: Runtime, profile: Profile, board_id: str | None) -> NetworkChoices:
+async def _load_in_time(rt: Runtime, profile: ProfileRow, board_id: str | None) -> NetworkChoices:
     """Return the choices, or the reason why the network refuses to list them. Raises Conflict and Unavailable."""
     provider = rt.providers[profile.provider]
     label, hold = provider.label, waits.find_hold(rt.db, provider.name, waits.QUESTIONS)
@@ -256,7 +256,7 @@ def _describe_option(option: Option, stored: Mapping[str, Any], network_choices:
     return {name: value for name, value in shape.items() if value is not None}
 
 
-def _list_notes(rt: Runtime, profile: Profile, network_choices: NetworkChoices) -> list[str]:
+def _list_notes(rt: Runtime, profile: ProfileRow, network_choices: NetworkChoices) -> list[str]:
     limits = rt.providers[profile.provider].app_limits()
     longest = network_choices.longest_video_seconds
     cut = [key for key, values in network_choices.choices.items() if len(values) > MAX_VALUES]

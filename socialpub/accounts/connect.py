@@ -23,11 +23,10 @@ from socialpub.core.secrets import redaction
 from socialpub.core.settings.networks import NetworkSection
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
-from socialpub.db.models import ConsentRow
+from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import access_rows, audit_log, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import Account, Identity, SignIn
 from socialpub.providers.base import Provider
 from socialpub.providers.oauth import OAuth
@@ -129,7 +128,7 @@ def find_missing_app(rt: Runtime, provider_name: str) -> OperatorError | None:
     )
 
 
-def load_to_reconnect(db: Database, provider: Provider, profile_id: str, surface: Surface) -> Profile:
+def load_to_reconnect(db: Database, provider: Provider, profile_id: str, surface: Surface) -> ProfileRow:
     """Return the profile to connect again. Raises NotFound and OperatorError."""
     profile = profiles.get(db, profile_id)
     if profile.provider != provider.name:
@@ -137,7 +136,7 @@ def load_to_reconnect(db: Database, provider: Provider, profile_id: str, surface
             f"The profile “{profile.name}” is not an account of {provider.label}.",
             hints.sentence(hints.connect(profile.provider, Surface.SHELL, "--profile", profile_id)),
         )
-    if profile.status is ProfileStatus.DISCONNECTED:
+    if profile.status == ProfileStatus.DISCONNECTED:
         raise OperatorError(
             f"The profile “{profile.name}” was disconnected. Its connection cannot be restored.",
             f"To connect the account as a new profile, {hints.connect(provider.name, surface)}.",

@@ -20,8 +20,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
 from socialpub.core.secrets.crypto import Secrets
 from socialpub.core.validation import format_mistakes, must_be
-from socialpub.db.connection import Value
-from socialpub.db.tables.profile_rows import Profile
+from socialpub.db.models import ProfileRow
 from socialpub.providers.auth import MAX_TOKEN_LENGTH, TOKEN, Account, Tokens
 
 FORM = (
@@ -131,11 +130,11 @@ def from_answer(answer: Tokens, asked_at: datetime, previous: Credentials | None
     )
 
 
-def to_account(profile: Profile) -> Account:
+def to_account(profile: ProfileRow) -> Account:
     return Account(profile.account_id, profile.username, profile.scopes, profile.facts, profile.id)
 
 
-def open_access_token(secrets: Secrets, profile: Profile) -> str:
+def open_access_token(secrets: Secrets, profile: ProfileRow) -> str:
     """Return the access token. The refresh token is opened as well, so that it is masked where a network quotes it.
 
     Raises OperatorError when the access token cannot be unsealed.
@@ -146,13 +145,13 @@ def open_access_token(secrets: Secrets, profile: Profile) -> str:
     return secrets.open(profile.access_token, "profile", profile.id, "access_token")
 
 
-def open_refresh_token(secrets: Secrets, profile: Profile) -> str | None:
+def open_refresh_token(secrets: Secrets, profile: ProfileRow) -> str | None:
     """Return the refresh token. Raises OperatorError when it cannot be unsealed."""
     sealed = profile.refresh_token
     return secrets.open(sealed, "profile", profile.id, "refresh_token") if sealed else None
 
 
-def open_stored(secrets: Secrets, profile: Profile) -> Credentials:
+def open_stored(secrets: Secrets, profile: ProfileRow) -> Credentials:
     """Return the grant of a profile. Raises OperatorError when its tokens cannot be unsealed."""
     return Credentials(
         open_access_token(secrets, profile),
@@ -163,7 +162,7 @@ def open_stored(secrets: Secrets, profile: Profile) -> Credentials:
     )
 
 
-def token_columns(secrets: Secrets, profile_id: str, grant: Credentials, now: str) -> dict[str, Value]:
+def token_columns(secrets: Secrets, profile_id: str, grant: Credentials, now: str) -> dict[str, Any]:
     """Return the columns of this profile for this grant, tokens sealed.
 
     `expires_at` is when the owner must act: with a refresh token, only the end of that token counts.
@@ -179,7 +178,7 @@ def token_columns(secrets: Secrets, profile_id: str, grant: Credentials, now: st
         "access_expires_at": access_ends,
         "refresh_expires_at": refresh_ends,
         "expires_at": refresh_ends if grant.refresh_token else access_ends,
-        "scopes": " ".join(sorted(grant.scopes or ())),
+        "scopes": grant.scopes or frozenset(),
         "renewed_at": now,
         "updated_at": now,
     }

@@ -5,7 +5,6 @@ An account has at most one connected profile. Nothing is saved before the networ
 """
 
 import contextlib
-import json
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ from socialpub.core import units
 from socialpub.core.clock import new_id
 from socialpub.core.errors import FieldError, InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.core.validation import MAX_LABEL_LENGTH, is_label, to_label
-from socialpub.db.connection import Database, Value
+from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers import options as option_tables
 from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider
@@ -57,12 +55,12 @@ def find_not_enabled(rt: Runtime) -> list[OperatorError]:
     return sentences
 
 
-def handle(profile: Profile) -> str:
+def handle(profile: ProfileRow) -> str:
     """Return the account's handle, or its label in quotes: TikTok does not return a handle."""
     return f"@{profile.username}" if profile.username else f"“{profile.name}”"
 
 
-def connected_sentence(profile: Profile, label: str, finished: Connected) -> str:
+def connected_sentence(profile: ProfileRow, label: str, finished: Connected) -> str:
     """Return the message after the account is connected. `label` is the network's."""
     done = "has new tokens, and its waiting posts continue" if finished.revived else "is connected"
     return " ".join([f"{handle(profile)} on {label} {done}.", *finished.missing])
@@ -71,19 +69,11 @@ def connected_sentence(profile: Profile, label: str, finished: Connected) -> str
 # --- reading ---------------------------------------------------------------------------------------------------------
 
 
-def get(db: Database, profile_id: str) -> Profile:
+def get(db: Database, profile_id: str) -> ProfileRow:
     profile = profile_rows.find(db, profile_id)
     if profile is None:
         raise NotFound(UNKNOWN)
     return profile
-
-
-def load_for_owner(db: Database, profile_id: str) -> ProfileRow:
-    """Return all columns of a profile. Raises NotFound."""
-    row = db.get(ProfileRow, profile_id)
-    if row is None:
-        raise NotFound(UNKNOWN)
-    return row
 
 
 # --- connecting ------------------------------------------------------------------------------------------------------
@@ -125,7 +115,7 @@ def save(
     return Connected(profile_id, missing, revived=False)
 
 
-def account_columns(identity: Identity, profile: Profile | None, now: str) -> dict[str, Value]:
+def account_columns(identity: Identity, profile: ProfileRow | None, now: str) -> dict[str, Any]:
     """Return the columns for the account data of a network. Missing data do not change stored values.
 
     The label follows the account's name unless the owner has changed the label.
@@ -133,9 +123,9 @@ def account_columns(identity: Identity, profile: Profile | None, now: str) -> di
     said = {"username": identity.username, "picture_url": identity.picture_url}
     former = profile.account_name if profile else None
     name = identity.name or former or identity.username or to_label(identity.account_id)
-    columns: dict[str, Value] = {key: value for key, value in said.items() if value is not None}
+    columns: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
     columns |= {"account_name": name, "account_read_at": now}
-    columns["facts"] = json.dumps({**(profile.facts if profile else {}), **identity.facts}, ensure_ascii=False)
+    columns["facts"] = {**(profile.facts if profile else {}), **identity.facts}
     if profile is not None and profile.name == profile.account_name:
         columns["name"] = name
     return columns
@@ -164,7 +154,7 @@ def note_choice_labels(rt: Runtime, profile_id: str, key: str, labels: Mapping[s
 def disconnect(rt: Runtime, tx: Database, profile_id: str) -> None:
     """Disconnect the account. The tokens stay until their revocation (`upkeep.py`)."""
     profile = get(tx, profile_id)
-    if profile.status is ProfileStatus.DISCONNECTED:
+    if profile.status == ProfileStatus.DISCONNECTED:
         return
     profile_rows.update(
         tx,
@@ -225,7 +215,7 @@ def replace_options(rt: Runtime, tx: Database, profile_id: str, options: Mapping
     return _store_options(rt, tx, profile, options, changed)
 
 
-def check_options(rt: Runtime, profile: Profile, wanted: Mapping[str, Any]) -> Options:
+def check_options(rt: Runtime, profile: ProfileRow, wanted: Mapping[str, Any]) -> Options:
     """Return these options under their canonical names. Raises InvalidRequest with every wrong key."""
     provider = rt.providers[profile.provider]
     options, problems = provider.read_options(wanted)
@@ -240,11 +230,11 @@ def check_options(rt: Runtime, profile: Profile, wanted: Mapping[str, Any]) -> O
 
 
 def _store_options(
-    rt: Runtime, tx: Database, profile: Profile, wanted: Mapping[str, Any], changed: Collection[str]
+    rt: Runtime, tx: Database, profile: ProfileRow, wanted: Mapping[str, Any], changed: Collection[str]
 ) -> Options:
     options = check_options(rt, profile, wanted)
     if changed:
-        profile_rows.update(tx, profile.id, options=json.dumps(options, ensure_ascii=False), updated_at=tx.stamp)
+        profile_rows.update(tx, profile.id, options=options, updated_at=tx.stamp)
         action, name = AuditAction.PROFILE_OPTIONS_SET, profile.name
         audit_log.record(tx, action, profile.id, name, provider=profile.provider, options=sorted(changed))
     return options

@@ -14,7 +14,7 @@ from socialpub.accounts import hints, profiles, tokens
 from socialpub.accounts.hints import Surface
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
-from socialpub.db.tables.profile_rows import Profile
+from socialpub.db.models import ProfileRow
 from socialpub.providers.base import Withdrawn
 from socialpub.providers.http import Http
 from socialpub.providers.responses import AuthExpired, ProviderError
@@ -25,7 +25,7 @@ T = TypeVar("T")
 REMEMBERED_SECONDS = 60.0
 
 
-def ask(rt: Runtime, profile: Profile, question: Callable[[Http, str], T]) -> T:
+def ask(rt: Runtime, profile: ProfileRow, question: Callable[[Http, str], T]) -> T:
     """Return the network's answer to `question(http, token)`, with another token when it refuses the first one.
 
     Asks the network, so do not call on the event loop. Raises `errors.py` and `Withdrawn`.
@@ -46,7 +46,9 @@ class NotAnswered(OperatorError):
 
 
 @contextmanager
-def explain_failures(rt: Runtime, profile: Profile, failure: str, surface: Surface = Surface.SHELL) -> Iterator[None]:
+def explain_failures(
+    rt: Runtime, profile: ProfileRow, failure: str, surface: Surface = Surface.SHELL
+) -> Iterator[None]:
     """Convert an exception of a question to NotAnswered, which begins with `failure` and contains the remedy."""
     provider = rt.providers[profile.provider]
     try:
@@ -68,7 +70,7 @@ def explain_failures(rt: Runtime, profile: Profile, failure: str, surface: Surfa
 class Question(Generic[T]):
     """A question about one profile. `name` identifies the question, and all its answers have one type."""
 
-    profile: Profile
+    profile: ProfileRow
     name: str
     ask: Callable[[], T]
     """Asks the network. Raises ProviderError and Withdrawn."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from socialpub.accounts import grants, profiles
 from socialpub.core import actor, clock, logging
@@ -20,12 +20,12 @@ from socialpub.core.errors import SocialpubError, Unavailable
 from socialpub.core.locks import FileLock
 from socialpub.core.secrets import redaction
 from socialpub.db import appliance_state
-from socialpub.db.connection import Database, Value
+from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, counters, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.counters import Event
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import Identity, Tokens
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
@@ -79,7 +79,7 @@ def load_fresh(rt: Runtime, profile_id: str) -> str:
     return replace_spent(rt, profile_id, spent)
 
 
-def load_valid(rt: Runtime, profile: Profile) -> str | None:
+def load_valid(rt: Runtime, profile: ProfileRow) -> str | None:
     """Return the token of a usable profile. None: it expires soon, or a pair waits to be stored."""
     if rt.tokens.find_pending(profile.id) is not None or _is_expiring(rt, profile):
         return None
@@ -109,16 +109,16 @@ def store_pending(rt: Runtime) -> None:
             log.error("the new tokens of an account could not be stored", profile=profile_id, exc_info=True)
 
 
-def _require_usable(rt: Runtime, profile_id: str) -> Profile:
+def _require_usable(rt: Runtime, profile_id: str) -> ProfileRow:
     profile = profile_rows.find(rt.db, profile_id)
-    if profile is None or profile.status is ProfileStatus.DISCONNECTED or profile.access_token is None:
+    if profile is None or profile.status == ProfileStatus.DISCONNECTED or profile.access_token is None:
         raise Withdrawn("The profile is disconnected.")
-    if profile.status is ProfileStatus.REAUTH_REQUIRED:
+    if profile.status == ProfileStatus.REAUTH_REQUIRED:
         raise Rejected(profile.reason or "The account must be connected again.", reauth=True)
     return profile
 
 
-def _is_expiring(rt: Runtime, profile: Profile) -> bool:
+def _is_expiring(rt: Runtime, profile: ProfileRow) -> bool:
     if profile.refresh_token is None or profile.access_expires_at is None:
         return False  # without an expiry, the network answers 401
     early = timedelta(seconds=rt.providers[profile.provider].auth.refresh_early_seconds)
@@ -162,7 +162,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
         return grants.open_access_token(rt.secrets, _require_usable(rt, profile_id))
 
 
-def _ask(rt: Runtime, provider: Provider, profile: Profile, held: FileLock) -> Tokens:
+def _ask(rt: Runtime, provider: Provider, profile: ProfileRow, held: FileLock) -> Tokens:
     """Request a new pair. Raises errors that mean “not sent”, or `Rejected` if the owner must consent again."""
     refresh_token, http = grants.open_refresh_token(rt.secrets, profile), rt.http_for(provider.name)
     assert refresh_token is not None
@@ -197,7 +197,7 @@ def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
         rt.write(lambda _, tx: counters.count_event(tx, Event.REFRESH, provider.name, outcome))
 
 
-def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
+def _give_up(rt: Runtime, profile: ProfileRow, refused: Rejected) -> str:
     """Set `reauthRequired` and raise. If the tokens have changed, return the new access token."""
 
     def require_reauth(_: Runtime, tx: Database) -> bool:
@@ -211,7 +211,7 @@ def _give_up(rt: Runtime, profile: Profile, refused: Rejected) -> str:
     return grants.open_access_token(rt.secrets, _require_usable(rt, profile.id))
 
 
-def _has_same_tokens(profile: Profile | None, former: Profile) -> TypeGuard[Profile]:
+def _has_same_tokens(profile: ProfileRow | None, former: ProfileRow) -> TypeGuard[ProfileRow]:
     tokens = (former.access_token, former.refresh_token)
     return profile is not None and (profile.access_token, profile.refresh_token) == tokens
 
@@ -224,7 +224,7 @@ def _store_pending(rt: Runtime, profile_id: str) -> None:
         rt.tokens.end_pending(profile_id)
 
 
-def _store(rt: Runtime, tx: Database, profile: Profile, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
+def _store(rt: Runtime, tx: Database, profile: ProfileRow, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
     """Store the new pair, and the account of the day. Values that the network left out stay."""
     stored, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
     if not _has_same_tokens(stored, profile):
@@ -233,9 +233,9 @@ def _store(rt: Runtime, tx: Database, profile: Profile, answer: Tokens, asked_at
     columns = grants.token_columns(rt.secrets, profile.id, grant, tx.stamp)
     if answer.identity is not None:
         columns |= _account_columns(stored, redaction.mask_value(answer.identity), tx.stamp)
-    if stored.status is ProfileStatus.DISCONNECTED:
+    if stored.status == ProfileStatus.DISCONNECTED:
         del columns["expires_at"]  # it keeps the pair only for its revocation
-    if stored.status is ProfileStatus.REAUTH_REQUIRED:
+    if stored.status == ProfileStatus.REAUTH_REQUIRED:
         # Another process broke our lock and used the token that this process had just spent.
         columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
         delivery_rows.wake_reconnected(tx, profile.id)
@@ -249,7 +249,7 @@ def _store(rt: Runtime, tx: Database, profile: Profile, answer: Tokens, asked_at
         profile_rows.require_reauth(tx, profile.id, f"The new tokens do not allow publishing: {missing}")
 
 
-def _account_columns(profile: Profile, identity: Identity, now: str) -> dict[str, Value]:
+def _account_columns(profile: ProfileRow, identity: Identity, now: str) -> dict[str, Any]:
     """Return the columns for the account that a refresh reports. The weekly fetch of all account data stays due."""
     columns = profiles.account_columns(identity, profile, now)
     del columns["account_read_at"]

@@ -19,7 +19,6 @@ from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows, waits
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider, Withdrawn
@@ -291,7 +290,7 @@ def refresh_account_data(rt: Runtime, held: Collection[str]) -> str | None:
 
 def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Identity) -> list[str]:
     profile = profiles.get(tx, profile_id)
-    if profile.status is ProfileStatus.DISCONNECTED:
+    if profile.status == ProfileStatus.DISCONNECTED:
         return []
     if identity.account_id != profile.account_id:
         profile_rows.update(tx, profile_id, account_read_at=tx.stamp)
@@ -304,7 +303,7 @@ def _store_account_data(rt: Runtime, tx: Database, profile_id: str, identity: Id
     return _changes(rt.providers[profile.provider], profile, profiles.get(tx, profile_id))
 
 
-def _changes(provider: Provider, before: Profile, now: Profile) -> list[str]:
+def _changes(provider: Provider, before: ProfileRow, now: ProfileRow) -> list[str]:
     sentences = []
     if now.username != before.username and now.username:
         sentences.append(f"The handle is now @{now.username}.")

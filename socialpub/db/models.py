@@ -7,6 +7,7 @@ stamps (`core/clock.py`).
 """
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 from peewee import (
@@ -55,6 +56,16 @@ class Json(TextField):
 
     def python_value(self, value: str | None) -> Any:
         return None if value is None else json.loads(value)
+
+
+class Words(TextField):
+    """A set of words, separated by spaces."""
+
+    def db_value(self, value: Collection[str]) -> str:
+        return " ".join(sorted(value))
+
+    def python_value(self, value: str) -> frozenset[str]:
+        return frozenset(value.split())
 
 
 class TableRow(Model):
@@ -356,14 +367,15 @@ class ProfileRow(TableRow):
     refresh_token = BlobField(null=True)
     access_expires_at = TextField(null=True)
     refresh_expires_at = TextField(null=True)
-    scopes = TextField(constraints=_EMPTY)
-    facts = TextField(constraints=_EMPTY_OBJECT)
-    options = TextField(constraints=_EMPTY_OBJECT)
+    scopes = Words(constraints=_EMPTY)
+    facts = Json(constraints=_EMPTY_OBJECT)
+    options = Json(constraints=_EMPTY_OBJECT)
     reason = TextField(null=True)
     disconnected_at = TextField(null=True)
     renewed_at = TextField(null=True)
     warned_at = TextField(null=True)
     account_name = TextField(null=True)
+    """The network's name of the account. The profile's name follows it until the owner changes the profile's name."""
     account_read_at = TextField(null=True)
 
     class Meta:

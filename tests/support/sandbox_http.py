@@ -136,7 +136,7 @@ def _connect(rt: Runtime, provider: str, account_id: str, username: str, tokens:
         username=username,
         tokens=(tokens["accessToken"], tokens.get("refreshToken") or None),
         access_expires_at=expires,
-        scopes=" ".join(tokens["scope"].replace(",", " ").split()),
+        scopes=tokens["scope"].replace(",", " ").split(),
         **columns,
     )
 

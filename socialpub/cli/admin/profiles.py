@@ -425,12 +425,11 @@ def _profile_shape(shape: dict[str, object], profile: ProfileRow, warning: str |
     """Add the stored options, the reason and the warning to the API's fields."""
     more = {"reason": profile.reason, "warning": warning}
     values = {name: value for name, value in more.items() if value is not None}
-    return {**shape, **values, "options": json.loads(str(profile.options))}
+    return {**shape, **values, "options": profile.options}
 
 
 def _profile_notes(profile: ProfileRow, warning: str | None) -> str:
-    options = json.loads(str(profile.options))
-    notes = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in options.items()]
+    notes = [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in profile.options.items()]
     return "; ".join([warning, *notes] if warning else notes)
 
 

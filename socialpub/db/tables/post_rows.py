@@ -154,8 +154,7 @@ def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[tuple[st
     tx.update(PostRow, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
     if status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
-        if artifacts := delivery_rows.artifacts_in_options(options for _, _, options in deliveries):
-            artifact_rows.drop(tx, artifacts, tx.stamp)
+        artifact_rows.drop(tx, delivery_rows.artifacts_in_options(options for _, _, options in deliveries), tx.stamp)
     for before, (provider, state, _) in zip(post.outcomes, deliveries, strict=True):
         if state.final and before != state.letter:
             counters.count_outcome(tx, provider, state.outcome)

@@ -1,9 +1,6 @@
 """Statements about the table `profile`."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from functools import lru_cache
 from typing import Any
 
 from peewee import fn
@@ -14,48 +11,8 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """An account. All readers of an unchanged row share one object."""
-
-    id: str
-    provider: str
-    account_id: str
-    name: str
-    status: ProfileStatus
-    username: str | None
-    scopes: frozenset[str]
-    facts: Mapping[str, Any]
-    options: Mapping[str, Any]
-    access_token: bytes | None = field(repr=False)
-    refresh_token: bytes | None = field(repr=False)
-    access_expires_at: str | None = None
-    refresh_expires_at: str | None = None
-    reason: str | None = None
-    account_name: str | None = None
-    """The network's name of the account. The profile's name follows it until the owner changes the profile's name."""
-    account_read_at: str | None = None
-
-
-@lru_cache(maxsize=256)
-def _parse(*columns: Any) -> Profile:
-    """Parse the columns of a row once, until one of them changes."""
-    named = dict(zip(_COLUMNS, columns, strict=True))
-    parsed = {
-        "status": ProfileStatus(named["status"]),
-        "scopes": frozenset(named["scopes"].split()),
-        "facts": json.loads(named["facts"]),
-        "options": json.loads(named["options"]),
-    }
-    return Profile(**named | parsed)
-
-
-_COLUMNS = tuple(column.name for column in fields(Profile))
-
-
-def find(db: Database, profile_id: str) -> Profile | None:
-    row = db.get(ProfileRow, profile_id)
-    return None if row is None else _parse(*(getattr(row, name) for name in _COLUMNS))
+def find(db: Database, profile_id: str) -> ProfileRow | None:
+    return db.get(ProfileRow, profile_id)
 
 
 def connected(db: Database, provider: str, account_id: str) -> str | None:

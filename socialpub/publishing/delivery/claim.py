@@ -13,11 +13,10 @@ from socialpub.core.errors import Unavailable
 from socialpub.db import clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery, Progress
-from socialpub.db.models import DeliveryRow
+from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.states import CommittingAgain, PreparingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, log_entries, post_rows, waits
 from socialpub.db.tables.log_entries import Attempt, AttemptOutcome
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import REASONS, WaitReason
 from socialpub.providers.base import Content, Refused
 from socialpub.publishing.delivery import read_back, transitions, waiting
@@ -45,7 +44,7 @@ class Preflight:
     """The reason why the plan could not be made now."""
 
 
-def prepare(rt: Runtime, delivery: Delivery, profile: Profile) -> Preflight:
+def prepare(rt: Runtime, delivery: Delivery, profile: ProfileRow) -> Preflight:
     """Check the content as `validate` does, and make the plan. The claim stores the plan."""
     content = post_content.load_content(rt, rt.db, delivery.post_id)
     preflight = Preflight(content, delivery.options)
@@ -73,7 +72,7 @@ EXAMINED_AGAIN_SECONDS = 5.0
 
 
 def claim(
-    rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | None, profile: Profile
+    rt: Runtime, tx: Database, delivery_id: str, preflight: Preflight | None, profile: ProfileRow
 ) -> Delivery | None:
     """Claim a delivery that is due, or whose process died.
 
@@ -102,7 +101,7 @@ def claim(
         present = waits.list_current(tx, delivery_id, tx.stamp)
     # Nothing ends a delivery that waits for nothing, is in time, and whose account is connected.
     may_end = present or delivery.reply_to or _is_late_or_stopped(settlement)
-    if (may_end or profile.status is not ProfileStatus.ACTIVE) and (_ends(settlement, present) or present):
+    if (may_end or profile.status != ProfileStatus.ACTIVE) and (_ends(settlement, present) or present):
         return None
     if delivery.reply_to is not None and delivery.started_at is None and delivery.due_at > tx.stamp:
         tx.update(DeliveryRow, delivery.id, run_at=delivery.due_at)  # a retry has replaced the failed parent
@@ -191,7 +190,7 @@ def _has_plan(settlement: Settlement, preflight: Preflight | None) -> bool:
     return True
 
 
-def interpret_unusable(delivery: Delivery, profile: Profile) -> Refused | NeedsReauth | Undecidable | None:
+def interpret_unusable(delivery: Delivery, profile: ProfileRow) -> Refused | NeedsReauth | Undecidable | None:
     """Return the result for a profile that cannot be used. None: the profile can be used."""
     match profile.status:
         case ProfileStatus.DISCONNECTED if delivery.phase.may_be_public:

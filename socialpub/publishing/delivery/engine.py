@@ -17,7 +17,6 @@ from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import CommittingAgain, ProfileStatus, State
 from socialpub.db.tables import delivery_rows, waits
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import (
     Again,
     CallTrace,
@@ -128,7 +127,7 @@ def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
 class Run:
     """What a run of a delivery loads once."""
 
-    profile: Profile
+    profile: ProfileRow
     """As it was before the step that runs."""
     content: Content | None = None
     begun: bool = False
@@ -194,7 +193,7 @@ READ_BACK_FIRST = "The account is read back again first."
 def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Result:
     """Run the next step, or read the account back. Return every error of the network as a result."""
     profile = run.profile
-    if profile.status is not ProfileStatus.ACTIVE and (unusable := interpret_unusable(delivery, profile)) is not None:
+    if profile.status != ProfileStatus.ACTIVE and (unusable := interpret_unusable(delivery, profile)) is not None:
         return unusable
     try:
         token = tokens.load_valid(rt, profile)

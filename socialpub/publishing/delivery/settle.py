@@ -434,12 +434,12 @@ class Settlement:
         if self.ended_by_stop():
             return
         profile = profile_rows.find(tx, self.delivery.profile_id)
-        if profile is not None and profile.status is ProfileStatus.DISCONNECTED:
+        if profile is not None and profile.status == ProfileStatus.DISCONNECTED:
             self.ask_later(1.0, AttemptOutcome.RETRYING, "The profile was disconnected during the call.")
             return
         if profile is not None and trace.grant is not None and profile.access_token == trace.grant:
             profile_rows.require_reauth(tx, profile.id, message)
-        elif profile is not None and profile.status is ProfileStatus.ACTIVE:
+        elif profile is not None and profile.status == ProfileStatus.ACTIVE:
             self.ask_later(1.0, AttemptOutcome.RETRYING, "The account was connected again during the call.")
             return
         if not self.ended_unconnected(message, code):

@@ -11,9 +11,9 @@ from socialpub.accounts import grants
 from socialpub.core.errors import FieldError
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
+from socialpub.db.models import ProfileRow
 from socialpub.db.queries import post_content
 from socialpub.db.tables import artifact_rows, post_rows
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.db.tables.waits import step_endpoint
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.options import Options, Table, spelled
@@ -42,7 +42,7 @@ def load_earlier_contents(rt: Runtime, delivery: Delivery) -> list[tuple[Content
 
 
 def check_content(
-    rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]
+    rt: Runtime, profile: ProfileRow, content: Content, given: Mapping[str, Any]
 ) -> tuple[Options, list[FieldError]]:
     """Return the canonical options, and the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]

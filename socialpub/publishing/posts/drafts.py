@@ -14,11 +14,10 @@ from socialpub.core.clock import parse, parse_id, stamp
 from socialpub.core.errors import FieldCode, FieldError, InvalidRequest
 from socialpub.db import appliance_state
 from socialpub.db.connection import Database
-from socialpub.db.models import PostRow
+from socialpub.db.models import PostRow, ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import artifact_rows, audience_rows, delivery_rows, post_rows, profile_rows, waits
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.types import position_note
 from socialpub.providers import options as option_tables
 from socialpub.providers.base import Content, MediaFile
@@ -72,7 +71,7 @@ class Draft:
 class Target:
     """A profile and its options for a post."""
 
-    profile: Profile
+    profile: ProfileRow
     options: Mapping[str, Any]
     retry_of: str | None = None
     """The first delivery of the same post to this account."""
@@ -97,7 +96,7 @@ def check_targets(
         if profile is None or not caller.sees(profile.provider, profile.id):
             message = "is not the id of a profile; use an id from GET /profiles"
             errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_UNKNOWN))
-        elif profile.status is ProfileStatus.DISCONNECTED:
+        elif profile.status == ProfileStatus.DISCONNECTED:
             message = "is disconnected; connect the account again and use its new id"
             errors.append(FieldError(("profiles", index), message, FieldCode.PROFILE_DISCONNECTED))
         elif not draft.options and not profile.options:
@@ -150,7 +149,7 @@ def check_change(
 
 
 def _find_parent(
-    db: Database, caller: Caller, profile: Profile, options: Mapping[str, Any], instead_of: str | None = None
+    db: Database, caller: Caller, profile: ProfileRow, options: Mapping[str, Any], instead_of: str | None = None
 ) -> tuple[str | None, list[FieldError]]:
     """Return the first delivery of the post that these options name, and the errors.
 
@@ -191,7 +190,7 @@ def first_by_path(errors: Iterable[FieldError]) -> list[FieldError]:
     return list({error.path: error for error in reversed(list(errors))}.values())[::-1]
 
 
-def options_for(rt: Runtime, profile: Profile, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
+def options_for(rt: Runtime, profile: ProfileRow, options: Mapping[str, Mapping[str, Any]] | None) -> dict[str, Any]:
     own = (options or {}).get(profile.provider, {})
     return rt.providers[profile.provider].merge_options(profile.options, own)
 
@@ -282,7 +281,7 @@ def check_draft(
             notes = [note, *notes]
         if limits := provider.app_limits(chosen):
             notes = [" ".join(limits.sentences), *notes]
-        if profile.status is ProfileStatus.REAUTH_REQUIRED:
+        if profile.status == ProfileStatus.REAUTH_REQUIRED:
             hours = waiting.format_hours(rt.settings.publishing.max_lateness)
             wait = f"Posts for this profile wait until then. A post that is more than {hours} late fails."
             notes = [f"{hints.reconnect_message(profile.provider, profile.reason)} {wait}", *notes]

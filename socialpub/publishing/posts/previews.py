@@ -7,8 +7,8 @@ from typing import Any
 
 from socialpub.accounts import avatars, grants
 from socialpub.db.connection import Database
+from socialpub.db.models import ProfileRow
 from socialpub.db.tables import artifact_rows, delivery_rows, post_rows, profile_rows
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.base import Content
 from socialpub.providers.options import OptionType
 from socialpub.providers.preview import Preview
@@ -78,7 +78,7 @@ def _is_usable(db: Database, artifact_id: str) -> bool:
     return uploads.explain_unusable(artifact_rows.find(db, artifact_id)) is None
 
 
-def _shown(rt: Runtime, profile: Profile, content: Content, given: Mapping[str, Any]) -> Preview:
+def _shown(rt: Runtime, profile: ProfileRow, content: Content, given: Mapping[str, Any]) -> Preview:
     provider = rt.providers[profile.provider]
     options = provider.read_options(given)[0]
     # The owner wants to see even a text that is too long.
@@ -94,7 +94,7 @@ def _previews(
     rt: Runtime,
     content: Content,
     artifacts: Sequence[str | None],
-    given: Sequence[tuple[Profile, Mapping[str, Any]]],
+    given: Sequence[tuple[ProfileRow, Mapping[str, Any]]],
 ) -> list[PostPreview]:
     pictures = avatars.list_versions(rt)
     found: dict[tuple[str, Preview], list[PreviewedProfile]] = {}

@@ -152,7 +152,7 @@ def _targets(rt: Runtime, tx: Database, failed: Sequence[DeliveryRow], media: Se
     for delivery in failed:
         profile = profile_rows.find(tx, delivery.profile_id)
         options = json.loads(delivery.options)
-        if profile is None or profile.status is ProfileStatus.DISCONNECTED:
+        if profile is None or profile.status == ProfileStatus.DISCONNECTED:
             gone.append(f"{delivery.provider} “{delivery.profile_name}”")
         else:
             targets.append(Target(profile, options, delivery.first_id, delivery.reply_to))

@@ -1,7 +1,6 @@
 """`/profiles` and below: the connected accounts, their default options, connecting and disconnecting."""
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,11 +11,10 @@ from socialpub.accounts import account_sign_in, avatars, boards, connect, consen
 from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
-from socialpub.db.models import ConsentRow
+from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.queries.profile_queue import count_queued_by_profile
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import access_rows, profile_rows
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.pinterest import Pinterest
 from socialpub.publishing import profile_queue
@@ -125,12 +123,12 @@ async def _page(
     problem: str | None = None,
 ) -> Response:
     """Render the page, with the values of an invalid form."""
-    row = profiles.load_for_owner(rt.db, visit.params["profileId"])
+    row = profiles.get(rt.db, visit.params["profileId"])
     provider = rt.providers[row.provider]
-    shown = json.loads(row.options) if options is None else options
+    shown = row.options if options is None else options
     # A refresh replaces only the waiting posts, so it does not ask the network.
     asks = row.status == ProfileStatus.ACTIVE and not visit.is_fragment
-    known = await form_page.ask_choices(visit, profiles.get(rt.db, row.id), shown) if asks else None
+    known = await form_page.ask_choices(visit, row, shown) if asks else None
     limits = provider.app_limits()
     defaults = option_fields.UNAUDITED if limits else {}
     fields = option_fields.build_fields(row.provider, shown, errors=wrong, known=known, defaults=defaults)
@@ -141,9 +139,9 @@ async def _page(
         label=provider.label,
         avatar_version=avatars.list_versions(rt).get(row.id),
         warning=upkeep.describe_warning(row, rt.now(), Surface.DASHBOARD),
-        missing=provider.auth.missing_scopes(frozenset((row.scopes or "").split())),
+        missing=provider.auth.missing_scopes(row.scopes),
         queue=profile_queue.summarize(rt, row.id),
-        account_facts=provider.account_facts(json.loads(row.facts)),
+        account_facts=provider.account_facts(row.facts),
         app_limits=limits,
         name=row.name if name is None else name,
         errors=errors or {},
@@ -178,7 +176,7 @@ async def refresh(rt: Runtime, visit: Visit) -> Response:
 
 @page()
 async def confirm_disconnect(rt: Runtime, visit: Visit) -> Response:
-    row = profiles.load_for_owner(rt.db, visit.params["profileId"])
+    row = profiles.get(rt.db, visit.params["profileId"])
     if row.status == ProfileStatus.DISCONNECTED:
         return visit.go(f"/profiles/{row.id}")
     return visit.show(
@@ -211,7 +209,7 @@ async def connect_again(rt: Runtime, visit: Visit) -> Response:
     return await _connect(visit, profile.provider, profile)
 
 
-async def _connect(visit: Visit, provider_name: str, profile: Profile | None = None) -> Response:
+async def _connect(visit: Visit, provider_name: str, profile: ProfileRow | None = None) -> Response:
     """Begin to connect an account, or the account of `profile` again."""
     auth, profile_id = visit.rt.providers[provider_name].auth, profile.id if profile else None
     if isinstance(auth, SignIn):
@@ -223,7 +221,7 @@ async def _connect(visit: Visit, provider_name: str, profile: Profile | None = N
 
 
 async def _sign_in(
-    visit: Visit, provider_name: str, fields: Sequence[SignInField], profile: Profile | None
+    visit: Visit, provider_name: str, fields: Sequence[SignInField], profile: ProfileRow | None
 ) -> Response:
     """Sign in with the values of the form, or show the form. Secret values are never shown again.
 

@@ -115,12 +115,12 @@ def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left
 
 
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(rt, world, profile, clock):
-    before = profiles.load_for_owner(rt.db, profile)
+    before = profiles.get(rt.db, profile)
     clock.forward(WEEK)
     world.x.next("me").fails_with(503)
     assert look(rt) == profile
     assert look(rt) is None
-    found = profiles.load_for_owner(rt.db, profile)
+    found = profiles.get(rt.db, profile)
     for name in ("name", "username", "picture_url", "facts", "status", "account_read_at"):
         assert getattr(found, name) == getattr(before, name)
     clock.forward(3601)
@@ -143,7 +143,7 @@ def test_handle_name_image_and_subscription_are_stored(rt, world, profile, clock
         "Longest text: 280 characters (before: 25,000 characters).",
         "Longest video: 20 minutes (before: 125 minutes).",
     ]
-    found = profiles.load_for_owner(rt.db, profile)
+    found = profiles.get(rt.db, profile)
     assert (found.username, found.name) == ("renamed", "Renamed")
     assert found.updated_at == found.account_read_at == rt.stamp()
     assert avatars.fetch_next(rt) == profile, "the picture has another address"

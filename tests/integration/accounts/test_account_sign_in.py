@@ -229,4 +229,4 @@ def test_the_tokens_of_another_account_are_refused(rt, network):
     assert (profile.username, profile.status) == ("demo.test", ProfileStatus.REAUTH_REQUIRED)
     assert grants.open_access_token(rt.secrets, profile) == "access-token-1"
     sign_in(rt, "bluesky", DEMO)
-    assert profile_rows.find(rt.db, profile.id).status is ProfileStatus.ACTIVE
+    assert profile_rows.find(rt.db, profile.id).status == ProfileStatus.ACTIVE

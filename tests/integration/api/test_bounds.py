@@ -37,7 +37,7 @@ def test_the_size_of_options_is_counted_as_compact_utf8(client, profile):
 
 def test_stored_options_count_toward_the_limit(client, rt, profile):
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
-    rt.db.write(lambda tx: tx.update(ProfileRow, profile, options=json.dumps({"note": "y" * 9000})))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, options={"note": "y" * 9000}))
     half = options_of(9000)
     for reply in (
         client.send("POST", "/posts", draft(profile, half)),

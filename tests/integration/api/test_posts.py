@@ -270,7 +270,7 @@ def test_a_change_that_repeats_the_current_values_keeps_the_post_and_its_approva
     client: Client, rt: Runtime, clock: HandClock, change: dict[str, Any], is_new: bool
 ) -> None:
     ids = {"first": artifact(rt), "second": artifact(rt)}
-    profile = add_profile(rt, account_id="agent's", options='{"stored": "yes"}')
+    profile = add_profile(rt, account_id="agent's", options={"stored": "yes"})
     client.key = rt.write(api_keys.create, "agent", approval=True)
     draft = {
         "post": {"body": "Hello", "scheduledAt": "2026-10-12T12:00:00Z"},

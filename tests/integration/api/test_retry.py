@@ -41,7 +41,7 @@ def test_only_failed_deliveries_are_retried_with_the_same_content(
     post = accept(rt, x, pinterest, body="Hello", media=media, options={"pinterest": {"boardId": "5"}})
     end_deliveries(rt, post, State.PUBLISHED, State.FAILED)
     # Options stored later do not change the applied options.
-    rt.db.write(lambda tx: tx.update(ProfileRow, pinterest, options='{"boardId": "6", "title": "New"}'))
+    rt.db.write(lambda tx: tx.update(ProfileRow, pinterest, options={"boardId": "6", "title": "New"}))
     new = retried(client, post)
     assert new["id"] != post
     assert (new["status"], new["body"], shown(new)) == ("pending", "Hello", [(pinterest, "pending")])

@@ -185,13 +185,13 @@ def test_refresh_renews_the_tokens_and_a_refusal_shows_what_to_do(rt, world, own
     clock.forward(3600)
     page = owner.press("Refresh", on=f"/profiles/{tiktok}")
     assert page.role("status") == "“tiktok profile” has a new access token."
-    assert profiles.load_for_owner(rt.db, tiktok).renewed_at == rt.stamp()
+    assert profiles.get(rt.db, tiktok).renewed_at == rt.stamp()
     world.tiktok.remove_access("demo")
     page = owner.press("Refresh")
     assert page.status == 409
     assert "cannot be renewed" in page.role("alert")
     assert "press “Reconnect”" in page.role("alert")
-    assert profiles.get(rt.db, tiktok).status is ProfileStatus.REAUTH_REQUIRED
+    assert profiles.get(rt.db, tiktok).status == ProfileStatus.REAUTH_REQUIRED
 
 
 def test_refresh_fetches_the_account_data_and_shows_the_changes(world, owner, x):
@@ -336,11 +336,11 @@ def test_disconnect_shows_the_consequences_and_asks_first(rt, owner, clock, x):
     assert "1 post waits for this profile and will not be published to it" in page.text
     assert "This cannot be undone" in page.text
     assert "Tomorrow" in page.text
-    assert profiles.get(rt.db, x).status is ProfileStatus.ACTIVE
+    assert profiles.get(rt.db, x).status == ProfileStatus.ACTIVE
     page = owner.press("Disconnect")
     assert "is disconnected. Its tokens are no longer used" in page.role("status")
     assert not page.has_button("Reconnect")
-    assert profiles.get(rt.db, x).status is ProfileStatus.DISCONNECTED
+    assert profiles.get(rt.db, x).status == ProfileStatus.DISCONNECTED
     drain(rt, clock)
     assert state_of(rt, post) is State.FAILED
     assert owner.open(f"/profiles/{x}/disconnect").path == f"/profiles/{x}"

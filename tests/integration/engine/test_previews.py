@@ -23,7 +23,7 @@ def text_of(one):
 
 def test_profiles_with_equal_previews_share_one(rt):
     first, second = add_profile(rt, "x", "1", name="One"), add_profile(rt, "x", "2", name="Two")
-    pin = add_profile(rt, "pinterest", "3", options='{"link": "https://studio.example/"}')
+    pin = add_profile(rt, "pinterest", "3", options={"link": "https://studio.example/"})
     found = previews.draft_previews(rt, rt.db, Draft("Hello", None, (first, pin, second), (), BOARD))
     assert [(one.provider, [profile.name for profile in one.profiles]) for one in found] == [
         ("x", ["One", "Two"]),
@@ -52,7 +52,7 @@ def test_an_accepted_post_is_shown_with_the_options_that_it_keeps(rt, tmp_path):
     profile = add_profile(rt, "pinterest")
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     post = accept(rt, profile, body="Later", media=(DraftMedia(photo),), options=BOARD)
-    rt.db.write(lambda tx: tx.update(ProfileRow, profile, options='{"title": "Another"}'))
+    rt.db.write(lambda tx: tx.update(ProfileRow, profile, options={"title": "Another"}))
     (one,) = previews.post_previews(rt, rt.db, post)
     assert (text_of(one), one.shown.title, one.media[0].artifact_id) == ("Later", "Poster", photo)
 

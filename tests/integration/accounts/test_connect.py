@@ -1,13 +1,11 @@
 """Accounts are connected through the networks' own pages, and every other way back connects nothing."""
 
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from socialpub.accounts import avatars, connect, consents, profiles, tokens, upkeep
+from socialpub.accounts import connect, consents, profiles, tokens, upkeep
 from socialpub.accounts.connect import StartedFrom, UnknownState
 from socialpub.accounts.consents import Failed, WrongAddress, read_pasted_address
 from socialpub.accounts.hints import Surface
@@ -15,19 +13,18 @@ from socialpub.accounts.profiles import Connected
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.db.states import ProfileStatus, State
+from socialpub.db.states import State
 from socialpub.db.tables import profile_rows
 from socialpub.providers import registry
 from socialpub.providers.auth import Identity
 from socialpub.providers.auth import Tokens as Grant
-from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, Rejected
+from socialpub.providers.responses import NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import accept, add_profile, open_appliance, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import HOST, FaultTransport, http_over
 from tests.support.scripted_network import ScriptedNetwork
 from tests.support.select import select_all, select_one, select_value
@@ -87,13 +84,6 @@ def test_scheduled_posts_are_published_after_the_account_is_connected_again(rt, 
     drain(rt, clock)
     assert state_of(rt, post) is State.PUBLISHED
     assert [one.text for one in world.x.posts] == ["Good evening"]
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_an_avatar_is_fetched_from_the_address_of_its_network(rt, browser, network):
-    finished = connected(rt, browser, network)
-    assert avatars.fetch_next(rt) == finished.profile_id
-    assert (avatars.load(rt, finished.profile_id) or b"").startswith(b"\xff\xd8\xff")
 
 
 # --- the ways it may go wrong ----------------------------------------------------------------------------------------
@@ -345,15 +335,6 @@ def test_neither_state_nor_verifier_can_be_read_in_the_database(rt, browser):
     assert state not in repr(begun)
 
 
-def test_attempts_are_forgotten_after_a_day(rt, clock):
-    begun = connect.begin(rt, "x")
-    clock.forward(86_400)
-    assert rt.write(consents.clean) == 0
-    clock.forward(1)
-    assert rt.write(consents.clean) == 1
-    assert isinstance(consents.load_outcome(rt, begun.id), Failed)
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -404,16 +385,6 @@ def with_networks(rt: Runtime, **sections: dict[str, Any]) -> Runtime:
     return rt
 
 
-def test_each_network_may_have_an_address_of_its_own(rt, browser):
-    rt.settings.providers.x.__dict__["redirect_url"] = "http://127.0.0.1:9000/anything"
-    begun, other = connect.begin(rt, "x"), connect.begin(rt, "pinterest")
-    assert begun.redirect_uri == "http://127.0.0.1:9000/anything"
-    assert other.redirect_uri == "http://127.0.0.1:8000/oauth/pinterest/callback"
-    back = browser.decides(begun.url)
-    assert back.startswith("http://127.0.0.1:9000/anything?")
-    assert connect.finish(rt, "x", read_pasted_address(back, begun.redirect_uri), begun.id).profile_id
-
-
 @pytest.mark.parametrize(
     ("base_url", "network", "redirect_url", "remedy"),
     [
@@ -447,10 +418,6 @@ def test_a_refused_redirect_address_has_a_remedy_that_works(rt, base_url, networ
         again = consents.check_redirect_address(rt.settings, rt.providers[network])
         assert again is not None
         assert again.remedy is None
-
-
-def test_the_sandbox_accepts_any_redirect_address(rt):
-    assert [consents.check_redirect_address(rt.settings, one) for one in rt.providers.values()] == [None, None, None]
 
 
 def test_only_an_address_of_this_appliance_brings_the_browser_back(rt):
@@ -514,29 +481,3 @@ def test_a_public_client_connects_and_publishes(tmp_path, clock, world):
         assert upkeep.revoke_disconnected(rt) == 1
         assert world.x.counts["revoke"] == 2, "the refresh token and the access token"
         assert world.x.tokens.bearer(second) is None
-
-
-@pytest.fixture
-def without_its_secret(tmp_path: Path, clock: HandClock, world: World) -> Iterator[tuple[Runtime, str]]:
-    """An account that was connected with a secret, which was then taken out of the configuration."""
-    world.x.add_app("native", "secret")
-    with_secret = XSection.model_validate({**X.model_dump(), "client_secret": "secret"})
-    rt = open_appliance(
-        tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=with_secret)
-    )
-    begun = connect.begin(rt, "x")
-    profile = connect.finish(rt, "x", query_of(Browser(world).decides(begun.url))).profile_id
-    rt.close()
-    rt = open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
-    clock.forward(3 * 3600)
-    yield rt, profile
-    rt.close()
-
-
-def test_a_missing_secret_is_reported_and_ends_no_connection(without_its_secret):
-    rt, profile = without_its_secret
-    with pytest.raises(AppRefused, match="Set client_secret"):
-        tokens.load_fresh(rt, profile)
-    row = profile_rows.find(rt.db, profile)
-    assert row is not None
-    assert row.status == ProfileStatus.ACTIVE

@@ -1,7 +1,6 @@
 """Accounts come, get new tokens, get defaults, and go."""
 
 import json
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +22,6 @@ from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile, end_deliveries, open_appliance
 from tests.support.hand_clock import HandClock
-from tests.support.queue_threads import background_tasks
 from tests.support.scripted_network import ScriptedNetwork, ScriptedOAuth
 from tests.support.select import select_one, select_value
 
@@ -195,14 +193,6 @@ def test_an_expired_access_token_is_renewed_before_the_import(rt, desk, clock):
     assert access_of(rt, connect.import_account(rt, "x", told).profile_id) == "access-d"
 
 
-def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt, desk):
-    rt.write(resume.pause)
-    desk.expired = {"access-a"}
-    with pytest.raises(OperatorError, match="paused"):
-        connect.import_account(rt, "x", GRANT)
-    assert desk.refreshes == []
-
-
 def test_a_missing_scope_is_reported_and_accepted_if_publishing_remains_possible(rt):
     imported = connect.import_account(rt, "x", Credentials("access-a", scopes=frozenset({"tweet.write"})))
     assert imported.missing == ("The scope media.write is missing.",)
@@ -244,20 +234,13 @@ def test_credentials_are_read_as_the_network_wrote_them():
     ("text", "said"),
     [
         ("", "not JSON"),
-        ("[]", "not a JSON object"),
         ("{}", "accessToken is required"),
         ('{"accessToken": 5}', "accessToken must be a string, not a number"),
-        ('{"accessToken": ""}', "accessToken must not be empty"),
         ('{"accessToken": "two words"}', "accessToken contains spaces"),
-        ('{"accessToken": "a", "refreshToken": null}', "refreshToken must be a string, not null"),
         ('{"accessToken": "a", "refreshToken": ""}', "leave it out"),
         ('{"access_token": "a"}', "did you mean accessToken?"),
-        ('{"accessToken": "a", "refreshtoken": "b"}', "did you mean refreshToken?"),
         ('{"accessToken": "a", "expires_in": 7200}', "expires_in is not known; did you mean expiresAt?"),
         ('{"accessToken": "a", "expiresAt": "2026-11-21T12:00:00"}', "with an offset"),
-        ('{"accessToken": "a", "expiresAt": "1795262400"}', "with an offset"),
-        ('{"accessToken": "a", "expiresAt": 1795262400}', "expiresAt must be a string"),
-        ('{"accessToken": "a", "expiresAt": "0001-01-01T00:00:00+01:00"}', "with an offset"),
         ('{"accessToken": "a", "refreshExpiresAt": "2026-11-21T12:00:00Z"}', "without a refreshToken"),
         ('{"accessToken": "a", "scope": ["tweet.read"]}', "scope must be a string"),
     ],
@@ -277,17 +260,6 @@ def test_all_mistakes_are_reported_together_without_tokens():
 
 
 # --- going -----------------------------------------------------------------------------------------------------------
-
-
-def test_a_repeated_disconnection_changes_nothing(rt, clock):
-    profile = add_profile(rt)
-    rt.write(profiles.disconnect, profile)
-    at = row(rt, profile)["disconnected_at"]
-    clock.forward(10)
-    rt.write(profiles.disconnect, profile)
-    assert row(rt, profile)["disconnected_at"] == at
-    with pytest.raises(NotFound):
-        rt.write(profiles.disconnect, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")
 
 
 def test_the_tokens_of_a_disconnected_profile_are_revoked_and_erased(rt, desk):
@@ -313,37 +285,14 @@ def test_a_revocation_is_retried_for_an_hour(rt, desk, clock):
     profile = add_profile(rt)
     rt.write(profiles.disconnect, profile)
     desk.on_revoke = NoAnswer("X did not answer in time.")
-    for _ in range(360):
+    for _ in range(60):
         assert upkeep.revoke_disconnected(rt) == 0
-        clock.forward(10)
+        clock.forward(60)
     assert 5 <= len(desk.revoked) <= 20, "neither forgotten nor a hammer"
     assert access_of(rt, profile) == "access-0"
     assert upkeep.revoke_disconnected(rt) == 1
     assert access_of(rt, profile) is None
     assert select_value(rt.db, "SELECT count(*) FROM stored_wait") == 0
-
-
-def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(
-    rt, desk, clock, monkeypatch
-):
-    broken, other = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
-    for profile in (broken, other):
-        rt.write(profiles.disconnect, profile)
-    revoke = desk.revoke
-
-    def fails(http, account, *given):
-        if account.id == "1":
-            asked.append(account.id)
-            raise OverflowError("date value out of range")
-        return revoke(http, account, *given)
-
-    asked: list[str] = []
-    monkeypatch.setattr(desk, "revoke", fails)
-    assert [upkeep.revoke_disconnected(rt) for _ in range(2)] == [1, 0]
-    assert (asked, access_of(rt, other), access_of(rt, broken)) == (["1"], None, "access-0")
-    clock.forward(3600)
-    assert upkeep.revoke_disconnected(rt) == 1
-    assert access_of(rt, broken) is None
 
 
 def test_a_revocation_waits_as_long_as_the_network_says(rt, desk, clock):
@@ -376,23 +325,6 @@ def test_a_revocation_waits_for_a_running_refresh(rt, desk):
         assert upkeep.revoke_disconnected(rt) == 0
     assert desk.revoked == []
     assert upkeep.revoke_disconnected(rt) == 1
-
-
-def test_a_network_that_hangs_at_a_revocation_delays_no_other_task(rt, desk, clock):
-    profile = add_profile(rt)
-    rt.write(profiles.disconnect, profile)
-    answers, begun = threading.Event(), threading.Event()
-    desk.revoke = lambda *_: begun.set() or answers.wait(60) or None  # type: ignore[method-assign]
-    with background_tasks(rt) as tasks:
-        thread = threading.Thread(target=tasks.run, args=("revocation",))
-        thread.start()
-        assert begun.wait(60)
-        tasks.run("revocation")
-        tasks.run("warnings")
-        assert list(rt.running_tasks) == ["revocation"], "one runs already"
-        answers.set()
-        thread.join(60)
-    assert access_of(rt, profile) is None
 
 
 # --- defaults --------------------------------------------------------------------------------------------------------
@@ -443,3 +375,34 @@ def test_all_wrong_options_are_reported_together_and_none_is_stored(real_applian
 def test_a_pair_must_be_a_key_and_a_value_once(pairs):
     with pytest.raises(InvalidRequest):
         profiles.read_pairs(pairs)
+
+
+def test_a_paused_appliance_spends_no_refresh_token_for_an_import(rt, desk):
+    rt.write(resume.pause)
+    desk.expired = {"access-a"}
+    with pytest.raises(OperatorError, match="paused"):
+        connect.import_account(rt, "x", GRANT)
+    assert desk.refreshes == []
+
+
+def test_an_account_whose_revocation_fails_unexpectedly_rests_and_is_erased_after_the_hour(
+    rt, desk, clock, monkeypatch
+):
+    broken, other = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
+    for profile in (broken, other):
+        rt.write(profiles.disconnect, profile)
+    revoke = desk.revoke
+
+    def fails(http, account, *given):
+        if account.id == "1":
+            asked.append(account.id)
+            raise OverflowError("date value out of range")
+        return revoke(http, account, *given)
+
+    asked: list[str] = []
+    monkeypatch.setattr(desk, "revoke", fails)
+    assert [upkeep.revoke_disconnected(rt) for _ in range(2)] == [1, 0]
+    assert (asked, access_of(rt, other), access_of(rt, broken)) == (["1"], None, "access-0")
+    clock.forward(3600)
+    assert upkeep.revoke_disconnected(rt) == 1
+    assert access_of(rt, broken) is None

@@ -1,6 +1,5 @@
 """What networks are asked while an owner waits: a creator's choices, an account's boards."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -8,22 +7,19 @@ import pytest
 from socialpub.accounts import boards, choices, profiles, questions, tokens
 from socialpub.accounts.choices import PostingBarred
 from socialpub.accounts.hints import Surface
-from socialpub.core.errors import NotFound, OperatorError
+from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.providers.responses import NoAnswer
 from socialpub.providers.tiktok.creator import CreatorInfo
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
+from tests.support.sandbox_http import connect_pinterest, connect_tiktok
 
 
 def ask_creator(rt: Runtime, profile_id: str, surface: Surface = Surface.SHELL) -> CreatorInfo | PostingBarred:
     question = choices.creator(rt, profile_id)
     with questions.explain_failures(rt, question.profile, choices.CREATOR_UNKNOWN, surface):
         return question.ask()
-
-
-NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
 
 @pytest.fixture
@@ -38,16 +34,6 @@ def creator(rt: Runtime, world: World) -> str:
 
 
 # --- a creator's choices ---------------------------------------------------------------------------------------------
-
-
-def test_a_creators_choices_are_those_that_tiktok_names_now(rt, world, creator):
-    info = ask_creator(rt, creator)
-    assert isinstance(info, CreatorInfo)
-    assert (info.nickname, info.username, info.longest_video_seconds) == ("Quiet Owner", "quiet", 180)
-    assert info.privacy_levels == ("FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY")
-    assert info.off == ("comment", "duet", "stitch")
-    world.tiktok.existing_account("quiet").comment_disabled = False
-    assert ask_creator(rt, creator) != info
 
 
 @pytest.mark.parametrize(
@@ -92,26 +78,7 @@ def test_a_paused_copy_asks_with_the_token_it_has_and_renews_none(rt, world, cre
     assert world.tiktok.counts["token"] == 0
 
 
-def test_only_tiktok_is_asked_for_its_creators(rt, world):
-    with pytest.raises(OperatorError, match="not of TikTok"):
-        ask_creator(rt, connect_x(rt, world))
-    with pytest.raises(NotFound):
-        ask_creator(rt, NOBODY)
-
-
 # --- what is remembered ----------------------------------------------------------------------------------------------
-
-
-def test_a_form_that_is_shown_again_within_a_minute_asks_nothing(rt, world, creator, clock):
-    first = questions.answer(rt, choices.creator(rt, creator))
-    clock.forward(59)
-    assert questions.answer(rt, choices.creator(rt, creator)) == first
-    assert world.tiktok.counts["creator_info"] == 1
-    clock.forward(2)
-    questions.answer(rt, choices.creator(rt, creator))
-    assert world.tiktok.counts["creator_info"] == 2
-    questions.answer(rt, choices.creator(rt, creator), again=True)
-    assert world.tiktok.counts["creator_info"] == 3
 
 
 def test_a_failed_question_is_cached_for_a_minute_unless_the_tokens_change(rt, world, transport):
@@ -131,20 +98,3 @@ def test_an_answer_that_needed_new_tokens_is_cached(rt, world, creator):
     asked = world.tiktok.counts["creator_info"]
     assert questions.answer(rt, choices.creator(rt, creator)) == first
     assert (world.tiktok.counts["token"], world.tiktok.counts["creator_info"]) == (1, asked)
-
-
-def test_boards_come_with_the_sections_of_the_chosen_one_only(rt, world, transport):
-    profile = profiles.get(rt.db, connect_pinterest(rt, world))
-    every = boards.list_boards(rt, profile.id, with_sections=True)
-    sectioned = next(one for one in every if one.sections)
-    transport.called.clear()
-
-    def load(board_id: str | None) -> Any:
-        return asyncio.run(choices.load(rt, profile, board_id, Surface.DASHBOARD)).choices
-
-    shown = load(sectioned.board.id)
-    assert [one.value for one in shown["boardId"]] == [one.board.id for one in every]
-    assert [one.value for one in shown["boardSectionId"]] == [one.id for one in sectioned.sections]
-    assert len(transport.called) == 2
-    assert "boardSectionId" not in load("404")
-    assert len(transport.called) == 2, "a board that is gone has no sections to ask for"

@@ -64,24 +64,3 @@ def test_a_resumed_command_that_lost_its_lock_sends_no_spent_token(rt, network, 
         tokens.replace_spent(rt, profile, spent="access-0")
     assert network.auth.refreshes == ["refresh-0"], "a spent refresh token may cost the whole account"
     assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
-
-
-def test_a_lock_with_changing_holders_is_not_broken(rt, network, profile, clock):
-    for _ in range(3):
-        other = tokens.token_lock(rt, profile)
-        assert other.try_acquire()
-        with pytest.raises(tokens.Locked):
-            tokens.replace_spent(rt, profile, spent="access-0")
-        other.release()
-        clock.forward(3600)
-    assert tokens.replace_spent(rt, profile, spent="access-0") == "access-1"
-    assert network.auth.refreshes == ["refresh-0"]
-
-
-def test_only_one_of_two_processes_breaks_a_lock(rt, profile, suspended):
-    file = suspended.file
-    assert file is not None
-    first, second = tokens.token_lock(rt, profile), tokens.token_lock(rt, profile)
-    assert first.break_open(file)
-    assert not second.break_open(file)
-    assert (first.is_held, suspended.is_held, second.is_held) == (True, False, False)

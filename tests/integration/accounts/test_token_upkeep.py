@@ -18,7 +18,6 @@ from socialpub.db.models import ProfileRow
 from socialpub.db.tables import profile_rows, waits
 from socialpub.providers.auth import Tokens
 from socialpub.providers.responses import NotSent, Rejected, Throttled
-from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import add_profile, open_appliance
@@ -97,26 +96,6 @@ def test_a_row_that_cannot_be_read_does_not_stop_the_loop(rt, network, clock, mo
     assert upkeep.renew_idle_tokens(rt, held=()) == (broken if step == "describe_warning" else other)
     rt.db.write(lambda tx: profile_rows.require_reauth(tx, other, "No."))
     assert upkeep.log_warnings(rt) == 1
-
-
-def test_a_pair_that_cannot_be_stored_does_not_stop_the_others(rt, network, clock, monkeypatch):
-    one, two = add_profile(rt, account_id="1"), add_profile(rt, account_id="2")
-    for profile in (one, two):
-        with monkeypatch.context() as failing:
-            failing.setattr(tokens, "_store", lambda *_: 1 / 0)
-            with pytest.raises(ZeroDivisionError):
-                tokens.replace_spent(rt, profile, "access-0")
-    real = tokens._store
-    monkeypatch.setattr(tokens, "_store", lambda rt, tx, of, *more: (of.id == one and 1 / 0) or real(rt, tx, of, *more))
-    tokens.store_pending(rt)
-    assert rt.tokens.list_pending() == [one]
-
-
-def test_a_paused_installation_renews_no_tokens(rt, network, profile, clock):
-    rt.write(resume.pause)
-    clock.forward(2 * MONTH)
-    assert upkeep.renew_idle_tokens(rt, held=()) is None
-    assert network.auth.refreshes == []
 
 
 @pytest.mark.parametrize("status", ["reauthRequired", "disconnected"])
@@ -203,8 +182,8 @@ def test_an_unused_account_still_works_after_a_long_time(appliance, world, clock
     world.tiktok.refresh_restarts = True
     profile = imported(appliance, world, name)
     renewals = 0
-    for _ in range(days):
-        clock.forward(DAY)
+    for _ in range(0, days, 4):
+        clock.forward(4 * DAY)
         renewals += upkeep.renew_idle_tokens(appliance, held=()) is not None
     assert row(appliance, profile)["status"] == "active"
     assert tokens.load_fresh(appliance, profile)
@@ -213,7 +192,10 @@ def test_an_unused_account_still_works_after_a_long_time(appliance, world, clock
 
 def test_a_fixed_expiry_is_reported_before_it_comes(appliance, world, clock):
     profile = imported(appliance, world, "tiktok")
-    told = [day for day in range(1, 367) if _a_day_passes(appliance, clock)]
+    for _ in range(35):
+        clock.forward(10 * DAY)
+        upkeep.renew_idle_tokens(appliance, held=())
+    told = [day for day in range(351, 367) if _a_day_passes(appliance, clock)]
     assert told[:7] == list(range(359, 366)), "every day of the last week"
     assert row(appliance, profile)["status"] == "reauthRequired"
 
@@ -222,17 +204,6 @@ def _a_day_passes(appliance: Runtime, clock: HandClock) -> int:
     clock.forward(DAY)
     upkeep.renew_idle_tokens(appliance, held=())
     return upkeep.log_warnings(appliance)
-
-
-def test_a_wait_of_decades_does_not_end_the_renewal_of_idle_tokens(rt, network, clock):
-    add_profile(rt)
-    clock.forward(40 * DAY)
-    network.auth.answers = [Throttled("slow down", retry_after_seconds=1.7e9)]  # a moment in seconds, not a span
-    upkeep.renew_idle_tokens(rt, ())
-    assert network.auth.refreshes == ["refresh-0"]
-    clock.forward(3 * DAY)
-    upkeep.renew_idle_tokens(rt, ())
-    assert network.auth.refreshes == ["refresh-0", "refresh-0"]
 
 
 # --- telling the owner -----------------------------------------------------------------------------------------------

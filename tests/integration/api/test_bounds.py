@@ -1,6 +1,5 @@
 """Limits of one post, and lists of the largest posts (contract 1.19)."""
 
-import asyncio
 import json
 from datetime import timedelta
 from typing import Any
@@ -10,7 +9,6 @@ import pytest
 from socialpub.core.clock import stamp
 from socialpub.db.models import ProfileRow
 from socialpub.db.queries import post_list
-from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
 
@@ -27,7 +25,7 @@ def draft(profile: str, options: Any) -> dict[str, Any]:
     return {"post": {"body": "x"}, "profiles": [profile], "providerOptions": {"x": options}}
 
 
-def test_the_size_of_options_is_counted_as_compact_utf8(client: Client, profile: str) -> None:
+def test_the_size_of_options_is_counted_as_compact_utf8(client, profile):
     for options in (options_of(MOST), {"title": "é" * ((MOST - 12) // 2)}):
         assert client.send("POST", "/posts", draft(profile, options)).status == 201
     for options in (options_of(MOST + 1), {"title": "é" * ((MOST - 12) // 2 + 1)}):
@@ -37,7 +35,7 @@ def test_the_size_of_options_is_counted_as_compact_utf8(client: Client, profile:
             assert "at most 16 KiB (16384 bytes)" in reply.json()["detail"]
 
 
-def test_stored_options_count_toward_the_limit(client: Client, rt: Runtime, profile: str) -> None:
+def test_stored_options_count_toward_the_limit(client, rt, profile):
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     rt.db.write(lambda tx: tx.update(ProfileRow, profile, options={"note": "y" * 9000}))
     half = options_of(9000)
@@ -68,9 +66,7 @@ TOO_LARGE = {
 
 
 @pytest.mark.parametrize("kind", TOO_LARGE)
-def test_options_that_are_too_large_are_refused_before_they_are_encoded(
-    client: Client, profile: str, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:
+def test_options_that_are_too_large_are_refused_before_they_are_encoded(client, profile, monkeypatch, kind):
     written: list[str] = []
 
     class Encoder(json.JSONEncoder):
@@ -88,9 +84,7 @@ def test_options_that_are_too_large_are_refused_before_they_are_encoded(
     assert sum(map(len, written)) < MOST
 
 
-def test_a_body_with_too_many_arrays_is_refused_before_parsing(
-    client: Client, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_with_too_many_arrays_is_refused_before_parsing(client, profile, monkeypatch):
     """An empty array has 2 bytes in JSON and 60 in memory."""
     body = json.dumps(draft(profile, {"a": [[]] * 260_000}), separators=(",", ":")).encode()
     monkeypatch.setattr("socialpub.web.http.shapes.orjson", Untouched())
@@ -99,16 +93,7 @@ def test_a_body_with_too_many_arrays_is_refused_before_parsing(
     assert reply.json()["detail"] == "The body contains more than 100000 arrays and objects."
 
 
-def test_brackets_in_the_texts_of_the_largest_request_are_accepted(client: Client, rt: Runtime) -> None:
-    profiles = [add_profile(rt, name) for name in ("x", "tiktok", "pinterest")]
-    options = {name: {"title": "[" * (MOST - 12)} for name in ("x", "tiktok", "pinterest")}
-    media = [{"artifactId": "00000000-0000-7000-8000-000000000000", "alt": "[{" * 500}] * 20
-    body = {"post": {"body": "{" * 5000}, "profiles": profiles, "media": media, "providerOptions": options}
-    reply = client.send("POST", "/posts/validate", body)
-    assert reply.paths() == [["media", index, "artifactId"] for index in range(20)], "they are read, and are unknown"
-
-
-def test_a_post_has_at_most_100_profiles(client: Client, rt: Runtime) -> None:
+def test_a_post_has_at_most_100_profiles(client, rt):
     profiles = [add_profile(rt, "x", f"account-{number}") for number in range(101)]
     body = {"post": {"body": "x"}, "profiles": profiles}
     reply = client.send("POST", "/posts", body)
@@ -118,9 +103,7 @@ def test_a_post_has_at_most_100_profiles(client: Client, rt: Runtime) -> None:
     assert len(reply.data["deliveries"]) == 100
 
 
-def test_a_list_of_the_largest_posts_is_sent_post_by_post(
-    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_of_the_largest_posts_is_sent_post_by_post(client, rt, monkeypatch):
     profiles = [add_profile(rt, "x", f"account-{number}") for number in range(10)]
     later = {"body": "x", "scheduledAt": stamp(rt.now() + timedelta(hours=1))}
     body = {"post": later, "profiles": profiles, "providerOptions": {"x": options_of(MOST)}}
@@ -144,34 +127,3 @@ def test_a_list_of_the_largest_posts_is_sent_post_by_post(
     assert "content-length" not in whole.headers
     assert len(whole.body) > 1_600_000
     assert max(sent) < 600_000
-
-
-def test_other_requests_are_served_between_the_pieces_for_a_fast_client(
-    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = add_profile(rt)
-    for _ in range(12):
-        accept(rt, profile, at=rt.now() + timedelta(hours=1))
-    monkeypatch.setattr(post_list, "MAX_PAGE_BYTES", 1)
-    between: list[int] = []
-
-    async def read(scope: Any, receive: Any, send: Any) -> None:
-        async def take(message: Any) -> None:
-            between.append(turns)
-            await send(message)
-
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        turns = 0
-        task = asyncio.create_task(others())
-        await client.app(scope, receive, take)
-        task.cancel()
-
-    with Client(read, client.key) as reader:
-        headers = {"authorization": f"Bearer {client.key}"}
-        assert len(reader.ask("GET", "/api/v1/posts", headers=headers).data) == 12
-    assert between[-1] - between[0] >= 11

@@ -19,7 +19,6 @@ from tests.integration.mcp.agent import Agent
 from tests.integration.uploads.caller import Reply
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.scripted_network import ScriptedNetwork
 
 UNSEEN = [None, ["x"], ["x", "tiktok", "pinterest"]]
@@ -68,9 +67,7 @@ def accounts(rt: Runtime) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("providers", UNSEEN, ids=str)
-def test_a_key_that_does_not_name_the_network_finds_no_trace_of_it(
-    client: Client, rt: Runtime, clock: HandClock, accounts: dict[str, str], providers: list[str] | None
-) -> None:
+def test_a_key_that_does_not_name_the_network_finds_no_trace_of_it(client, rt, clock, accounts, providers):
     with_both = accept(rt, *accounts.values(), body="To both")
     alone = accept(rt, accounts["bluesky"], body="To the sky")
     to_x = accept(rt, accounts["x"], body="To X")
@@ -100,9 +97,7 @@ def test_a_key_that_does_not_name_the_network_finds_no_trace_of_it(
 
 
 @pytest.mark.parametrize("providers", SEEN, ids=str)
-def test_a_key_that_names_the_network_publishes_there(
-    client: Client, rt: Runtime, clock: HandClock, accounts: dict[str, str], providers: list[str]
-) -> None:
+def test_a_key_that_names_the_network_publishes_there(client, rt, clock, accounts, providers):
     key = key_for(rt, providers)
     assert accounts["bluesky"] in {one["id"] for one in ask(client, key, "/profiles").data}
     body = {
@@ -122,16 +117,14 @@ def test_a_key_that_names_the_network_publishes_there(
     assert "bluesky" in {one["provider"] for one in ask(client, key, "/publish/logs").data}
 
 
-def test_only_a_key_for_all_networks_sees_posts_to_two_of_them(
-    client: Client, rt: Runtime, accounts: dict[str, str]
-) -> None:
+def test_only_a_key_for_all_networks_sees_posts_to_two_of_them(client, rt, accounts):
     post = accept(rt, *accounts.values())
     seen = {str(one): ask(client, key_for(rt, one), f"/posts/{post}").status for one in (None, ["bluesky"], *SEEN)}
     assert seen == {"None": 404, "['bluesky']": 404, "['all']": 200, "['x', 'bluesky']": 200}
 
 
 @pytest.mark.parametrize("providers", UNSEEN, ids=str)
-def test_its_name_is_as_unknown_as_any_other(client: Client, rt: Runtime, providers: list[str] | None) -> None:
+def test_its_name_is_as_unknown_as_any_other(client, rt, providers):
     key = key_for(rt, providers)
     refused = client.send("GET", "/posts?providers=bluesky", key=key)
     assert refused.json()["errors"] == [{"path": ["providers"], "message": REFUSED_LIST}]
@@ -143,7 +136,7 @@ def test_its_name_is_as_unknown_as_any_other(client: Client, rt: Runtime, provid
         assert refused.json()["errors"] == [{"path": ["providerOptions", "bluesky"], "message": REFUSED_OPTIONS}]
 
 
-def test_a_key_for_the_network_gets_messages_that_name_it(client: Client, rt: Runtime) -> None:
+def test_a_key_for_the_network_gets_messages_that_name_it(client, rt):
     key = key_for(rt, ["bluesky"])
     (error,) = ask(client, key, "/posts?providers=blusky").json()["errors"]
     assert error["message"] == f"{REFUSED_LIST}, bluesky"
@@ -152,7 +145,7 @@ def test_a_key_for_the_network_gets_messages_that_name_it(client: Client, rt: Ru
     assert {"path": ["providerOptions", "blusky"], "message": "is not known; did you mean bluesky?"} in errors
 
 
-def test_a_key_without_providers_is_unlimited_only_without_such_a_network(rt: Runtime) -> None:
+def test_a_key_without_providers_is_unlimited_only_without_such_a_network(rt):
     key = key_for(rt, None)
     caller = api_keys.authenticate(rt, key)
     assert caller is not None
@@ -163,7 +156,7 @@ def test_a_key_without_providers_is_unlimited_only_without_such_a_network(rt: Ru
     assert not caller.limited, "lists stay as fast as they were"
 
 
-def test_a_key_for_all_networks_is_unlimited_and_includes_later_networks(rt: Runtime) -> None:
+def test_a_key_for_all_networks_is_unlimited_and_includes_later_networks(rt):
     later = rt.providers.pop("bluesky")
     caller = api_keys.authenticate(rt, key := key_for(rt, ["all", "x"]))
     assert caller is not None
@@ -174,7 +167,7 @@ def test_a_key_for_all_networks_is_unlimited_and_includes_later_networks(rt: Run
     assert caller.covers("bluesky")
 
 
-def test_a_key_for_one_account_of_the_network_must_name_the_network(rt: Runtime, accounts: dict[str, str]) -> None:
+def test_a_key_for_one_account_of_the_network_must_name_the_network(rt, accounts):
     mine = accounts["bluesky"]
     with pytest.raises(KeyRefused) as refused:
         rt.write(api_keys.create, "one", "write", None, [mine])
@@ -194,7 +187,7 @@ def document_for(client: Client, key: str | None, query: str = "", **fields: str
     return client.ask("GET", f"/api/v1/openapi-docs{query}", b"", fields)
 
 
-def test_the_document_of_a_key_describes_the_networks_of_that_key(client: Client, rt: Runtime) -> None:
+def test_the_document_of_a_key_describes_the_networks_of_that_key(client, rt):
     nameless = document_for(client, None)
     for providers in UNSEEN:
         assert document_for(client, key_for(rt, providers)).body == nameless.body
@@ -213,7 +206,7 @@ def test_the_document_of_a_key_describes_the_networks_of_that_key(client: Client
         assert shown["info"]["summary"] == "Publishes to X, TikTok, Pinterest and Bluesky."
 
 
-def test_the_documents_differ_only_in_the_network(client: Client, rt: Runtime) -> None:
+def test_the_documents_differ_only_in_the_network(client, rt):
     """A client that was generated from one document can read the other."""
     plain, whole = document_for(client, None).json(), document_for(client, key_for(rt, ["all"])).json()
     schemas = whole["components"]["schemas"]
@@ -238,7 +231,7 @@ def options_of(agent: Agent) -> list[str]:
     return list(tool["inputSchema"]["properties"]["options"]["properties"])
 
 
-def test_the_tools_of_a_key_take_the_options_of_its_networks(agents: tuple[Agent, Agent]) -> None:
+def test_the_tools_of_a_key_take_the_options_of_its_networks(agents):
     plain, whole = agents
     assert options_of(plain) == ["x", "tiktok", "pinterest"]
     assert options_of(whole) == ["x", "tiktok", "pinterest", "bluesky"]
@@ -248,7 +241,7 @@ def test_the_tools_of_a_key_take_the_options_of_its_networks(agents: tuple[Agent
     assert b"luesky" not in plain.request("tools/list").body
 
 
-def test_the_instructions_name_the_networks_of_the_key(agents: tuple[Agent, Agent]) -> None:
+def test_the_instructions_name_the_networks_of_the_key(agents):
     plain, whole = (agent.request("server/discover").json()["result"]["instructions"] for agent in agents)
     assert plain.startswith("Publishes to the owner's accounts on X, TikTok and Pinterest. ")
     assert whole.startswith("Publishes to the owner's accounts on X, TikTok, Pinterest and Bluesky. ")
@@ -258,7 +251,7 @@ def test_the_instructions_name_the_networks_of_the_key(agents: tuple[Agent, Agen
 # --- without the network ----------------------------------------------------------------------------------------------
 
 
-def test_without_the_network_the_document_is_the_same_for_every_caller(rt: Runtime) -> None:
+def test_without_the_network_the_document_is_the_same_for_every_caller(rt):
     del rt.providers["bluesky"]
     with Client(create_app(rt), key_for(rt, None)) as client:
         assert "vary" not in document_for(client, client.key).headers

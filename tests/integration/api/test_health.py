@@ -20,9 +20,7 @@ from socialpub.ops.health import Finding
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.worker.reconciler import Reconciler
-from tests.integration.api.client import Client
 from tests.support.appliance import accept, open_appliance
-from tests.support.hand_clock import HandClock
 from tests.support.queue_threads import background_tasks
 
 
@@ -34,11 +32,11 @@ def beat(rt: Runtime) -> None:
     )
 
 
-def test_healthz_returns_ok_and_the_instance(client: Client, rt: Runtime) -> None:
+def test_healthz_returns_ok_and_the_instance(client, rt):
     assert client.send("GET", "/healthz", key=None).json() == {"status": "ok", "instance": rt.instance_id}
 
 
-def test_an_installation_keeps_its_unique_id(tmp_path: Path, clock: HandClock) -> None:
+def test_an_installation_keeps_its_unique_id(tmp_path, clock):
     ids = []
     for folder in ("one", "one", "other"):
         (tmp_path / folder).mkdir(exist_ok=True)
@@ -48,7 +46,7 @@ def test_an_installation_keeps_its_unique_id(tmp_path: Path, clock: HandClock) -
     assert ids[0] == ids[1] != ids[2]
 
 
-def test_an_appliance_with_a_recent_heartbeat_is_ready(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_an_appliance_with_a_recent_heartbeat_is_ready(client, rt, clock):
     beat(rt)
     clock.forward(30)
     assert (client.send("GET", "/readyz", key=None).status) == 200
@@ -59,15 +57,13 @@ def test_an_appliance_with_a_recent_heartbeat_is_ready(client: Client, rt: Runti
     assert reply.headers["retry-after"]
 
 
-def test_without_a_worker_the_appliance_is_not_ready(client: Client) -> None:
+def test_without_a_worker_the_appliance_is_not_ready(client):
     reply = client.send("GET", "/readyz", key=None)
     assert (reply.status, reply.json()["status"]) == (503, "unready")
     assert "never run" in reply.json()["reasons"][0]
 
 
-def test_a_delivery_overdue_by_two_minutes_makes_the_appliance_unready(
-    client: Client, rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_a_delivery_overdue_by_two_minutes_makes_the_appliance_unready(client, rt, profile, clock):
     accept(rt, profile)
     clock.forward(120)
     beat(rt)
@@ -84,7 +80,7 @@ def test_a_delivery_overdue_by_two_minutes_makes_the_appliance_unready(
     assert profile not in reason
 
 
-def test_while_paused_overdue_posts_do_not_count(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_while_paused_overdue_posts_do_not_count(client, rt, profile, clock):
     accept(rt, profile)
     rt.write(resume.pause)
     clock.forward(3600)
@@ -93,9 +89,7 @@ def test_while_paused_overdue_posts_do_not_count(client: Client, rt: Runtime, pr
     assert (reply.status, reply.json()["status"]) == (200, "paused")
 
 
-def test_a_network_that_refuses_the_app_is_reported_and_the_appliance_stays_ready(
-    client: Client, rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_a_network_that_refuses_the_app_is_reported_and_the_appliance_stays_ready(client, rt, profile, clock):
     beat(rt)
     assert "held" not in client.send("GET", "/readyz", key=None).json()
     rt.db.write(lambda tx: waits.hold(tx, "x", waits.PUBLISHING, "The app has no credits left.", "402"))
@@ -115,9 +109,7 @@ def test_a_network_that_refuses_the_app_is_reported_and_the_appliance_stays_read
     ]
 
 
-def test_readyz_names_the_command_of_this_host_but_no_paths(
-    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_readyz_names_the_command_of_this_host_but_no_paths(client, rt, monkeypatch):
     monkeypatch.setattr(commands.sys, "executable", "/home/ada/socialpub/.venv/bin/python")
     commands.repeat_config(Path("/home/ada/config.toml"))
     assert commands.line("serve") == "/home/ada/socialpub/.venv/bin/socialpub --config /home/ada/config.toml serve"
@@ -131,7 +123,7 @@ def test_readyz_names_the_command_of_this_host_but_no_paths(
     assert "Run `sudo systemctl start socialpub-worker`." in str(shown.json()["reasons"])
 
 
-def test_a_network_that_refuses_queries_is_reported_with_its_scope(client: Client, rt: Runtime) -> None:
+def test_a_network_that_refuses_queries_is_reported_with_its_scope(client, rt):
     beat(rt)
     rt.db.write(lambda tx: waits.hold(tx, "x", waits.QUESTIONS, "The plan is used up.", "429"))
     (held,) = client.send("GET", "/readyz", key=None).json()["held"]
@@ -139,9 +131,7 @@ def test_a_network_that_refuses_queries_is_reported_with_its_scope(client: Clien
 
 
 @pytest.mark.parametrize(("jump", "change"), [(7 * 86_400, "forward by 7 days"), (-90, "back by 90 seconds")])
-def test_a_set_clock_is_reported_and_the_appliance_stays_ready(
-    client: Client, rt: Runtime, clock: HandClock, jump: float, change: str
-) -> None:
+def test_a_set_clock_is_reported_and_the_appliance_stays_ready(client, rt, clock, jump, change):
     beat(rt)
     assert "clock" not in client.send("GET", "/readyz", key=None).json()
     clock.jump(jump)
@@ -151,13 +141,13 @@ def test_a_set_clock_is_reported_and_the_appliance_stays_ready(
     assert f"The clock was set {change}" in reply.json()["clock"]
 
 
-def test_a_disk_below_its_floor_is_reported(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_below_its_floor_is_reported(client, rt, monkeypatch):
     beat(rt)
     monkeypatch.setattr(type(rt.files), "free_bytes", lambda _self: 499_999_999)
     assert "disk_floor" in client.send("GET", "/readyz", key=None).json()["reasons"][0]
 
 
-def test_a_read_only_database_is_reported(client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_database_is_reported(client, rt, monkeypatch):
     beat(rt)
 
     def breaks(*_: object) -> None:
@@ -169,9 +159,7 @@ def test_a_read_only_database_is_reported(client: Client, rt: Runtime, monkeypat
     assert told["codes"] == ["databaseUnavailable"]
 
 
-def test_a_missing_or_read_only_media_folder_is_reported_without_its_path(
-    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_or_read_only_media_folder_is_reported_without_its_path(client, rt, clock, monkeypatch):
     beat(rt)
     moved = rt.files.root.rename(rt.files.root.with_name("elsewhere"))
     told = client.send("GET", "/readyz", key=None).json()
@@ -192,9 +180,7 @@ def test_a_missing_or_read_only_media_folder_is_reported_without_its_path(
 
 
 @pytest.mark.decoder_child
-def test_a_failing_decoder_is_reported_until_one_starts(
-    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failing_decoder_is_reported_until_one_starts(client, rt, clock, monkeypatch):
     beat(rt)
     with monkeypatch.context() as broken:
         broken.setattr(decoder_client, "_COMMAND", (sys.executable, "-c", "import sys; sys.exit('no memory here')"))
@@ -214,7 +200,7 @@ def test_a_failing_decoder_is_reported_until_one_starts(
     assert client.send("GET", "/readyz", key=None).status == 200
 
 
-def test_failing_tasks_are_information(client: Client, rt: Runtime) -> None:
+def test_failing_tasks_are_information(client, rt):
     for _ in range(5):
         health.record_task(rt, "token renewal", failed=True)
     rt.running_tasks["cleanup"] = rt.clock.monotonic() - 3600
@@ -224,7 +210,7 @@ def test_failing_tasks_are_information(client: Client, rt: Runtime) -> None:
     assert "or hang: cleanup, token renewal." in reply.json()["tasks"]
 
 
-def test_problems_reported_by_the_worker_count(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_problems_reported_by_the_worker_count(client, rt, clock):
     decoder_client.last_start.failure = "its process was ended."
     rt.write(health.record_heartbeat)
     decoder_client.last_start.failure = None
@@ -235,9 +221,7 @@ def test_problems_reported_by_the_worker_count(client: Client, rt: Runtime, cloc
     assert client.send("GET", "/readyz", key=None).status == 200
 
 
-def test_a_database_that_cannot_be_read_is_reported(
-    client: Client, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_database_that_cannot_be_read_is_reported(client, rt, monkeypatch):
     beat(rt)
 
     def breaks(*_: object) -> None:
@@ -250,9 +234,7 @@ def test_a_database_that_cannot_be_read_is_reported(
     assert "no_such_table" not in str(told)
 
 
-def test_a_check_that_hangs_gets_a_response_and_is_not_repeated(
-    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_check_that_hangs_gets_a_response_and_is_not_repeated(client, rt, clock, monkeypatch):
     """Frequent requests must not fill the process with waiting threads."""
     beat(rt)
     monkeypatch.setattr(health, "READINESS_SECONDS", 0.05)
@@ -276,12 +258,12 @@ def test_a_check_that_hangs_gets_a_response_and_is_not_repeated(
     assert len(looks) == 1
 
 
-def test_proxies_may_not_store_health_responses(client: Client) -> None:
+def test_proxies_may_not_store_health_responses(client):
     for path in ("/healthz", "/readyz"):
         assert client.send("GET", path, key=None).headers["cache-control"] == "no-store"
 
 
-def test_frequent_readiness_requests_share_one_write(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_frequent_readiness_requests_share_one_write(client, rt, clock):
     beat(rt)
     client.send("GET", "/readyz", key=None)
     version = rt.db.data_version
@@ -293,9 +275,7 @@ def test_frequent_readiness_requests_share_one_write(client: Client, rt: Runtime
     assert rt.db.data_version != version
 
 
-def test_a_worker_whose_reconciler_fails_is_late(
-    client: Client, rt: Runtime, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_whose_reconciler_fails_is_late(client, rt, clock, monkeypatch):
     """The worker is alive, but it would wake no delivery."""
     with background_tasks(rt) as tasks:
         reconciler = Reconciler(rt, tasks)

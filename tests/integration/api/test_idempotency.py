@@ -58,24 +58,6 @@ def test_only_the_parsed_json_is_compared(client: Client, rt: Runtime, draft: An
     assert count(rt) == 1
 
 
-def test_a_large_body_is_compared_in_a_thread(client: Client, draft: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    compare, threads = idempotency.fingerprint, list[int]()
-
-    def fingerprint(*args: Any) -> str:
-        threads.append(threading.get_ident())
-        return compare(*args)
-
-    monkeypatch.setattr(idempotency, "fingerprint", fingerprint)
-    large = {**draft, "providerOptions": {"x": {"unknown": ["a"] * 100_000}}}
-    for key, body in (("k1", draft), ("k2", large)):
-        assert create(client, body, key).status in (201, 400)
-    assert threads[0] == client.run(_thread()) != threads[1]
-
-
-async def _thread() -> int:
-    return threading.get_ident()
-
-
 def test_another_path_with_the_same_key_is_a_conflict(client: Client, draft: Any) -> None:
     create(client, draft)
     upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 3}
@@ -241,6 +223,3 @@ def test_a_failure_after_which_nothing_can_be_written_frees_the_key(
         assert create(client, draft).status == 503
     assert create(client, {**draft, "post": {"body": "Changed"}}).status == 201
     assert count(rt) == 1
-
-
-# --- forms -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from socialpub.runtime import Runtime
 from tests.integration.api.client import Client, form
 from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.hand_clock import HandClock
-from tests.support.select import select_all, select_value
+from tests.support.select import select_value
 
 LIMIT = 4
 
@@ -120,13 +120,6 @@ def test_the_clock_neither_frees_nor_blocks_a_key(
     assert rt.write(key_limits.clean) == 1
 
 
-def test_a_key_without_a_limit_leaves_no_rows(client: Client, rt: Runtime, three: list[str]) -> None:
-    for _ in range(LIMIT + 1):
-        assert post(client, *three).status == 201
-    assert left(client, rt) is None
-    assert select_value(rt.db, "SELECT count(*) FROM key_use") == 0
-
-
 @pytest.mark.parametrize("limit", [{"posts_per_day": 5}, {"approval": True}])
 def test_a_key_with_a_limit_cannot_disconnect_a_profile(
     client: Client, rt: Runtime, profile: str, limit: dict[str, Any]
@@ -175,20 +168,3 @@ def test_a_retry_with_a_limited_key_is_a_post_of_that_key(client: Client, rt: Ru
     retried = client.send("POST", f"/posts/{failed}/retry", key=agent)
     assert retried.status == 201
     assert select_value(rt.db, "SELECT key_id FROM post WHERE id = ?", (retried.data["id"],)) == agent.split("_")[1]
-
-
-def test_a_post_at_the_end_of_the_calendar_can_wait_for_approval(client: Client, rt: Runtime, profile: str) -> None:
-    agent, last = rt.write(api_keys.create, "agent", approval=True), "9999-12-31T23:59:59.000Z"
-    draft = {"post": {"body": "Far", "scheduledAt": last}, "profiles": [profile]}
-    made = client.send("POST", "/posts", draft, key=agent)
-    assert (made.status, made.data["status"]) == (201, "scheduled")
-    (held,) = client.send("GET", f"/posts/{made.data['id']}/attempts", key=agent).data
-    assert held["outcome"] == "held"
-    assert held["message"] == f"Waits for the owner's approval: {rt.settings.base_url}/posts/{made.data['id']}"
-    assert held["nextAt"] >= last
-
-
-def test_the_count_reads_only_the_rows_of_its_key_and_day(rt: Runtime) -> None:
-    sql = "EXPLAIN QUERY PLAN SELECT sum(profiles) FROM key_use WHERE key_id = 'a' AND accepted_at > 'b'"
-    (plan,) = select_all(rt.db, sql)
-    assert "SEARCH key_use USING PRIMARY KEY (key_id=? AND accepted_at>?)" in plan["detail"]

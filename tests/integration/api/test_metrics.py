@@ -1,6 +1,5 @@
 """`/metrics`: values, counters that survive a restart, and names that follow the rules of Prometheus."""
 
-import re
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +11,6 @@ from pydantic import SecretStr
 from socialpub.accounts import tokens
 from socialpub.accounts.tokens import NotRenewed
 from socialpub.core import version
-from socialpub.core.clock import stamp
 from socialpub.core.settings.schema import MetricsSection
 from socialpub.db.backup_format import BackupSummary
 from socialpub.db.tables import waits
@@ -224,13 +222,6 @@ def test_the_wait_of_the_oldest_due_delivery_is_reported(
     assert scrape(client, clock)["socialpub_oldest_due_seconds",] == 0
 
 
-def test_accounts_that_end_soon_are_counted(client: Client, rt: Runtime, clock: HandClock) -> None:
-    add_profile(rt, account_id="soon", expires_at=stamp(clock.now() + timedelta(days=6)))
-    add_profile(rt, account_id="later", expires_at=stamp(clock.now() + timedelta(days=9)))
-    add_profile(rt, account_id="gone", status="reauthRequired", expires_at=stamp(clock.now()))
-    assert scrape(client)["socialpub_profiles_lapsing", ("provider", "x")] == 1
-
-
 def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime, clock: HandClock) -> None:
     found = scrape(client)
     assert ("socialpub_last_backup_timestamp_seconds",) not in found
@@ -262,59 +253,3 @@ def test_every_reason_against_readiness_has_a_metric(client: Client, rt: Runtime
     assert found["socialpub_unready", ("code", "mediaUnwritable")] == 1
     assert ("socialpub_disk_free_bytes",) not in found
     moved.rename(rt.files.root)
-
-
-_NAME = re.compile(r"socialpub_[a-z]+(_[a-z]+)*")
-_UNITS = ("seconds", "bytes")
-
-
-def test_metric_names_follow_the_rules_of_prometheus(client: Client, rt: Runtime, clock: HandClock) -> None:
-    """The rules of `promtool check metrics`."""
-    beat(rt)
-    rt.write(last_backup.record_backup, BackupSummary(rt.stamp(), False, 0, 0, 0))
-    clock.jump(3600)
-    text = client.send("GET", "/metrics", key=None).body.decode()
-    families = list(text_string_to_metric_families(text))
-    assert len({family.name for family in families}) == len(families) > 30
-    for family in families:
-        assert _NAME.fullmatch(family.name), family.name
-        assert family.documentation, f"{family.name} says nothing of itself"
-        assert family.type in ("counter", "gauge", "histogram"), family.name
-        assert (f"# TYPE {family.name}_total counter" in text) == (family.type == "counter"), family.name
-        words = family.name.split("_")
-        assert not {"milliseconds", "ms", "minutes", "kb", "mb", "percent", "count", "info"} & {*words[:-1]}, (
-            family.name
-        )
-        for unit in _UNITS:
-            assert unit not in words[:-1], f"{family.name}: the unit stands at the end"
-        for sample in family.samples:
-            own = {*sample.labels} - ({"le"} if family.type == "histogram" else set())
-            assert not {"le", "quantile", "job", "instance"} & own, family.name
-            for label, value in sample.labels.items():
-                assert re.fullmatch(r"[a-z]+(_[a-z]+)*", label), label
-                assert value, f"{family.name} has an empty {label}"
-
-
-def test_counters_from_rows_survive_a_restart(
-    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
-) -> None:
-    three_networks["x"].results["create_post"] = [Published("1", None)]
-    accept(rt, profile)
-    drain(rt)
-    tokens.renew(rt, profile)
-    before = scrape(client, clock)
-    again = open_appliance(rt.settings.data_dir.parent, clock, providers=three_networks)
-    with Client(create_app(again), "none") as other:
-        after = scrape(other)
-    again.close()
-    kept = (
-        "socialpub_attempts_total",
-        "socialpub_token_refreshes_total",
-        "socialpub_deliveries_total",
-        "socialpub_sending_delay_seconds_sum",
-        "socialpub_sending_delay_seconds_count",
-    )
-    assert sum(count for sample, count in before.items() if sample[0] in kept) >= 3
-    for sample, count in before.items():
-        if sample[0] in kept:
-            assert after[sample] == count

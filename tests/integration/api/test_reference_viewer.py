@@ -7,13 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, Route, expect
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
 from socialpub.accounts import api_keys
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
-from socialpub.web.pages import pages
-from tests.integration.api.client import document
 from tests.support.appliance import accept, add_profile
 from tests.support.chromium import chromium
 from tests.support.served import served
@@ -22,7 +20,6 @@ pytestmark = pytest.mark.chromium
 
 REFERENCE = "/api/v1/openapi-docs"
 LIST_POSTS = "#tag/posts/GET/api/v1/posts"
-BEHIND_A_PROXY = "http://proxy.test/social"
 
 
 @dataclass
@@ -99,9 +96,7 @@ def key(rt: Runtime) -> str:
     return rt.write(api_keys.create, "reader")
 
 
-def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(
-    rt: Runtime, reader: Reader, address: str, key: str
-) -> None:
+def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(rt, reader, address, key):
     accept(rt, add_profile(rt), body="First frost.")
     page = reader.page
     page.goto(f"{address}{REFERENCE}{LIST_POSTS}")
@@ -129,26 +124,8 @@ def test_a_reader_makes_a_call_and_copies_it_and_the_key_is_never_stored(
     expect(page.get_by_placeholder("Token").first).to_have_value("")
 
 
-@pytest.mark.endurance
-def test_the_viewer_works_below_a_path_that_the_proxy_removes(reader: Reader, address: str, key: str) -> None:
-    def pass_on(route: Route) -> None:
-        route.fulfill(response=route.fetch(url=route.request.url.replace(BEHIND_A_PROXY, address, 1)))
-
-    page = reader.page
-    page.context.route(f"{BEHIND_A_PROXY}/**", pass_on)
-    page.goto(f"{BEHIND_A_PROXY}{REFERENCE}/{LIST_POSTS}")  # with a slash at the end
-    reader.enter(key)
-    reader.try_call("get /api/v1/posts")
-    expect(page.get_by_text("200 OK")).to_be_visible()
-    assert f"{BEHIND_A_PROXY}/api/v1/posts" in reader.asked
-    assert reader.asked_only(BEHIND_A_PROXY)
-    assert reader.complaints == []
-
-
 @pytest.mark.parametrize("query", ["", "?format=page"])
-def test_without_javascript_creating_a_post_is_first_with_open_examples(
-    browser: Browser, address: str, query: str
-) -> None:
+def test_without_javascript_creating_a_post_is_first_with_open_examples(browser, address, query):
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         reader = Reader(page)
@@ -162,25 +139,3 @@ def test_without_javascript_creating_a_post_is_first_with_open_examples(
         assert not page.get_by_text("is loading").is_visible()
         assert reader.complaints == []
         assert reader.asked_only(address)
-
-
-# --- The reference in a real browser: readable on a phone, and nothing on it is hidden that a newcomer needs ----------
-
-
-PHONE, DESK = 390, 1280
-
-
-@pytest.mark.parametrize("width", [PHONE, DESK])
-def test_the_reference_fits_and_shows_options_and_examples_without_a_click(browser: Browser, width: int) -> None:
-    with browser.new_context(viewport={"width": width, "height": 844}) as context:
-        page = context.new_page()
-        wrong: list[str] = []
-        page.on("console", lambda said: wrong.append(said.text))
-        page.set_content(pages.render("reference.html", **pages.reference_values(document())))
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        for text in ("privacyLevel", "boardId", "replySettings"):
-            assert page.locator("article[id$=Options]").get_by_text(text, exact=True).first.is_visible()
-        samples = page.locator("article pre", has_text="curl ")
-        assert samples.count() >= len(document()["paths"])
-        assert all(one.is_visible() for one in samples.all())
-        assert wrong == []

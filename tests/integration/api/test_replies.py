@@ -42,7 +42,7 @@ def refused(client: Client, body: dict[str, Any], path: str = "/posts", method: 
     return str(error["message"])
 
 
-def test_a_reply_says_which_post_it_waits_for(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_reply_says_which_post_it_waits_for(client, rt, profile):
     first = accept(rt, profile)
     for key in ("replyToPostId", "reply_to_post_id"):
         reply = client.send("POST", "/posts", post_to(profile, **{key: first}))
@@ -53,7 +53,7 @@ def test_a_reply_says_which_post_it_waits_for(client: Client, rt: Runtime, profi
 
 
 @pytest.mark.parametrize("path", ["/posts", "/posts?strict=true", "/posts/validate"])
-def test_a_wrong_post_is_refused_at_the_option(client: Client, rt: Runtime, profile: str, path: str) -> None:
+def test_a_wrong_post_is_refused_at_the_option(client, rt, profile, path):
     elsewhere = accept(rt, add_profile(rt, account_id="other"))
     first = accept(rt, profile)
     for wrong in (new_id(rt.now()), "17", 17, "", ["a"], {}):
@@ -64,13 +64,13 @@ def test_a_wrong_post_is_refused_at_the_option(client: Client, rt: Runtime, prof
     assert len(client.send("GET", "/posts").json()["data"]) == 2, "nothing was accepted"
 
 
-def test_a_mistake_in_another_field_hides_no_wrong_post(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_mistake_in_another_field_hides_no_wrong_post(client, rt, profile):
     body = post_to(profile, replyToPostId=new_id(rt.now()))
     reply = client.send("POST", "/posts", {**body, "post": {"body": 5}})
     assert [error["path"] for error in reply.json()["errors"]] == [["post", "body"], FIELD]
 
 
-def test_a_check_says_what_the_reply_waits_for(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_check_says_what_the_reply_waits_for(client, rt, profile):
     first = accept(rt, profile)
     checked = client.send("POST", "/posts/validate", post_to(profile, replyToPostId=first)).data["deliveries"][0]
     assert (checked["problems"], checked["notes"]) == ([], [f"This reply waits until the post {first} is published."])
@@ -79,7 +79,7 @@ def test_a_check_says_what_the_reply_waits_for(client: Client, rt: Runtime, prof
     assert "This reply fails unless a retry replaces that post." in checked["notes"][0]
 
 
-def test_each_of_several_profiles_needs_its_own_delivery(client: Client, rt: Runtime, profile: str) -> None:
+def test_each_of_several_profiles_needs_its_own_delivery(client, rt, profile):
     other = add_profile(rt, account_id="other", name="Second")
     first = accept(rt, profile)
     assert "“Second”" in refused(client, post_to(profile, other, replyToPostId=first))
@@ -88,14 +88,14 @@ def test_each_of_several_profiles_needs_its_own_delivery(client: Client, rt: Run
     )
 
 
-def test_a_post_beyond_the_scope_of_the_key_is_as_unknown_as_any(limited: Client, rt: Runtime, profile: str) -> None:
+def test_a_post_beyond_the_scope_of_the_key_is_as_unknown_as_any(limited, rt, profile):
     shared = accept(rt, profile, add_profile(rt, account_id="other"))
     hidden = refused(limited, post_to(profile, replyToPostId=shared))
     assert hidden == refused(limited, post_to(profile, replyToPostId=new_id(rt.now())))
     assert limited.send("POST", "/posts", post_to(profile, replyToPostId=accept(rt, profile))).status == 201
 
 
-def test_a_change_follows_the_same_rules(limited: Client, rt: Runtime, profile: str) -> None:
+def test_a_change_follows_the_same_rules(limited, rt, profile):
     shared = accept(rt, profile, add_profile(rt, account_id="other"))
     first = accept(rt, profile)
     at = stamp(rt.now() + timedelta(hours=1))
@@ -107,7 +107,7 @@ def test_a_change_follows_the_same_rules(limited: Client, rt: Runtime, profile: 
     assert changed.data["deliveries"][0]["providerOptions"] == {"replyToPostId": first}
 
 
-def test_a_retry_needs_no_scope_over_the_post_that_it_answers(limited: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_needs_no_scope_over_the_post_that_it_answers(limited, rt, profile):
     shared = accept(rt, profile, add_profile(rt, account_id="other"))
     reply = accept(rt, profile, options={"x": {"replyToPostId": shared}})
     end_deliveries(rt, reply, State.FAILED)

@@ -9,7 +9,6 @@ import pytest
 from socialpub.accounts import profiles
 from socialpub.db.models import ArtifactRow, ProfileRow
 from socialpub.db.states import State
-from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
@@ -92,16 +91,6 @@ def test_a_retry_of_a_post_without_failures_is_a_conflict(client: Client, rt: Ru
         assert client.send("POST", f"/posts/{post}/retry").status == 409
 
 
-def test_the_failed_deliveries_of_a_pending_post_can_be_retried(
-    client: Client, rt: Runtime, two: tuple[str, str]
-) -> None:
-    x, pinterest = two
-    post = accept(rt, x, pinterest)
-    end_deliveries(rt, post, State.QUEUED, State.FAILED)
-    assert client.send("GET", f"/posts/{post}").data["status"] == "pending"
-    assert shown(retried(client, post)) == [(pinterest, "pending")]
-
-
 # --- nothing is posted twice -----------------------------------------------------------------------------------------
 
 
@@ -160,13 +149,6 @@ def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: 
     assert select_value(rt.db, "SELECT count(*) FROM post") == 1
 
 
-def test_a_retry_to_an_account_that_needs_reconnecting_is_accepted(client: Client, rt: Runtime, profile: str) -> None:
-    post = accept(rt, profile)
-    end_deliveries(rt, post, State.FAILED)
-    rt.db.write(lambda tx: tx.update(ProfileRow, profile, status="reauthRequired"))
-    retried(client, post)
-
-
 def test_a_retry_names_removed_media(client: Client, rt: Runtime, profile: str) -> None:
     kept, removed = artifact(rt), artifact(rt)
     post = accept(rt, profile, media=(DraftMedia(kept), DraftMedia(removed)))
@@ -195,9 +177,3 @@ def test_only_an_empty_body_needs_no_content_type(client: Client, rt: Runtime, p
     assert (
         client.send("POST", f"/posts/{post}/retry", b"", content_type="application/x-www-form-urlencoded").status == 201
     )
-
-
-def test_a_stopped_post_can_be_retried(client: Client, rt: Runtime, profile: str) -> None:
-    post = accept(rt, profile)
-    rt.write(posts.stop, post)
-    retried(client, post, {})

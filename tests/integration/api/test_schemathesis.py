@@ -7,7 +7,6 @@ every boundary case of every schema and many new requests.
 import copy
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,7 +31,7 @@ def appliance(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FuzzedApplia
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_response_is_documented(operation: str, appliance: FuzzedAppliance) -> None:
+def test_every_response_is_documented(operation, appliance):
     schema = schemathesis.openapi.from_dict(known_document())
     schema.config.phases.coverage.enabled = False
     send(schema, operation, appliance, FEW)
@@ -40,9 +39,7 @@ def test_every_response_is_documented(operation: str, appliance: FuzzedAppliance
 
 @pytest.mark.endurance
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_every_response_to_boundary_cases_is_documented(
-    operation: str, appliance: FuzzedAppliance, pytestconfig: pytest.Config
-) -> None:
+def test_every_response_to_boundary_cases_is_documented(operation, appliance, pytestconfig):
     schema = schemathesis.openapi.from_dict(known_document())
     seed = pytestconfig.getoption("--hypothesis-seed")
     if seed is not None:
@@ -98,7 +95,7 @@ def linked_document() -> dict[str, Any]:
 
 
 @pytest.mark.hypothesis
-def test_every_response_in_a_sequence_of_calls_is_documented(tmp_path: Path) -> None:
+def test_every_response_in_a_sequence_of_calls_is_documented(tmp_path):
     answered: Counter[tuple[str, int]] = Counter()
     every = set(OPERATIONS)
     went_well: set[str] = set()

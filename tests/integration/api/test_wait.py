@@ -11,9 +11,7 @@ from socialpub.db.tables import post_rows
 from socialpub.publishing.posts import posts
 from socialpub.runtime import Runtime, build
 from socialpub.web.http.app import App
-from tests.integration.api.client import Client
 from tests.support.appliance import OWNER, accept
-from tests.support.hand_clock import HandClock
 
 
 @pytest.fixture
@@ -21,15 +19,13 @@ def scheduled(rt: Runtime, profile: str) -> str:
     return accept(rt, profile, at=rt.now() + timedelta(hours=1))
 
 
-def test_a_wait_for_a_final_post_returns_at_once(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
+def test_a_wait_for_a_final_post_returns_at_once(client, rt, app, scheduled):
     rt.write(posts.cancel, scheduled, OWNER)
     assert client.send("GET", f"/posts/{scheduled}?wait=60").data["status"] == "canceled"
     assert app.state.long_poll._poller is None
 
 
-def test_a_wait_returns_when_the_post_becomes_final(
-    client: Client, rt: Runtime, app: App, scheduled: str, profile: str
-) -> None:
+def test_a_wait_returns_when_the_post_becomes_final(client, rt, app, scheduled, profile):
     async def story() -> None:
         waiting_for_both = [
             asyncio.create_task(client.sending("GET", f"/posts/{post}?wait=60"))
@@ -50,9 +46,7 @@ def test_a_wait_returns_when_the_post_becomes_final(
     client.run(story())
 
 
-def test_after_the_wait_the_current_state_is_returned(
-    client: Client, app: App, scheduled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_the_wait_the_current_state_is_returned(client, app, scheduled, monkeypatch):
     short = app.state.long_poll.until_final
 
     async def shortened(post_id: str, seconds: float, key_id: str) -> None:
@@ -64,7 +58,7 @@ def test_after_the_wait_the_current_state_is_returned(
     assert app.state.long_poll._waiters == {}
 
 
-def test_when_the_appliance_stops_every_wait_returns(client: Client, app: App, scheduled: str) -> None:
+def test_when_the_appliance_stops_every_wait_returns(client, app, scheduled):
     async def story() -> None:
         waiting_one = asyncio.create_task(client.sending("GET", f"/posts/{scheduled}?wait=60"))
         while app.state.long_poll._poller is None:
@@ -76,9 +70,7 @@ def test_when_the_appliance_stops_every_wait_returns(client: Client, app: App, s
     client.run(story())
 
 
-def test_many_waits_share_one_query(
-    client: Client, rt: Runtime, scheduled: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_waits_share_one_query(client, rt, scheduled, monkeypatch):
     asked: list[int] = []
     final_among = post_rows.final_among
 
@@ -104,9 +96,7 @@ def waits(app: App) -> bool:
     return app.state.long_poll._poller is not None
 
 
-def test_a_wait_ends_when_another_process_revokes_its_key(
-    client: Client, rt: Runtime, app: App, scheduled: str
-) -> None:
+def test_a_wait_ends_when_another_process_revokes_its_key(client, rt, app, scheduled):
     other = rt.write(api_keys.create, "other")
     elsewhere = build(rt.settings, clock=rt.clock, role="cli")
 
@@ -130,9 +120,7 @@ def test_a_wait_ends_when_another_process_revokes_its_key(
         elsewhere.close()
 
 
-def test_a_wait_ends_when_its_key_expires(
-    client: Client, rt: Runtime, app: App, clock: HandClock, scheduled: str
-) -> None:
+def test_a_wait_ends_when_its_key_expires(client, rt, app, clock, scheduled):
     short = rt.write(api_keys.create, "short", expires_at=rt.now() + timedelta(seconds=30))
 
     async def story() -> None:
@@ -145,7 +133,7 @@ def test_a_wait_ends_when_its_key_expires(
     client.run(story())
 
 
-def test_a_wait_does_not_show_a_post_to_a_revoked_key(client: Client, rt: Runtime, app: App, scheduled: str) -> None:
+def test_a_wait_does_not_show_a_post_to_a_revoked_key(client, rt, app, scheduled):
     def cancel_and_revoke(rt: Runtime, tx: Database) -> None:
         posts.cancel(rt, tx, scheduled, OWNER)
         api_keys.revoke(rt, tx, client.key.split("_")[1])

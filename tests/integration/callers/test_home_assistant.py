@@ -8,10 +8,8 @@ import httpx2
 import jinja2
 import yaml
 
-from socialpub.runtime import Runtime
 from tests.integration.callers.conftest import example
 from tests.support.drain import drain
-from tests.support.scripted_network import ScriptedNetwork
 
 
 class SecretsLoader(yaml.SafeLoader):
@@ -57,9 +55,7 @@ class Context:
     id = "01KAR8N0D9Y4N9QVY2YB6Q7D6V"
 
 
-def test_a_script_publishes_an_image(
-    url: str, key: str, profile: str, image_url: str, rt: Runtime, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_a_script_publishes_an_image(url, key, profile, image_url, rt, three_networks):
     secrets = yaml.safe_load(example("Home Assistant", "yaml", 1))
     SecretsLoader.secrets = {name: value.replace("KEY", key) for name, value in secrets.items()}
     command = yaml.load(example("Home Assistant", "yaml", 0), SecretsLoader)["rest_command"]["socialpub_post"]

@@ -15,10 +15,8 @@ from socialpub.cli.main import main
 from socialpub.core.errors import FieldError
 from socialpub.providers.base import CannotTell
 from socialpub.providers.responses import NoAnswer, Rejected
-from socialpub.runtime import Runtime
 from tests.integration.callers.conftest import example, run
 from tests.samples import media
-from tests.support.scripted_network import ScriptedNetwork
 
 Script = Callable[..., tuple[int, str]]
 
@@ -43,9 +41,7 @@ def script(request: pytest.FixtureRequest, env: dict[str, str], tmp_path: Path) 
     return publish
 
 
-def test_a_script_publishes_an_image_and_reports_every_outcome(
-    script: Script, image_url: str, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_a_script_publishes_an_image_and_reports_every_outcome(script, image_url, three_networks):
     x = three_networks["x"]
     code, shown = script(TEXT, image_url)
     assert (code, x.effects) == (0, [TEXT]), shown
@@ -62,9 +58,7 @@ def test_a_script_publishes_an_image_and_reports_every_outcome(
     assert code == 4 and "is too long for X" in shown
 
 
-def test_each_command_of_the_page_publishes(
-    env: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_command_of_the_page_publishes(env, three_networks, tmp_path, monkeypatch):
     monkeypatch.setenv("SOCIALPUB_URL", env["SOCIALPUB_URL"])
     monkeypatch.setenv("SOCIALPUB_KEY", env["SOCIALPUB_KEY"])
     monkeypatch.chdir(tmp_path)
@@ -78,20 +72,7 @@ def test_each_command_of_the_page_publishes(
     assert three_networks["x"].effects == ["Hello from the shell", "Tonight", "From a pipe", *parts]
 
 
-def test_a_script_continues_by_the_exit_code(
-    programs: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path
-) -> None:
-    x, script = three_networks["x"], ["bash", "-c", example("Shell", "bash"), "announce.sh"]
-    done = run([*script, "first", "Hello"], programs, tmp_path)
-    assert done.returncode == 0 and done.stdout.endswith("The post is public.\n")
-    x.results["create_post"], x.results["recover"] = [NoAnswer("It broke.")], [CannotTell("Look there.")]
-    done = run([*script, "second", "Hello again"], programs, tmp_path)
-    assert done.returncode == 3 and "Check the account" in done.stderr
-
-
-def test_the_line_of_cron_publishes_with_the_key_of_the_users_file(
-    programs: dict[str, str], three_networks: dict[str, ScriptedNetwork], tmp_path: Path
-) -> None:
+def test_the_line_of_cron_publishes_with_the_key_of_the_users_file(programs, three_networks, tmp_path):
     settings = tmp_path / ".config" / "socialpub" / "client.toml"
     settings.parent.mkdir(parents=True)
     written = example("Shell", "toml")
@@ -110,9 +91,7 @@ def test_the_line_of_cron_publishes_with_the_key_of_the_users_file(
 
 
 @needs_jq
-def test_the_github_action_publishes_a_release_once(
-    env: dict[str, str], rt: Runtime, three_networks: dict[str, ScriptedNetwork], tmp_path: Path
-) -> None:
+def test_the_github_action_publishes_a_release_once(env, rt, three_networks, tmp_path):
     action = yaml.safe_load(example("GitHub Actions", "yaml"))
     assert action[True] == {"release": {"types": ["published"]}}, "YAML 1.1 reads the name on as true"
     (tmp_path / ".github").mkdir()

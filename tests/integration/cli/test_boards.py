@@ -11,7 +11,6 @@ from socialpub.ops import audit_text
 from socialpub.providers.pinterest import Pinterest
 from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.responses import NoAnswer
-from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
@@ -40,7 +39,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return tokens
 
 
-def test_boards_are_shown_with_their_ids(terminal: Terminal, profile: str, asked: list[Any]) -> None:
+def test_boards_are_shown_with_their_ids(terminal, profile, asked):
     done = terminal.success("admin", "list-boards", profile)
     assert "5001" in done.stdout
     assert "Recipes [new]" in done.stdout
@@ -52,13 +51,13 @@ def test_boards_are_shown_with_their_ids(terminal: Terminal, profile: str, asked
     ]
 
 
-def test_sections_are_shown_when_asked_for(terminal: Terminal, profile: str, asked: list[Any]) -> None:
+def test_sections_are_shown_when_asked_for(terminal, profile, asked):
     assert "Soups" in terminal("admin", "list-boards", profile, "--sections").stdout
     shown = json.loads(terminal("admin", "list-boards", profile, "--sections", "--json").stdout)
     assert [board["sections"] for board in shown] == [[{"id": "7001", "name": "Soups"}], []]
 
 
-def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_boards_that_cannot_be_shown_say_why(terminal, profile, monkeypatch):
     assert "which does not support boards" in terminal.refusal("admin", "list-boards", terminal.connect())
     assert terminal("admin", "list-boards", NOBODY).exit_code == 1
 
@@ -73,9 +72,7 @@ def test_boards_that_cannot_be_shown_say_why(terminal: Terminal, profile: str, m
     assert "disconnected" in terminal("admin", "list-boards", profile).stderr
 
 
-def test_an_account_without_a_board_gets_the_command_that_creates_one(
-    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_account_without_a_board_gets_the_command_that_creates_one(terminal, profile, monkeypatch):
     monkeypatch.setattr(Pinterest, "list_boards", lambda self, http, token: [])
     done = terminal.success("admin", "list-boards", profile)
     assert done.stdout == ""
@@ -89,7 +86,7 @@ def names(terminal: Terminal) -> list[str]:
     return [board.name for board in terminal.world.pinterest.boards_of("demo")]
 
 
-def test_a_board_with_sections_is_created_and_its_id_printed(terminal: Terminal, profile: str) -> None:
+def test_a_board_with_sections_is_created_and_its_id_printed(terminal, profile):
     before = names(terminal)
     done = terminal.success(
         "admin", "create-board", profile, " Winter  prints ", "--section", "Blue", "--section", "Red"
@@ -103,9 +100,7 @@ def test_a_board_with_sections_is_created_and_its_id_printed(terminal: Terminal,
     assert [one["name"] for one in listed[-1]["sections"]] == ["Blue", "Red"]
 
 
-def test_the_same_command_again_creates_nothing_twice_and_adds_what_is_missing(
-    terminal: Terminal, profile: str
-) -> None:
+def test_the_same_command_again_creates_nothing_twice_and_adds_what_is_missing(terminal, profile):
     first = terminal("admin", "create-board", profile, "Prints", "--section", "Blue").stdout.strip()
     boards = names(terminal)
     done = terminal("admin", "create-board", profile, "prints", "--section", "Blue", "--section", "Red", "--json")
@@ -121,7 +116,7 @@ def test_the_same_command_again_creates_nothing_twice_and_adds_what_is_missing(
 
 
 @pytest.mark.parametrize("times_out", [True, False])
-def test_a_lost_answer_makes_no_second_board(terminal: Terminal, profile: str, times_out: bool) -> None:
+def test_a_lost_answer_makes_no_second_board(terminal, profile, times_out):
     before = names(terminal)
     for call in ("create_board", "create_section"):
         script = terminal.world.pinterest.next(call)
@@ -133,7 +128,7 @@ def test_a_lost_answer_makes_no_second_board(terminal: Terminal, profile: str, t
     assert terminal.world.pinterest.statuses("create_board").count(201) <= 1
 
 
-def test_a_board_that_may_be_there_is_said_to_be_and_found_later(terminal: Terminal, profile: str) -> None:
+def test_a_board_that_may_be_there_is_said_to_be_and_found_later(terminal, profile):
     terminal.world.pinterest.board_lag_seconds = 30
     terminal.world.pinterest.next("create_board").times_out_after_effect()
     done = terminal("admin", "create-board", profile, "Prints")
@@ -147,7 +142,7 @@ def test_a_board_that_may_be_there_is_said_to_be_and_found_later(terminal: Termi
     assert names(terminal).count("Prints") == 1
 
 
-def test_a_secret_board_needs_scopes_that_are_named(terminal: Terminal, profile: str) -> None:
+def test_a_secret_board_needs_scopes_that_are_named(terminal, profile):
     before = names(terminal)
     done = terminal.refusal("admin", "create-board", profile, "Plans", "--secret")
     assert "boards:write_secret" in done
@@ -164,7 +159,7 @@ def test_a_secret_board_needs_scopes_that_are_named(terminal: Terminal, profile:
     assert "already exists and is not secret" in taken.stderr
 
 
-def test_what_cannot_be_created_says_why(terminal: Terminal, profile: str) -> None:
+def test_what_cannot_be_created_says_why(terminal, profile):
     for wrong, says in ((" ", "must not be empty"), ("x" * 181, "at most 180 characters and has 181")):
         assert says in terminal.refusal("admin", "create-board", profile, wrong)
     terminal.world.pinterest.next("create_board").refuses("account_under_review")
@@ -173,13 +168,13 @@ def test_what_cannot_be_created_says_why(terminal: Terminal, profile: str) -> No
     assert "which does not support boards" in terminal("admin", "create-board", terminal.connect(), "Prints").stderr
 
 
-def test_an_app_that_may_not_read_boards_creates_them(terminal: Terminal, profile: str) -> None:
+def test_an_app_that_may_not_read_boards_creates_them(terminal, profile):
     terminal.world.pinterest.next("list_boards").refuses("pinner_data")
     assert terminal("admin", "create-board", profile, "Prints").exit_code == 0
     assert names(terminal)[-1] == "Prints"
 
 
-def test_what_was_created_is_in_the_audit_log_once(terminal: Terminal, profile: str, rt: Runtime) -> None:
+def test_what_was_created_is_in_the_audit_log_once(terminal, profile, rt):
     for _ in range(2):
         terminal("admin", "create-board", profile, "Prints", "--section", "Blue")
     entries = [one for one in audit_log.load_page(rt.db, ("profile",)).entries if "created" in one.action]

@@ -2,9 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
-
-import pytest
 
 from socialpub.cli import run
 from socialpub.cli.run import ChildProcess
@@ -15,7 +12,7 @@ def listens(child: ChildProcess) -> str:
     return child.process.stdout.readline().decode()
 
 
-def test_a_child_that_is_asked_to_stop_stops_cleanly() -> None:
+def test_a_child_that_is_asked_to_stop_stops_cleanly():
     child = ChildProcess("sandbox", "--listen", "127.0.0.1:0", log=subprocess.PIPE)
     assert listens(child).startswith("http://127.0.0.1:")
     assert child.stop() == 0
@@ -34,7 +31,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path: Path) -> None:
+def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path):
     parent = subprocess.run(
         [sys.executable, "-c", PARENT, str(tmp_path / "journal")], stdout=subprocess.PIPE, text=True, check=False
     )
@@ -53,9 +50,7 @@ def test_a_child_whose_parent_was_killed_ends_by_itself(tmp_path: Path) -> None:
         os.close(handle)
 
 
-def test_a_start_names_a_proxy_variable_that_cannot_be_used(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_start_names_a_proxy_variable_that_cannot_be_used(monkeypatch, caplog):
     monkeypatch.setenv("all_proxy", "socks://user:hush-word@proxy.test:1080")
     run._warn_about_proxies()
     (line,) = caplog.messages

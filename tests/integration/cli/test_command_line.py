@@ -20,12 +20,11 @@ from socialpub.cli.main import main
 from socialpub.cli.output import as_command_error
 from socialpub.ops import file_faults
 from socialpub.providers.registry import LABELS, SPECIFIED
-from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import settings_in
 from tests.support.readme import topic
 
 
-def test_init_makes_what_every_command_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_init_makes_what_every_command_needs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SOCIALPUB_CONFIG", raising=False)
     made = CliRunner().invoke(main, ["init"])
@@ -37,7 +36,7 @@ def test_init_makes_what_every_command_needs(tmp_path: Path, monkeypatch: pytest
     assert "does not overwrite files" in again.stderr
 
 
-def test_a_wrong_configuration_is_one_message_with_every_mistake_and_no_secret(terminal: Terminal) -> None:
+def test_a_wrong_configuration_is_one_message_with_every_mistake_and_no_secret(terminal):
     terminal.config.write_text('listen = "nowhere"\nbase_ur = "x"\n[providers.x]\nclient_secret = 12345678\n')
     done = terminal.refusal("admin", "list-keys")
     assert "3 mistakes" in done
@@ -45,7 +44,7 @@ def test_a_wrong_configuration_is_one_message_with_every_mistake_and_no_secret(t
     assert "12345678" not in done
 
 
-def test_a_database_with_unreadable_text_is_no_stack_trace(terminal: Terminal) -> None:
+def test_a_database_with_unreadable_text_is_no_stack_trace(terminal):
     assert terminal("admin", "list-keys").exit_code == 0
     path = terminal.folder / "data" / "socialpub.db"
     with closing(sqlite3.connect(path)) as database:
@@ -59,7 +58,7 @@ def test_a_database_with_unreadable_text_is_no_stack_trace(terminal: Terminal) -
 
 
 @pytest.mark.parametrize("name", ["run", "media", "queue.db"])
-def test_something_else_at_a_place_of_ours_is_no_stack_trace(terminal: Terminal, name: str) -> None:
+def test_something_else_at_a_place_of_ours_is_no_stack_trace(terminal, name):
     assert terminal("admin", "list-keys").exit_code == 0
     place = terminal.folder / "data" / name
     if place.is_dir():
@@ -71,7 +70,7 @@ def test_something_else_at_a_place_of_ours_is_no_stack_trace(terminal: Terminal,
     assert f"{place}" in refused and "Move or rename the file or folder with this name" in refused
 
 
-def test_the_same_words_do_not_stand_twice_in_a_message(terminal: Terminal) -> None:
+def test_the_same_words_do_not_stand_twice_in_a_message(terminal):
     profile = terminal.connect()
     said = terminal("admin", "set-options", profile, "one=1", "two=2").stderr
     assert said.count("one is not known") == said.count("two is not known") == 1
@@ -79,27 +78,27 @@ def test_the_same_words_do_not_stand_twice_in_a_message(terminal: Terminal) -> N
     assert said.startswith("Error: The account of these tokens could not be determined: X ")
 
 
-def test_credentials_that_are_no_text_are_reported(terminal: Terminal) -> None:
+def test_credentials_that_are_no_text_are_reported(terminal):
     file = terminal.folder / "credentials.json"
     file.write_bytes(b"\xff\xfe{")
     assert "not UTF-8 text" in terminal.refusal("admin", "import-profile", "x", "--credentials", str(file))
 
 
-def test_a_missing_configuration_names_the_remedy(tmp_path: Path) -> None:
+def test_a_missing_configuration_names_the_remedy(tmp_path):
     done = CliRunner().invoke(main, ["--config", str(tmp_path / "none.toml"), "admin", "list-keys"])
     assert done.exit_code == 1
     assert "socialpub init" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["admin", "--help"], ["serve", "--help"], ["--version"]])
-def test_help_and_version_need_no_configuration(arguments: list[str]) -> None:
+def test_help_and_version_need_no_configuration(arguments):
     shown = CliRunner().invoke(main, arguments)
     assert shown.exit_code == 0
     assert shown.stdout
     assert "end-with-parent" not in shown.stdout
 
 
-def test_unknown_commands_are_wrong_usage() -> None:
+def test_unknown_commands_are_wrong_usage():
     assert CliRunner().invoke(main, ["publish"]).exit_code == 2
     assert CliRunner().invoke(main, ["admin", "publish"]).exit_code == 2
 
@@ -112,7 +111,7 @@ def test_unknown_commands_are_wrong_usage() -> None:
         (["admin", "--config", "F", "list-keys"], "socialpub --config FILE admin"),
     ],
 )
-def test_config_behind_a_command_is_led_to_its_place(arguments: list[str], right: str) -> None:
+def test_config_behind_a_command_is_led_to_its_place(arguments, right):
     refused = CliRunner().invoke(main, arguments, prog_name="socialpub")
     assert refused.exit_code == 2
     assert f"Write --config before the command: {right}\n" in refused.stderr
@@ -144,7 +143,7 @@ SLOW_TO_START = {*HEAVY, "subprocess"}
         ("admin --help", {"httpx2", "rich", "starlette", "uvicorn", "PIL", "av"}),
     ],
 )
-def test_a_command_that_only_explains_loads_nothing_heavy(line: str, heavy: set[str]) -> None:
+def test_a_command_that_only_explains_loads_nothing_heavy(line, heavy):
     program = """import atexit, sys
 atexit.register(lambda: print("Modules:", *sys.modules, file=sys.stderr))
 from socialpub.cli import admin
@@ -163,7 +162,7 @@ main()"""
 NETWORKS = {f"socialpub.providers.{name}" for name in LABELS}
 
 
-def test_a_command_loads_no_network_that_it_does_not_use(terminal: Terminal) -> None:
+def test_a_command_loads_no_network_that_it_does_not_use(terminal):
     """Half of the time and a sixth of the memory of a short command were adapters and the HTTP client."""
     program = """import atexit, sys
 atexit.register(lambda: print("Modules:", *sys.modules, file=sys.stderr))
@@ -178,14 +177,14 @@ main()"""
     assert not loaded & {*NETWORKS, "httpx2", "anyio", "rich.console", "socialpub.publishing.delivery.engine"}
 
 
-def test_a_process_of_the_appliance_loads_every_network_at_its_start(terminal: Terminal) -> None:
+def test_a_process_of_the_appliance_loads_every_network_at_its_start(terminal):
     """The first post does not wait for imports."""
     with CommandContext(terminal.config).start("worker") as rt:
         assert rt.opened_http is not None
         assert {*rt.providers._made} == {*rt.providers} == {*SPECIFIED}
 
 
-def test_help_has_the_headings_of_the_manual() -> None:
+def test_help_has_the_headings_of_the_manual():
     shown = CliRunner().invoke(main, ["--help"]).stdout
     headings = re.findall(r"^([A-Z][a-z]+):$", shown, re.MULTILINE)[1:]  # after the options
     assert headings == re.findall(r"^## (.+)$", topic("commands").read_text(), re.MULTILINE)
@@ -196,21 +195,21 @@ def test_help_has_the_headings_of_the_manual() -> None:
     }
 
 
-def test_the_worker_loads_no_web_server() -> None:
+def test_the_worker_loads_no_web_server():
     assert not loaded_by("socialpub.worker.process") & {"starlette", "uvicorn", "jinja2", "rich", "click"}
 
 
-def test_the_web_server_loads_no_decoder() -> None:
+def test_the_web_server_loads_no_decoder():
     assert not loaded_by("socialpub.web.http.server") & {"PIL", "av", "twitter_text", "rich", "jinja2"}
 
 
-def test_a_sandbox_that_cannot_listen_says_so(terminal: Terminal) -> None:
+def test_a_sandbox_that_cannot_listen_says_so(terminal):
     assert terminal("sandbox", "--listen", "127.0.0.1").exit_code == 2
     assert terminal("sandbox", "--listen", "127.0.0.1:99999").exit_code == 2
     assert "Hint:" in terminal.refusal("sandbox", "--listen", "192.0.2.1:8100")
 
 
-def test_a_full_disk_is_reported_for_every_wording(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_for_every_wording(tmp_path):
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
         database.execute("PRAGMA max_page_count = 1")
         try:

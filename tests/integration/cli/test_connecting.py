@@ -99,15 +99,6 @@ def test_the_profiles_id_is_printed_once_the_browser_has_come_back(
     assert "@demo is connected" in done.stderr
 
 
-def test_a_denied_consent_ends_the_waiting(
-    terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
-) -> None:
-    meanwhile.things = [come_back(terminal, web, consent_url, "demo", "deny")]
-    done = terminal.refusal("admin", "connect-profile", "x")
-    assert "did not give" in done
-    assert "Hint: To start again, run" in done
-
-
 def test_a_browser_that_never_comes_back_is_waited_for_ten_minutes(
     terminal: Terminal, web: Caller, meanwhile: Meanwhile
 ) -> None:
@@ -166,20 +157,6 @@ def test_a_web_server_with_an_older_configuration_is_reported_before_consent(
         assert "start it again" not in other.stderr
 
 
-def test_another_account_than_that_of_the_profile_is_refused(
-    terminal: Terminal, web: Caller, meanwhile: Meanwhile, consent_url: list[str]
-) -> None:
-    profile = terminal.connect()
-    meanwhile.things = [come_back(terminal, web, consent_url, "studio")]
-    done = terminal.refusal("admin", "connect-profile", "x", "--profile", profile)
-    assert "@demo" in done
-    assert "@studio" in done
-    meanwhile.things = [come_back(terminal, web, consent_url)]
-    done = terminal("admin", "connect-profile", "x", "--profile", profile)
-    assert done.stdout.strip() == profile
-    assert "has new tokens" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -233,17 +210,6 @@ def test_on_a_headless_server_the_address_is_pasted(
     assert "not the address" in done.stderr
 
 
-def test_no_address_and_one_of_another_attempt_are_refused(
-    terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paste(monkeypatch)
-    assert "No URL was pasted" in terminal.refusal("admin", "connect-profile", "x", "--paste")
-    old = Browser(terminal.world).decides(consent_url[-1])
-    paste(monkeypatch, lambda: old)
-    assert "another attempt" in terminal.refusal("admin", "connect-profile", "x", "--paste")
-    assert profiles_of(terminal) == []
-
-
 def test_a_network_with_an_address_of_its_own_is_connected_by_pasting(
     terminal: Terminal, consent_url: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,16 +224,6 @@ def test_a_network_with_an_address_of_its_own_is_connected_by_pasting(
     done = terminal.success("admin", "connect-profile", "x", "--paste")
     assert f"not the redirect address of this attempt, which is {redirect}" in done.stderr
     assert done.stdout.strip() == profiles_of(terminal)[0]["id"]
-
-
-def test_a_rule_that_is_broken_is_reported_before_consent(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = '[providers.tiktok]\nclient_key = "key"\nclient_secret = "secret"\n'
-    terminal.config.write_text(f'base_url = "http://box.lan"\n{own}')
-    paste(monkeypatch)
-    shown = terminal("admin", "connect-profile", "tiktok", "--paste").stderr
-    assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in shown
-    assert shown.index("does not accept") < shown.index("Open this page")
-    assert 'redirect_url = "http://127.0.0.1:8000/oauth/tiktok/callback"' in shown
 
 
 def test_a_web_process_that_was_faster_than_the_pasting_is_fine(
@@ -303,19 +259,6 @@ def test_a_refresh_prints_what_changed_of_the_account(terminal: Terminal) -> Non
     assert (shown["username"], shown["name"]) == ("renamed", "Renamed")
 
 
-def test_a_refresh_that_is_refused_says_how_to_connect_again(terminal: Terminal) -> None:
-    profile = terminal.connect()
-    demo = terminal.world.x.account_named("demo")
-    assert demo is not None
-    for token in terminal.world.x.tokens.of(demo.id):
-        terminal.world.x.tokens.end_family(token.family)
-    assert " admin connect-profile x" in terminal.refusal("admin", "refresh-profile", profile)
-    (shown,) = profiles_of(terminal)
-    assert shown["status"] == "reauthRequired"
-    assert shown["warning"].endswith(f"Run `socialpub --config {terminal.config} admin connect-profile x`.")
-    assert "connect-profile x" in terminal("admin", "list-profiles").stdout
-
-
 def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal) -> None:
     grant = json.loads(terminal.grant(scopes=["tweet.read", "tweet.write", "users.read"]))
     profile = terminal("admin", "import-profile", "x", stdin=json.dumps(grant)).stdout.strip()
@@ -326,14 +269,3 @@ def test_a_profile_without_a_refresh_token_keeps_what_it_has(terminal: Terminal)
     (shown,) = profiles_of(terminal)
     assert shown["status"] == "active"
     assert "does not have a refresh token" in shown["warning"], "its two hours are within the week"
-
-
-def test_what_cannot_be_refreshed_says_why(terminal: Terminal) -> None:
-    assert terminal("admin", "refresh-profile", NOBODY).exit_code == 1
-    assert terminal("admin", "refresh-profile", "7").exit_code == 2
-    profile = terminal.connect()
-    terminal("admin", "pause")
-    assert " admin resume" in terminal.refusal("admin", "refresh-profile", profile)
-    terminal("admin", "disconnect-profile", profile)
-    assert "disconnected" in terminal.refusal("admin", "refresh-profile", profile)
-    assert terminal.world.x.counts["token"] == 0

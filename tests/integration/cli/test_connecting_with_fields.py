@@ -13,7 +13,7 @@ from socialpub.cli.admin import profiles
 from socialpub.providers import registry
 from socialpub.providers.auth import OtherServer
 from tests.integration.cli.conftest import SANDBOX, Terminal
-from tests.support.scripted_network import APP_PASSWORD, MAIN_PASSWORD, ScriptedSignInNetwork
+from tests.support.scripted_network import APP_PASSWORD, ScriptedSignInNetwork
 
 CONNECT = ("admin", "connect-profile", "bluesky")
 
@@ -58,9 +58,7 @@ class Typed:
 OTHER = OtherServer("The account demo.test is on the server pds.test, not on bsky.social.", server="pds.test")
 
 
-def test_a_script_must_name_the_server_of_an_account_that_is_elsewhere(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
+def test_a_script_must_name_the_server_of_an_account_that_is_elsewhere(terminal, network, password_file):
     how = ("--handle", "demo.test", "--password-file", password_file)
     network.auth.answers = [OTHER]
     done = terminal.refusal(*CONNECT, *how)
@@ -72,9 +70,7 @@ def test_a_script_must_name_the_server_of_an_account_that_is_elsewhere(
 
 
 @pytest.mark.parametrize("agrees", [True, False])
-def test_the_terminal_names_the_server_of_an_account_that_is_elsewhere_and_asks(
-    terminal: Terminal, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch, agrees: bool
-) -> None:
+def test_the_terminal_names_the_server_of_an_account_that_is_elsewhere_and_asks(terminal, network, monkeypatch, agrees):
     typed = Typed(monkeypatch, handle="demo.test", password=APP_PASSWORD)
     typed.agrees = agrees
     network.auth.answers = [OTHER]
@@ -89,9 +85,7 @@ def profiles_of(terminal: Terminal) -> Any:
     return json.loads(terminal("admin", "list-profiles", "--json").stdout)
 
 
-def test_the_password_is_read_from_a_file(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
+def test_the_password_is_read_from_a_file(terminal, network, password_file):
     how = ("--handle", "demo.test", "--password-file", password_file, "--name", "News")
     done = terminal.success(*CONNECT, *how)
     (profile,) = profiles_of(terminal)
@@ -101,43 +95,17 @@ def test_the_password_is_read_from_a_file(
     assert APP_PASSWORD not in done.output
 
 
-def test_the_password_is_read_from_a_pipe(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
+def test_the_password_is_read_from_a_pipe(terminal, network):
     terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin=f"{APP_PASSWORD}\n")
     assert network.auth.given == [{"handle": "demo.test", "password": APP_PASSWORD}]
 
 
-def test_the_terminal_asks_for_the_missing_values_and_hides_the_password(
-    terminal: Terminal, network: ScriptedSignInNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_terminal_asks_for_the_missing_values_and_hides_the_password(terminal, network, monkeypatch):
     typed = Typed(monkeypatch, handle="demo.test", password=APP_PASSWORD)
     done = terminal.success(*CONNECT)
     assert typed.asked == [("Handle", False), ("App password", True)]
     assert "Not the main password." in done.stderr
     assert network.auth.given == [{"handle": "demo.test", "password": APP_PASSWORD}]
-
-
-def test_a_profile_is_connected_again_with_its_own_handle(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
-    terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file)
-    (profile,) = profiles_of(terminal)
-    done = terminal.success(*CONNECT, "--profile", profile["id"], "--password-file", password_file)
-    assert "@demo.test has new tokens and is active" in done.stderr
-    how = ("--profile", profile["id"], "--handle", "studio.test", "--password-file", password_file)
-    assert "@demo.test was to be connected again, but Bluesky returned @studio.test." in terminal.refusal(
-        *CONNECT, *how
-    )
-    assert [one["id"] for one in profiles_of(terminal)] == [profile["id"]]
-
-
-def test_a_profile_that_cannot_be_connected_again_is_refused_before_the_terminal_asks(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    profile = terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file).stdout.strip()
-    terminal.success("admin", "disconnect-profile", profile)
-    typed = Typed(monkeypatch, password=APP_PASSWORD)
-    assert "Its connection cannot be restored." in terminal.refusal(*CONNECT, "--profile", profile)
-    assert typed.asked == []
 
 
 @pytest.mark.parametrize(
@@ -152,25 +120,14 @@ def test_a_profile_that_cannot_be_connected_again_is_refused_before_the_terminal
         (("--handle", "other.test", "--password-file", "FILE"), "There is no account other.test."),
     ],
 )
-def test_a_missing_or_wrong_value_connects_nothing(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str, options: tuple[str, ...], said: str
-) -> None:
+def test_a_missing_or_wrong_value_connects_nothing(terminal, network, password_file, options, said):
     given = [password_file if one == "FILE" else one for one in options]
     assert said in terminal.refusal(*CONNECT, *given, stdin="")
     assert profiles_of(terminal) == []
 
 
-def test_the_main_password_is_refused_with_what_to_do(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
-    how = ("--handle", "demo.test", "--password-file", "-")
-    done = terminal.refusal(*CONNECT, *how, stdin=MAIN_PASSWORD)
-    assert "Error: This is the main password.\nHint: Create an app password in the app." in done
-    assert MAIN_PASSWORD not in done
-
-
 @pytest.mark.parametrize("content", [b"", b"  \n", b"\xff\xfe\x00"])
-def test_a_file_without_a_password_is_refused(
-    terminal: Terminal, network: ScriptedSignInNetwork, tmp_path: Path, content: bytes
-) -> None:
+def test_a_file_without_a_password_is_refused(terminal, network, tmp_path, content):
     file = tmp_path / "password"
     file.write_bytes(content)
     done = terminal.refusal(*CONNECT, "--handle", "demo.test", "--password-file", str(file))
@@ -186,24 +143,20 @@ def test_a_file_without_a_password_is_refused(
         ("bluesky", ("--paste",), "Bluesky has no consent page, so --paste has no effect."),
     ],
 )
-def test_an_option_of_the_other_kind_of_network_is_a_usage_error(
-    terminal: Terminal, network: ScriptedSignInNetwork, provider: str, option: tuple[str, ...], said: str
-) -> None:
+def test_an_option_of_the_other_kind_of_network_is_a_usage_error(terminal, network, provider, option, said):
     done = terminal("admin", "connect-profile", provider, *option)
     assert done.exit_code == 2
     assert said in done.stderr
     assert profiles_of(terminal) == []
 
 
-def test_tokens_cannot_be_imported(terminal: Terminal, network: ScriptedSignInNetwork) -> None:
+def test_tokens_cannot_be_imported(terminal, network):
     done = terminal.refusal("admin", "import-profile", "bluesky", stdin='{"accessToken": "access-token"}')
     assert "They sign in with “Handle” and “App password”." in done
     assert re.search(r"Hint: Run `socialpub \S+ \S+ admin connect-profile bluesky`\.", done)
 
 
-def test_disconnecting_names_the_app_password(
-    terminal: Terminal, network: ScriptedSignInNetwork, password_file: str
-) -> None:
+def test_disconnecting_names_the_app_password(terminal, network, password_file):
     done = terminal.success(*CONNECT, "--handle", "demo.test", "--password-file", password_file)
     ended = terminal.success("admin", "disconnect-profile", done.stdout.strip())
     assert "may still list the app password. You can remove the app password there." in ended.stderr
@@ -220,20 +173,7 @@ def bluesky(terminal: Terminal) -> Terminal:
     return terminal
 
 
-def test_a_bluesky_account_is_connected_with_an_app_password(bluesky: Terminal) -> None:
-    account = bluesky.world.bluesky.existing_account("demo")
-    how = ("--handle", "@Demo.Test ", "--password-file", "-")
-    done = bluesky.success(*CONNECT, *how, stdin=account.app_password)
-    assert "The Bluesky account @demo.test is connected as “Demo”." in done.stderr
-
-
-def test_the_main_password_of_a_bluesky_account_is_refused_with_where_to_create_another(bluesky: Terminal) -> None:
-    done = bluesky.refusal(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin="the main password of demo")
-    assert "This is the account's main password." in done
-    assert "Hint: In the Bluesky app, open Settings, Privacy and security, App passwords." in done
-
-
-def test_without_its_section_the_command_does_not_know_bluesky(terminal: Terminal) -> None:
+def test_without_its_section_the_command_does_not_know_bluesky(terminal):
     done = terminal(*CONNECT, "--handle", "demo.test", "--password-file", "-", stdin=APP_PASSWORD)
     assert done.exit_code == 2
     assert "'bluesky' is not one of x, tiktok, pinterest." in done.stderr

@@ -1,6 +1,5 @@
 """The rooms of the demo, one by one; the whole of it runs in `tests/e2e`."""
 
-import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,16 +11,10 @@ from starlette.testclient import TestClient
 
 from socialpub.accounts import connect
 from socialpub.cli.demo.command import DemoProcesses, require_success
-from socialpub.cli.demo.video_encoder import encode
-from socialpub.cli.demo.walkthrough import LINE_WIDTH, consent_form, format_json
+from socialpub.cli.demo.walkthrough import consent_form
 from socialpub.cli.output import CommandError
 from socialpub.cli.sandbox import provider_lines
 from socialpub.core.settings.loader import Settings, load
-from socialpub.media.decoder import client
-from socialpub.media.types import MediaLimits
-from socialpub.providers.auth import Account
-from socialpub.providers.base import Content, MediaFile
-from socialpub.providers.options import Options
 from socialpub.runtime import Runtime, build
 from socialpub.sandbox import create_app
 from tests.stand_ins import World
@@ -29,7 +22,6 @@ from tests.support.appliance import settings_in
 from tests.support.hand_clock import HandClock
 
 SANDBOX = "http://127.0.0.1:8100"
-OPTIONS: dict[str, Options] = {"x": {}, "tiktok": {"privacyLevel": "SELF_ONLY"}, "pinterest": {"boardId": "1"}}
 
 
 @pytest.fixture
@@ -67,16 +59,6 @@ def test_the_consent_of_the_demo_covers_every_scope(appliance: Runtime, network:
     assert appliance.providers[network].auth.missing_scopes(frozenset(code.scopes)) == []
 
 
-def test_the_video_is_one_that_every_network_takes(appliance: Runtime, tmp_path: Path) -> None:
-    film = tmp_path / "sunset.mp4"
-    encode(film)
-    facts = client.inspect_file(film, "video/mp4", MediaLimits()).facts
-    media = MediaFile(0, "video", "video/mp4", film.stat().st_size, film, film.name, facts=facts)
-    for name, provider in appliance.providers.items():
-        content = Content("A video", (media,))
-        assert provider.check(content, OPTIONS[name], Account("1")) == []
-
-
 def test_a_network_without_its_post_is_named_with_the_reason(tmp_path: Path) -> None:
     processes = DemoProcesses(tmp_path / "demo")
     good = {"provider": "x", "profileName": "Demo", "status": "published"}
@@ -111,12 +93,3 @@ def test_a_folder_that_another_version_left_keeps_its_data_beside_the_new_ones(
     (former,) = tmp_path.glob("demo/unreadable-*/data/socialpub.db")
     assert not (data / "socialpub.db").exists()
     assert str(former.parent) in capsys.readouterr().out
-
-
-def test_commands_are_shown_in_lines_that_fit_and_stay_what_they_are() -> None:
-    ids = [f"01a1fe51-bf89-7000-8f35-f3eb875d8e7{number}" for number in range(3)]
-    body = {"post": {"body": "An evening"}, "profiles": ids, "media": [{"artifactId": ids[0], "alt": "Hills " * 5}]}
-    laid_out = format_json(body, 6)
-    assert json.loads(laid_out) == body
-    assert max(map(len, laid_out.splitlines())) <= LINE_WIDTH
-    assert format_json({"artifactId": ids[0]}, 6) == json.dumps({"artifactId": ids[0]})

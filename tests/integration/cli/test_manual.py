@@ -1,9 +1,5 @@
 """`socialpub manual` prints each topic, and names the nearest one for a misspelled name."""
 
-import io
-import re
-from pathlib import Path
-
 import pytest
 from click.testing import CliRunner
 
@@ -12,7 +8,7 @@ from socialpub.core import manual
 from tests.support.readme import MANUAL
 
 
-def test_without_a_topic_the_list_has_every_file_with_one_line() -> None:
+def test_without_a_topic_the_list_has_every_file_with_one_line():
     shown = CliRunner().invoke(main, ["manual"])
     assert shown.exit_code == 0
     names = [line.split()[0] for line in shown.stdout.splitlines()]
@@ -22,7 +18,7 @@ def test_without_a_topic_the_list_has_every_file_with_one_line() -> None:
 
 
 @pytest.mark.parametrize("topic", manual.list_topics())
-def test_a_pipe_gets_the_topic_as_markdown(topic: str) -> None:
+def test_a_pipe_gets_the_topic_as_markdown(topic):
     shown = CliRunner().invoke(main, ["manual", topic])
     assert shown.exit_code == 0
     assert shown.stdout.startswith("# ")
@@ -30,25 +26,7 @@ def test_a_pipe_gets_the_topic_as_markdown(topic: str) -> None:
     assert "<!--" not in shown.stdout
 
 
-def test_an_unknown_topic_names_the_nearest() -> None:
+def test_an_unknown_topic_names_the_nearest():
     shown = CliRunner().invoke(main, ["manual", "bakups"])
     assert shown.exit_code == 2
     assert "did you mean backups?" in shown.stderr
-
-
-def test_a_terminal_shows_each_command_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A person copies commands from the terminal."""
-    shown = io.StringIO()
-    monkeypatch.setenv("COLUMNS", "60")
-    monkeypatch.setattr("sys.stdout", shown)
-    monkeypatch.setattr(shown, "isatty", lambda: True)
-    main(["manual", "install"], standalone_mode=False)
-    (line,) = [line for line in shown.getvalue().splitlines() if "podman run --detach" in line]
-    assert "--publish 127.0.0.1:8000:8000 --volume socialpub:/data socialpub" in line
-    assert "# Install" not in shown.getvalue()
-
-
-@pytest.mark.parametrize("page", sorted(MANUAL.glob("*.md")), ids=lambda page: page.stem)
-def test_no_topic_has_code_inside_a_list(page: Path) -> None:
-    """A terminal would cut a long line there."""
-    assert not re.search(r"^ +```", page.read_text(), re.MULTILINE)

@@ -30,7 +30,7 @@ def moved(terminal: Terminal, folder: Path, address: str | None = None) -> Termi
     return other
 
 
-def test_on_another_machine_accounts_keys_and_posts_are_there_and_go_on(terminal: Terminal, tmp_path: Path) -> None:
+def test_on_another_machine_accounts_keys_and_posts_are_there_and_go_on(terminal, tmp_path):
     profile = terminal.connect("ada")
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     with terminal.open() as rt:
@@ -64,9 +64,7 @@ def fresh(terminal: Terminal, tmp_path: Path) -> Terminal:
     return other
 
 
-def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(
-    fresh: Terminal, lost: tuple[Path, bytes]
-) -> None:
+def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(fresh, lost):
     copy, key = lost
     refused = fresh("restore", str(copy))
     key_file = fresh.folder / "data" / "secret.key"
@@ -81,22 +79,8 @@ def test_a_backup_is_restored_over_the_empty_database_of_a_new_installation(
     assert "ada" in fresh("admin", "list-profiles").stdout
 
 
-def test_a_backup_that_holds_its_secret_key_says_how_to_make_way_for_it(fresh: Terminal, terminal: Terminal) -> None:
-    terminal.connect("ada")
-    copy = terminal.folder / "whole.copy"
-    terminal("backup", "--with-secret", str(copy))
-    key_file = fresh.folder / "data" / "secret.key"
-    assert (
-        f"The backup contains its own secret.key. To move the other key away, run `mv {key_file} {key_file}.new`."
-        in fresh("restore", str(copy)).stderr
-    )
-    key_file.rename(f"{key_file}.new")
-    assert fresh("restore", str(copy)).exit_code == 0
-    assert "ada" in fresh("admin", "list-profiles").stdout
-
-
 @pytest.mark.parametrize("what", ["a key", "a profile"])
-def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost: tuple[Path, bytes], what: str) -> None:
+def test_a_database_that_somebody_has_used_is_never_moved(fresh, lost, what):
     if what == "a key":
         fresh("admin", "create-key", "laptop")
     else:
@@ -107,22 +91,10 @@ def test_a_database_that_somebody_has_used_is_never_moved(fresh: Terminal, lost:
     assert list((fresh.folder / "data").glob("socialpub.db.new-*")) == []
 
 
-def test_an_empty_database_in_use_stays_until_its_appliance_is_stopped(
-    fresh: Terminal, lost: tuple[Path, bytes]
-) -> None:
-    copy, key = lost
-    with fresh.open("worker"):
-        (fresh.folder / "data" / "secret.key").write_bytes(key)
-        refused = fresh("restore", str(copy))
-        assert "uses the database" in refused.stderr
-        assert "Stop `" in refused.stderr
-    assert fresh("restore", str(copy)).exit_code == 0
-
-
 # --- another address -------------------------------------------------------------------------------------------------
 
 
-def test_at_another_address_former_addresses_and_answers_stay_valid(terminal: Terminal, tmp_path: Path) -> None:
+def test_at_another_address_former_addresses_and_answers_stay_valid(terminal, tmp_path):
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     size = {"fileName": "sunset.jpg", "mimeType": "image/jpeg", "fileSize": 5}
     with terminal.open() as rt, Client(create_app(rt), key) as client:

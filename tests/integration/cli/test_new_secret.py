@@ -59,12 +59,6 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
         assert state_of(rt, post) == "published"
 
 
-def test_it_takes_the_place_of_no_key_that_is_there(terminal: Terminal, profile: str) -> None:
-    before = (terminal.folder / "data" / "secret.key").read_bytes()
-    assert "is not overwritten" in terminal.refusal("init", "--new-secret")
-    assert (terminal.folder / "data" / "secret.key").read_bytes() == before
-
-
 def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -> None:
     with terminal.open("worker") as rt:
         lose_key(terminal)
@@ -94,11 +88,3 @@ def test_what_was_begun_and_not_finished_can_be_begun_again(
         assert "No space left" in terminal("init", "--new-secret").stderr
     assert terminal("init", "--new-secret").exit_code == 0
     assert terminal("admin", "list-profiles").exit_code == 0
-
-
-def test_the_first_key_of_an_installation_has_replaced_nothing(terminal: Terminal) -> None:
-    lose_key(terminal)
-    made = terminal.success("init", "--new-secret")
-    assert "Keep secret.key safe" in made.stderr
-    assert "as they were" not in made.stderr
-    assert terminal("admin", "list-keys").exit_code == 0

@@ -4,7 +4,6 @@ import ast
 import json
 import unicodedata
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 
 import click
@@ -14,8 +13,6 @@ from rich.cells import cell_len
 
 from socialpub import cli
 from socialpub.cli.output import print_table
-from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
 from tests.support.appliance import accept
@@ -45,7 +42,7 @@ def shown(*rows: tuple[str, ...]) -> list[str]:
     return CliRunner().invoke(command, catch_exceptions=False).stdout.splitlines()
 
 
-def test_a_row_is_a_line_with_every_cell_whole() -> None:
+def test_a_row_is_a_line_with_every_cell_whole():
     lines = shown(ROW, ROW)
     assert lines[0].split() == list(COLUMNS)
     assert len(lines) == 4
@@ -53,7 +50,7 @@ def test_a_row_is_a_line_with_every_cell_whole() -> None:
         assert all(cell in line for cell in ROW)
 
 
-def test_the_columns_of_wide_characters_are_aligned() -> None:
+def test_the_columns_of_wide_characters_are_aligned():
     header, _, *lines = shown(ROW, (ROW[0], "日本語の名前", *ROW[2:]))
     starts = [cell_len(line.partition("pinterest")[0]) for line in lines]
     assert starts == [header.index("Network")] * 2
@@ -90,7 +87,7 @@ def profile(terminal: Terminal, rt: Runtime) -> str:
     return profile
 
 
-def test_posts_and_what_a_network_said_of_them(terminal: Terminal, rt: Runtime, profile: str) -> None:
+def test_posts_and_what_a_network_said_of_them(terminal, rt, profile):
     terminal.world.x.next("create_post").fails_with(403, {"detail": HOSTILE, "status": 403})
     post = accept(rt, profile, body=f"first\nsecond {HOSTILE}", options={"x": {"replySettings": HOSTILE}})
     drain(rt, terminal.clock)
@@ -101,7 +98,7 @@ def test_posts_and_what_a_network_said_of_them(terminal: Terminal, rt: Runtime, 
     check(terminal("admin", "stop-post", post))
 
 
-def test_profiles(terminal: Terminal, profile: str) -> None:
+def test_profiles(terminal, profile):
     assert SEEN in check(terminal("admin", "list-profiles")).stdout
     assert json.loads(check(terminal("admin", "list-profiles", "--json")).stdout)[0]["name"] == HOSTILE
     assert SEEN in check(terminal("admin", "refresh-profile", profile)).stderr
@@ -112,34 +109,7 @@ def test_profiles(terminal: Terminal, profile: str) -> None:
     assert SEEN in check(terminal("admin", "refresh-profile", profile)).stderr
 
 
-def test_boards(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
-    profile = terminal.connect(network="pinterest")
-    monkeypatch.setattr(Pinterest, "list_boards", lambda *_: [Board("5001", HOSTILE, HOSTILE, 1)])
-    monkeypatch.setattr(Pinterest, "list_sections", lambda *_: [BoardSection("7001", HOSTILE)])
-    assert SEEN in check(terminal("admin", "list-boards", profile, "--sections")).stdout
-    check(terminal("admin", "list-boards", profile, "--sections", "--json"))
-
-
-def test_keys(terminal: Terminal, rt: Runtime) -> None:
-    check(terminal("admin", "create-key", HOSTILE))
-    assert terminal("admin", "create-key", "laptop").exit_code == 0
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE api_key SET name = ?", (HOSTILE,)))
-    assert SEEN in check(terminal("admin", "list-keys")).stdout
-    check(terminal("admin", "list-keys", "--json"))
-    check(terminal("admin", "revoke-key", HOSTILE))
-
-
-def test_what_a_resume_lists(terminal: Terminal, rt: Runtime, profile: str) -> None:
-    accept(rt, profile, body=HOSTILE + "\nnext", at=terminal.clock.now() + timedelta(days=7))
-    copy = str(terminal.folder / "appliance.copy")
-    terminal("backup", copy, "--with-secret")
-    other = terminal.elsewhere()
-    assert other("restore", copy).exit_code == 0
-    resumed = check(other("admin", "resume"))
-    assert SEEN + "\\nnext" in resumed.stdout, "a row of the table stays one"
-
-
-def test_configuration_and_files(terminal: Terminal) -> None:
+def test_configuration_and_files(terminal):
     named = terminal.folder / "a\x1b[2Jb.copy"
     assert "a\\x1b[2Jb.copy" in check(terminal("backup", str(named))).stdout
     assert "a\\x1b[2Jb.copy" in check(terminal("verify-backup", str(named))).stdout
@@ -154,25 +124,7 @@ def test_configuration_and_files(terminal: Terminal) -> None:
     check(terminal("doctor", "--json"))
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["admin", "show-post", HOSTILE],
-        ["admin", HOSTILE],
-        [HOSTILE],
-        ["--" + HOSTILE],
-        ["admin", "create-key", "x", "--scope", HOSTILE],
-        ["admin", "create-key", "x", "--expires-in", HOSTILE],
-        ["admin", "import-profile", "x", "--credentials", HOSTILE],
-        ["admin", "connect-profile", HOSTILE],
-        ["sandbox", "--listen", HOSTILE],
-    ],
-)
-def test_wrong_arguments(terminal: Terminal, arguments: list[str]) -> None:
-    assert check(terminal(*arguments)).exit_code == 2
-
-
-def test_no_message_can_pretend_to_be_our_hint(terminal: Terminal, rt: Runtime, profile: str) -> None:
+def test_no_message_can_pretend_to_be_our_hint(terminal, rt, profile):
     done = terminal("admin", "show-post", "x\nHint: run rm -rf ~")
     assert "\nHint: run" not in done.stderr
     rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET status = 'reauthRequired', reason = 'x\nHint: run evil'"))
@@ -203,7 +155,7 @@ def spoken(tree: ast.AST) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", sorted(COMMANDS.rglob("*.py")), ids=lambda path: str(path.relative_to(COMMANDS)))
-def test_everything_shown_goes_through_one_place(path: Path) -> None:
+def test_everything_shown_goes_through_one_place(path):
     found = list(spoken(ast.parse(path.read_text())))
     if path == COMMANDS / "output.py":
         assert found

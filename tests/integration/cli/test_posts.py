@@ -10,16 +10,13 @@ from socialpub.accounts.api_keys import Caller
 from socialpub.cli.admin import posts as commands_of_posts
 from socialpub.cli.admin.posts import SIGNS
 from socialpub.cli.output import ask_to_continue
-from socialpub.db.states import State
 from socialpub.db.tables import audit_log, post_rows
-from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.integration.cli.conftest import Terminal
-from tests.support.appliance import OWNER, accept, status_of
+from tests.support.appliance import accept
 from tests.support.drain import drain
-from tests.support.select import select_value
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
@@ -47,15 +44,6 @@ def test_a_published_post_shows_its_plan_with_ticks_and_every_attempt(terminal: 
     assert told["plans"][0]["steps"] == [{"step": "create_post", "kind": "commit", "done": True}]
     assert told["attempts"][-1]["outcome"] == "published"
     assert told["attempts"][-1]["requestId"] in shown
-
-
-def test_a_refused_post_shows_what_x_said(terminal: Terminal, rt: Runtime) -> None:
-    post = refused(terminal, rt, says="You are not allowed.")
-    shown = terminal("admin", "show-post", post).stdout
-    assert SIGNS["failed"] in shown
-    assert "refused" in shown
-    assert "You are not allowed." in shown
-    assert "✓ create_post" not in shown
 
 
 AGENT = Caller("agent", "write", approval=True)
@@ -130,45 +118,6 @@ def test_at_a_terminal_the_owner_reads_the_post_and_then_agrees(
     assert (done.exit_code, "does not wait" in done.stderr) == (1, True)
 
 
-def test_a_scheduled_post_has_no_plan_yet(terminal: Terminal, rt: Runtime) -> None:
-    post = accept(rt, terminal.connect(), at=rt.now() + timedelta(hours=1))
-    shown = terminal("admin", "show-post", post).stdout
-    assert "scheduled 2026-10-12 10:00:00 UTC" in shown
-    assert "no plan yet" in shown
-
-
-def test_stopping_a_scheduled_post_cancels_it(terminal: Terminal, rt: Runtime) -> None:
-    post = accept(rt, terminal.connect(), at=rt.now() + timedelta(hours=1))
-    assert "canceled" in terminal.success("admin", "stop-post", post).stdout
-    assert "There is nothing to stop" in terminal.success("admin", "stop-post", post).stderr
-
-
-def test_stopping_a_post_fails_what_has_not_been_sent(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    rt.write(resume.pause)
-    post = accept(rt, profile)
-    assert "failed" in terminal("admin", "stop-post", post).stdout
-    assert "Stopped by the owner" in terminal("admin", "show-post", post).stdout
-    rt.write(resume.end_pause)
-    drain(rt, terminal.clock)
-    assert terminal.world.x.posts == []
-
-
-def test_a_delivery_past_its_commit_says_that_it_goes_on(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    post = rt.write(posts.create, Draft("Hello", None, (profile,)), OWNER)
-    rt.db.write(
-        lambda tx: tx.execute_sql(
-            """UPDATE delivery SET committed_at = :now, started_at = :now, plan = '[["create_post", "commit"]]',
-                progress = json_object('phase', 'reading_back', 'commits', 1, 'why', 'no answer', 'since', :now)
-                WHERE post_id = :post""",
-            {"now": tx.stamp, "post": post},
-        )
-    )
-    assert "past its commit" in terminal.success("admin", "stop-post", post).stderr
-    assert select_value(rt.db, "SELECT state FROM delivery") == State.QUEUED
-
-
 def test_a_post_that_is_not_there_is_reported(terminal: Terminal) -> None:
     for command in ("show-post", "stop-post", "retry-post"):
         assert terminal.refusal("admin", command, NOBODY).startswith("Error: No post has this id.")
@@ -189,33 +138,6 @@ def test_posts_are_listed_newest_first_one_line_each(terminal: Terminal, rt: Run
     assert "… x" in lines[0]
     assert f"{SIGNS['failed']} x" in lines[1]
     assert "First of all" in lines[1]
-
-
-def test_lists_are_filtered_and_say_what_they_leave_out(terminal: Terminal, rt: Runtime) -> None:
-    failed = refused(terminal, rt)
-    scheduled = accept(rt, terminal.connect(), at=rt.now() + timedelta(hours=1))
-
-    def ids(*options: str) -> list[str]:
-        return [post["id"] for post in json.loads(terminal("admin", "list-posts", "--json", *options).stdout)]
-
-    assert ids() == [scheduled, failed]
-    assert ids("--status", "scheduled") == [scheduled]
-    assert ids("--delivery-status", "failed") == [failed]
-    assert ids("--delivery-status", "unknown") == []
-    assert ids("--limit", "1") == [scheduled]
-    assert "1 older post" in terminal("admin", "list-posts", "--limit", "1").stderr
-    assert terminal("admin", "list-posts", "--delivery-status", "published").stderr == "No posts found.\n"
-    assert terminal("admin", "list-posts", "--status", "done").exit_code == 2
-
-
-def test_a_failed_post_is_published_again_and_its_id_printed(terminal: Terminal, rt: Runtime) -> None:
-    post = refused(terminal, rt)
-    new = terminal.success("admin", "retry-post", post).stdout.strip()
-    drain(rt, terminal.clock)
-    assert status_of(rt, new) == "settled"
-    assert len(terminal.world.x.posts) == 1
-    again = terminal.refusal("admin", "retry-post", post)
-    assert again.startswith("Error: A later post has published the failed deliveries")
 
 
 def test_an_unknown_outcome_has_a_sign_and_is_retried_only_on_request(terminal: Terminal, rt: Runtime) -> None:

@@ -1,16 +1,11 @@
 """Profiles from the terminal."""
 
 import json
-from pathlib import Path
-
-import pytest
-
-from tests.integration.cli.conftest import Terminal
 
 NOBODY = "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f"
 
 
-def test_an_account_is_connected_and_its_id_printed_alone(terminal: Terminal, tmp_path: Path) -> None:
+def test_an_account_is_connected_and_its_id_printed_alone(terminal, tmp_path):
     tokens = tmp_path / "tokens.json"
     tokens.write_text(terminal.grant("studio"))
     done = terminal.success("admin", "import-profile", "x", "--name", "Studio news", "--credentials", str(tokens))
@@ -21,31 +16,7 @@ def test_an_account_is_connected_and_its_id_printed_alone(terminal: Terminal, tm
     assert "@studio" in done.stderr
 
 
-def test_a_missing_scope_is_said_at_once(terminal: Terminal) -> None:
-    granted = terminal.grant(scopes=["tweet.read", "tweet.write", "users.read"])
-    assert "media.write" in terminal.success("admin", "import-profile", "x", stdin=granted).stderr
-    granted = terminal.grant("studio", scopes=["users.read"])
-    assert "do not allow publishing" in terminal.refusal("admin", "import-profile", "x", stdin=granted)
-
-
-def test_a_network_that_is_away_is_reported_apart_from_a_refusal(terminal: Terminal) -> None:
-    grant = terminal.grant()
-    terminal.world.x.next("me").fails_with(503)
-    assert "Try again" in terminal.refusal("admin", "import-profile", "x", stdin=grant)
-    assert terminal("admin", "import-profile", "x", stdin=grant).exit_code == 0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"), [(["myspace"], 2), (["x", "--credentials", "no-such-file"], 2), (["x"], 1), ([], 2)]
-)
-def test_a_wrong_import_says_what_is_wrong(terminal: Terminal, arguments: list[str], code: int) -> None:
-    done = terminal("admin", "import-profile", *arguments, stdin="{}")
-    assert done.exit_code == code
-    assert done.stdout == ""
-    assert "Error: " in done.stderr
-
-
-def test_a_profile_is_renamed(terminal: Terminal) -> None:
+def test_a_profile_is_renamed(terminal):
     profile = terminal.connect()
     assert terminal("admin", "rename-profile", profile.upper(), "Evening news").exit_code == 0
     assert "Evening news" in terminal("admin", "list-profiles").stdout
@@ -54,7 +25,7 @@ def test_a_profile_is_renamed(terminal: Terminal) -> None:
     assert terminal("admin", "rename-profile", "7", "Unknown").exit_code == 2
 
 
-def test_a_profile_is_disconnected(terminal: Terminal) -> None:
+def test_a_profile_is_disconnected(terminal):
     profile = terminal.connect()
     for _ in range(2):
         assert terminal("admin", "disconnect-profile", profile).exit_code == 0
@@ -62,7 +33,7 @@ def test_a_profile_is_disconnected(terminal: Terminal) -> None:
     assert terminal("admin", "disconnect-profile", NOBODY).exit_code == 1
 
 
-def test_options_are_stored_shown_and_taken_away(terminal: Terminal) -> None:
+def test_options_are_stored_shown_and_taken_away(terminal):
     profile = terminal.connect()
     done = terminal("admin", "set-options", profile, "reply_settings=following", "madeWithAi=true")
     assert json.loads(done.stdout) == {"replySettings": "following", "madeWithAi": True}

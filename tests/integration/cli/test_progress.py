@@ -7,11 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from socialpub.cli import output
 from socialpub.db import backup_format, file_check
-from tests.integration.cli.conftest import Terminal
 
 ESCAPE = "\x1b"
 
@@ -37,7 +34,7 @@ def in_pseudo_terminal(*arguments: str) -> tuple[int, str, str]:
     return command.returncode, out, shown.decode()
 
 
-def test_on_a_terminal_doctor_shows_a_bar_beside_the_same_findings(terminal: Terminal) -> None:
+def test_on_a_terminal_doctor_shows_a_bar_beside_the_same_findings(terminal):
     terminal.connect()
     config = str(terminal.config)
     quiet = subprocess.run(
@@ -51,29 +48,7 @@ def test_on_a_terminal_doctor_shows_a_bar_beside_the_same_findings(terminal: Ter
     assert shown.endswith(quiet.stderr.replace("\n", "\r\n"))
 
 
-def test_on_a_terminal_a_backup_shows_its_steps(terminal: Terminal, tmp_path: Path) -> None:
-    file = str(tmp_path / "a.copy")
-    code, out, shown = in_pseudo_terminal("--config", str(terminal.config), "backup", file)
-    assert (code, out) == (0, f"{file}\n")
-    assert "Copying the database" in shown and "Writing the backup" in shown and " of " in shown
-    code, out, shown = in_pseudo_terminal("--config", str(terminal.config), "verify-backup", file)
-    assert (code, out) == (0, f"{file} is complete and unchanged.\n")
-    assert "Checking the database of the backup" in shown
-
-
-def test_without_a_terminal_doctor_is_silent_about_its_progress(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(output, "LINE_SECONDS", 0.0)
-    terminal.connect()
-    found = terminal("doctor", "--problems")
-    assert found.stderr == ""
-    assert ESCAPE not in found.stdout
-
-
-def test_without_a_terminal_a_long_backup_prints_plain_lines(
-    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_terminal_a_long_backup_prints_plain_lines(terminal, monkeypatch):
     terminal.connect()
     short = terminal("backup").stderr
     assert "Copying" not in short, "a line is due every 30 seconds"
@@ -86,7 +61,7 @@ def test_without_a_terminal_a_long_backup_prints_plain_lines(
     assert "\nCopying the database: 100 %, " in shown.stderr
 
 
-def test_ctrl_c_ends_a_long_command_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ctrl_c_ends_a_long_command_with_one_line(terminal, monkeypatch):
     terminal.connect()
 
     def press(_: Path) -> None:

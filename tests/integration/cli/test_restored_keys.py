@@ -68,9 +68,7 @@ def restored(terminal: Terminal, leaked: str) -> Terminal:
     return other
 
 
-def test_the_keys_of_the_backup_are_reported_until_they_are_revoked_and_a_newer_key_stays(
-    restored: Terminal, leaked: str
-) -> None:
+def test_the_keys_of_the_backup_are_reported_until_they_are_revoked_and_a_newer_key_stays(restored, leaked):
     fresh = created(restored, "fresh")
     assert works(restored, leaked), "without a decision it stays valid"
     report = note(restored("doctor", "--problems").stdout)
@@ -99,7 +97,7 @@ def test_the_keys_of_the_backup_are_reported_until_they_are_revoked_and_a_newer_
     assert works(restored, fresh)
 
 
-def test_kept_keys_stay_valid_and_are_reported_no_longer(restored: Terminal, leaked: str) -> None:
+def test_kept_keys_stay_valid_and_are_reported_no_longer(restored, leaked):
     kept = restored.success("admin", "resume", "--keep-keys")
     assert "Kept 2 API keys of the restored backup:" in kept.stderr
     assert "Publishing continues" in kept.stderr
@@ -108,20 +106,8 @@ def test_kept_keys_stay_valid_and_are_reported_no_longer(restored: Terminal, lea
     assert "owner, at the terminal: Kept the API key “leaked” of a restored backup." in history(restored)
 
 
-def test_keeping_and_revoking_exclude_each_other(restored: Terminal, leaked: str) -> None:
+def test_keeping_and_revoking_exclude_each_other(restored, leaked):
     refused = restored("admin", "resume", "--keep-keys", "--revoke-keys")
     assert refused.exit_code == 2
     assert "cannot be combined" in refused.stderr
     assert "restored backup" in restored("doctor").stdout
-
-
-def test_a_second_restore_reports_every_key_of_its_backup(restored: Terminal, leaked: str) -> None:
-    restored("admin", "resume", "--keep-keys")
-    fresh = created(restored, "fresh")
-    backup = str(restored.folder / "second.copy")
-    restored("backup", backup, "--with-secret")
-    third = restored.elsewhere("third")
-    said = third("restore", backup).stderr
-    assert "3 API keys came with the restored backup" in said
-    third("admin", "resume", "--revoke-keys")
-    assert not works(third, fresh)

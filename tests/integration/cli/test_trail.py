@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from socialpub.accounts import api_keys, tokens
+from socialpub.accounts import api_keys
 from socialpub.core import actor
 from socialpub.db.tables import audit_log
 from socialpub.db.tables.audit_log import AuditAction, AuditEntry
@@ -11,7 +11,6 @@ from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.cli.conftest import Terminal
-from tests.support.appliance import accept
 from tests.support.select import select_all
 
 
@@ -66,51 +65,6 @@ def test_what_a_key_posts_is_no_news_and_what_it_disconnects_is(terminal: Termin
     assert newest.action == AuditAction.PROFILE_DISCONNECTED
     assert newest.actor == f"key {key.split('_')[1]} my script"
     assert audit_text.describe_actor(newest.actor) == f"API key “my script” ({key.split('_')[1]})"
-
-
-def test_posts_that_the_owner_stops_or_makes_by_hand_are_reported(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    with actor.act_as(actor.key("a1b2", "script")):
-        post = accept(rt, profile, body="Fresh\nbread", at=rt.now() + timedelta(hours=1))
-    terminal("admin", "stop-post", post)
-    terminal("admin", "stop-post", post)
-    with actor.act_as(actor.DASHBOARD):
-        made = accept(rt, profile, body="w" * 100)
-    assert told(rt, "post") == [
-        ("command", "Stopped the post “Fresh bread”."),
-        ("dashboard", f"Created the post “{'w' * 80}…”."),
-    ]
-    assert audit_log.load_page(rt.db, ("post",)).entries[0].subject_id == made
-
-
-def test_tokens_renewed_without_the_owner_are_no_news(terminal: Terminal, rt: Runtime) -> None:
-    profile = terminal.connect()
-    before = audit_log.load_page(rt.db).total
-    with actor.act_as(actor.SYSTEM):
-        tokens.renew(rt, profile)
-    assert audit_log.load_page(rt.db).total == before
-
-
-def test_what_failed_leaves_no_trail(terminal: Terminal, rt: Runtime) -> None:
-    assert terminal("admin", "rename-profile", "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01", "x").exit_code == 1
-    assert terminal("admin", "create-key", " ").exit_code == 1
-    assert audit_log.load_page(rt.db).total == 0
-
-
-def test_a_restored_backup_and_a_new_secret_are_reported(terminal: Terminal, rt: Runtime) -> None:
-    copy = terminal.folder / "a.copy"
-    terminal("backup", str(copy))
-    settings = rt.settings
-    elsewhere = terminal.elsewhere()
-    (elsewhere.folder / "data" / "secret.key").write_bytes(settings.secret_key_file.read_bytes())
-    elsewhere.success("restore", str(copy))
-    (elsewhere.folder / "data" / "secret.key").unlink()
-    assert elsewhere("init", "--new-secret").exit_code == 0
-    with elsewhere.open() as restored:
-        assert told(restored) == [
-            ("command", "Restored a backup of 2026-10-12T09:00:00.000Z, paused."),
-            ("command", "Created a new secret.key to replace a lost one."),
-        ]
 
 
 def test_every_action_has_a_sentence() -> None:

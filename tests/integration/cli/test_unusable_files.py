@@ -90,7 +90,7 @@ def doctor_of(terminal: Terminal) -> dict[str, dict[str, Any]]:
 
 @AS_ROOT
 @pytest.mark.parametrize("name", ["socialpub.db", "run", "media"])
-def test_a_file_of_another_user_is_given_back_by_one_line(users_own: Terminal, name: str) -> None:
+def test_a_file_of_another_user_is_given_back_by_one_line(users_own, name):
     data = users_own.folder / "data"
     os.chown(data / name, 0, 0)
     (data / name).chmod(0o700)
@@ -109,7 +109,7 @@ def test_a_file_of_another_user_is_given_back_by_one_line(users_own: Terminal, n
 
 @AS_ROOT
 @pytest.mark.parametrize("mode", [0o400, 0o000])
-def test_a_file_that_its_owner_must_not_write_gets_its_mode_back_by_one_line(users_own: Terminal, mode: int) -> None:
+def test_a_file_that_its_owner_must_not_write_gets_its_mode_back_by_one_line(users_own, mode):
     data = users_own.folder / "data"
     (data / "socialpub.db").chmod(mode)
     found = doctor_of(users_own)
@@ -124,7 +124,7 @@ def test_a_file_that_its_owner_must_not_write_gets_its_mode_back_by_one_line(use
 
 
 @AS_ROOT
-def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> None:
+def test_a_folder_of_another_user_is_used_as_that_user(users_own):
     data = users_own.folder / "data"
     os.chown(data, 0, 0)
     for path in data.rglob("*"):
@@ -137,7 +137,7 @@ def test_a_folder_of_another_user_is_used_as_that_user(users_own: Terminal) -> N
 
 
 @AS_ROOT
-def test_everything_of_a_service_belongs_to_its_user(users_own: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_of_a_service_belongs_to_its_user(users_own, monkeypatch):
     data = users_own.folder / "data"
     for path in (data, *data.rglob("*")):
         os.chown(path, 0, 0)
@@ -196,7 +196,7 @@ CANNOT = "The file system of data_dir cannot "
         ("SQLITE_NOLFS", "store large files"),
     ],
 )
-def test_what_the_file_system_lacks_is_named_by_the_extended_code(opened: Terminal, name: str, what: str) -> None:
+def test_what_the_file_system_lacks_is_named_by_the_extended_code(opened, name, what):
     find_fault = partial(file_faults.find_fault, settings=loader.load(opened.config))
     shown = as_command_error(error_of(name), find_fault)
     assert shown is not None and shown.hint
@@ -208,7 +208,7 @@ NO_LOCKS = ["ENOLCK", "EOPNOTSUPP", "ENOSYS", "EINVAL"]
 
 
 @pytest.mark.parametrize("code", NO_LOCKS)
-def test_a_file_system_without_flock_is_named(opened: Terminal, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+def test_a_file_system_without_flock_is_named(opened, monkeypatch, code):
     def refuse(*_: object) -> None:
         raise OSError(getattr(errno, code), "words")
 
@@ -217,7 +217,7 @@ def test_a_file_system_without_flock_is_named(opened: Terminal, monkeypatch: pyt
     assert f"{CANNOT}lock files (flock)." in shown and "Use a local disk" in shown
 
 
-def test_a_file_system_that_refuses_modes_is_named_by_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_that_refuses_modes_is_named_by_init(tmp_path, monkeypatch):
     def refuse(path: Path, _: int) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted", str(path))
 
@@ -244,7 +244,7 @@ def test_the_codes_of_damage_do(opened: Terminal) -> None:
         ("EMFILE", "Too many files are open"),
     ],
 )
-def test_the_systems_own_codes_are_reported_in_the_same_words(opened: Terminal, code: str, words: str) -> None:
+def test_the_systems_own_codes_are_reported_in_the_same_words(opened, code, words):
     error = OSError(getattr(errno, code), "words", str(opened.folder / "data" / "media"))
     shown = as_command_error(error, partial(file_faults.find_fault, settings=loader.load(opened.config)))
     assert shown is not None and shown.hint
@@ -253,7 +253,7 @@ def test_the_systems_own_codes_are_reported_in_the_same_words(opened: Terminal, 
         assert "sudo dmesg" in shown.hint
 
 
-def test_the_remedy_for_damage_is_typed_line_by_line(opened: Terminal) -> None:
+def test_the_remedy_for_damage_is_typed_line_by_line(opened):
     assert opened("admin", "create-key", "kept").exit_code == 0
     opened.config.write_text(f'{opened.config.read_text()}\n[backup]\nfolder = "backups"\n')
     assert opened("backup").exit_code == 0

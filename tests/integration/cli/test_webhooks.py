@@ -29,9 +29,7 @@ def add(terminal: Terminal, receiver: WebhookReceiver, *options: str) -> str:
     return webhook_id
 
 
-def test_the_id_and_the_secret_are_printed_once_and_the_database_does_not_show_them(
-    terminal: Terminal, receiver: WebhookReceiver
-) -> None:
+def test_the_id_and_the_secret_are_printed_once_and_the_database_does_not_show_them(terminal, receiver):
     webhook_id = add(terminal, receiver)
     prefix, _, encoded = receiver.secret.partition("_")
     assert (prefix, len(base64.b64decode(encoded, validate=True))) == ("whsec", 32)
@@ -56,7 +54,7 @@ def test_the_id_and_the_secret_are_printed_once_and_the_database_does_not_show_t
     ]
 
 
-def test_a_test_event_is_signed_and_its_response_is_listed(terminal: Terminal, receiver: WebhookReceiver) -> None:
+def test_a_test_event_is_signed_and_its_response_is_listed(terminal, receiver):
     webhook_id = add(terminal, receiver, "--event", "delivery.pending")
     assert terminal.success("admin", "test-webhook", webhook_id).stdout == "204\n"
     [(message_id, event)] = receiver.taken
@@ -66,9 +64,7 @@ def test_a_test_event_is_signed_and_its_response_is_listed(terminal: Terminal, r
 
 
 @pytest.mark.parametrize(("status", "shown"), [(302, "302 (redirects are not followed)"), (410, "410"), (500, "500")])
-def test_a_refused_test_event_ends_with_1(
-    terminal: Terminal, receiver: WebhookReceiver, status: int, shown: str
-) -> None:
+def test_a_refused_test_event_ends_with_1(terminal, receiver, status, shown):
     webhook_id = add(terminal, receiver)
     receiver.answers = [status]
     done = terminal("admin", "test-webhook", webhook_id)
@@ -78,7 +74,7 @@ def test_a_refused_test_event_ends_with_1(
     assert ("disabledAt" in listed) == (status == 410), "the remedy is in `doctor`"
 
 
-def test_no_output_shows_a_secret_of_the_url(terminal: Terminal, receiver: WebhookReceiver) -> None:
+def test_no_output_shows_a_secret_of_the_url(terminal, receiver):
     added = terminal.success("admin", "add-webhook", "-", stdin=f"{URL}\n")
     webhook_id, receiver.secret = added.stdout.splitlines()
     assert not SECRETS.search(added.stderr)
@@ -94,17 +90,8 @@ def test_no_output_shows_a_secret_of_the_url(terminal: Terminal, receiver: Webho
         assert webhooks.list_all(rt.db) == []
 
 
-def test_a_wrong_url_is_refused_without_quoting_it(terminal: Terminal) -> None:
+def test_a_wrong_url_is_refused_without_quoting_it(terminal):
     refused = terminal("admin", "add-webhook", "ftp://n8n.test/hidden")
     assert refused.exit_code == 2
     assert "Invalid value for URL: it must begin with http:// or https:// and a host." in refused.stderr
     assert "hidden" not in refused.output
-
-
-def test_an_unknown_event_is_refused_and_the_test_event_cannot_be_subscribed(terminal: Terminal) -> None:
-    assert terminal("admin", "add-webhook", "http://n8n.test", "--event", "webhook.test").exit_code == 2
-
-
-def test_an_unknown_id_is_refused(terminal: Terminal) -> None:
-    for command in ("remove-webhook", "test-webhook"):
-        assert "No webhook has this id" in terminal.refusal("admin", command, "019a4c8e-7c1b-7a55-9f0e-3b1f0c2d4e5f")

@@ -16,8 +16,6 @@ from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.support.appliance import OWNER, accept, state_of, status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.tab import Tab
 
 AGENT = Caller("agent", "write", name="claude", approval=True)
 Ask = Callable[..., str]
@@ -42,9 +40,7 @@ def sent(world: World) -> list[str]:
     return [post.text for post in world.x.posts]
 
 
-def test_a_waiting_post_is_approved_on_its_page(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, ask: Ask
-) -> None:
+def test_a_waiting_post_is_approved_on_its_page(owner, rt, world, clock, ask):
     post = ask()
     drain(rt)
     page = owner.open(f"/posts/{post}")
@@ -68,7 +64,7 @@ def test_a_waiting_post_is_approved_on_its_page(
     assert "Approved" in owner.open("/audit").text
 
 
-def test_a_second_press_is_harmless_and_a_pause_is_named(owner: Tab, rt: Runtime, ask: Ask) -> None:
+def test_a_second_press_is_harmless_and_a_pause_is_named(owner, rt, ask):
     post = ask(hours=1)
     rt.write(resume.pause)
     page = owner.open(f"/posts/{post}")
@@ -78,9 +74,7 @@ def test_a_second_press_is_harmless_and_a_pause_is_named(owner: Tab, rt: Runtime
 
 
 @pytest.mark.parametrize("by", [AGENT, OWNER], ids=["the agent", "another key"])
-def test_only_the_version_that_the_owner_saw_is_approved(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, ask: Ask, by: Caller
-) -> None:
+def test_only_the_version_that_the_owner_saw_is_approved(owner, rt, world, clock, ask, by):
     post = ask("Harmless", hours=1)
     page = owner.open(f"/posts/{post}")
     assert "Waits for your approval." in page.text
@@ -102,21 +96,7 @@ def test_only_the_version_that_the_owner_saw_is_approved(
     assert sent(world) == ["Buy my coins"]
 
 
-@pytest.mark.parametrize("hours", [None, 1])
-def test_stop_ends_a_waiting_post(owner: Tab, rt: Runtime, world: World, ask: Ask, hours: float | None) -> None:
-    post = ask(hours=hours)
-    owner.open(f"/posts/{post}")
-    owner.follow("Stop")
-    assert "will not be sent" in owner.page.text
-    assert owner.press("Stop").role("status") == "Stopped. Nothing more of this post is sent."
-    assert status_of(rt, post) == ("canceled" if hours else "settled")
-    assert not owner.open(f"/posts/{post}").has_button("Approve")
-    assert "Stopped by the owner" not in owner.open("/").text
-    drain(rt)
-    assert sent(world) == []
-
-
-def test_publish_now_approves_nothing(owner: Tab, rt: Runtime, world: World, ask: Ask) -> None:
+def test_publish_now_approves_nothing(owner, rt, world, ask):
     post = ask(hours=1)
     assert "Publish now" not in owner.open(f"/posts/{post}").links()
     assert "when you press “Approve”" in owner.open(f"/posts/{post}/publish").text
@@ -129,24 +109,7 @@ def test_publish_now_approves_nothing(owner: Tab, rt: Runtime, world: World, ask
     assert sent(world) == ["Draft"]
 
 
-def test_an_approved_post_waits_for_its_time_or_for_the_post_to_which_it_replies(
-    owner: Tab, rt: Runtime, x: str, ask: Ask
-) -> None:
-    first = ask("First", hours=1)
-    owner.open(f"/posts/{first}")
-    assert owner.press("Approve").role("status").startswith("Approved. The post is published on ")
-    assert "Waits for The scheduled time." in owner.page.text
-    options = {"x": {"replyToPostId": first}}
-    second = rt.write(posts.create, Draft("Second", None, (x,), options=options), AGENT)
-    owner.open(f"/posts/{second}")
-    after = "Approved. The post is published after the post to which it replies."
-    assert owner.press("Approve").role("status") == after
-    assert "Waits for The post “First”, to which this post replies." in owner.page.text
-
-
-def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(
-    owner: Tab, rt: Runtime, x: str, ask: Ask
-) -> None:
+def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(owner, rt, x, ask):
     ordinary = accept(rt, x, body="Ordinary", at=rt.now() + timedelta(hours=2))
     post = ask("An idea", hours=1)
     page = owner.open("/")
@@ -166,25 +129,7 @@ def test_the_overview_lists_posts_that_wait_and_other_pages_show_the_state(
     assert "Waits for approval" not in owner.open(f"/posts/{ordinary}").text
 
 
-@pytest.mark.parametrize(
-    ("fields", "sentence"),
-    [
-        (
-            {"Posts a day": "five"},
-            "“Posts a day” must be a whole number. Enter a number such as 10, or leave it empty.",
-        ),
-        ({"Expires": "date", "Last day": "soon"}, "“Last day” must be a date. Enter a date such as 2027-01-31."),
-    ],
-)
-def test_a_refused_form_for_a_key_names_the_field_as_the_page_does(
-    owner: Tab, rt: Runtime, fields: dict[str, str], sentence: str
-) -> None:
-    page = owner.press("Create key", {"Name": "agent", **fields}, on="/keys")
-    assert page.role("alert") == sentence
-    assert api_keys.list_all(rt.db) == []
-
-
-def test_a_key_that_needs_approval_is_created_in_the_dashboard(owner: Tab, rt: Runtime) -> None:
+def test_a_key_that_needs_approval_is_created_in_the_dashboard(owner, rt):
     page = owner.press("Create key", {"Name": "agent", "Posts a day": "5", "Needs approval": True}, on="/keys")
     assert "at most 5 posts in 24 hours" in page.text
     assert "Each of its posts waits until you approve it." in page.text

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from socialpub.accounts import sign_in
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
@@ -69,37 +68,6 @@ def test_a_post_dropped_on_another_day_keeps_its_local_time(
     assert complaints == []
 
 
-def test_in_a_week_a_post_is_dropped_on_an_hour_and_keeps_its_minutes(page: Page, rt: Runtime, profile: str) -> None:
-    post = accept(rt, profile, body="First frost", at=datetime(2026, 11, 25, 8, 40, tzinfo=UTC))
-    show(page, "week=2026-W48")
-    drag(page, "First frost", "2026-11-27T14:00")
-    expect(page.get_by_role("status")).to_contain_text("27 Nov 2026, 14:40 CET")
-    expect(cell(page, "2026-11-27T14:00")).to_contain_text("14:40")
-    assert stored_time(rt, post) == "2026-11-27T13:40:00.000Z"
-
-
-def test_a_post_cannot_be_dropped_into_the_past(page: Page, rt: Runtime, profile: str) -> None:
-    post = accept(rt, profile, body="First frost", at=START + timedelta(days=3))
-    show(page, "month=2026-10")
-    drag(page, "First frost", "2026-10-08")
-    expect(page.get_by_role("alert")).to_have_text("The post is not rescheduled. The time must be in the future.")
-    expect(cell(page, "2026-10-15")).to_contain_text("First frost")
-    expect(cell(page, "2026-10-08")).not_to_contain_text("First frost")
-    assert stored_time(rt, post) == "2026-10-15T09:00:00.000Z"
-
-    drag(page, "First frost", "2026-10-16")  # the refusal leaves nothing behind
-    expect(page.get_by_role("status")).to_contain_text("16 Oct 2026")
-    expect(page.get_by_role("alert")).to_have_text("")
-
-
-def test_a_post_that_started_meanwhile_is_not_dragged(page: Page, rt: Runtime, post: str, clock: HandClock) -> None:
-    clock.forward(86_400)
-    drag(page, "First frost", "2026-10-20")
-    expect(page.get_by_role("alert")).to_contain_text("Only posts scheduled for the future can be edited")
-    expect(cell(page, "2026-10-13")).to_contain_text("Due")
-    assert stored_time(rt, post) == "2026-10-13T09:00:00.000Z"
-
-
 def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
     page: Page, rt: Runtime, post: str, clock: HandClock
 ) -> None:
@@ -117,39 +85,11 @@ def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
     assert page.url.endswith("/calendar?month=2026-10")
 
 
-def test_a_post_dropped_on_a_repeated_hour_asks_which_one(page: Page, rt: Runtime, profile: str) -> None:
-    post = accept(rt, profile, body="First frost", at=datetime(2026, 10, 24, 10, 30, tzinfo=UTC))
-    show(page, "week=2026-W43")
-    drag(page, "First frost", "2026-10-25T02:00")
-    expect(page.get_by_label("Time")).to_have_value("2026-10-25T02:30")
-    page.get_by_label("Second: 02:30 CET (UTC+1)").check()
-    page.get_by_role("button", name="Reschedule").click()
-    expect(page.get_by_role("status").first).to_contain_text("25 Oct 2026, 02:30 CET")
-    assert stored_time(rt, post) == "2026-10-25T01:30:00.000Z"
-
-
 def test_without_a_response_the_post_returns_to_its_day_and_an_error_appears(page: Page, post: str) -> None:
     page.route("**/reschedule", lambda route: route.abort())
     drag(page, "First frost", "2026-10-20")
     expect(page.get_by_role("alert")).to_contain_text("The server did not respond")
     expect(cell(page, "2026-10-13")).to_contain_text("First frost")
-
-
-def test_after_a_sign_out_a_drag_leads_to_the_sign_in_page(page: Page, rt: Runtime, post: str) -> None:
-    for session in sign_in.list_sessions(rt, rt.db):
-        rt.write(sign_in.end_session, session.id)
-    drag(page, "First frost", "2026-10-20")
-    page.wait_for_url(lambda url: url.endswith("/login?next=/calendar%3Fmonth%3D2026-10"))
-
-
-def test_an_empty_day_and_an_empty_hour_lead_to_a_new_post(page: Page) -> None:
-    show(page, "month=2026-10")
-    cell(page, "2026-10-20").click(position={"x": 70, "y": 80})
-    page.wait_for_url(lambda url: url.endswith("/compose?at=2026-10-20T09:00"))
-    page.go_back()
-    show(page, "week=2026-W43")
-    cell(page, "2026-10-20T16:00").click()
-    page.wait_for_url(lambda url: url.endswith("/compose?at=2026-10-20T16:00"))
 
 
 def test_a_refresh_of_the_calendar_keeps_the_focus(page: Page, rt: Runtime, profile: str) -> None:

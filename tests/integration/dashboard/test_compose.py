@@ -305,13 +305,6 @@ def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
     assert times_of_posts(rt) == [f"{at}:00.000Z"]
 
 
-def test_a_repeated_hour_from_the_calendar_needs_a_choice(owner: Tab, rt: Runtime, x: str) -> None:
-    page = owner.open("/compose?at=2026-10-25T02:00")
-    assert "The clocks show this time twice" in page.text
-    page = owner.press("Schedule", {"Text": "Twice"})
-    assert (page.status, times_of_posts(rt)) == (400, [])
-
-
 def test_an_edit_shows_which_of_two_equal_times_the_post_has(owner: Tab, rt: Runtime, x: str) -> None:
     post_id = accept(rt, x, body="Twice", at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
     page = owner.open(f"/posts/{post_id}/edit")
@@ -369,18 +362,6 @@ def test_the_live_check_shows_errors_of_the_form_and_the_preview(owner: Tab, x: 
     assert "Profile : No longer exists. Choose another profile." in said
     assert "Media 1 : Is no longer available. Remove it and add the file again." in said
     assert part(page, "counters") == "X 5 of 280"
-
-
-def test_the_live_check_accepts_an_empty_form(owner: Tab, x: str) -> None:
-    assert part(check(owner, ("body", "Hello")), "found") == ""
-    page = check(owner, ("profiles", x), ("body", " "))
-    assert (part(page, "found"), part(page, "counters")) == ("", "X 0 of 280")
-
-
-def test_a_text_of_any_length_is_counted_and_the_preview_is_shortened(owner: Tab, x: str) -> None:
-    page = check(owner, ("body", "a.com " * 16_000), ("profiles", x))
-    assert "383,999 of 280" in part(page, "counters")
-    assert len(page.html) < 20_000
 
 
 def test_a_reply_names_a_post_to_the_same_profile(owner: Tab, rt: Runtime, x: str) -> None:

@@ -291,19 +291,6 @@ def test_compose_fits_the_screen_and_is_accessible(page: Page, photos: list[Path
     assert axe.violations(page) == []
 
 
-def test_an_error_of_the_time_does_not_move_the_zone(page: Page) -> None:
-    page.get_by_label("Text").fill("Hello")
-    page.get_by_label("x profile").check()
-    page.get_by_label("At a time").check()
-    page.get_by_label("Time", exact=True).fill("2020-01-01T10:00")
-    page.get_by_role("button", name="Schedule").click()
-    expect(page.locator("#field-time-wrong")).to_be_visible()
-    time, zone = page.locator("#field-time").bounding_box(), page.locator("#field-zone").bounding_box()
-    assert time is not None
-    assert zone is not None
-    assert abs(time["y"] - zone["y"]) < 2
-
-
 def test_on_a_phone_publish_and_check_stay_visible_and_the_preview_comes_before_the_options(page: Page) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     for network in ("x", "tiktok", "pinterest"):
@@ -325,18 +312,3 @@ def test_on_a_phone_publish_and_check_stay_visible_and_the_preview_comes_before_
     assert field is not None
     assert field["y"] + field["height"] <= bar["y"], "what has the focus is not behind the bar"
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_a_cover_can_be_chosen_or_uploaded_with_the_form(page: Page, photos: list[Path], tmp_path: Path) -> None:
-    tick(page, "pinterest")
-    clip = media.video_mp4(tmp_path / "waves.mp4", 4.0, width=320, height=240)
-    page.get_by_label("Media", exact=True).set_input_files(clip)
-    expect(items(page)).to_have_count(1)
-    group = page.get_by_role("group", name="Pinterest")
-    group.get_by_label("Board", exact=True).select_option(index=1)
-    group.get_by_text("More options").click()
-    page.get_by_label("Or upload an image").set_input_files(photos[0])
-    page.get_by_role("button", name="Check", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("no problems found")
-    expect(page.get_by_role("radio", name="first.jpg")).to_be_checked()
-    assert axe.violations(page) == []

@@ -13,7 +13,7 @@ from tests.samples import media
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, artifact, connect_tiktok
+from tests.support.sandbox_http import artifact, connect_tiktok
 from tests.support.select import select_value
 from tests.support.tab import Element, Page, Tab
 
@@ -153,17 +153,6 @@ def test_a_posting_limit_or_a_ban_stops_the_post(
     assert accepted(rt) == 0
 
 
-def test_a_video_that_is_too_long_for_the_account_is_refused(
-    owner: Tab, rt: Runtime, world: World, tiktok: str, tmp_path: Path
-) -> None:
-    world.tiktok.existing_account("demo").max_duration = 1
-    long = media.video_mp4(tmp_path / "long.mp4", seconds=2.0, width=640, height=360, rate=30)
-    page = owner.press("Publish", {"Media": [long], "Who can see it": "SELF_ONLY"}, on="/compose")
-    assert page.status == 400
-    assert "videos of at most 1 seconds. This video lasts 2.0" in page.role("alert")
-    assert accepted(rt) == 0
-
-
 def test_without_an_answer_of_tiktok_only_a_draft_can_be_sent(
     owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path
 ) -> None:
@@ -201,22 +190,6 @@ def test_a_direct_post_needs_explicit_and_possible_choices(
     assert said in page.role("alert")
     if "Who can see it" not in choices:
         assert page.field("Who can see it").attributes["aria-invalid"] == "true"
-
-
-@pytest.mark.parametrize(
-    ("brands", "label"),
-    [
-        (["Your brand"], "Promotional content"),
-        (["Branded content"], "Paid partnership"),
-        (["Your brand", "Branded content"], "Paid partnership"),
-    ],
-)
-def test_the_label_of_the_post_is_shown(owner: Tab, tiktok: str, video: Path, brands: list[str], label: str) -> None:
-    owner.open("/compose")
-    ticks = dict.fromkeys(["Disclose commercial content", *brands], True)
-    page = owner.press("Check", {"Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", **ticks})
-    assert page.status == 200
-    assert f"Your post will be labeled “{label}”." in page.text
 
 
 def test_the_consent_text_precedes_the_button(owner: Tab, tiktok: str, video: Path) -> None:
@@ -257,30 +230,6 @@ def test_a_draft_needs_none_of_the_choices(owner: Tab, rt: Runtime, clock: HandC
     owner.press("Publish")
     drain(rt, clock)
     assert state_of(rt, select_value(rt.db, "SELECT id FROM post")).api_status == "published"
-
-
-def test_accounts_that_offer_different_choices_share_what_all_of_them_offer(
-    owner: Tab, rt: Runtime, world: World, tiktok: str, transport: FaultTransport
-) -> None:
-    connect_tiktok(rt, world, "studio")
-    page = owner.open("/compose")
-    assert transport.called.count("creator_info") == 2
-    assert [value for value, _ in levels(page)] == ["", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
-    assert "disabled" not in page.field("Allow duets").attributes
-    page = owner.press("Check", {"#profiles": [tiktok]})
-    assert [value for value, _ in levels(page)] == ["", "PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
-
-
-def test_a_copy_needs_new_tiktok_choices(owner: Tab, rt: Runtime, tiktok: str, video: Path) -> None:
-    owner.press(
-        "Publish",
-        {"Text": "Again", "Media": [video], "Who can see it": "PUBLIC_TO_EVERYONE", "Allow comments": True},
-        on="/compose",
-    )
-    page = owner.open(f"/compose?from={select_value(rt.db, 'SELECT id FROM post')}")
-    assert page.field("Text").raw_text.strip() == "Again"
-    assert page.chosen("Who can see it") == []
-    assert not is_ticked(page, "Allow comments")
 
 
 SENT_TO_THE_APP, PUBLISHED = "Send to the TikTok app", "Publish directly"

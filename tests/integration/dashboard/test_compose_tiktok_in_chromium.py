@@ -1,7 +1,5 @@
 """TikTok's choices in Chromium: exclusions, and the common choices of several accounts."""
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -36,7 +34,7 @@ def levels(page: Page) -> list[str]:
     return found
 
 
-def test_the_choices_are_those_of_the_ticked_accounts(page: Page) -> None:
+def test_the_choices_are_those_of_the_ticked_accounts(page):
     page.get_by_label("x profile").check()
     expect(page.get_by_role("group", name="TikTok")).to_be_hidden()
     expect(page.locator("#tiktok-consent")).to_be_hidden()
@@ -59,7 +57,7 @@ def test_the_choices_are_those_of_the_ticked_accounts(page: Page) -> None:
     expect(page.get_by_text("The account's settings on TikTok turn duets off.")).to_be_visible()
 
 
-def test_commercial_content_shows_its_label_its_policy_and_what_it_excludes(page: Page) -> None:
+def test_commercial_content_shows_its_label_its_policy_and_what_it_excludes(page):
     page.get_by_label("demo", exact=True).check()
     consent, branded = page.locator("#tiktok-consent"), page.get_by_label("Branded content", exact=True)
     expect(consent).to_have_text("By posting, you agree to TikTok's Music Usage Confirmation.", use_inner_text=True)
@@ -89,18 +87,7 @@ def test_commercial_content_shows_its_label_its_policy_and_what_it_excludes(page
     expect(page.get_by_label("Who can see it")).to_be_hidden()
 
 
-def test_photos_show_comments_only_as_soon_as_they_are_there(page: Page, tmp_path: Path) -> None:
-    page.get_by_label("demo", exact=True).check()
-    expect(page.get_by_label("Allow duets")).to_be_visible()
-    page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))
-    expect(page.get_by_label("Allow duets")).to_be_hidden()
-    expect(page.get_by_label("Allow stitches")).to_be_hidden()
-    expect(page.get_by_label("Allow comments")).to_be_visible()
-    page.get_by_role("button", name="Remove").click()
-    expect(page.get_by_label("Allow duets")).to_be_visible()
-
-
-def test_images_of_the_preview_load_from_every_form(page: Page, tmp_path: Path) -> None:
+def test_images_of_the_preview_load_from_every_form(page, tmp_path):
     page.get_by_label("x profile").check()
     page.locator("#field-media").set_input_files(media.jpeg(tmp_path / "a.jpg"))
     expect(page.locator("#preview .picture img")).to_have_count(1)
@@ -115,7 +102,7 @@ def test_images_of_the_preview_load_from_every_form(page: Page, tmp_path: Path) 
     assert picture.evaluate("async (image) => { await image.decode(); return image.naturalWidth; }") > 0
 
 
-def test_the_caption_of_a_draft_is_copied_from_the_posts_page(page: Page, tmp_path: Path) -> None:
+def test_the_caption_of_a_draft_is_copied_from_the_posts_page(page, tmp_path):
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_label("demo", exact=True).check()
     page.get_by_label("How to post").select_option("draft")

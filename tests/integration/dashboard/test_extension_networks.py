@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import api_keys
 from socialpub.core.settings.networks import BlueskySection
-from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import add_profile
@@ -27,7 +25,7 @@ def networks_of_new_key(owner: Tab, app: App, name: str, values: dict[str, Any])
         return [one["provider"] for one in caller.get("/profiles").data]
 
 
-def test_the_form_of_a_key_offers_the_network_and_all_networks(owner: Tab, app: App, rt: Runtime) -> None:
+def test_the_form_of_a_key_offers_the_network_and_all_networks(owner, app, rt):
     add_profile(rt, "bluesky", "did:plc:one", name="Sky")
     add_profile(rt)
     assert f"{NONE_CHOSEN}X, TikTok, Pinterest." in owner.open("/keys").text
@@ -38,23 +36,7 @@ def test_the_form_of_a_key_offers_the_network_and_all_networks(owner: Tab, app: 
     assert "profiles on X, TikTok, Pinterest" in owner.page.text
 
 
-def test_a_refused_key_for_an_account_says_which_network_to_choose(owner: Tab, rt: Runtime) -> None:
-    mine = add_profile(rt, "bluesky", "did:plc:one", name="Sky")
-    page = owner.press("Create key", {"Name": "mine", "#profiles": [mine]}, on="/keys")
-    assert page.status == 400
-    assert "A key sees “Sky” only if the key names Bluesky." in page.text
-    assert api_keys.list_all(rt.db) == []
-
-
-@pytest.mark.parametrize("path", ["/log", "/posts"])
-def test_lists_can_be_filtered_by_the_network(owner: Tab, path: str) -> None:
-    assert "Bluesky" in owner.open(path).text
-    name = "network" if path == "/log" else "providers"
-    assert owner.open(f"{path}?{name}=bluesky").status == 200
-    assert 'role="alert"' not in owner.page.html
-
-
-def test_without_the_network_no_page_offers_it(owner: Tab, rt: Runtime) -> None:
+def test_without_the_network_no_page_offers_it(owner, rt):
     del rt.providers["bluesky"]
     for path in ("/", "/log", "/posts", "/keys", "/profiles", "/compose", "/system", "/calendar", "/audit"):
         assert "luesky" not in owner.open(path).html, path

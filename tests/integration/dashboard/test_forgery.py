@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import re
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from socialpub.accounts import api_keys
 from socialpub.accounts import sign_in as sign_in_accounts
 from socialpub.core.settings.schema import DashboardSection
 from socialpub.runtime import Runtime
-from socialpub.web.http.app import App, create_app
+from socialpub.web.http.app import create_app
 from socialpub.web.routes import DASHBOARD
 from tests.integration.dashboard.conftest import PASSWORD
 from tests.integration.uploads.caller import Caller, Reply
@@ -48,7 +47,7 @@ def test_every_action_needs_a_form_token(owner: Tab, rt: Runtime, path: str) -> 
 
 
 @pytest.mark.parametrize("path", sorted(map(filled, STREAMS)))
-def test_forms_with_files_and_requests_of_scripts_need_a_token(owner: Tab, rt: Runtime, path: str) -> None:
+def test_forms_with_files_and_requests_of_scripts_need_a_token(owner, rt, path):
     """Nothing is stored without a token, and another site is refused before the body is read."""
     owner.open("/system")
     token = owner.page.token
@@ -81,7 +80,7 @@ def test_forms_with_files_and_requests_of_scripts_need_a_token(owner: Tab, rt: R
 
 
 @pytest.mark.parametrize("path", [path for path in actions() if path not in OPEN])
-def test_every_action_needs_a_session(stranger: Tab, owner: Tab, path: str) -> None:
+def test_every_action_needs_a_session(stranger, owner, path):
     stranger.open("/login")
     token = stranger.page.token
     body = f"csrf={token}".encode()
@@ -91,7 +90,7 @@ def test_every_action_needs_a_session(stranger: Tab, owner: Tab, path: str) -> N
     assert reply.status == 401, "a script learns that its session is over"
 
 
-def test_another_site_s_form_does_nothing(owner: Tab, rt: Runtime) -> None:
+def test_another_site_s_form_does_nothing(owner, rt):
     """The Origin header protects even against a stolen token."""
     owner.open("/")
     form = owner.page.form_of(owner.page.button("Sign out"))
@@ -115,7 +114,7 @@ def test_another_site_s_form_does_nothing(owner: Tab, rt: Runtime) -> None:
     assert sessions(rt) == 0
 
 
-def test_a_token_is_not_valid_in_another_browser(owner: Tab, stranger: Tab, rt: Runtime) -> None:
+def test_a_token_is_not_valid_in_another_browser(owner, stranger, rt):
     sign_in(stranger, PASSWORD)
     stranger.open("/")
     token = stranger.fields_of(stranger.page.form_of(stranger.page.button("Sign out")))[0][1]
@@ -125,7 +124,7 @@ def test_a_token_is_not_valid_in_another_browser(owner: Tab, stranger: Tab, rt: 
     assert sessions(rt) == 2
 
 
-def test_a_form_from_before_a_new_sign_in_is_refused(owner: Tab) -> None:
+def test_a_form_from_before_a_new_sign_in_is_refused(owner):
     owner.open("/")
     body = f"csrf={owner.fields_of(owner.page.form_of(owner.page.button('Sign out')))[0][1]}".encode()
     owner.press("Sign out")
@@ -134,13 +133,13 @@ def test_a_form_from_before_a_new_sign_in_is_refused(owner: Tab) -> None:
 
 
 @pytest.mark.parametrize("token", ["", "0", "x" * 43, "é" * 43, "' OR 1=1 --", "a" * 9000])
-def test_a_guessed_session_is_not_valid(owner: Tab, stranger: Tab, token: str) -> None:
+def test_a_guessed_session_is_not_valid(owner, stranger, token):
     name = next(name for name in owner.cookies if "session" in name)
     reply = stranger.ask("GET", "/system", headers={"cookie": f"{name}={token}"})
     assert reply.status == 303
 
 
-def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, password_hash: str) -> None:
+def test_a_session_that_was_planted_is_not_taken_over(app, rt, password_hash):
     """Session fixation: sign-in always creates a new session."""
     rt.write(sign_in_accounts.set_password, password_hash)
     with Tab(app) as browser, Tab(app) as thief:
@@ -151,7 +150,7 @@ def test_a_session_that_was_planted_is_not_taken_over(app: App, rt: Runtime, pas
         assert thief.open("/").heading == "Sign in"
 
 
-def test_the_password_form_needs_a_token(owner: Tab, stranger: Tab, rt: Runtime) -> None:
+def test_the_password_form_needs_a_token(owner, stranger, rt):
     body = f"password={PASSWORD.replace(' ', '+')}".encode()
     assert stranger.ask("POST", "/login", body).status == 403
     stranger.open("/login")
@@ -161,7 +160,7 @@ def test_the_password_form_needs_a_token(owner: Tab, stranger: Tab, rt: Runtime)
     assert sessions(rt) == 1
 
 
-def test_every_page_forbids_frames_inline_code_and_foreign_hosts(owner: Tab) -> None:
+def test_every_page_forbids_frames_inline_code_and_foreign_hosts(owner):
     for path in ("/", "/system", "/nowhere", "/compose", "/posts", "/calendar"):
         reply = owner.ask("GET", path)
         if path == "/nowhere":
@@ -178,7 +177,7 @@ def test_every_page_forbids_frames_inline_code_and_foreign_hosts(owner: Tab) -> 
         assert reply.headers["x-content-type-options"] == "nosniff"
 
 
-def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner: Tab) -> None:
+def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner):
     for path in ("/", "/system", "/login"):
         page = owner.open(path)
         for element in page.root.all():
@@ -189,14 +188,14 @@ def test_no_page_holds_inline_code_or_addresses_of_other_hosts(owner: Tab) -> No
                 assert not element.attributes.get(name, "").startswith(("http:", "https:", "//", "/", "javascript:"))
 
 
-def test_two_pages_never_hold_the_same_token(owner: Tab) -> None:
+def test_two_pages_never_hold_the_same_token(owner):
     """A constant token could be guessed from the length of compressed pages."""
     tokens = [one.attributes["value"] for _ in range(2) for one in owner.open("/system").root.all("input")
               if one.attributes.get("name") == "csrf"]  # fmt: skip
     assert len(set(tokens)) == len(tokens) > 2
 
 
-def test_a_disabled_dashboard_has_no_pages(rt: Runtime) -> None:
+def test_a_disabled_dashboard_has_no_pages(rt):
     off = rt.settings.model_copy(update={"dashboard": DashboardSection(enabled=False)})
     with Tab(create_app(dataclasses.replace(rt, settings=off))) as browser:
         for path in ("/login", "/setup", "/system", "/posts"):
@@ -204,7 +203,7 @@ def test_a_disabled_dashboard_has_no_pages(rt: Runtime) -> None:
         assert "API reference" in browser.open("/").root.text
 
 
-def test_media_that_share_the_dashboard_s_origin_can_do_nothing_there(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
+def test_media_that_share_the_dashboard_s_origin_can_do_nothing_there(owner, rt, tmp_path):
     """A stored file runs no script, and a browser never shows it as a page."""
     picture = media.jpeg(tmp_path / "a.jpg").read_bytes()
     with Caller(owner.caller.app, rt.write(api_keys.create, "script")) as caller:

@@ -12,8 +12,7 @@ from tests.integration.uploads.caller import Caller
 from tests.support import curl_line
 from tests.support.appliance import add_profile
 from tests.support.copies import become_restored
-from tests.support.hand_clock import HandClock
-from tests.support.tab import Page, Tab
+from tests.support.tab import Page
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -27,7 +26,7 @@ def status_of_call(app: App, key: str, method: str = "GET") -> int:
         return (caller.get("/profiles") if method == "GET" else caller.post("/posts", {})).status
 
 
-def test_a_new_key_works_and_is_shown_once(owner: Tab, app: App, rt: Runtime) -> None:
+def test_a_new_key_works_and_is_shown_once(owner, app, rt):
     assert "No keys yet" in owner.open("/keys").text
     page = owner.press("Create key", {"Name": "n8n"})
     assert (page.status, page.heading) == (200, "Key created")
@@ -42,20 +41,20 @@ def test_a_new_key_works_and_is_shown_once(owner: Tab, app: App, rt: Runtime) ->
     assert key.partition("_")[2].partition("_")[2] not in "".join(map(str, audit_log.load_page(rt.db).entries))
 
 
-def test_the_curl_command_works_unchanged(owner: Tab, app: App) -> None:
+def test_the_curl_command_works_unchanged(owner, app):
     line = owner.press("Create key", {"Name": "shell"}, on="/keys").by_id("line")
     call = curl_line.read(line.text, {"KEY": "unused"})
     with Caller(app, "") as caller:
         assert caller.ask(call.method, call.target, b"", call.headers).status == 200
 
 
-def test_the_curl_command_has_the_address_of_the_browser(app: App, owner: Tab) -> None:
+def test_the_curl_command_has_the_address_of_the_browser(app, owner):
     owner.origin = "http://192.168.1.5:8000"
     line = owner.press("Create key", {"Name": "LAN"}, on="/keys").by_id("line")
     assert line.text.startswith("curl http://192.168.1.5:8000/api/v1/profiles ")
 
 
-def test_a_reload_creates_no_second_key_and_does_not_show_the_first_again(owner: Tab, rt: Runtime) -> None:
+def test_a_reload_creates_no_second_key_and_does_not_show_the_first_again(owner, rt):
     owner.open("/keys")
     form = owner.page.form_of(owner.page.button("Create key"))
     fields = [(name, value) for name, value in owner.fields_of(form) if name != "name"] + [("name", "once")]
@@ -68,7 +67,7 @@ def test_a_reload_creates_no_second_key_and_does_not_show_the_first_again(owner:
     assert [one.name for one in api_keys.list_all(rt.db)] == ["once"]
 
 
-def test_the_limits_of_a_key_are_shown_and_enforced(owner: Tab, app: App, rt: Runtime) -> None:
+def test_the_limits_of_a_key_are_shown_and_enforced(owner, app, rt):
     mine = add_profile(rt, "x", "one", name="Kiln & Co")
     add_profile(rt, "x", "two", name="Another")
     add_profile(rt, "tiktok", "three", name="Clips")
@@ -84,7 +83,7 @@ def test_the_limits_of_a_key_are_shown_and_enforced(owner: Tab, app: App, rt: Ru
     assert "in 30 days" in owner.open("/keys").text
 
 
-def test_a_key_expires_at_the_end_of_a_local_day(owner: Tab, app: App, rt: Runtime, clock: HandClock) -> None:
+def test_a_key_expires_at_the_end_of_a_local_day(owner, app, rt, clock):
     owner.cookies["socialpub_zone"] = "America%2FNew_York"
     day = (rt.now() + timedelta(days=3)).strftime("%Y-%m-%d")
     owner.press("Create key", {"Name": "guest", "Expires": "date", "Last day": day}, on="/keys")
@@ -110,9 +109,7 @@ def test_a_key_expires_at_the_end_of_a_local_day(owner: Tab, app: App, rt: Runti
         ({"Name": "agent", "Posts a day": "5"}, "may only read publishes nothing"),
     ],
 )
-def test_an_invalid_key_form_shows_the_error_at_the_field(
-    owner: Tab, rt: Runtime, values: dict[str, object], reason: str, profile: str
-) -> None:
+def test_an_invalid_key_form_shows_the_error_at_the_field(owner, rt, values, reason, profile):
     page = owner.press("Create key", {"May write": False, **values}, on="/keys")
     assert page.status == 400
     assert reason in page.role("alert")
@@ -125,7 +122,7 @@ def test_an_invalid_key_form_shows_the_error_at_the_field(
     assert [one.name for one in api_keys.list_all(rt.db)] == ["right"]
 
 
-def test_revoke_asks_first_and_ends_the_key_at_once(owner: Tab, app: App) -> None:
+def test_revoke_asks_first_and_ends_the_key_at_once(owner, app):
     key = shown_key(owner.press("Create key", {"Name": "old script"}, on="/keys"))
     assert status_of_call(app, key) == 200
     listed = owner.open("/keys")
@@ -142,7 +139,7 @@ def test_revoke_asks_first_and_ends_the_key_at_once(owner: Tab, app: App) -> Non
     assert owner.open(f"/keys/{key.split('_')[1]}/revoke").has_button("Revoke") is False
 
 
-def test_names_of_keys_are_shown_as_text(owner: Tab, rt: Runtime) -> None:
+def test_names_of_keys_are_shown_as_text(owner, rt):
     profile = add_profile(rt, name=MARKUP)
     owner.open("/keys")
     pages = [owner.press("Create key", {"Name": MARKUP, "#profiles": [profile]}), owner.open("/keys")]
@@ -173,7 +170,7 @@ def names(rt: Runtime) -> list[str]:
     return [key.name for key in access_rows.unrevoked_keys(rt.db)]
 
 
-def test_keep_keys_removes_the_alert_and_is_in_the_audit_log(owner: Tab, rt: Runtime, leaked: str) -> None:
+def test_keep_keys_removes_the_alert_and_is_in_the_audit_log(owner, rt, leaked):
     page = owner.open("/")
     assert FINDING in findings(page)
     assert "2 API keys came with the restored backup and are valid." in page.text
@@ -194,28 +191,7 @@ def test_keep_keys_removes_the_alert_and_is_in_the_audit_log(owner: Tab, rt: Run
     assert "Kept the API key “leaked” of a restored backup." in owner.open("/audit?kind=key").text
 
 
-def test_revoking_the_keys_removes_the_alert(owner: Tab, rt: Runtime, leaked: str) -> None:
-    owner.open("/")
-    page = owner.follow("Review keys")
-    assert page.path == "/keys"
-    assert page.text.count("from the restored backup") == 2
-    for name in ("leaked", MARKUP):
-        owner.open("/keys")
-        owner.follow(f"Revoke {name}")
-        owner.press("Revoke")
-    assert FINDING not in findings(owner.open("/"))
-    assert names(rt) == ["fresh"]
-
-
-def test_a_stale_page_keeps_no_keys_twice(owner: Tab, rt: Runtime, leaked: str) -> None:
-    owner.open("/")
-    rt.write(api_keys.revoke_restored)
-    page = owner.press("Keep keys")
-    assert page.role("status") == "No restored key needs a decision."
-    assert names(rt) == ["fresh"]
-
-
-def test_the_question_before_resume_lists_the_keys(owner: Tab, rt: Runtime, leaked: str) -> None:
+def test_the_question_before_resume_lists_the_keys(owner, rt, leaked):
     become_restored(rt)
     page = owner.open("/system/resume")
     assert "2 API keys came with the restored backup and are valid." in page.text

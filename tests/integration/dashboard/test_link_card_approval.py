@@ -12,7 +12,6 @@ from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import Caller
 from socialpub.core.errors import Conflict
 from socialpub.db.models import DeliveryRow
-from socialpub.db.states import State
 from socialpub.providers.base import Fetched, NotFetched
 from socialpub.providers.bluesky import Bluesky
 from socialpub.publishing.media import renditions
@@ -22,7 +21,7 @@ from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
 from tests.samples import media as samples
-from tests.support.appliance import OWNER, accept, approve, state_of, version_of
+from tests.support.appliance import OWNER, accept, approve, version_of
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
@@ -222,17 +221,6 @@ def test_the_posts_of_other_keys_are_not_read_before_they_are_due(
     assert select_value(rt.db, "SELECT memo FROM delivery") == "{}"
     web[LINK] = page("Newer")
     assert publish(rt, clock, world) == {"title": "Newer", "image": False}
-
-
-def test_an_edit_by_the_owner_after_the_approval_uses_the_page_of_the_new_link(
-    rt: Runtime, world: World, clock: HandClock, web: Web, asked: Callable[..., str]
-) -> None:
-    post = asked()
-    approvals.read_cards(rt)
-    approve(rt, post)
-    edit(rt, post, OWNER, body=f"Read {OTHER}")
-    assert publish(rt, clock, world) == {"title": "Other", "image": False}
-    assert state_of(rt, post) is State.PUBLISHED
 
 
 def test_the_version_covers_everything_that_will_be_public(

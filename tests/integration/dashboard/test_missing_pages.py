@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from tests.support.tab import Tab
-
 UNKNOWN = (
     "/nowhere",
     "/nowhere/at/all",
@@ -25,7 +23,7 @@ NOT_HERE = (
 
 
 @pytest.mark.parametrize("path", UNKNOWN + NOT_HERE)
-def test_the_owner_gets_a_page_with_the_menu(owner: Tab, path: str) -> None:
+def test_the_owner_gets_a_page_with_the_menu(owner, path):
     page = owner.open(path)
     assert (page.status, page.heading) == (404, "Not found")
     assert page.role("alert") != ""
@@ -34,7 +32,7 @@ def test_the_owner_gets_a_page_with_the_menu(owner: Tab, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", UNKNOWN)
-def test_a_stranger_gets_a_page_without_it(stranger: Tab, path: str) -> None:
+def test_a_stranger_gets_a_page_without_it(stranger, path):
     page = stranger.open(path)
     if page.heading == "Set a password first":
         return  # an address that could exist asks who calls before it says whether it does
@@ -43,12 +41,12 @@ def test_a_stranger_gets_a_page_without_it(stranger: Tab, path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/api/v1/nowhere", "/storage/nowhere"])
-def test_an_api_path_returns_a_problem_to_browsers(owner: Tab, path: str) -> None:
+def test_an_api_path_returns_a_problem_to_browsers(owner, path):
     reply = owner.ask("GET", path)
     assert (reply.status, json.loads(reply.body)["code"]) == (404, "notFound")
 
 
-def test_a_program_gets_a_problem(owner: Tab) -> None:
+def test_a_program_gets_a_problem(owner):
     reply = owner.ask("GET", "/nowhere", headers={"accept": "*/*"})
     assert reply.headers["content-type"] == "application/problem+json"
     assert json.loads(reply.body)["status"] == reply.status == 404

@@ -4,15 +4,11 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
-from socialpub.accounts import profiles
 from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows, waits
-from socialpub.media.files import Files
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
@@ -21,11 +17,9 @@ from socialpub.sandbox import World
 from socialpub.web.dashboard import overview
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, end_unsent
-from tests.support.copies import become_restored
 from tests.support.drain import drain
 from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_tiktok, connect_x
-from tests.support.select import select_all
 from tests.support.tab import Page, Tab
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -115,17 +109,6 @@ def test_alerts_are_listed_by_urgency(owner: Tab, rt: Runtime, clock: HandClock)
     assert "Publishing is paused" not in owner.open("/").text
 
 
-def test_the_overview_reports_a_restored_installation_and_a_full_disk(
-    owner: Tab, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    accept(rt, add_profile(rt))
-    become_restored(rt)
-    monkeypatch.setattr(Files, "free_bytes", lambda self: 1000)
-    page = owner.open("/")
-    assert needs(page)[0] == "This installation was restored from a backup and is paused"
-    assert "The disk is full" in needs(page)
-
-
 def test_many_failures_are_counted_and_the_newest_shown(owner: Tab, rt: Runtime, profile: str) -> None:
     for number in range(8):
         end(rt, accept(rt, profile, body=f"Number {number}"), State.FAILED, "No.")
@@ -201,16 +184,6 @@ def test_a_draft_that_arrived_is_in_the_app_and_not_published(
     assert "Copy caption: Evening" not in owner.open("/").links()
 
 
-def test_many_profiles_of_a_network_are_one_state(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
-    profiles = [connect_x(rt, world, name) for name in ("ada", "ben", "cleo")]
-    accept(rt, *profiles, body="Thrice")
-    drain(rt, clock)
-    (shown,) = entries(owner.open("/"), "Published")
-    assert shown.count("Published") == 1
-    owner.open("/posts")
-    assert "X (3 profiles) Published" in owner.page.text
-
-
 def test_a_series_in_next_is_folded(owner: Tab, rt: Runtime, profile: str) -> None:
     hour = timedelta(hours=1)
     accept(rt, profile, body="The first of all", at=rt.now() + hour)
@@ -226,16 +199,6 @@ def test_a_series_in_next_is_folded(owner: Tab, rt: Runtime, profile: str) -> No
     assert "and 4 more" in found[2]
     assert "All 18 that are to come" not in page.text, "all of them are on the page"
     assert [len(one.all("li")) for one in page.root.all("details")] == [11, 4]
-
-
-def test_labels_that_are_not_unique_are_shown_with_their_network(owner: Tab, rt: Runtime) -> None:
-    for provider in ("x", "tiktok"):
-        add_profile(rt, provider, name="Demo", status="reauthRequired", reason="Withdrawn.")
-    add_profile(rt, "pinterest", name="Shop", status="reauthRequired", reason="Withdrawn.")
-    page = owner.open("/")
-    for name in ("Demo (X)", "Demo (TikTok)", "Shop"):
-        assert f"Reconnect “{name}”" in needs(page)
-        assert page.has_button(f"Reconnect {name}")
 
 
 def test_what_is_published_next_and_what_was_published(rt: Runtime, x: str, clock: HandClock) -> None:
@@ -285,19 +248,6 @@ def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_neede
     assert names_of(owner.open("/keys"), "profiles") == ["Demo (@one) (X)", "Demo (@two) (X)", "Demo (Pinterest)"]
     options = [one.text for one in owner.open("/log").field("Profile").all("option")]
     assert options[1:] == ["X: Demo (@one)", "X: Demo (@two)", "Pinterest: Demo"]
-
-
-def test_lists_show_the_handle_of_twins_and_a_former_label_as_it_was(owner: Tab, rt: Runtime) -> None:
-    add_named(rt, ("x", "Demo", "one"), ("x", "Demo", "two"))
-    one, two = (row["id"] for row in select_all(rt.db, "SELECT id FROM profile ORDER BY username"))
-    accept(rt, one, body="First")
-    accept(rt, two, body="Second")
-    page = owner.open("/posts")
-    assert "X “Demo (@one)” Not published yet" in page.text
-    assert "X “Demo (@two)” Not published yet" in page.text
-    assert "Demo (@one)" in owner.open("/log?type=pending").text
-    rt.write(profiles.rename, two, "Studio")
-    assert "X “Demo” Not published yet" in owner.open("/posts").text
 
 
 def test_a_disconnected_profile_makes_no_label_ambiguous(owner: Tab, rt: Runtime) -> None:

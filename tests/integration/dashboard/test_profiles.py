@@ -1,6 +1,5 @@
 """Accounts are connected, shown, changed and disconnected."""
 
-import threading
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -8,22 +7,15 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 from socialpub.accounts import avatars, connect, profiles, tokens
-from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_SCOPES, TikTokSection
-from socialpub.db import appliance_state
+from socialpub.core.settings.networks import TikTokSection
 from socialpub.db.states import ProfileStatus, State
 from socialpub.db.tables import audit_log, profile_rows
 from socialpub.ops import audit_text
-from socialpub.providers.http import Http
-from socialpub.providers.pinterest import Pinterest
-from socialpub.providers.pinterest.boards import Board
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
-from socialpub.web.dashboard.compose import form_page
 from tests.support.appliance import accept, state_of
 from tests.support.consent_browser import Browser, query_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, connect_pinterest, connect_tiktok, connect_x
+from tests.support.sandbox_http import connect_pinterest, connect_tiktok, connect_x
 from tests.support.tab import Page, Tab
 
 
@@ -49,22 +41,19 @@ def through_consent(
     return owner.open(f"{back.path}?{back.query}")
 
 
-@pytest.mark.parametrize(("network", "label"), [("x", "X"), ("tiktok", "TikTok"), ("pinterest", "Pinterest")])
-def test_an_account_is_connected_on_the_page_of_its_network(
-    rt: Runtime, owner: Tab, browser: Browser, network: str, label: str
-) -> None:
+def test_an_account_is_connected_on_the_page_of_its_network(rt, owner, browser):
     page = owner.open("/profiles")
     assert "No account is connected yet" in page.text
-    page = through_consent(owner, browser, f"Connect {label}", label)
+    page = through_consent(owner, browser, "Connect X", "X")
     (row,) = profile_rows.list_all(rt.db)
     assert page.path == f"/profiles/{row.id}"
-    assert page.role("status").endswith(f"on {label} is connected.")
+    assert page.role("status").endswith("on X is connected.")
     assert page.heading == row.name
     assert owner.open("/profiles").links()[row.name].endswith(row.id)
     assert "No account" not in owner.page.text
 
 
-def test_a_network_without_an_app_shows_which_keys_to_set(rt: Runtime, owner: Tab) -> None:
+def test_a_network_without_an_app_shows_which_keys_to_set(rt, owner):
     rt.settings.providers.tiktok.__dict__["client_key"] = ""
     page = owner.open("/profiles")
     assert not page.has_button("Connect TikTok")
@@ -73,7 +62,7 @@ def test_a_network_without_an_app_shows_which_keys_to_set(rt: Runtime, owner: Ta
     assert "http://127.0.0.1:8000/oauth/tiktok/callback" in page.text
 
 
-def test_a_denied_consent_shows_what_to_do(rt: Runtime, owner: Tab, browser: Browser) -> None:
+def test_a_denied_consent_shows_what_to_do(rt, owner, browser):
     page = through_consent(owner, browser, "Connect X", "X", decision="deny")
     assert page.path == "/profiles"
     assert "did not give consent at X" in page.role("alert")
@@ -81,13 +70,13 @@ def test_a_denied_consent_shows_what_to_do(rt: Runtime, owner: Tab, browser: Bro
     assert profile_rows.list_all(rt.db) == []
 
 
-def test_missing_permissions_show_their_consequences(owner: Tab, browser: Browser) -> None:
+def test_missing_permissions_show_their_consequences(owner, browser):
     page = through_consent(owner, browser, "Connect TikTok", "TikTok", without=["video.upload"])
     assert "video.upload was not granted" in page.role("status")
     assert "Missing permissions" in owner.open(page.path).text
 
 
-def test_a_consent_connects_the_account_after_a_sign_out(rt: Runtime, owner: Tab, browser: Browser) -> None:
+def test_a_consent_connects_the_account_after_a_sign_out(rt, owner, browser):
     page = owner.press("Connect X", on="/profiles")
     url = page.links()["Continue to X"]
     owner.cookies.clear()
@@ -107,7 +96,7 @@ def elsewhere(rt: Runtime) -> None:
     rt.settings.providers.x.__dict__["redirect_url"] = ELSEWHERE
 
 
-def test_an_address_on_another_host_can_be_pasted(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
+def test_an_address_on_another_host_can_be_pasted(rt, owner, browser, elsewhere):
     page = owner.press("Connect X", on="/profiles")
     assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
     (link,) = [one for one in page.root.all("a") if one.text == "Continue to X"]
@@ -123,15 +112,10 @@ def test_an_address_on_another_host_can_be_pasted(rt: Runtime, owner: Tab, brows
     ("wrong", "said"),
     [
         ("http://evil.example/oauth/x/callback?state={state}&code={code}", "not the redirect address of this attempt"),
-        ("http://127.0.0.1:9000/elsewhere?state={state}&code={code}", "not the redirect address of this attempt"),
         (ELSEWHERE + "?state=another&code={code}", "To start again, press “Connect X” under Profiles."),
-        (ELSEWHERE + "?state={state}", ""),
-        ("", ""),
     ],
 )
-def test_an_address_of_another_host_path_or_attempt_connects_nothing(
-    rt: Runtime, owner: Tab, browser: Browser, elsewhere: None, wrong: str, said: str
-) -> None:
+def test_an_address_of_another_host_path_or_attempt_connects_nothing(rt, owner, browser, elsewhere, wrong, said):
     url = owner.press("Connect X", on="/profiles").links()["Continue to X"]
     back = browser.decides(url)
     query = query_of(back)
@@ -146,17 +130,7 @@ def test_an_address_of_another_host_path_or_attempt_connects_nothing(
     assert page.role("status") == "@demo on X is connected.", "nothing was used up"
 
 
-def test_another_attempt_s_address_connects_nothing(rt: Runtime, owner: Tab, browser: Browser, elsewhere: None) -> None:
-    first = browser.decides(owner.press("Connect X", on="/profiles").links()["Continue to X"])
-    owner.press("Connect X", on="/profiles")
-    page = owner.press("Connect", {"Redirected address": first})
-    assert "belongs to another attempt" in page.role("alert")
-    assert profile_rows.list_all(rt.db) == []
-
-
-def test_the_profiles_link_to_the_field_for_the_redirected_address(
-    owner: Tab, browser: Browser, clock: HandClock
-) -> None:
+def test_the_profiles_link_to_the_field_for_the_redirected_address(owner, browser, clock):
     back = browser.decides(owner.press("Connect X", on="/profiles").links()["Continue to X"])
     owner.open("/profiles")
     page = owner.follow("Paste the redirected address of X")
@@ -169,7 +143,7 @@ def test_the_profiles_link_to_the_field_for_the_redirected_address(
     assert "Paste the redirected address" not in owner.open("/profiles").text, "it is too late for this attempt"
 
 
-def test_a_waiting_page_continues_when_another_tab_finishes(owner: Tab, browser: Browser, elsewhere: None) -> None:
+def test_a_waiting_page_continues_when_another_tab_finishes(owner, browser, elsewhere):
     page = owner.press("Connect X", on="/profiles")
     (poll,) = [one.attributes["hx-get"] for one in page.root.all() if "hx-get" in one.attributes]
     address = urljoin(page.url, poll)
@@ -182,25 +156,13 @@ def test_a_waiting_page_continues_when_another_tab_finishes(owner: Tab, browser:
     assert page.role("status") == "@demo on X is connected."
 
 
-def test_an_attempt_of_a_command_has_no_dashboard_page(rt: Runtime, owner: Tab) -> None:
+def test_an_attempt_of_a_command_has_no_dashboard_page(rt, owner):
     begun = connect.begin(rt, "x")
     assert owner.open(f"/profiles/connecting/{begun.id}").status == 404
     assert "waits for your consent" not in owner.open("/profiles").text
 
 
-def test_the_page_shows_the_redirect_rule_of_the_network_first(rt: Runtime, owner: Tab) -> None:
-    for key in ("api_url", "authorize_url"):
-        rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
-    rt.settings.__dict__["base_url"] = "http://box.lan"
-    page = owner.press("Connect TikTok", on="/profiles")
-    assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in page.text
-    assert "with a desktop app" in page.text
-    assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []
-
-
-def test_reconnecting_an_account_publishes_its_waiting_posts(
-    rt: Runtime, world: World, owner: Tab, browser: Browser, clock: HandClock, x: str
-) -> None:
+def test_reconnecting_an_account_publishes_its_waiting_posts(rt, world, owner, browser, clock, x):
     post = accept(rt, x, body="It waited")
     world.x.remove_access("demo")
     drain(rt)
@@ -219,9 +181,7 @@ def test_reconnecting_an_account_publishes_its_waiting_posts(
     assert "No posts wait for this profile" in owner.open(page.path).text
 
 
-def test_refresh_renews_the_tokens_and_a_refusal_shows_what_to_do(
-    rt: Runtime, world: World, owner: Tab, clock: HandClock, tiktok: str
-) -> None:
+def test_refresh_renews_the_tokens_and_a_refusal_shows_what_to_do(rt, world, owner, clock, tiktok):
     clock.forward(3600)
     page = owner.press("Refresh", on=f"/profiles/{tiktok}")
     assert page.role("status") == "“tiktok profile” has a new access token."
@@ -234,7 +194,7 @@ def test_refresh_renews_the_tokens_and_a_refusal_shows_what_to_do(
     assert profiles.get(rt.db, tiktok).status == ProfileStatus.REAUTH_REQUIRED
 
 
-def test_refresh_fetches_the_account_data_and_shows_the_changes(world: World, owner: Tab, x: str) -> None:
+def test_refresh_fetches_the_account_data_and_shows_the_changes(world, owner, x):
     page = owner.open(f"/profiles/{x}")
     assert "Longest text 280 characters" in page.text
     world.x.change_account("demo", handle="renamed", subscription_type="Premium")
@@ -245,18 +205,7 @@ def test_refresh_fetches_the_account_data_and_shows_the_changes(world: World, ow
     assert "Longest text 25,000 characters" in page.text
 
 
-def test_refresh_fetches_the_account_data_without_a_refresh_token(rt: Runtime, world: World, owner: Tab) -> None:
-    profile = connect_x(rt, world, scopes=["tweet.read", "tweet.write", "users.read"])
-    world.x.change_account("demo", subscription_type="Premium")
-    page = owner.press("Refresh", on=f"/profiles/{profile}")
-    assert page.role("status").startswith("“x profile” has its account data fetched again. Subscription: Premium")
-    world.x.next("me").fails_with(503)
-    page = owner.press("Refresh")
-    assert "The account data could not be fetched." in page.role("alert")
-    assert "Try again later" in page.role("alert")
-
-
-def test_a_label_can_be_changed_and_is_shown_as_text(rt: Runtime, owner: Tab, x: str) -> None:
+def test_a_label_can_be_changed_and_is_shown_as_text(rt, owner, x):
     accept(rt, x, body=HTML)
     page = owner.press("Rename", {"Name": HTML}, on=f"/profiles/{x}")
     assert page.role("status") == f"The profile is now called “{HTML}”."
@@ -275,16 +224,16 @@ def test_a_label_can_be_changed_and_is_shown_as_text(rt: Runtime, owner: Tab, x:
     ],
 )
 def test_invalid_values_are_refused_at_their_fields(
-    rt: Runtime,
-    world: World,
-    owner: Tab,
-    pins: str,
-    button: str,
-    label: str,
-    given: str,
-    said: str,
-    kept: str,
-) -> None:
+    rt,
+    world,
+    owner,
+    pins,
+    button,
+    label,
+    given,
+    said,
+    kept,
+):
     page = owner.press(button, {label: given}, on=f"/profiles/{pins}")
     assert (page.status, page.field(label).attributes["value"]) == (400, kept)
     assert said in page.text
@@ -293,7 +242,7 @@ def test_invalid_values_are_refused_at_their_fields(
     assert world.pinterest.statuses("create_board") == []
 
 
-def test_default_options_can_be_set_and_removed(rt: Runtime, owner: Tab, x: str) -> None:
+def test_default_options_can_be_set_and_removed(rt, owner, x):
     page = owner.press("Save options", {"Who may reply": "following", "Made with AI": "true"}, on=f"/profiles/{x}")
     assert "are saved" in page.role("status")
     assert profiles.get(rt.db, x).options == {"replySettings": "following", "madeWithAi": True}
@@ -301,7 +250,7 @@ def test_default_options_can_be_set_and_removed(rt: Runtime, owner: Tab, x: str)
     assert profiles.get(rt.db, x).options == {"madeWithAi": True}
 
 
-def test_boards_and_sections_are_those_of_the_account(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
+def test_boards_and_sections_are_those_of_the_account(rt, world, owner, pins):
     sectioned = next(one for one in world.pinterest.boards_of("demo") if one.sections)
     owner.open(f"/profiles/{pins}")
     board = owner.page.field("Board")
@@ -318,7 +267,7 @@ def test_boards_and_sections_are_those_of_the_account(rt: Runtime, world: World,
     assert chosen.text == f"{sectioned.name}: {section_name}"
 
 
-def test_an_unavailable_network_leaves_a_field_for_the_id(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
+def test_an_unavailable_network_leaves_a_field_for_the_id(rt, world, owner, pins):
     world.pinterest.next("list_boards").times_out_before_effect()
     page = owner.open(f"/profiles/{pins}")
     assert "The boards could not be listed." in page.text
@@ -329,9 +278,7 @@ def test_an_unavailable_network_leaves_a_field_for_the_id(rt: Runtime, world: Wo
     assert profiles.get(rt.db, pins).options == {"boardId": "123456"}
 
 
-def test_tiktok_choices_are_current_choices_of_the_account(
-    rt: Runtime, world: World, owner: Tab, clock: HandClock
-) -> None:
+def test_tiktok_choices_are_current_choices_of_the_account(rt, world, owner, clock):
     world.tiktok.add_account("quiet", "Quiet Owner", private=True, comment_disabled=True)
     profile = connect_tiktok(rt, world, "quiet")
     page = owner.open(f"/profiles/{profile}")
@@ -346,7 +293,7 @@ def test_tiktok_choices_are_current_choices_of_the_account(
     assert "TikTok has banned this account from posting" in owner.open(f"/profiles/{profile}").text
 
 
-def test_defaults_offer_no_options_of_a_single_post(rt: Runtime, world: World, owner: Tab) -> None:
+def test_defaults_offer_no_options_of_a_single_post(rt, world, owner):
     x, tiktok, pins = connect_x(rt, world), connect_tiktok(rt, world), connect_pinterest(rt, world)
     labels = {one.text for one in owner.open(f"/profiles/{x}").root.all("label")}
     assert "Who may reply" in labels
@@ -359,17 +306,7 @@ def test_defaults_offer_no_options_of_a_single_post(rt: Runtime, world: World, o
     assert not labels & {"Title", "Cover image", "Cover frame (seconds)", "Dominant color"}
 
 
-def test_a_stored_default_of_a_single_post_option_can_be_removed(rt: Runtime, owner: Tab, pins: str) -> None:
-    rt.write(profiles.set_options, pins, {"title": "Always the same"})
-    page = owner.open(f"/profiles/{pins}")
-    assert page.field("Title").attributes["value"] == "Always the same"
-    owner.press("Save options")
-    assert profiles.get(rt.db, pins).options == {"title": "Always the same"}
-    owner.press("Save options", {"Title": ""}, on=f"/profiles/{pins}")
-    assert profiles.get(rt.db, pins).options == {}
-
-
-def test_interactions_are_shown_without_double_negation(rt: Runtime, owner: Tab, tiktok: str) -> None:
+def test_interactions_are_shown_without_double_negation(rt, owner, tiktok):
     choices = [one.text for one in owner.open(f"/profiles/{tiktok}").field("Comments").all("option")]
     assert choices == ["Default: not allowed", "Allowed", "Not allowed"]
     owner.press("Save options", {"Comments": "false", "Duets": "true"})
@@ -380,30 +317,7 @@ def test_interactions_are_shown_without_double_negation(rt: Runtime, owner: Tab,
     assert "Comments off" not in page.text
 
 
-def test_a_network_that_hangs_is_asked_once_for_several_page_loads(
-    owner: Tab, monkeypatch: pytest.MonkeyPatch, pins: str
-) -> None:
-    profile, answered, asked = pins, threading.Event(), []
-    listing = Pinterest.list_boards
-
-    def hangs(self: Pinterest, http: Http, token: str) -> list[Board]:
-        asked.append(token)
-        assert answered.wait(60)
-        return listing(self, http, token)
-
-    monkeypatch.setattr(Pinterest, "list_boards", hangs)
-    monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 0)
-    for _ in range(10):
-        assert "Pinterest did not answer in time" in owner.open(f"/profiles/{profile}").text
-    answered.set()
-    monkeypatch.setattr(form_page, "CHOICES_TIMEOUT_SECONDS", 60)
-    assert owner.open(f"/profiles/{profile}").field("Board").tag == "select"
-    assert len(asked) == 1
-
-
-def test_a_refresh_of_the_queue_does_not_ask_the_network(
-    rt: Runtime, owner: Tab, transport: FaultTransport, clock: HandClock, tiktok: str
-) -> None:
+def test_a_refresh_of_the_queue_does_not_ask_the_network(rt, owner, transport, clock, tiktok):
     accept(rt, tiktok, body="Tomorrow", at=clock.now() + timedelta(days=1))
     assert "hx-get" not in owner.open(f"/profiles/{tiktok}").html, "nothing is under way"
     accept(rt, tiktok, body="Now")
@@ -415,7 +329,7 @@ def test_a_refresh_of_the_queue_does_not_ask_the_network(
     assert transport.called == []
 
 
-def test_disconnect_shows_the_consequences_and_asks_first(rt: Runtime, owner: Tab, clock: HandClock, x: str) -> None:
+def test_disconnect_shows_the_consequences_and_asks_first(rt, owner, clock, x):
     post = accept(rt, x, body="Tomorrow", at=clock.now() + timedelta(days=1))
     owner.open(f"/profiles/{x}")
     page = owner.follow("Disconnect")
@@ -433,9 +347,7 @@ def test_disconnect_shows_the_consequences_and_asks_first(rt: Runtime, owner: Ta
     assert "x profile" in owner.open("/profiles").text
 
 
-def test_a_tiktok_profile_shows_the_limits_of_an_unaudited_app(
-    rt: Runtime, world: World, owner: Tab, tiktok: str
-) -> None:
+def test_a_tiktok_profile_shows_the_limits_of_an_unaudited_app(rt, world, owner, tiktok):
     page = owner.open(f"/profiles/{tiktok}")
     assert "A direct post must be “Only me” (SELF_ONLY)" in page.text
     default = page.field("How to post").all("option")[0].text
@@ -446,16 +358,14 @@ def test_a_tiktok_profile_shows_the_limits_of_an_unaudited_app(
     assert "What X allows your app" not in owner.open(f"/profiles/{connect_x(rt, world)}").text
 
 
-def test_the_health_of_tokens_is_shown(rt: Runtime, owner: Tab, x: str) -> None:
+def test_the_health_of_tokens_is_shown(rt, owner, x):
     tokens.renew(rt, x)
     page = owner.open(f"/profiles/{x}")
     assert "expires 12 Oct 2026, 11:00 UTC in 2 hours" in page.text
     assert "automatic, X does not report an expiry" in page.text
 
 
-def test_avatars_come_from_this_host_and_initials_replace_missing_ones(
-    rt: Runtime, owner: Tab, browser: Browser
-) -> None:
+def test_avatars_come_from_this_host_and_initials_replace_missing_ones(rt, owner, browser):
     page = through_consent(owner, browser, "Connect Pinterest", "Pinterest")
     assert page.root.all("img") == []
     profile_id = str(avatars.fetch_next(rt))
@@ -467,14 +377,7 @@ def test_avatars_come_from_this_host_and_initials_replace_missing_ones(
     assert shown.headers["cache-control"].startswith("private")
 
 
-def test_a_restored_installation_refreshes_nothing(rt: Runtime, world: World, owner: Tab, x: str) -> None:
-    rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.PAUSED_AT, tx.stamp))
-    page = owner.press("Refresh", on=f"/profiles/{x}")
-    assert "To continue, press “Resume” under System" in page.role("alert")
-    assert world.x.counts["token"] == 0
-
-
-def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World, owner: Tab, pins: str) -> None:
+def test_a_board_is_created_and_can_be_chosen_at_once(rt, world, owner, pins):
     world.pinterest.board_lag_seconds = 30
     page = owner.press("Create board", {"Board name": "Winter prints"}, on=f"/profiles/{pins}")
     assert page.role("status") == "The board “Winter prints” is created."
@@ -489,7 +392,7 @@ def test_a_board_is_created_and_can_be_chosen_at_once(rt: Runtime, world: World,
     )
 
 
-def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: Tab, pins: str) -> None:
+def test_a_section_is_created_on_the_board_that_is_chosen(world, owner, pins):
     board = world.pinterest.boards_of("demo")[0]
     page = owner.press("Create section", {"In the board": board.id, "Section name": "Blue"}, on=f"/profiles/{pins}")
     assert page.role("status") == "The section “Blue” is created."
@@ -498,22 +401,19 @@ def test_a_section_is_created_on_the_board_that_is_chosen(world: World, owner: T
     assert list(board.sections.values()).count("Blue") == 1
 
 
-def test_a_secret_board_needs_another_permission(rt: Runtime, world: World, owner: Tab) -> None:
-    owner.open(f"/profiles/{connect_pinterest(rt, world)}")
-    page = owner.press("Create board", {"Board name": "Plans", "Secret board (only the account sees it)": "yes"})
-    assert page.status == 409
-    assert "boards:write_secret" in page.role("alert")
-    profile = connect_pinterest(rt, world, "studio", scopes=(*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES))
-    owner.open(f"/profiles/{profile}")
-    page = owner.press("Create board", {"Board name": "Plans", "Secret board (only the account sees it)": "yes"})
-    assert page.role("status") == "The board “Plans” is created."
-    assert world.pinterest.boards_of("studio")[-1].privacy == "SECRET"
-
-
-def test_an_account_without_boards_shows_the_form_for_one(rt: Runtime, world: World, owner: Tab) -> None:
+def test_an_account_without_boards_shows_the_form_for_one(rt, world, owner):
     world.pinterest.boards.clear()
     page = owner.open(f"/profiles/{connect_pinterest(rt, world)}")
     assert "To create a board, press “Create board” on the profile's page." in page.text
     assert page.has_button("Create board")
     assert not page.has_button("Create section")
     assert not owner.open(f"/profiles/{connect_x(rt, world)}").has_button("Create board")
+
+
+def test_the_page_shows_the_redirect_rule_of_the_network_first(rt, owner):
+    for key in ("api_url", "authorize_url"):
+        rt.settings.providers.tiktok.__dict__[key] = TikTokSection.model_fields[key].default
+    rt.settings.__dict__["base_url"] = "http://box.lan"
+    page = owner.press("Connect TikTok", on="/profiles")
+    assert "TikTok does not accept the redirect address http://box.lan/oauth/tiktok/callback" in page.text
+    assert [one for one in page.root.all("meta") if one.attributes.get("http-equiv") == "refresh"] == []

@@ -8,15 +8,13 @@ import pytest
 from socialpub.accounts import sign_in as sign_in_accounts
 from socialpub.accounts.sign_in import Purpose
 from socialpub.core import commands
-from socialpub.runtime import Runtime
 from socialpub.web.dashboard import sign_in as sign_in_dashboard
 from socialpub.web.http.app import App, create_app
 from tests.integration.dashboard.conftest import PASSWORD
-from tests.support.hand_clock import HandClock
 from tests.support.tab import Tab, sign_in
 
 
-def test_the_link_that_serve_prints_sets_the_first_password(rt: Runtime, stranger: Tab) -> None:
+def test_the_link_that_serve_prints_sets_the_first_password(rt, stranger):
     page = stranger.open("/")
     assert page.heading == "Set a password first"
     assert "Open the link in the output of socialpub serve" in page.text
@@ -38,7 +36,7 @@ def test_the_link_that_serve_prints_sets_the_first_password(rt: Runtime, strange
         assert other.open("/").heading == "Sign in"
 
 
-def test_the_first_page_names_the_command_of_this_machine(stranger: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_page_names_the_command_of_this_machine(stranger, monkeypatch):
     monkeypatch.setattr(commands, "manager", lambda: "podman")
     page = stranger.open("/")
     assert "Open the link in podman logs appliance" in page.text
@@ -49,7 +47,7 @@ def test_the_first_page_names_the_command_of_this_machine(stranger: Tab, monkeyp
     assert "Open the link" not in page.text, "the output of a service is not visible"
 
 
-def test_a_link_works_for_a_day(rt: Runtime, stranger: Tab, clock: HandClock) -> None:
+def test_a_link_works_for_a_day(rt, stranger, clock):
     link = f"/setup?token={rt.write(sign_in_accounts.create_link, Purpose.SET_UP)}"
     clock.forward(86_399)
     assert stranger.open(link).heading == "Set a password"
@@ -59,14 +57,14 @@ def test_a_link_works_for_a_day(rt: Runtime, stranger: Tab, clock: HandClock) ->
     assert "older than one day" in page.role("alert")
 
 
-def test_the_link_of_the_demo_signs_in_once(rt: Runtime, stranger: Tab, app: App) -> None:
+def test_the_link_of_the_demo_signs_in_once(rt, stranger, app):
     link = f"/login?token={rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)}"
     assert stranger.open(link).heading == "Overview"
     with Tab(app) as other:
         assert other.open(link).status == 403
 
 
-def test_guesses_of_links_are_limited(rt: Runtime, stranger: Tab) -> None:
+def test_guesses_of_links_are_limited(rt, stranger):
     rt.write(sign_in_accounts.create_link, Purpose.SIGN_IN)
     before = rt.db.data_version
     statuses = [stranger.ask("GET", f"/login?token={guess}").status for guess in range(100)]
@@ -74,7 +72,7 @@ def test_guesses_of_links_are_limited(rt: Runtime, stranger: Tab) -> None:
     assert rt.db.data_version == before
 
 
-def test_many_guesses_do_not_block_other_pages(owner: Tab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_guesses_do_not_block_other_pages(owner, monkeypatch):
     """One thread hashes all passwords. Further strangers are refused, but known browsers are not."""
     sign_in_again(owner)
     released = threading.Event()
@@ -107,7 +105,7 @@ def test_many_guesses_do_not_block_other_pages(owner: Tab, monkeypatch: pytest.M
     assert guesses == [403] * sign_in_dashboard.MAX_WAITING + [429] * 20 + [403]
 
 
-def test_sign_in_returns_to_the_requested_page(owner: Tab, stranger: Tab) -> None:
+def test_sign_in_returns_to_the_requested_page(owner, stranger):
     page = stranger.open("/system?x=1")
     assert (page.heading, page.path) == ("Sign in", "/login?next=/system%3Fx%3D1")
     page = stranger.press("Sign in", {"Password": PASSWORD})
@@ -116,12 +114,12 @@ def test_sign_in_returns_to_the_requested_page(owner: Tab, stranger: Tab) -> Non
 
 
 @pytest.mark.parametrize("next_page", ["https://evil.example", "//evil.example", "/\\evil.example", "/a//b", "evil"])
-def test_sign_in_never_redirects_to_another_site(owner: Tab, stranger: Tab, next_page: str) -> None:
+def test_sign_in_never_redirects_to_another_site(owner, stranger, next_page):
     page = stranger.press("Sign in", {"Password": PASSWORD}, on=f"/login?next={next_page}")
     assert (page.heading, page.path) == ("Overview", "/")
 
 
-def test_ten_wrong_passwords_block_sign_in_for_a_while(owner: Tab, stranger: Tab, clock: HandClock) -> None:
+def test_ten_wrong_passwords_block_sign_in_for_a_while(owner, stranger, clock):
     for _ in range(10):
         page = sign_in(stranger, "wrong")
         assert (page.status, "password is wrong" in page.role("alert")) == (403, True)
@@ -151,7 +149,7 @@ def failures(owner: Tab) -> list[str]:
     return [one.text.partition(" ·")[0] for one in entries if "rong password" in one.text]
 
 
-def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(owner: Tab, app: App, clock: HandClock) -> None:
+def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(owner, app, clock):
     signs_in_wrongly(app, "192.0.2.7", times=12)
     signs_in_wrongly(app, "2001:db8::7", times=2)
     by = "(Test browser). a browser that is not signed in"
@@ -166,9 +164,7 @@ def test_the_audit_log_has_the_addresses_of_sign_ins_and_of_failed_ones(owner: T
     assert len(failures(owner)) == 4
 
 
-def test_guesses_from_many_addresses_keep_the_audit_log_small(
-    owner: Tab, app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_guesses_from_many_addresses_keep_the_audit_log_small(owner, app, rt, monkeypatch):
     monkeypatch.setattr(sign_in_accounts, "MAX_FAILURE_ENTRIES", 3)
     for number in range(8):
         signs_in_wrongly(app, f"192.0.2.{number}")
@@ -181,7 +177,7 @@ def test_guesses_from_many_addresses_keep_the_audit_log_small(
     assert rt.db.data_version == before, "the writer is left alone"
 
 
-def test_a_stranger_at_the_same_address_never_locks_out_a_known_browser(owner: Tab, stranger: Tab) -> None:
+def test_a_stranger_at_the_same_address_never_locks_out_a_known_browser(owner, stranger):
     """Behind an untrusted proxy, all callers have one address."""
     sign_in_again(owner)
     owner.press("Sign out")
@@ -196,7 +192,7 @@ def test_a_stranger_at_the_same_address_never_locks_out_a_known_browser(owner: T
     assert sign_in(owner, "another long one").heading == "Overview", "the browser that changed it is still known"
 
 
-def test_a_known_browser_has_ten_wrong_passwords_of_its_own(owner: Tab, stranger: Tab, clock: HandClock) -> None:
+def test_a_known_browser_has_ten_wrong_passwords_of_its_own(owner, stranger, clock):
     sign_in_again(owner)
     owner.press("Sign out")
     guess_ten_times(owner)
@@ -209,7 +205,7 @@ def test_a_known_browser_has_ten_wrong_passwords_of_its_own(owner: Tab, stranger
 
 
 @pytest.mark.parametrize("forged", ["", "nonsense", f"{'A' * 24}.{'A' * 43}", "id of the owner"])
-def test_a_forged_cookie_does_not_make_a_browser_known(owner: Tab, stranger: Tab, forged: str) -> None:
+def test_a_forged_cookie_does_not_make_a_browser_known(owner, stranger, forged):
     name, value = device_cookie(sign_in_again(owner))
     if forged == "id of the owner":
         forged = f"{value.partition('.')[0]}.{'A' * 43}"
@@ -218,9 +214,7 @@ def test_a_forged_cookie_does_not_make_a_browser_known(owner: Tab, stranger: Tab
     assert sign_in(stranger, PASSWORD).status == 429
 
 
-def test_the_cookie_of_a_known_browser_is_valid_only_in_its_installation(
-    owner: Tab, stranger: Tab, rt: Runtime
-) -> None:
+def test_the_cookie_of_a_known_browser_is_valid_only_in_its_installation(owner, stranger, rt):
     name, value = device_cookie(sign_in_again(owner))
     guess_ten_times(stranger)
     stranger.cookies[name] = value
@@ -230,14 +224,14 @@ def test_the_cookie_of_a_known_browser_is_valid_only_in_its_installation(
     assert sign_in(stranger, "wrong").status == 429
 
 
-def test_using_an_older_session_makes_its_browser_known(owner: Tab, clock: HandClock) -> None:
+def test_using_an_older_session_makes_its_browser_known(owner, clock):
     assert not any("device" in name for name in owner.cookies)
     clock.forward(601)
     owner.open("/")
     assert any("device" in name for name in owner.cookies)
 
 
-def test_the_cookie_of_a_known_browser_is_not_a_session_and_is_http_only(owner: Tab, app: App, stranger: Tab) -> None:
+def test_the_cookie_of_a_known_browser_is_not_a_session_and_is_http_only(owner, app, stranger):
     name, value = device_cookie(sign_in_again(owner))
     stranger.cookies[name] = value
     assert stranger.open("/").heading == "Sign in"
@@ -262,7 +256,7 @@ def device_cookie(browser: Tab) -> tuple[str, str]:
     return found
 
 
-def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(owner: Tab, rt: Runtime, clock: HandClock) -> None:
+def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(owner, rt, clock):
     owner.caller.app = create_app(rt)
     assert owner.open("/").heading == "Overview"
     for _ in range(3):
@@ -272,7 +266,7 @@ def test_a_session_survives_a_restart_and_ends_when_it_is_not_used(owner: Tab, r
     assert owner.open("/").heading == "Sign in"
 
 
-def test_signing_out_ends_a_stolen_session(owner: Tab) -> None:
+def test_signing_out_ends_a_stolen_session(owner):
     stolen = dict(owner.cookies)
     assert owner.press("Sign out").heading == "Sign in"
     assert not any("session" in name for name in owner.cookies)
@@ -280,14 +274,14 @@ def test_signing_out_ends_a_stolen_session(owner: Tab) -> None:
     assert owner.open("/").heading == "Sign in"
 
 
-def test_signing_out_clears_what_the_browser_stored(owner: Tab) -> None:
+def test_signing_out_clears_what_the_browser_stored(owner):
     form = owner.page.form_of(owner.page.button("Sign out"))
     reply = owner.ask("POST", "/logout", f"csrf={owner.fields_of(form)[0][1]}".encode())
     assert (reply.status, reply.headers["clear-site-data"]) == (303, '"cache"')
     assert "clear-site-data" not in owner.ask("GET", "/login").headers
 
 
-def test_a_long_address_redirects_to_sign_in_without_a_return_address(owner: Tab) -> None:
+def test_a_long_address_redirects_to_sign_in_without_a_return_address(owner):
     owner.cookies.clear()
     usual = owner.ask("GET", "/posts?search=sea")
     assert usual.headers["location"].endswith("login?next=/posts%3Fsearch%3Dsea")
@@ -295,7 +289,7 @@ def test_a_long_address_redirects_to_sign_in_without_a_return_address(owner: Tab
     assert (long.status, long.headers["location"]) == (303, "./login")
 
 
-def test_another_browser_is_listed_and_can_be_ended(owner: Tab, app: App) -> None:
+def test_another_browser_is_listed_and_can_be_ended(owner, app):
     with Tab(app, headers={"user-agent": "<b>Phone</b>"}) as phone:
         sign_in(phone, PASSWORD)
         page = owner.open("/system")
@@ -307,7 +301,7 @@ def test_another_browser_is_listed_and_can_be_ended(owner: Tab, app: App) -> Non
     assert owner.open("/").heading == "Overview"
 
 
-def test_another_password_ends_every_other_session(owner: Tab, stranger: Tab) -> None:
+def test_another_password_ends_every_other_session(owner, stranger):
     sign_in(stranger, PASSWORD)
     before = dict(owner.cookies)
     owner.open("/system")
@@ -324,14 +318,14 @@ def test_another_password_ends_every_other_session(owner: Tab, stranger: Tab) ->
     assert sign_in(stranger, "another long one").heading == "Overview"
 
 
-def test_a_session_is_not_valid_in_another_installation(owner: Tab, rt: Runtime) -> None:
+def test_a_session_is_not_valid_in_another_installation(owner, rt):
     rt.instance_id = "another-installation"
     name = next(name for name in owner.cookies if "session" in name)
     owner.cookies["socialpub_session_another-"[:26]] = owner.cookies[name]
     assert owner.open("/").heading == "Sign in"
 
 
-def test_over_https_the_cookie_is_bound_to_it(rt: Runtime, app: App, password_hash: str) -> None:
+def test_over_https_the_cookie_is_bound_to_it(rt, app, password_hash):
     rt.write(sign_in_accounts.set_password, password_hash)
     with Tab(app, headers={"x-forwarded-proto": "https", "origin": "https://testserver"}) as browser:
         sign_in(browser, PASSWORD)

@@ -155,15 +155,6 @@ def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path,
     assert options_of(rt)["coverArtifactId"] == radios(page)["cover.jpg"].attributes["value"]
 
 
-def test_a_file_that_is_no_image_is_refused_as_a_cover(owner: Tab, video: Path, pins: str) -> None:
-    owner.open("/compose")
-    board = owner.page.field("Board").all("option")[1].attributes["value"]
-    page = owner.press("Publish", {"Text": "Waves", "Media": video, "Board": board, UPLOAD: video})
-    assert page.status == 400
-    assert "must be the id of an image" in page.role("alert")
-    assert page.links()["Pinterest, Cover image"].endswith("#options-pinterest-coverArtifactId")
-
-
 def test_an_edit_keeps_or_removes_the_cover(owner: Tab, rt: Runtime, tmp_path: Path, video: Path, pins: str) -> None:
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     options = {"pinterest": {"boardId": "1", "coverArtifactId": cover}}

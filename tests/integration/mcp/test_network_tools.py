@@ -2,16 +2,12 @@
 
 import asyncio
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socialpub.accounts import profiles
 from socialpub.publishing.media import imports
-from socialpub.runtime import Runtime
-from socialpub.sandbox import World
-from tests.integration.mcp.agent import Agent
 from tests.integration.uploads.caller import Gone
 from tests.samples import media
 from tests.support.rows import post_ids
@@ -25,7 +21,7 @@ def appliance_options(sandbox_options: dict[str, Any]) -> dict[str, Any]:
     return sandbox_options
 
 
-def test_an_agent_learns_what_an_account_can_choose(agent: Agent, reader: Agent, rt: Runtime, world: World) -> None:
+def test_an_agent_learns_what_an_account_can_choose(agent, reader, rt, world):
     profile_id = connect_pinterest(rt, world)
     shown = reader.call("get_choices", profile="pinterest")
     assert shown["data"]["profileId"] == profile_id
@@ -55,9 +51,7 @@ def fetches(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return limits
 
 
-def test_media_come_by_url_and_wait_at_most_45_seconds(
-    agent: Agent, rt: Runtime, world: World, tmp_path: Path, fetches: list[float]
-) -> None:
+def test_media_come_by_url_and_wait_at_most_45_seconds(agent, rt, world, tmp_path, fetches):
     connect_x(rt, world)
     own = agent.upload(media.png(tmp_path / "a.png").read_bytes())
     # A URL of this appliance means its artifact.
@@ -70,9 +64,7 @@ def test_media_come_by_url_and_wait_at_most_45_seconds(
     assert fetches == [45, 45, 45]
 
 
-def test_a_client_that_leaves_ends_its_call(
-    agent: Agent, rt: Runtime, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_client_that_leaves_ends_its_call(agent, rt, world, monkeypatch):
     is_fetching = asyncio.Event()
 
     async def hang(*_: Any, **__: Any) -> None:

@@ -13,15 +13,12 @@ from mcp.client import session
 from mcp.client.streamable_http import streamable_http_client
 
 from socialpub.web.http.app import App
-from tests.integration.mcp.agent import CONNECTED, STATELESS, Agent
+from tests.integration.mcp.agent import CONNECTED, STATELESS
 from tests.samples import media
 from tests.support.served import served
 
 ROOT = Path(__file__).parents[3]
 MODES = [("auto", STATELESS), (STATELESS, STATELESS), *(("legacy", revision) for revision in CONNECTED)]
-
-IN_EVERY_RUN = [("auto", STATELESS), ("legacy", "2025-11-25")]
-"""Each other revision over stdin starts one more process, and differs only in messages that the command passes on."""
 
 
 @asynccontextmanager
@@ -47,9 +44,7 @@ async def use(client: Client, revision: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "revision"), MODES)
-def test_over_http(
-    agent: Agent, app: App, accounts: dict[str, str], mode: str, revision: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_over_http(agent, app, accounts, mode, revision, monkeypatch):
     async def story() -> None:
         async with over_http(app, agent.key, mode) as client:
             await use(client, revision)
@@ -67,22 +62,16 @@ def served_at(app: App) -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize(
-    ("mode", "revision"),
-    [
-        pytest.param(mode, revision, marks=() if (mode, revision) in IN_EVERY_RUN else pytest.mark.endurance)
-        for mode, revision in MODES
-    ],
-)
+@pytest.mark.parametrize(("mode", "revision"), [("auto", STATELESS), ("legacy", "2025-11-25")])
 def test_over_socialpub_mcp(
-    served_at: str,
-    agent: Agent,
-    accounts: dict[str, str],
-    tmp_path: Path,
-    mode: str,
-    revision: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    served_at,
+    agent,
+    accounts,
+    tmp_path,
+    mode,
+    revision,
+    monkeypatch,
+):
     environment = {"SOCIALPUB_URL": served_at, "SOCIALPUB_KEY": agent.key, "PYTHONPATH": str(ROOT)}
     program = StdioServerParameters(command=sys.executable, args=["-m", "socialpub", "mcp"], env=environment)
 

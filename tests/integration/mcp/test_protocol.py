@@ -1,6 +1,5 @@
 """MCP over HTTP: revisions, failures of the protocol, and refusals of HTTP (contract 10.4.1, 10.4.2)."""
 
-import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -50,7 +49,7 @@ def error(reply: Any, status: int = 400) -> Any:
 
 
 @pytest.mark.parametrize("revision", CONNECTED)
-def test_a_revision_with_initialize_gets_its_answers(agent: Agent, revision: str) -> None:
+def test_a_revision_with_initialize_gets_its_answers(agent, revision):
     params = {"protocolVersion": revision, "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
     reply = agent.send({"jsonrpc": "2.0", "id": "a", "method": "initialize", "params": params})
     assert "mcp-session-id" not in reply.headers
@@ -67,7 +66,7 @@ def test_a_revision_with_initialize_gets_its_answers(agent: Agent, revision: str
     assert error(agent.request("server/discover", revision=revision), 200)["code"] == -32601
 
 
-def test_the_stateless_revision_describes_the_server_in_every_result(agent: Agent) -> None:
+def test_the_stateless_revision_describes_the_server_in_every_result(agent):
     found = agent.request("server/discover").json()["result"]
     assert found["supportedVersions"] == list(REVISIONS)
     assert found["capabilities"] == {"tools": {}}
@@ -82,12 +81,6 @@ def test_the_stateless_revision_describes_the_server_in_every_result(agent: Agen
         assert error(agent.request(method), 404)["code"] == -32601
 
 
-def test_without_a_header_the_revision_is_the_first_with_this_transport(agent: Agent) -> None:
-    assert agent.send(LIST).json()["result"]["tools"]
-    # The first request of a client that knows both kinds of revisions names its own.
-    assert error(agent.send({**LIST, "method": "server/discover"}))["code"] == -32602
-
-
 @pytest.mark.parametrize(
     ("message", "headers"),
     [
@@ -99,7 +92,7 @@ def test_without_a_header_the_revision_is_the_first_with_this_transport(agent: A
         ),
     ],
 )
-def test_another_revision_is_refused_with_the_known_ones(agent: Agent, message: Any, headers: dict[str, str]) -> None:
+def test_another_revision_is_refused_with_the_known_ones(agent, message, headers):
     found = error(agent.send(message, **headers))
     assert found["code"] == -32022
     assert found["data"]["supported"] == ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"]
@@ -107,7 +100,7 @@ def test_another_revision_is_refused_with_the_known_ones(agent: Agent, message: 
 
 
 @pytest.mark.parametrize("revision", [STATELESS, "2024-10-07", "2099-01-01", "", "'; drop"])
-def test_initialize_answers_another_revision_with_the_newest_one(agent: Agent, revision: str) -> None:
+def test_initialize_answers_another_revision_with_the_newest_one(agent, revision):
     reply = agent.send({**LIST, "method": "initialize", "params": {"protocolVersion": revision, "capabilities": {}}})
     assert (reply.status, reply.json()["result"]["protocolVersion"]) == (200, "2025-11-25")
     for wrong in ({}, {"protocolVersion": 1}, {"protocolVersion": None}):
@@ -140,7 +133,7 @@ def test_initialize_answers_another_revision_with_the_newest_one(agent: Agent, r
         (b'{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', -32600),
     ],
 )
-def test_a_message_that_cannot_be_read_is_a_failure_without_an_id(agent: Agent, body: bytes, code: int) -> None:
+def test_a_message_that_cannot_be_read_is_a_failure_without_an_id(agent, body, code):
     reply = agent.send(body)
     assert error(reply)["code"] == code
     assert reply.json()["id"] is None
@@ -155,18 +148,11 @@ def test_a_message_that_cannot_be_read_is_a_failure_without_an_id(agent: Agent, 
         ("tools/list", {"cursor": "2"}, -32602, 400),
     ],
 )
-def test_a_request_that_cannot_be_served_is_a_failure_with_its_id(
-    agent: Agent, method: str, params: dict[str, Any], code: int, status: int
-) -> None:
+def test_a_request_that_cannot_be_served_is_a_failure_with_its_id(agent, method, params, code, status):
     reply = agent.request(method, params)
     assert (error(reply, status)["code"], reply.json()["id"]) == (code, 7)
     # Earlier revisions have no statuses for failures, and 404 would end their session.
     assert error(agent.request(method, params, revision="2025-11-25"), 200)["code"] == code
-
-
-def test_params_that_are_no_object_are_a_failure_with_the_id(agent: Agent) -> None:
-    reply = agent.send({**LIST, "params": []})
-    assert (error(reply)["code"], reply.json()["id"]) == (-32602, 7)
 
 
 @pytest.mark.parametrize(
@@ -178,22 +164,17 @@ def test_params_that_are_no_object_are_a_failure_with_the_id(agent: Agent) -> No
         {"mcp_name": "=?base64?bGlzdF9wb3N0=x?="},
     ],
 )
-def test_headers_that_differ_from_the_body_are_refused(agent: Agent, headers: dict[str, str]) -> None:
+def test_headers_that_differ_from_the_body_are_refused(agent, headers):
     assert error(agent.request("tools/call", {"name": "list_posts"}, **headers))["code"] == -32020
 
 
-def test_a_stateless_request_needs_its_headers_and_its_fields(agent: Agent) -> None:
+def test_a_stateless_request_needs_its_headers_and_its_fields(agent):
     meta = {META_REVISION: STATELESS, META_CAPABILITIES: {}}
     assert error(agent.send({**LIST, "params": {"_meta": meta}}))["code"] == -32020
     fields = {"mcp_protocol_version": STATELESS, "mcp_method": "tools/list"}
     assert agent.send({**LIST, "params": {"_meta": meta}}, **fields).status == 200
     for incomplete in ({}, {META_REVISION: STATELESS}, {META_CAPABILITIES: {}}):
         assert error(agent.send({**LIST, "params": {"_meta": incomplete}}, **fields))["code"] == -32602
-
-
-def test_a_name_in_base64_is_compared_decoded(agent: Agent) -> None:
-    name = f"=?base64?{base64.b64encode(b'list_posts').decode()}?="
-    assert agent.request("tools/call", {"name": "list_posts"}, mcp_name=name).status == 200
 
 
 NAMES = st.sampled_from(("name", "arguments", "cursor", "_meta", "profiles", "media", "postId", META_REVISION, ""))
@@ -208,7 +189,7 @@ MESSAGES = st.fixed_dictionaries(
 
 
 @given(MESSAGES, st.none() | st.sampled_from((STATELESS, "2025-11-25", "x", "=?base64?!?=")))
-def test_every_message_has_a_response_of_the_protocol(agent: Agent, message: Any, header: str | None) -> None:
+def test_every_message_has_a_response_of_the_protocol(agent, message, header):
     names = {} if header is None else dict.fromkeys(("mcp_protocol_version", "mcp_method", "mcp_name"), header)
     reply = agent.send(message, **names)
     assert reply.status in (200, 202, 400, 404)
@@ -222,13 +203,13 @@ def test_every_message_has_a_response_of_the_protocol(agent: Agent, message: Any
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_there_are_no_streams_and_no_sessions(agent: Agent, method: str) -> None:
+def test_there_are_no_streams_and_no_sessions(agent, method):
     reply = agent.ask(method, "/mcp", headers={"accept": "text/event-stream"})
     assert (reply.status, reply.headers["allow"]) == (405, "POST")
     assert reply.json()["code"] == "methodNotAllowed"
 
 
-def test_a_key_is_needed(agent: Agent) -> None:
+def test_a_key_is_needed(agent):
     for authorization in ("", "Bearer spk_000000000000_x"):
         reply = agent.send(LIST, authorization=authorization)
         assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
@@ -250,7 +231,7 @@ def test_a_key_is_needed(agent: Agent) -> None:
         ("http://127.0.0.1:99999", 403),
     ],
 )
-def test_a_page_of_another_site_is_refused(agent: Agent, origin: str, status: int) -> None:
+def test_a_page_of_another_site_is_refused(agent, origin, status):
     # The host agrees with the origin after DNS rebinding.
     reply = agent.send(LIST, origin=origin, host=origin.rpartition("/")[2])
     assert reply.status == status
@@ -258,7 +239,7 @@ def test_a_page_of_another_site_is_refused(agent: Agent, origin: str, status: in
         assert reply.json()["code"] == "forbidden"
 
 
-def test_a_call_counts_once(rt: Runtime, app: App) -> None:
+def test_a_call_counts_once(rt, app):
     with Agent(app, rt.write(api_keys.create, "busy")) as busy:
         for used in (1, 2):
             reply = busy.request("tools/call", {"name": "list_profiles"})
@@ -270,7 +251,7 @@ def test_a_call_counts_once(rt: Runtime, app: App) -> None:
         assert reply.headers["retry-after"] == "60"
 
 
-def test_a_disabled_entry_point_does_not_exist(rt: Runtime, clock: HandClock, agent: Agent) -> None:
+def test_a_disabled_entry_point_does_not_exist(rt, clock, agent):
     other = open_appliance(rt.settings.data_dir.parent, clock, mcp=McpSection(enabled=False))
     with Agent(create_app(other), agent.key) as refused:
         disabled = refused.send(LIST)
@@ -282,14 +263,14 @@ def test_a_disabled_entry_point_does_not_exist(rt: Runtime, clock: HandClock, ag
 # --- descriptions ----------------------------------------------------------------------------------------------------
 
 
-def test_the_instructions_are_short_and_complete(agent: Agent) -> None:
+def test_the_instructions_are_short_and_complete(agent):
     text = agent.request("server/discover").json()["result"]["instructions"]
     assert len(text) <= 800
     for needed in ("public", "cannot be undone", "list_profiles first", "offset", "privacy level", "idempotencyKey"):
         assert needed in text
 
 
-def test_the_list_of_tools_is_small_and_the_same_for_every_key(agent: Agent, reader: Agent) -> None:
+def test_the_list_of_tools_is_small_and_the_same_for_every_key(agent, reader):
     listed = agent.request("tools/list")
     assert len(listed.body) <= 8000
     assert reader.request("tools/list").json() == listed.json()

@@ -45,19 +45,14 @@ def echo(request: httpx2.Request) -> httpx2.Response:
     return httpx2.Response(200, json={"jsonrpc": "2.0", "id": message["id"], "result": shown})
 
 
-def test_every_request_gets_its_response_and_a_notification_gets_none() -> None:
-    lines = (line(id=1, method="ping"), b" \n", line(method="notifications/initialized"), line(id="1", method="ping"))
-    assert sorted(str(one["id"]) for one in relay(echo, *lines)) == ["1", "1"]
-
-
 @pytest.mark.parametrize(("text", "code"), [(b"{\n", -32700), (b"\xff\n", -32700), (b"[]\n", -32600), (b"7\n", -32600)])
-def test_a_broken_line_gets_its_failure_and_the_next_line_its_response(text: bytes, code: int) -> None:
+def test_a_broken_line_gets_its_failure_and_the_next_line_its_response(text, code):
     broken, answered = sorted(relay(echo, text, line(id=1, method="ping")), key=lambda one: "result" in one)
     assert (broken["id"], broken["error"]["code"]) == (None, code)
     assert answered["id"] == 1
 
 
-def test_a_long_call_delays_no_other_call() -> None:
+def test_a_long_call_delays_no_other_call():
     quick_was_answered = threading.Event()
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -71,7 +66,7 @@ def test_a_long_call_delays_no_other_call() -> None:
     assert {one["id"] for one in found} == {1, 2} and all("result" in one for one in found)
 
 
-def test_a_canceled_request_gets_no_response() -> None:
+def test_a_canceled_request_gets_no_response():
     canceled = threading.Event()
 
     def answer(request: httpx2.Request) -> httpx2.Response:
@@ -86,7 +81,7 @@ def test_a_canceled_request_gets_no_response() -> None:
     assert [one["id"] for one in found] == ["1"]
 
 
-def test_a_stateless_request_gets_the_headers_of_http() -> None:
+def test_a_stateless_request_gets_the_headers_of_http():
     params = {"name": "list_posts", "_meta": {META_REVISION: STATELESS, META_CAPABILITIES: {}}}
     calls = [line(id=name, method="tools/call", params={**params, "name": name}) for name in ("list_posts", "töol")]
     found = {one["id"]: one["result"] for one in relay(echo, *calls, line(id=3, method="ping"))}
@@ -108,7 +103,7 @@ def test_a_stateless_request_gets_the_headers_of_http() -> None:
         (ValueError("spk_secret"), "The call failed: ValueError."),
     ],
 )
-def test_without_a_response_the_request_gets_a_failure_with_its_id(answer: Any, message: str) -> None:
+def test_without_a_response_the_request_gets_a_failure_with_its_id(answer, message):
     def fail(_request: httpx2.Request) -> httpx2.Response:
         if isinstance(answer, Exception):
             raise answer
@@ -120,24 +115,7 @@ def test_without_a_response_the_request_gets_a_failure_with_its_id(answer: Any, 
     assert message in found["error"]["message"] and "secret" not in found["error"]["message"]
 
 
-def test_a_failure_without_an_id_gets_the_id_of_its_request() -> None:
-    def refuse(_request: httpx2.Request) -> httpx2.Response:
-        return httpx2.Response(400, json={"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": "Bad."}})
-
-    [found] = relay(refuse, line(id=1, method="ping"))
-    assert (found["id"], found["error"]["code"]) == (1, -32700)
-
-
-def test_a_closed_output_ends_nothing() -> None:
-    class Closed(io.BytesIO):
-        def write(self, _data: Any) -> int:
-            raise BrokenPipeError
-
-    with httpx2.Client(transport=httpx2.MockTransport(echo)) as http:
-        Relay(http, URL, Closed()).serve([line(id=1, method="ping"), b"{"])
-
-
-def test_the_program_writes_only_the_protocol_and_imports_no_server(tmp_path: Path) -> None:
+def test_the_program_writes_only_the_protocol_and_imports_no_server(tmp_path):
     program = "import atexit, sys; from socialpub.cli.main import main; "
     program += "atexit.register(lambda: print(*sys.modules, file=sys.stderr)); main(['mcp'])"
     environ = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "SOCIALPUB_URL": URL, "SOCIALPUB_KEY": "spk_a_b"}
@@ -200,9 +178,7 @@ def decoder(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         (b"\x1a\x45\xdf\xa3", "video/webm"),
     ],
 )
-def test_a_file_of_this_machine_becomes_an_artifact(
-    uploading: Callable[[Path], Any], tmp_path: Path, decoder: list[str], head: bytes, mime_type: str
-) -> None:
+def test_a_file_of_this_machine_becomes_an_artifact(uploading, tmp_path, decoder, head, mime_type):
     file = tmp_path / "a.dat"
     file.write_bytes(head + bytes(100_000))
     shown = uploading(file)
@@ -224,15 +200,13 @@ def test_a_file_of_this_machine_becomes_an_artifact(
         ({"path": "/a.png", "url": "https://a.example/b.png"}, "must be the only argument"),
     ],
 )
-def test_a_path_that_is_no_media_file_is_refused_without_a_call(arguments: dict[str, Any], message: str) -> None:
+def test_a_path_that_is_no_media_file_is_refused_without_a_call(arguments, message):
     refused = upload(pytest.fail, **arguments)
     assert refused["isError"] is True
     assert refused["structuredContent"]["errors"] == [{"path": ["path"], "message": message}]
 
 
-def test_a_refusal_of_the_appliance_is_the_result(
-    uploading: Callable[[Path], Any], tmp_path: Path, decoder: list[str]
-) -> None:
+def test_a_refusal_of_the_appliance_is_the_result(uploading, tmp_path, decoder):
     file = tmp_path / "a.png"
     file.write_bytes(b"\x89PNG\r\n\x1a\ndamaged")
     refused = uploading(file)

@@ -17,12 +17,9 @@ from socialpub.runtime import Runtime
 from socialpub.web.http.app import App
 from tests.integration.mcp.agent import Agent
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact, post_ids, read_post
-from tests.support.scripted_network import ScriptedNetwork
 
 LATER = "2099-01-01T00:00:00+01:00"
-NETWORKS = dict[str, ScriptedNetwork]
 
 HINTS: dict[str, set[str]] = {
     "list_profiles": {"readOnlyHint"},
@@ -38,7 +35,7 @@ HINTS: dict[str, set[str]] = {
 }
 
 
-def test_the_tools_are_those_of_the_contract(agent: Agent) -> None:
+def test_the_tools_are_those_of_the_contract(agent):
     tools = agent.request("tools/list").json()["result"]["tools"]
     given = {tool["name"]: {name for name, value in tool["annotations"].items() if value} for tool in tools}
     assert given == HINTS
@@ -65,25 +62,21 @@ def while_waiting(agent: Agent, app: App, act: Callable[[], object], tool: str, 
     return agent.run(story())
 
 
-def test_a_call_publishes_and_waits_for_the_outcome(
-    agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]
-) -> None:
+def test_a_call_publishes_and_waits_for_the_outcome(agent, app, rt, accounts):
     shown = while_waiting(agent, app, lambda: drain(rt), "create_post", text="Hello", profiles=["X"])
     [post_id] = post_ids(rt)
     assert shown == {"data": read_post(rt, post_id), "summary": ["x: published https://x.example/1"]}
     assert shown["data"]["deliveries"][0]["profileId"] == accounts["acme"]
 
 
-def test_an_agent_refers_to_accounts_by_name(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+def test_an_agent_refers_to_accounts_by_name(agent, rt, accounts):
     references = ["@ACMEcorp", "pinterest:shop", accounts["home"]]
     shown = agent.call("create_post", text="Hello", profiles=references, waitSeconds=0)
     assert [one["profileId"] for one in shown["data"]["deliveries"]] == list(accounts.values())
     assert shown["summary"] == ["x: pending", "pinterest Shop: pending", "pinterest Home: pending"]
 
 
-def test_the_whole_call_takes_at_most_50_seconds(
-    agent: Agent, app: App, accounts: dict[str, str], clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_whole_call_takes_at_most_50_seconds(agent, app, accounts, clock, monkeypatch):
     waits: list[float] = []
 
     async def wait(_post_id: str, seconds: float, _key_id: str) -> None:
@@ -104,9 +97,7 @@ def test_the_whole_call_takes_at_most_50_seconds(
     assert waits == [20, 50, 38]
 
 
-def test_a_key_that_ends_during_the_wait_does_not_hide_that_the_post_was_accepted(
-    agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]
-) -> None:
+def test_a_key_that_ends_during_the_wait_does_not_hide_that_the_post_was_accepted(agent, app, rt, accounts):
     def revoke() -> None:
         rt.write(api_keys.revoke, agent.key.split("_")[1])
 
@@ -114,9 +105,7 @@ def test_a_key_that_ends_during_the_wait_does_not_hide_that_the_post_was_accepte
     assert (shown["data"]["id"], shown["summary"]) == (post_ids(rt)[0], ["x: pending"])
 
 
-def test_a_repeated_call_publishes_nothing_new_and_shows_the_outcome(
-    agent: Agent, rt: Runtime, accounts: dict[str, str]
-) -> None:
+def test_a_repeated_call_publishes_nothing_new_and_shows_the_outcome(agent, rt, accounts):
     intended = {"text": "Hello", "profiles": ["x"], "idempotencyKey": "one", "waitSeconds": 0}
     first = agent.call("create_post", **intended)
     drain(rt)
@@ -127,9 +116,7 @@ def test_a_repeated_call_publishes_nothing_new_and_shows_the_outcome(
     assert (other["code"], len(post_ids(rt))) == ("conflict", 1)
 
 
-def test_a_post_that_a_network_would_refuse_is_not_accepted(
-    agent: Agent, rt: Runtime, accounts: dict[str, str], three_networks: NETWORKS
-) -> None:
+def test_a_post_that_a_network_would_refuse_is_not_accepted(agent, rt, accounts, three_networks):
     three_networks["x"].problems = [FieldError(("providerOptions", "x", "replySettings"), "has no such value")]
     checked = agent.call("check_post", text="a", profiles=["x"], idempotencyKey="k", waitSeconds=1)
     assert checked["data"]["valid"] is False
@@ -141,9 +128,7 @@ def test_a_post_that_a_network_would_refuse_is_not_accepted(
 
 
 @pytest.mark.parametrize("more", [{}, {"scheduledAt": LATER}])
-def test_a_post_that_needs_approval_says_so_at_once(
-    app: App, rt: Runtime, accounts: dict[str, str], more: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_post_that_needs_approval_says_so_at_once(app, rt, accounts, more, monkeypatch):
     monkeypatch.setattr(app.state.long_poll, "until_final", pytest.fail)
     with Agent(app, rt.write(api_keys.create, "careful", approval=True)) as careful:
         assert careful.call("list_profiles")["limits"] == {"approval": True}
@@ -154,7 +139,7 @@ def test_a_post_that_needs_approval_says_so_at_once(
         assert shown["summary"] == careful.call("get_post", postId=post_id)["summary"] == [waits]
 
 
-def test_media_options_and_time_reach_the_post(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+def test_media_options_and_time_reach_the_post(agent, rt, accounts):
     media = [{"artifactId": artifact(rt), "alt": "A frog"}]
     options = {"x": {"replySettings": "following"}}
     shown = agent.call("create_post", profiles=["x"], media=media, options=options, scheduledAt=LATER)
@@ -166,7 +151,7 @@ def test_media_options_and_time_reach_the_post(agent: Agent, rt: Runtime, accoun
     assert "scheduledAt" not in changed["data"]
 
 
-def test_a_post_is_changed_canceled_and_listed(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+def test_a_post_is_changed_canceled_and_listed(agent, rt, accounts):
     post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
     other_id = agent.call("create_post", text="b", profiles=["x"], waitSeconds=0)["data"]["id"]
     assert agent.call("update_post", postId=post_id, text="c")["data"]["scheduledAt"].startswith("2098-12-31")
@@ -181,9 +166,7 @@ def test_a_post_is_changed_canceled_and_listed(agent: Agent, rt: Runtime, accoun
     assert agent.call("cancel_post", postId=post_id)["code"] == "conflict"
 
 
-def test_a_failed_post_is_retried(
-    agent: Agent, rt: Runtime, accounts: dict[str, str], three_networks: NETWORKS
-) -> None:
+def test_a_failed_post_is_retried(agent, rt, accounts, three_networks):
     three_networks["x"].results["create_post"] = [Rejected("It is a duplicate.")]
     failed = agent.call("create_post", text="a", profiles=["x"], waitSeconds=0)["data"]["id"]
     drain(rt)
@@ -197,42 +180,18 @@ def test_a_failed_post_is_retried(
     assert agent.call("retry_post", postId=failed)["code"] == "conflict"
 
 
-def test_the_limits_of_a_key_are_listed_and_refuse_posts(
-    app: App, rt: Runtime, accounts: dict[str, str], clock: HandClock
-) -> None:
-    with Agent(app, rt.write(api_keys.create, "limited", posts_per_day=3)) as limited:
-        accepted = {"text": "a", "profiles": ["x", "shop"], "idempotencyKey": "one", "waitSeconds": 0}
-        for _ in range(2):  # a repeated call does not count
-            limited.call("create_post", **accepted)
-            assert limited.call("list_profiles")["limits"] == {"postsPerDay": 3, "leftToday": 1, "approval": False}
-        refused = limited.call("create_post", text="b", profiles=["x", "shop"])
-        assert (refused["status"], refused["code"]) == (429, "rateLimited")
-        assert limited.call("create_post", text="b", profiles=list(accounts))["code"] == "rateLimited"
-        assert len(post_ids(rt)) == 1
-
-
 # --- refusals --------------------------------------------------------------------------------------------------------
-
-ANY_ID = "01890000-0000-7000-8000-000000000000"
 
 
 @pytest.mark.parametrize(
     ("tool", "arguments", "path", "message"),
     [
         ("create_post", {"text": "a"}, ["profiles"], "is required"),
-        ("create_post", {"text": "a", "profiles": "x"}, ["profiles"], "must be an array"),
         ("create_post", {"profiles": ["x"]}, ["text"], "is required when there is no media"),
         ("create_post", {"text": "a", "profiles": ["pinterest"]}, ["profiles", 0], "names 2 accounts"),
         ("create_post", {"text": "a", "profiles": ["x", "y"]}, ["profiles", 1], "names no account"),
         ("create_post", {"text": "a", "profiles": ["x", "@AcmeCorp"]}, ["profiles", 1], "is listed twice"),
         ("create_post", {"text": "a", "profiles": ["x"], "scheduledAt": "tomorrow"}, ["scheduledAt"], "offset"),
-        ("create_post", {"text": "a", "profiles": ["x"], "scheduledAt": None}, ["scheduledAt"], "offset"),
-        (
-            "create_post",
-            {"text": "a", "profiles": ["x"], "scheduledAt": "2001-01-01T00:00:00Z"},
-            ["scheduledAt"],
-            "in the future",
-        ),
         (
             "create_post",
             {"text": "a", "profiles": ["x"], "publishAt": LATER},
@@ -241,7 +200,6 @@ ANY_ID = "01890000-0000-7000-8000-000000000000"
         ),
         ("create_post", {"body": "a", "profiles": ["x"]}, ["body"], "did you mean text?"),
         ("create_post", {"text": "a", "profiles": ["x"], "waitSeconds": 51}, ["waitSeconds"], "at most 50"),
-        ("create_post", {"text": "a", "profiles": ["x"], "waitSeconds": "5"}, ["waitSeconds"], "a whole number"),
         ("create_post", {"text": "a", "profiles": ["x"], "idempotencyKey": "ä"}, ["idempotencyKey"], "printable"),
         (
             "create_post",
@@ -249,26 +207,20 @@ ANY_ID = "01890000-0000-7000-8000-000000000000"
             ["options", "tiktok"],
             "selected profile",
         ),
-        (
-            "create_post",
-            {"profiles": ["x"], "media": [{"artifactId": ANY_ID}]},
-            ["media", 0, "artifactId"],
-            "",
-        ),
         ("update_post", {"postId": "1", "text": "a"}, ["postId"], "must be a UUID"),
         ("list_posts", {"limit": 21}, ["limit"], "at most 20"),
         ("list_profiles", {"all": True}, ["all"], "is not known"),
     ],
 )
 def test_a_refusal_names_the_argument_and_accepts_nothing(
-    agent: Agent,
-    rt: Runtime,
-    accounts: dict[str, str],
-    tool: str,
-    arguments: dict[str, Any],
-    path: list[str | int],
-    message: str,
-) -> None:
+    agent,
+    rt,
+    accounts,
+    tool,
+    arguments,
+    path,
+    message,
+):
     problem = agent.call(tool, **arguments)
     assert (problem["status"], problem["code"]) == (400, "invalidRequest")
     [found] = problem["errors"]
@@ -277,9 +229,7 @@ def test_a_refusal_names_the_argument_and_accepts_nothing(
     assert post_ids(rt) == []
 
 
-def test_a_read_key_reads_and_changes_nothing(
-    agent: Agent, reader: Agent, rt: Runtime, accounts: dict[str, str]
-) -> None:
+def test_a_read_key_reads_and_changes_nothing(agent, reader, rt, accounts):
     post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
     assert reader.call("get_post", postId=post_id)["data"]["id"] == post_id
     assert reader.call("list_posts")["data"][0]["id"] == post_id
@@ -292,21 +242,8 @@ def test_a_read_key_reads_and_changes_nothing(
     assert post_ids(rt) == [post_id] and read_post(rt, post_id)["status"] == "scheduled"
 
 
-def test_an_agent_with_a_limit_changes_only_its_own_posts(
-    agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]
-) -> None:
-    foreign = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
-    with Agent(app, rt.write(api_keys.create, "limited", posts_per_day=9)) as limited:
-        own = limited.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
-        for post_id, code in ((foreign, "forbidden"), (own, None)):
-            assert limited.call("update_post", postId=post_id, text="b").get("code") == code
-            assert limited.call("cancel_post", postId=post_id).get("code") == code
-
-
 @pytest.mark.parametrize("tool", ["create_post", "update_post", "cancel_post", "retry_post"])
-def test_a_key_that_is_revoked_during_a_call_changes_nothing(
-    agent: Agent, rt: Runtime, accounts: dict[str, str], tool: str
-) -> None:
+def test_a_key_that_is_revoked_during_a_call_changes_nothing(agent, rt, accounts, tool):
     post_id = agent.call("create_post", text="a", profiles=["x"], scheduledAt=LATER)["data"]["id"]
     before, write_soon = read_post(rt, post_id), rt.db.write_soon
 
@@ -320,7 +257,7 @@ def test_a_key_that_is_revoked_during_a_call_changes_nothing(
     assert (problem["code"], post_ids(rt), read_post(rt, post_id)) == ("unauthorized", [post_id], before)
 
 
-def test_a_limited_key_reaches_only_its_accounts(agent: Agent, app: App, rt: Runtime, accounts: dict[str, str]) -> None:
+def test_a_limited_key_reaches_only_its_accounts(agent, app, rt, accounts):
     foreign = agent.call("create_post", text="a", profiles=["shop"], waitSeconds=0)["data"]["id"]
     with Agent(app, rt.write(api_keys.create, "limited", providers=["x"])) as limited:
         assert [one["name"] for one in limited.call("list_profiles")["data"]] == ["Acme"]
@@ -330,9 +267,7 @@ def test_a_limited_key_reaches_only_its_accounts(agent: Agent, app: App, rt: Run
         assert limited.call("list_posts")["data"] == []
 
 
-def test_an_unexpected_failure_is_a_problem_without_its_cause(
-    agent: Agent, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_unexpected_failure_is_a_problem_without_its_cause(agent, monkeypatch, caplog):
     caplog.set_level("INFO", "socialpub")
 
     def fail(*_: object) -> None:
@@ -347,7 +282,7 @@ def test_an_unexpected_failure_is_a_problem_without_its_cause(
     assert vars(call)["fields"] == expected
 
 
-def test_no_result_contains_a_secret(agent: Agent, rt: Runtime, accounts: dict[str, str]) -> None:
+def test_no_result_contains_a_secret(agent, rt, accounts):
     post_id = agent.call("create_post", text="a", profiles=["x"], waitSeconds=0)["data"]["id"]
     drain(rt)
     shown = [agent.call("list_profiles"), agent.call("list_posts"), agent.call("get_post", postId=post_id)]

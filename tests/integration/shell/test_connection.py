@@ -10,7 +10,7 @@ import pytest
 
 from socialpub.cli.client.connection import NotAccepted, load_target, open_client
 from socialpub.core.settings import loader
-from tests.integration.shell.conftest import Shell, Wire
+from tests.integration.shell.conftest import Shell
 
 KEY = "spk_shown_never"
 
@@ -27,9 +27,7 @@ def file(offline_shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     return file
 
 
-def test_the_url_and_the_key_come_from_the_file_unless_a_variable_is_set(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_url_and_the_key_come_from_the_file_unless_a_variable_is_set(file, monkeypatch):
     assert load_target() == ("http://appliance.test/social", KEY)
     assert KEY not in repr(load_target())
     monkeypatch.setenv("SOCIALPUB_KEY", "spk_other_one")
@@ -37,13 +35,13 @@ def test_the_url_and_the_key_come_from_the_file_unless_a_variable_is_set(
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660])
-def test_a_file_that_other_users_may_read_is_refused(file: Path, offline_shell: Shell, mode: int) -> None:
+def test_a_file_that_other_users_may_read_is_refused(file, offline_shell, mode):
     file.chmod(mode)
     result = offline_shell("profiles")
     assert result.exit_code == 2 and f"Run: chmod 600 {file}" in result.stderr and KEY not in result.output
 
 
-def test_a_file_of_another_user_is_refused(file: Path, offline_shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_refused(file, offline_shell, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: file.stat().st_uid + 1)
     result = offline_shell("profiles")
     assert result.exit_code == 2 and "belongs to another user" in result.stderr and KEY not in result.output
@@ -63,15 +61,13 @@ def test_a_file_of_another_user_is_refused(file: Path, offline_shell: Shell, mon
         (f'url = "http://appliance.test"\nkey = "{KEY}\\n{KEY}"', "contains characters that no key has"),
     ],
 )
-def test_a_wrong_file_is_wrong_usage_and_the_message_has_no_key(
-    file: Path, offline_shell: Shell, content: str, message: str
-) -> None:
+def test_a_wrong_file_is_wrong_usage_and_the_message_has_no_key(file, offline_shell, content, message):
     file.write_text(content)
     result = offline_shell("profiles")
     assert result.exit_code == 2 and message in result.stderr and KEY not in result.output
 
 
-def test_the_variables_are_not_mistakes_of_the_configuration(tmp_path: Path) -> None:
+def test_the_variables_are_not_mistakes_of_the_configuration(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text("")
     assert loader.load(file, {"SOCIALPUB_URL": "http://appliance.test", "SOCIALPUB_KEY": KEY}).config_file == file
@@ -91,15 +87,13 @@ def answer(status: int, **more: object) -> Callable[[object], httpx2.Response]:
         (answer(502, text="<html>"), "answered 502, and not in the form", 5),
     ],
 )
-def test_a_response_of_something_else_is_refused(
-    shell: Shell, wire: Wire, response: Callable[[object], httpx2.Response], message: str, tries: int
-) -> None:
+def test_a_response_of_something_else_is_refused(shell, wire, response, message, tries):
     wire.faults["GET /profiles"] = [response] * 5
     result = shell("profiles")
     assert result.exit_code == 4 and message in result.stderr and len(wire.requests) == tries
 
 
-def test_a_wrong_certificate_is_reported_without_a_repeat(shell: Shell, wire: Wire, pauses: list[float]) -> None:
+def test_a_wrong_certificate_is_reported_without_a_repeat(shell, wire, pauses):
     def distrust(_: object) -> httpx2.Response:
         raise httpx2.ConnectError("[SSL]") from ssl.SSLCertVerificationError()
 
@@ -108,13 +102,13 @@ def test_a_wrong_certificate_is_reported_without_a_repeat(shell: Shell, wire: Wi
     assert result.exit_code == 4 and "its certificate is not valid" in result.stderr and pauses == []
 
 
-def test_a_refused_key_is_not_shown(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_key_is_not_shown(shell, monkeypatch):
     monkeypatch.setenv("SOCIALPUB_KEY", KEY)
     result = shell("profiles")
     assert result.exit_code == 4 and "API key" in result.stderr and KEY not in result.output
 
 
-def test_a_proxy_variable_that_cannot_be_used_is_named(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_variable_that_cannot_be_used_is_named(file, monkeypatch):
     monkeypatch.setenv("ALL_PROXY", "socks5://user:hush-word@proxy.test:1080")
     with pytest.raises(NotAccepted) as refused, open_client():
         pass

@@ -1,24 +1,20 @@
 """The real program, killed at the worst moments, started twice and without a usable output: the outcome counts."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.db.states import State
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.samples import media
-from tests.support.appliance import accept, end_deliveries
 from tests.support.rows import post_ids
 from tests.support.served import served
 
@@ -89,9 +85,7 @@ def start(rt: Runtime, app: KillingApp, tmp_path: Path) -> Iterator[Start]:
 
 
 @pytest.mark.parametrize("before_response", [False, True])
-def test_a_command_that_is_killed_while_it_sends_can_run_again(
-    rt: Runtime, app: KillingApp, start: Start, tmp_path: Path, before_response: bool
-) -> None:
+def test_a_command_that_is_killed_while_it_sends_can_run_again(rt, app, start, tmp_path, before_response):
     file = str(media.png(tmp_path / "one.png"))
     app.before_response = before_response
     app.victim = killed = start("--media", file)
@@ -104,9 +98,7 @@ def test_a_command_that_is_killed_while_it_sends_can_run_again(
     assert ("--once day 1 was used before" in notes) == before_response
 
 
-def test_a_command_that_starts_twice_at_once_makes_one_post_and_loads_nothing_of_the_appliance(
-    rt: Runtime, start: Start
-) -> None:
+def test_a_command_that_starts_twice_at_once_makes_one_post_and_loads_nothing_of_the_appliance(rt, start):
     both = [start("Good morning") for _ in range(2)]
     ended = [one.communicate() for one in both]
     [post_id] = post_ids(rt)
@@ -134,9 +126,7 @@ def broken(how: str) -> Iterator[dict[str, Any]]:
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
 @pytest.mark.parametrize("how", ["full", "closed pipe", "closed", "both full"])
-def test_an_output_that_cannot_be_written_changes_no_outcome_and_ends_no_thread(
-    rt: Runtime, start: Start, tmp_path: Path, how: str, more: list[str]
-) -> None:
+def test_an_output_that_cannot_be_written_changes_no_outcome_and_ends_no_thread(rt, start, tmp_path, how, more):
     (tmp_path / "thread.txt").write_text("One\n---\nTwo\n---\nThree")
     with broken(how) as streams:
         thread = start("--thread", str(tmp_path / "thread.txt"), *more, **streams)
@@ -147,27 +137,3 @@ def test_an_output_that_cannot_be_written_changes_no_outcome_and_ends_no_thread(
     if how in ("full", "closed pipe"):
         assert "Standard output cannot be written" in notes
         assert all(post_id in notes for post_id in ids), "what stdout does not take is on stderr"
-
-
-@pytest.mark.parametrize("command", ["retry --no-wait", "cancel"])
-def test_retry_and_cancel_report_the_outcome_as_well(rt: Runtime, start: Start, profile: str, command: str) -> None:
-    post_id = accept(rt, profile, at=rt.now() + timedelta(days=1))
-    if command != "cancel":
-        end_deliveries(rt, post_id, State.FAILED)
-    with broken("full") as streams:
-        ended = start(post_id, command=command, **streams)
-        notes = ended.communicate()[1]
-    assert ended.returncode == 0, notes
-    assert post_ids(rt)[-1] in notes
-
-
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_a_terminal_without_the_characters_of_a_name_changes_no_outcome(
-    rt: Runtime, start: Start, encoding: str
-) -> None:
-    name = "“Grüße” 🎉"
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET name = ?", (name,)))
-    ended = start("Hello", "--json", env={"PYTHONIOENCODING": encoding})
-    shown, notes = ended.communicate()
-    assert ended.returncode == 0, notes
-    assert json.loads(shown)["data"]["deliveries"][0]["profileName"] == name

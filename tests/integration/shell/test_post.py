@@ -31,19 +31,6 @@ def test_a_post_is_published_and_reported(shell: Shell, rt: Runtime) -> None:
     assert result.stderr == ""
 
 
-def test_references_name_each_account_once(shell: Shell, rt: Runtime, accounts: dict[str, str]) -> None:
-    references = ("X", "@acmecorp", accounts["acme"], "pinterest:home")
-    assert shell("post", "Hello", *(f"--to={one}" for one in references)).exit_code == 0
-    targets = [one["profileId"] for one in read_post(rt, post_ids(rt)[0])["deliveries"]]
-    assert targets == [accounts["acme"], accounts["home"]]
-
-
-def test_an_unclear_reference_is_wrong_usage_with_the_candidates(shell: Shell, rt: Runtime) -> None:
-    result = shell("post", "Hello", "--to", "pinterest")
-    assert result.exit_code == 2 and post_ids(rt) == []
-    assert "names 2 accounts" in result.stderr and "pinterest:Home" in result.stderr
-
-
 def test_files_get_their_alt_texts_by_position(shell: Shell, rt: Runtime, tmp_path: Path) -> None:
     first, second = media.png(tmp_path / "one.dat"), media.jpeg(tmp_path / "zwei ü.jpg")
     assert shell("post", "--to", "x", "--media", str(first), "--alt", "One", "--media", str(second)).exit_code == 0
@@ -114,12 +101,6 @@ def test_a_scheduled_post_is_reported_with_its_time_and_offset(shell: Shell, rt:
     assert result.stdout == f"{post_ids(rt)[0]}\nx: scheduled for 2099-01-01T00:00:00.000Z\n"
 
 
-def test_json_is_the_response_of_the_api(shell: Shell) -> None:
-    result = shell("post", "a", "--to", "x", "--json")
-    assert json.loads(result.stdout)["data"]["deliveries"][0]["status"] == "published"
-    assert result.stdout.count("\n") == 1
-
-
 def test_a_key_with_limits_gets_their_reasons(shell: Shell, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     key = rt.write(api_keys.create, "agent", posts_per_day=1, approval=True)
     monkeypatch.setenv("SOCIALPUB_KEY", key)
@@ -131,11 +112,6 @@ def test_a_key_with_limits_gets_their_reasons(shell: Shell, rt: Runtime, monkeyp
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
-
-
-def test_a_refusal_names_the_field_and_accepts_nothing(shell: Shell, rt: Runtime) -> None:
-    result = shell("post", "a", "--to", "x", "--at", "2001-01-01T00:00:00Z")
-    assert result.exit_code == 4 and "post.scheduledAt" in result.stderr and post_ids(rt) == []
 
 
 def test_a_post_that_a_network_would_refuse_is_accepted_only_on_request(
@@ -181,11 +157,6 @@ def test_once_accepts_a_post_once_and_reports_the_replay(shell: Shell, rt: Runti
     assert "--once day 1 was used before" in second.stderr and first.stderr == ""
     other = shell("post", "Good night", "--to", "x", "--once", "day 1")
     assert other.exit_code == 4 and "used for a different request" in other.stderr and len(post_ids(rt)) == 1
-
-
-def test_equal_posts_without_once_are_two_posts(shell: Shell, rt: Runtime) -> None:
-    assert [shell("post", "Good morning", "--to", "x").exit_code for _ in range(2)] == [0, 0]
-    assert len(post_ids(rt)) == 2
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,9 @@ from socialpub.core.errors import FieldError
 from socialpub.providers.base import CannotTell, Unknown, Wait
 from socialpub.providers.responses import Rejected
 from socialpub.runtime import Runtime
-from tests.integration.shell.conftest import Shell, Wire, lost
+from tests.integration.shell.conftest import lost
 from tests.samples import media
-from tests.support.hand_clock import HandClock
 from tests.support.rows import post_ids, read_post
-from tests.support.scripted_network import ScriptedNetwork, ScriptedResult
 
 
 @pytest.fixture
@@ -29,9 +27,7 @@ def parents(rt: Runtime) -> list[str | None]:
     return [read_post(rt, one)["deliveries"][0]["providerOptions"].get("replyToPostId") for one in post_ids(rt)]
 
 
-def test_each_part_replies_to_the_part_before_it(
-    shell: Shell, rt: Runtime, three_networks: dict[str, ScriptedNetwork], thread: str, tmp_path: Path
-) -> None:
+def test_each_part_replies_to_the_part_before_it(shell, rt, three_networks, thread, tmp_path):
     file = str(media.png(tmp_path / "one.png"))
     options = ("--option", "x.quotePostId=12", "--option", "x.replySettings=following")
     result = shell("post", "--thread", thread, "--to", "x", "--media", file, *options)
@@ -56,15 +52,15 @@ def test_each_part_replies_to_the_part_before_it(
     ],
 )
 def test_a_failed_part_ends_the_thread_with_its_exit_code(
-    shell: Shell,
-    rt: Runtime,
-    wire: Wire,
-    clock: HandClock,
-    three_networks: dict[str, ScriptedNetwork],
-    thread: str,
-    results: dict[str, list[ScriptedResult]],
-    exit_code: int,
-) -> None:
+    shell,
+    rt,
+    wire,
+    clock,
+    three_networks,
+    thread,
+    results,
+    exit_code,
+):
     network, wire.clock = three_networks["x"], clock
     network.results = {
         **results,
@@ -77,17 +73,13 @@ def test_a_failed_part_ends_the_thread_with_its_exit_code(
     assert len(post_ids(rt)) == 2 and network.effects == ["One"]
 
 
-def test_a_part_that_a_network_would_refuse_stops_the_thread_before_its_first_part(
-    shell: Shell, rt: Runtime, three_networks: dict[str, ScriptedNetwork], thread: str
-) -> None:
+def test_a_part_that_a_network_would_refuse_stops_the_thread_before_its_first_part(shell, rt, three_networks, thread):
     three_networks["x"].problems = [FieldError(("post", "body"), "X allows 280 characters. This text has 281.")]
     result = shell("post", "--thread", thread, "--to", "x")
     assert result.exit_code == 4 and "Part 2 of 3: X allows 280 characters" in result.stderr and post_ids(rt) == []
 
 
-def test_a_part_without_an_outcome_does_not_hold_the_thread_back(
-    shell: Shell, rt: Runtime, three_networks: dict[str, ScriptedNetwork], thread: str
-) -> None:
+def test_a_part_without_an_outcome_does_not_hold_the_thread_back(shell, rt, three_networks, thread):
     three_networks["x"].results["create_post"] = [Wait(3600.0, "X is processing the image.")]
     result = shell("post", "--thread", thread, "--to", "x")
     assert result.exit_code == 5 and len(post_ids(rt)) == 3
@@ -95,7 +87,7 @@ def test_a_part_without_an_outcome_does_not_hold_the_thread_back(
     assert f"x: waits for the post {post_ids(rt)[1]}, to which this post replies." in result.stdout
 
 
-def test_once_continues_a_thread_that_was_killed(shell: Shell, rt: Runtime, wire: Wire, thread: str) -> None:
+def test_once_continues_a_thread_that_was_killed(shell, rt, wire, thread):
     def die(_: Callable[[], httpx2.Response]) -> httpx2.Response:
         raise SystemExit(137)
 
@@ -107,17 +99,6 @@ def test_once_continues_a_thread_that_was_killed(shell: Shell, rt: Runtime, wire
     assert parents(rt) == [None, *post_ids(rt)[:2]]
     sent = [request.headers["idempotency-key"] for request in wire.requests if request.url.path.endswith("/posts")]
     assert sent == ["t/1", "t/2", "t/1", "t/1", "t/2", "t/3"]
-
-
-def test_a_scheduled_thread_is_accepted_at_once(shell: Shell, rt: Runtime, thread: str) -> None:
-    assert shell("post", "--thread", thread, "--to", "x", "--at", "2099-01-01T00:00:00Z").exit_code == 0
-    assert [read_post(rt, one)["status"] for one in post_ids(rt)] == ["scheduled"] * 3
-
-
-def test_a_first_comment_replies_to_a_post(shell: Shell, rt: Runtime) -> None:
-    first = shell("post", "Hello", "--to", "x").stdout.split()[0]
-    assert shell("post", "A comment", "--to", "x", "--reply-to", first).exit_code == 0
-    assert parents(rt) == [None, first]
 
 
 @pytest.mark.parametrize(
@@ -132,8 +113,6 @@ def test_a_first_comment_replies_to_a_post(shell: Shell, rt: Runtime) -> None:
         (["a", "--to=x", "--reply-to=1", "--option=x.replyToPostId=2"], "--reply-to and --option x.replyToPostId"),
     ],
 )
-def test_a_thread_that_the_shell_refuses_is_wrong_usage(
-    shell: Shell, rt: Runtime, thread: str, arguments: list[str], message: str
-) -> None:
+def test_a_thread_that_the_shell_refuses_is_wrong_usage(shell, rt, thread, arguments, message):
     result = shell("post", *(one.replace("FILE", thread) for one in arguments), stdin="One\n---\n")
     assert result.exit_code == 2 and message in result.stderr and post_ids(rt) == []

@@ -137,17 +137,6 @@ def test_by_default_media_stay_for_ever(rt, clock, caller, profile, png):
     assert retention.remove_unused_media(rt) == 0
 
 
-def test_the_bytes_of_a_settled_post_stay_while_an_open_one_names_them_in_its_options(tidy, clock, tidy_caller, png):
-    artifact = tidy_caller.upload(png)["artifactId"]
-    options = {"pinterest": {"boardId": "1", "coverArtifactId": artifact}}
-    accept(tidy, add_profile(tidy, "pinterest"), options=options, at=clock.now() + timedelta(days=400))
-    accept(tidy, add_profile(tidy), media=(DraftMedia(artifact),))
-    drain(tidy, clock, within=60)
-    clock.forward(30 * DAY)
-    assert retention.remove_unused_media(tidy) == 0
-    assert len(files_of(tidy)) == 1
-
-
 def test_the_bytes_of_settled_posts_are_removed_if_configured(tidy, clock, tidy_caller, png):
     artifact = tidy_caller.upload(png)
     profile = add_profile(tidy)

@@ -9,9 +9,8 @@ from socialpub.accounts import api_keys
 from socialpub.db.tables import artifact_rows
 from socialpub.media.decoder import client
 from socialpub.media.decoder.client import DecoderFailed
-from socialpub.media.types import Facts, MediaLimits, MediaRejected
+from socialpub.media.types import Facts
 from tests.integration.uploads.caller import Caller
-from tests.integration.uploads.test_multipart import file, form, headers, payload
 from tests.samples import hostile, media
 
 
@@ -82,14 +81,6 @@ def test_the_refusal_of_a_type_names_the_conversion(caller, mime_type, words):
     assert words in message and ".." not in message
 
 
-@pytest.mark.decoder_child
-def test_a_video_is_an_artifact(rt, caller, tmp_path):
-    artifact = caller.upload(media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes(), "video/mp4", "a.mp4")
-    assert (artifact["kind"], artifact["mimeType"]) == ("video", "video/mp4")
-    row = artifact_rows.find(rt.db, artifact["artifactId"])
-    assert '"duration_seconds"' in row.facts
-
-
 def test_completing_again_is_the_same_artifact(caller, png):
     reservation = caller.reserve(png)
     caller.put(reservation, png)
@@ -146,16 +137,6 @@ def test_a_file_of_another_type_is_rejected_with_a_reason(rt, caller, tmp_path, 
     assert artifact_rows.find(rt.db, reservation["artifactId"]).status == "rejected"
 
 
-def test_a_rejected_artifact_cannot_be_posted(caller, profile):
-    reservation = caller.reserve(4)
-    caller.put(reservation, b"liar")
-    caller.complete(reservation)
-    reply = caller.post(
-        "/posts", {"post": {}, "profiles": [profile], "media": [{"artifactId": reservation["artifactId"]}]}
-    )
-    assert (reply.status, reply.paths()) == (400, [["media", 0, "artifactId"]])
-
-
 def test_a_put_during_complete_is_examined_as_well(rt, caller, monkeypatch):
     reservation = caller.reserve(5)
     caller.put(reservation, b"first")
@@ -173,20 +154,6 @@ def test_a_put_during_complete_is_examined_as_well(rt, caller, monkeypatch):
     assert seen == [b"first", b"later"]
     assert caller.ask("GET", artifact["url"]).body == b"later"
     assert [path.read_bytes() for path in files_of(rt)] == [b"later"]
-
-
-def test_a_bad_file_that_was_replaced_during_inspection_is_not_rejected(rt, caller, monkeypatch):
-    reservation = caller.reserve(5)
-    caller.put(reservation, b"liar!")
-
-    async def inspect(path):
-        if path.read_bytes() == b"liar!":
-            assert (await caller.putting(reservation, b"truth")).status == 200
-            raise MediaRejected("It lies.")
-        return a_picture(path)
-
-    inspects_with(monkeypatch, inspect)
-    assert caller.complete(reservation).status == 200
 
 
 def test_replacing_a_file_during_inspection_is_not_a_failure(rt, caller, monkeypatch):
@@ -342,38 +309,6 @@ def test_one_complete_does_not_wait_behind_many_of_another_key(caller, other, pn
     caller.run(beside(map(caller.completing, many), other.completing(one), decodes, one))
     assert len(decodes.begun) == len(many) + 1
     assert decodes.before(one) <= CORES + 1, "it begins next"
-
-
-def test_one_complete_does_not_wait_behind_the_files_of_another_keys_post(caller, other, profile, png, decodes):
-    files = range(6 * CORES)
-    body = form(payload(profile, *({"fileField": f"f{n}"} for n in files)), *(file(f"f{n}", png) for n in files))
-    one = caller.send_file(png)
-    post = caller.asking("POST", "/api/v1/posts", body, headers(caller))
-    caller.run(beside([post], other.completing(one), decodes, one))
-    assert len(decodes.begun) == len(files) + 1
-    assert decodes.before(one) <= CORES + 1, "files of the post have not even begun"
-
-
-@pytest.mark.parametrize(
-    ("make", "declared", "seconds"),
-    [
-        (media.png, "image/png", client.IMAGE_CPU_SECONDS),
-        (media.png, None, client.IMAGE_CPU_SECONDS),
-        (media.video_webm, "video/webm", client.VIDEO_CPU_SECONDS),
-        (media.video_webm, None, client.VIDEO_CPU_SECONDS),
-    ],
-)
-def test_an_image_has_less_processor_time_than_a_video(tmp_path, monkeypatch, make, declared, seconds):
-    asked, run = [], client._run
-
-    def noted(path, request, *rest):
-        asked.append(request["cpu_seconds"])
-        return run(path, request, *rest)
-
-    monkeypatch.setattr(client, "_run", noted)
-    client.inspect_file(make(tmp_path / "a"), declared, MediaLimits())
-    assert asked == [seconds]
-    assert client.IMAGE_CPU_SECONDS < client.VIDEO_CPU_SECONDS
 
 
 def test_the_error_for_too_many_scans_names_the_limit(caller, tmp_path):

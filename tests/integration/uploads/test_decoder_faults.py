@@ -1,23 +1,16 @@
 """A fault of our own decoder is 503 and keeps the file. Only the reasons of contract 5.5 reject a file."""
 
-from pathlib import Path
-
 import pytest
 
 from socialpub.media.decoder import client
 from tests.integration.uploads.caller import Caller
-from tests.integration.uploads.test_multipart import file, payload, send
 from tests.samples import media
 from tests.support.decoding import child
 
 IN_LIBRARIES = {
     "PyAV lost an argument": "import av; opens = av.open; av.open = lambda *a, **k: opens(*a, **k, lost=1)",
-    "FFmpeg lost a format": "import av; opens = av.open; av.open = lambda *a, **k: opens(*a, **k | {'format': 'lost'})",
     "PyAV lost an attribute": "import av.logging; del av.logging.PANIC",
-    "no frame can be decoded": "from socialpub.media.decoder import videos; videos._decode_frame = lambda *_: None",
-    "every video is empty": "from socialpub.media.decoder import videos; videos.find_track = lambda *_: 1 / 0",
     "libmagic fails": "inspect.detect_type = lambda _: __import__('magic').from_buffer(0)",
-    "libmagic is wrong": "inspect.detect_type = lambda _: 'text/plain'",
     "a crash": "process._respond = lambda *_: os.abort()",
     "an end without a response": "process._respond = lambda *_: sys.exit(1)",
 }
@@ -35,9 +28,7 @@ def complete(caller: Caller, data: bytes, mime_type: str, before: str, monkeypat
 
 
 @pytest.mark.parametrize("before", IN_LIBRARIES.values(), ids=IN_LIBRARIES)
-def test_a_decoder_that_fails_for_every_file_rejects_none(
-    caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, before: str
-) -> None:
+def test_a_decoder_that_fails_for_every_file_rejects_none(caller, tmp_path, monkeypatch, caplog, before):
     video = media.video_mp4(tmp_path / "a.mp4", 0.25).read_bytes()
     assert complete(caller, video, "video/mp4", before, monkeypatch) == 503
     assert [record.message for record in caplog.records if record.levelname == "ERROR"] == [
@@ -45,27 +36,15 @@ def test_a_decoder_that_fails_for_every_file_rejects_none(
     ]
 
 
-def test_a_decoder_that_fails_for_every_file_rejects_no_file_of_a_form(
-    caller: Caller, profile: str, png: bytes, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(client, "_COMMAND", child(IN_LIBRARIES["libmagic is wrong"]))
-    assert send(caller, payload(profile, {"fileField": "a"}), file("a", png)).status == 503
-    assert "files could not be examined" in [record.message for record in caplog.records]
-
-
-@pytest.mark.parametrize("error", ["TypeError", "ValueError", "KeyError", "AttributeError", "OSError", "RuntimeError"])
+@pytest.mark.parametrize("error", ["TypeError", "ValueError", "OSError"])
 @pytest.mark.parametrize("place", ["Image.open", "PngImagePlugin.PngImageFile.load"])
-def test_an_error_of_pillow_with_every_image_rejects_none(
-    caller: Caller, png: bytes, monkeypatch: pytest.MonkeyPatch, error: str, place: str
-) -> None:
+def test_an_error_of_pillow_with_every_image_rejects_none(caller, png, monkeypatch, error, place):
     before = f"from PIL import Image, PngImagePlugin\ndef broken(*_, **__): raise {error}('changed')\n{place} = broken"
     assert complete(caller, png, "image/png", before, monkeypatch) == 503
 
 
-@pytest.mark.parametrize("error", ["1 / 0", "{}['rotation']", "''.lost", "int('')", "max(0)", "assert_()"])
-def test_an_error_of_our_code_with_one_file_does_not_reject_it(
-    caller: Caller, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: str
-) -> None:
+@pytest.mark.parametrize("error", ["1 / 0", "{}['rotation']", "int('')"])
+def test_an_error_of_our_code_with_one_file_does_not_reject_it(caller, tmp_path, monkeypatch, error):
     """Valid samples do not show such a fault: only some videos are rotated."""
     source = f"def fails(*_): return {error}\n"
     ours = "from socialpub.media.decoder import images, videos\n"

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 
@@ -176,21 +175,6 @@ def test_many_at_once_never_reach_into_the_floor(rt, caller, disk):
     assert disk.free_bytes() == disk.floor_bytes
 
 
-def test_an_unreadable_reservation_blocks_no_transfer(rt, caller, disk, monkeypatch):
-    theirs = rt.files.root / "incoming" / f"theirs{reservations.RESERVATION_SUFFIX}"
-    theirs.write_bytes(b"9000")
-    real = os.open
-
-    def refused(path, *more, **options):
-        if str(path) == str(theirs):
-            raise PermissionError(13, "Permission denied")
-        return real(path, *more, **options)
-
-    monkeypatch.setattr(os, "open", refused)
-    monkeypatch.setattr(Path, "read_bytes", lambda path: refused(path, os.O_RDONLY))
-    assert caller.put(caller.reserve(4000), b"x" * 4000).status == 200
-
-
 # --- slow ------------------------------------------------------------------------------------------------------------
 
 
@@ -208,16 +192,6 @@ def test_a_slow_transfer_loses_its_space_to_another_transfer(rt, clock, caller, 
     reply = caller.run(caller.asking("PUT", slow["uploadUrl"], pieces, fields, before_last=meanwhile))
     assert seen == [503, 200], "no transfer is slow at once"
     assert unavailable(reply, "KiB per second")
-
-
-def test_a_slow_transfer_continues_while_there_is_space(clock, caller, disk):
-    slow, other = caller.reserve(6000), caller.reserve(4000)
-
-    async def meanwhile():
-        clock.forward(600)
-        assert (await caller.putting(other, b"b" * 4000)).status == 200
-
-    assert caller.run(half_sent(caller, slow, 6000, meanwhile)).status == 200
 
 
 def test_a_long_transfer_with_enough_speed_is_not_slow(rt, clock, caller, disk):
@@ -258,11 +232,6 @@ def test_the_parts_of_a_form_of_unknown_length_are_bounded_by_their_limits(rt, c
     assert nothing_arrived(rt)
     disk.room_bytes += 1
     assert caller.ask("POST", "/api/v1/posts", pieces, headers(caller)).status == 201
-
-
-def test_a_form_longer_than_any_that_is_accepted_is_a_413_and_not_a_full_disk(rt, caller, disk):
-    reply = caller.ask("POST", "/api/v1/posts", b"", {**headers(caller), "content-length": str(10**12)})
-    assert (reply.status, reply.json()["code"]) == (413, "payloadTooLarge")
 
 
 def test_posts_without_files_are_taken_below_the_floor(rt, caller, profile, disk):

@@ -1,12 +1,10 @@
 """The media folder: stored files, incoming files, and orphans."""
 
 import asyncio
-import errno
 import os
 
 import pytest
 
-from socialpub.core.errors import Unavailable
 from socialpub.media.files import Files
 
 ARTIFACT = "019aa5c0-0000-7000-8000-0000000000ab"
@@ -108,21 +106,6 @@ def test_every_generation_gets_a_key_of_its_own(files):
     keys = {files.new_key(ARTIFACT, "video/quicktime") for _ in range(50)}
     assert len(keys) == 50
     assert all(key.startswith("ab/") and key.endswith(".mov") for key in keys)
-
-
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT])
-@pytest.mark.parametrize("call", ["write", "fsync"])
-def test_a_full_disk_is_reported_and_leaves_nothing(files, monkeypatch, call, code):
-    def full(*_):
-        raise OSError(code, "no room")
-
-    with pytest.raises(Unavailable, match="disk is full") as raised, files.receive() as incoming:
-        incoming.write(b"fits")
-        monkeypatch.setattr(os, call, full)
-        incoming.write(b"does not fit")
-        incoming.keep(files.new_key(ARTIFACT, "image/png"))
-    assert raised.value.retry_after_seconds
-    assert there(files) == []
 
 
 def test_other_users_cannot_read_the_bytes(files):

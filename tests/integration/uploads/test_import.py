@@ -125,15 +125,11 @@ ENDLESS = response(PNG + bytes(LIMIT), length=None)
 @pytest.mark.parametrize(
     ("sent", "said"),
     [
-        (response(status="403 Forbidden"), "answered 403 Forbidden"),
         (response(HTML, "Content-Type: text/html; charset=utf-8"), "answered text/html: is it a share page?"),
         (response(b"%PDF-1.7", "Content-Type: image/png"), "found to be application/pdf"),
-        (response(PNG, "Content-Encoding: gzip"), "answered with the encoding gzip, which was not requested"),
         (response(PNG, length=LIMIT + 1), "is larger than 48.8 KiB (50000 bytes)"),
         (ENDLESS, "is larger than 48.8 KiB (50000 bytes)"),
-        (response(PNG, length=2000), "could not be read: it ended before the response was complete"),
         (redirect("http://10.1.2.3/inner"), "leads to 10.1.2.3, which does not exist or is not a public host"),
-        (redirect(SECRET), "leads over more than 5 redirects"),
     ],
 )
 def test_a_failure_names_the_field_and_what_was_found(
@@ -162,15 +158,11 @@ def test_a_failure_names_the_field_and_what_was_found(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("", "must not be empty"),
         ("frost.jpg", "is not an http or https URL"),
-        ("file:///etc/passwd", "is not an http or https URL"),
         ("http://user:word@127.0.0.1/a", "contains a user name or a password"),
-        ("http://[::1/a", "is not a valid URL"),
         ("http://127.0.0.1:99999/a", "has a host or a port that is not valid"),
         ("http://127.0.0.1/" + "a" * 2048, "may have at most 2048 characters"),
         (5, "must be a string"),
-        (None, "must be a string"),
     ],
 )
 def test_a_url_that_cannot_be_fetched_is_refused_at_once(caller: Client, draft: Any, url: Any, said: str) -> None:
@@ -252,21 +244,6 @@ def test_a_media_item_has_exactly_one_source(
     )
     assert "must have exactly one of fileField, artifactId and url" in sent.json()["detail"]
     assert host.heads == []
-
-
-def test_every_failing_url_is_named_and_nothing_is_accepted(
-    rt: Runtime, caller: Client, host: FileHost, draft: Any
-) -> None:
-    reply = caller.send(
-        "POST", "/posts", draft(*({"url": host.url(path)} for path in ("/a", "/missing", "/page", "/b", "/gone")))
-    )
-    assert reply.paths() == [["media", 1, "url"], ["media", 2, "url"], ["media", 4, "url"]]
-    assert [error["message"][:12] for error in reply.json()["errors"]] == [
-        "answered 404",
-        "answered tex",
-        "answered 404",
-    ]
-    assert stored(rt) == NOTHING
 
 
 @pytest.mark.parametrize("query", ["", "?strict=true"])

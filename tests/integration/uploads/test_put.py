@@ -2,11 +2,8 @@
 
 import asyncio
 import errno
-import json
 import os
-import shutil
 import socket
-import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -51,10 +48,6 @@ def test_a_put_is_answered_with_an_etag_once_the_bytes_are_on_the_disk(rt, calle
     assert "content-type" not in reply.headers, "there is nothing that could be of a type"
     assert len(flushed) >= 2, "the file and its folder"
     assert [path.read_bytes() for path in files_of(rt)] == [png]
-
-
-def test_a_put_needs_no_key_and_ignores_a_key(caller, png):
-    assert caller.put(caller.reserve(png), png, authorization="Bearer nonsense").status == 200
 
 
 def test_bytes_may_come_in_pieces_of_unknown_number(rt, caller, png):
@@ -155,14 +148,6 @@ def test_a_put_after_completion_is_a_409_and_changes_nothing(rt, caller, png):
     assert [path.read_bytes() for path in files_of(rt)] == [png]
 
 
-def test_a_put_after_rejection_is_a_409(rt, caller):
-    reservation = caller.reserve(4)
-    caller.put(reservation, b"liar")
-    assert caller.complete(reservation).status == 400
-    problem(caller.put(reservation, b"liar"), 409, "conflict")
-    assert files_of(rt) == []
-
-
 def test_a_caller_who_goes_away_leaves_nothing_and_may_come_back(rt, caller, png):
     reservation = caller.reserve(png)
     fields = reservation["requiredHeaders"]
@@ -240,14 +225,6 @@ def test_a_full_disk_is_a_503_after_which_the_reservation_still_works(rt, caller
     assert caller.complete(reservation).status == 200
 
 
-def test_a_file_without_disk_space_is_rejected_before_it_is_sent(rt, caller, monkeypatch):
-    reservation = caller.reserve(1000)
-    monkeypatch.setattr(type(rt.files), "free_bytes", lambda self: 999)
-    reply = caller.put(reservation, [b"x" * 500, b"x" * 500])
-    problem(reply, 503, "unavailable")
-    assert reply.headers["connection"] == "close"
-
-
 def test_a_stalled_caller_is_disconnected(rt, caller, monkeypatch):
     monkeypatch.setattr("socialpub.web.http.limits.STALL_SECONDS", 0.01)
     reservation = caller.reserve(100)
@@ -262,12 +239,6 @@ def test_a_stalled_caller_is_disconnected(rt, caller, monkeypatch):
 
     assert "No data arrived" in problem(caller.run(story()), 400, "invalidRequest")
     assert files_of(rt) == []
-
-
-def test_a_reservation_that_is_gone_is_a_403(rt, clock, caller, png):
-    reservation = caller.reserve(png)
-    rt.db.write(lambda tx: tx.execute_sql("DELETE FROM artifact"))
-    problem(caller.put(reservation, png), 403, "forbidden")
 
 
 def test_the_proxy_removes_the_path_of_base_url(tmp_path, clock, png):
@@ -365,23 +336,3 @@ def test_a_caller_that_sends_too_much_can_read_the_reason(wire, caller):
     status, rest = reply(wire)
     assert status == 413
     assert b'"payloadTooLarge"' in rest
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-@pytest.mark.parametrize(
-    ("make", "name", "found"),
-    [
-        (lambda path: media.video_mp4(path, 0.25), "clip.mp4", "video/mp4"),
-        (media.webp, "picture.webp", "image/webp"),
-        (media.jpeg, "photo.jpg", "image/jpeg"),
-        (lambda path: media.video_mov(path, 0.25), "clip.MOV", "video/quicktime"),
-    ],
-)
-def test_curl_needs_no_type_of_a_file(address, caller, profile, tmp_path, make, name, found):
-    make(tmp_path / name)
-    draft = {"post": {"body": "Hi"}, "profiles": [profile], "media": [{"fileField": "v"}]}
-    url = f"http://{address[0]}:{address[1]}/api/v1/posts"
-    fields = ["-H", f"Authorization: Bearer {caller.key}", "-F", f"payload={json.dumps(draft)}", "-F", f"v=@{name}"]
-    answer = subprocess.run(["curl", "-sS", *fields, url], cwd=tmp_path, check=True, capture_output=True)
-    post = json.loads(answer.stdout)
-    assert post["data"]["media"][0]["contentType"] == found

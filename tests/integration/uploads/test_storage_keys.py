@@ -4,16 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.db.tables import artifact_rows
 from socialpub.media import files
 from socialpub.providers.base import Kind
 from socialpub.publishing.media import renditions
-from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
-from tests.integration.uploads.caller import Caller
 from tests.samples import media
-from tests.support.appliance import accept, message_of, state_of
-from tests.support.drain import drain
 from tests.support.scripted_network import ScriptedNetwork
 
 OUTSIDE = ["../../../victim.png", "ab/../../../victim.png", "fitted/../../../victim.png", "victim.png", ""]
@@ -76,24 +71,6 @@ def test_a_read_url_of_such_a_row_is_a_404(rt, caller, artifact, profile, victim
     assert reply.json()["code"] == "notFound"
 
 
-def test_a_delivery_with_such_a_file_fails_naming_it(rt, artifact, profile):
-    post = accept(rt, profile, media=(DraftMedia(artifact["artifactId"]),))
-    drain(rt)
-    assert state_of(rt, post) == "failed"
-    assert "holiday.png" in message_of(rt, post)
-    assert "missing" in message_of(rt, post)
-
-
-def test_completing_such_a_row_reports_missing_bytes(rt, caller, png, victim, foreign_key):
-    reservation = caller.reserve(len(b"precious"))
-    caller.put(reservation, b"precious")
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE artifact SET storage_key = ?", (foreign_key,)))
-    reply = caller.complete(reservation)
-    assert (reply.status, "has lost its bytes" in reply.json()["detail"]) == (400, True)
-    assert caller.put(reservation, b"precious").status == 200
-    assert victim.read_bytes() == b"precious"
-
-
 @pytest.mark.parametrize("delivery_id", ["../..", "../../..", "..", ".", "", "a/../../.."])
 def test_a_foreign_delivery_id_is_no_folder(rt, victim, delivery_id):
     folder = rt.settings.media_dir / files.RENDITIONS / "mine"
@@ -103,16 +80,6 @@ def test_a_foreign_delivery_id_is_no_folder(rt, victim, delivery_id):
     assert victim.exists()
     assert rt.settings.database_file.exists()
     assert (folder / "version").exists()
-
-
-def test_new_keys_are_valid(rt):
-    for mime_type in ("image/jpeg", "video/quicktime", "video/webm"):
-        key = rt.files.new_key("019aa5c0-0000-7000-8000-0000000000ab", mime_type)
-        assert files.is_storage_key(key)
-        assert rt.files.path(key) == rt.files.root / key
-    key = files.rendition_key("019aa5c0-0000-7000-8000-0000000000ab", "0" * 24)
-    assert rt.files.path(key) == rt.files.root / key
-    assert artifact_rows.verified_type(rt.db, key) is None and renditions.rendition_type(rt, key) is None
 
 
 # --- What a file is called decides nothing: not where it lies, not what it is, not what it overwrites -----------------
@@ -142,7 +109,7 @@ def elsewhere(rt: Runtime, folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file() and not any(map(path.is_relative_to, own))}
 
 
-def test_a_file_is_stored_under_a_generated_name(caller: Caller, rt: Runtime, tmp_path: Path) -> None:
+def test_a_file_is_stored_under_a_generated_name(caller, rt, tmp_path):
     content = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     before = elsewhere(rt, tmp_path)
     reserved = [caller.reserve(content, "image/png", name) for name in HOSTILE]
@@ -161,7 +128,7 @@ def test_a_file_is_stored_under_a_generated_name(caller: Caller, rt: Runtime, tm
 
 
 @pytest.mark.parametrize("name", ["", "x" * 256, "\ud800.png"])
-def test_a_name_has_a_length_and_is_text(caller: Caller, name: str) -> None:
+def test_a_name_has_a_length_and_is_text(caller, name):
     reply = caller.post("/uploads", {"fileName": name, "mimeType": "image/png", "fileSize": 10})
     assert reply.status == 400
     assert reply.paths() == [["fileName"]]

@@ -106,23 +106,6 @@ def test_the_first_of_two_simultaneous_files_gets_the_remaining_quota(
     assert rt.media.arriving_bytes == 0
 
 
-def test_files_of_another_process_count_at_the_write_of_the_row(rt: Runtime, caller: Caller, picture: bytes) -> None:
-    caller.upload(picture)
-    reservation = caller.reserve(picture)
-
-    async def another_process() -> None:
-        rt.db.write(lambda tx: tx.execute_sql("UPDATE stored_media SET size_bytes = size_bytes + 40000"))
-
-    async def story() -> Reply:
-        pieces = [picture[:1000], picture[1000:]]
-        fields = reservation["requiredHeaders"]
-        return await caller.asking("PUT", reservation["uploadUrl"], pieces, fields, before_last=another_process)
-
-    assert is_refused(caller.run(story()))
-    rt.db.write(lambda tx: tx.execute_sql("UPDATE stored_media SET size_bytes = size_bytes - 40000"))
-    assert stored(rt) == (1, len(picture))
-
-
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("large", [False, True])
 def test_a_post_that_brings_its_files_is_rejected_as_a_whole(

@@ -6,14 +6,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from socialpub.accounts import api_keys
-from socialpub.runtime import Runtime
 from socialpub.web.http import limits
 from socialpub.web.http.app import create_app
 from socialpub.web.http.connections import GuardedProtocol
 from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
 from tests.integration.web.wire import Line, on_server, serve, sweep, until
-from tests.support.hand_clock import HandClock
 
 KIB = 1024
 ANONYMOUS = 8 * KIB
@@ -55,7 +53,7 @@ def send(line: Line, piece: bytes) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/healthz", 200), ("POST", "/login", 403), ("PUT", UNKNOWN, 404)]
 )
-def test_a_body_without_a_key_has_at_most_8_kib(rt: Runtime, method: str, path: str, status: int) -> None:
+def test_a_body_without_a_key_has_at_most_8_kib(rt, method, path, status):
     form = "content-type: application/x-www-form-urlencoded\r\n" if method == "POST" else ""
 
     async def story(_: Server, key: str, port: int) -> None:
@@ -75,7 +73,7 @@ def test_a_body_without_a_key_has_at_most_8_kib(rt: Runtime, method: str, path: 
 
 @pytest.mark.parametrize("path", ["/healthz", "/login"])
 @on_server()
-async def test_chunks_without_a_key_are_limited_as_they_arrive(serving: Server, port: int, path: str) -> None:
+async def test_chunks_without_a_key_are_limited_as_they_arrive(serving, port, path):
     async with Line("", port) as line:
         line.ask(path, None, "GET" if path == "/healthz" else "POST")
         line.writer.write(b"2000\r\n" + b"a" * ANONYMOUS + b"\r\n")
@@ -85,7 +83,7 @@ async def test_chunks_without_a_key_are_limited_as_they_arrive(serving: Server, 
 
 
 @on_server()
-async def test_a_wrong_key_with_a_large_declared_body_is_a_401(port: int) -> None:
+async def test_a_wrong_key_with_a_large_declared_body_is_a_401(port):
     for length in (ANONYMOUS + 1, 1 << 30):
         async with Line("wrong", port) as line:
             line.ask("/api/v1/posts", length, "POST")
@@ -93,17 +91,7 @@ async def test_a_wrong_key_with_a_large_declared_body_is_a_401(port: int) -> Non
 
 
 @on_server()
-async def test_with_a_valid_key_an_unread_body_may_have_one_mebibyte(key: str, port: int) -> None:
-    for path, status in (("/api/v1/profiles", 200), (UNKNOWN, 404)):
-        for length, expected in ((1 << 20, status), ((1 << 20) + 1, 413)):
-            async with Line(key, port) as line:
-                line.ask(path, length)
-                line.writer.write(b"a" * length)
-                assert (await line.answer())[0] == expected
-
-
-@on_server()
-async def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(serving: Server, port: int) -> None:
+async def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(serving, port):
     async with Line("", port) as line:
         line.ask("/system/pause", 1 << 20, "POST", more="hx-request: true\r\n")
         line.writer.write(b"a" * (1 << 20))
@@ -112,21 +100,11 @@ async def test_a_large_form_without_a_session_redirects_to_the_sign_in_unread(se
     await until(lambda: held(serving) == 0)
 
 
-@on_server()
-async def test_a_refusal_sends_no_100_continue(port: int) -> None:
-    for path in ("/api/v1/posts", UNKNOWN, "/login"):
-        async with Line("", port) as line:
-            line.ask(path, ANONYMOUS + 1, "POST", more="expect: 100-continue\r\n")
-            response = await line.reader.read()  # until the connection ends
-            assert response.split()[1] in (b"401", b"413")
-            assert b"100 Continue" not in response
-
-
 # --- a body that nothing reads ---------------------------------------------------------------------------------------
 
 
 @on_server()
-async def test_a_refused_body_is_discarded_and_the_connection_stays_open(serving: Server, port: int) -> None:
+async def test_a_refused_body_is_discarded_and_the_connection_stays_open(serving, port):
     async with Line("wrong", port) as line:
         line.ask("/api/v1/posts", 900 * KIB, "POST")
         line.writer.write(b"a" * (400 * KIB))
@@ -139,7 +117,7 @@ async def test_a_refused_body_is_discarded_and_the_connection_stays_open(serving
 
 
 @on_server()
-async def test_a_body_without_end_is_discarded_for_a_while_after_its_response(serving: Server, port: int) -> None:
+async def test_a_body_without_end_is_discarded_for_a_while_after_its_response(serving, port):
     async with Line("wrong", port) as line:
         line.ask("/api/v1/posts", None, "POST")
         with pytest.raises(ConnectionError):
@@ -154,9 +132,7 @@ async def test_a_body_without_end_is_discarded_for_a_while_after_its_response(se
 
 @pytest.mark.parametrize(("path", "keyed"), [("/api/v1/posts", True), ("/login", False), ("/healthz", False)])
 @on_server()
-async def test_a_body_in_memory_must_be_complete_within_20_seconds(
-    serving: Server, key: str, port: int, path: str, keyed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_body_in_memory_must_be_complete_within_20_seconds(serving, key, port, path, keyed, monkeypatch):
     assert limits.COMPLETE_SECONDS == 20
     monkeypatch.setattr(limits, "COMPLETE_SECONDS", 0.01)
     monkeypatch.setattr(limits, "MAX_DISCARDED_SECONDS", 0.01)
@@ -169,7 +145,7 @@ async def test_a_body_in_memory_must_be_complete_within_20_seconds(
         assert held(serving) == 0
 
 
-def test_a_file_needs_only_progress(rt: Runtime) -> None:
+def test_a_file_needs_only_progress(rt):
     with Caller(create_app(rt), rt.write(api_keys.create, "uploads")) as caller:
         reservation = caller.reserve(100)
     address = urlsplit(reservation["uploadUrl"])
@@ -190,7 +166,7 @@ def test_a_file_needs_only_progress(rt: Runtime) -> None:
     serve(rt, story)
 
 
-def test_a_text_field_of_a_form_must_be_complete_within_20_seconds(rt: Runtime, clock: HandClock) -> None:
+def test_a_text_field_of_a_form_must_be_complete_within_20_seconds(rt, clock):
     file = b'--b\r\nContent-Disposition: form-data; name="f"; filename="f.png"\r\nContent-Type: image/png\r\n\r\n'
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -213,7 +189,7 @@ def test_a_text_field_of_a_form_must_be_complete_within_20_seconds(rt: Runtime, 
 
 
 @on_server()
-async def test_all_bodies_in_memory_share_one_limit_and_release_it(serving: Server, key: str, port: int) -> None:
+async def test_all_bodies_in_memory_share_one_limit_and_release_it(serving, key, port):
     serving.app.state.body_memory.max_bytes = 100_000
     async with Line(key, port) as first, Line(key, port, "127.0.0.2") as second:
         first.ask("/api/v1/posts", 90_000, "POST")
@@ -233,7 +209,7 @@ async def test_all_bodies_in_memory_share_one_limit_and_release_it(serving: Serv
     await until(lambda: held(serving) == 0)  # the client disconnected
 
 
-def test_text_fields_of_a_form_count_as_memory_and_files_do_not(rt: Runtime) -> None:
+def test_text_fields_of_a_form_count_as_memory_and_files_do_not(rt):
     file = b'\r\n--b\r\nContent-Disposition: form-data; name="f"; filename="f.png"\r\nContent-Type: image/png\r\n\r\n'
 
     async def story(serving: Server, key: str, port: int) -> None:

@@ -29,7 +29,6 @@ class Asked(NamedTuple):
 
 
 BROKEN = b"ZZ not a size\r\n"
-CHUNKED = b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"
 FORM = "multipart/form-data; boundary=b"
 
 
@@ -87,9 +86,7 @@ async def only_status(line: Line) -> int:
 
 @pytest.mark.parametrize("is_split", [False, True], ids=["at once", "later"])
 @pytest.mark.parametrize("change", all_changes())
-def test_a_change_with_a_malformed_body_is_not_made(
-    rt: Runtime, changes: dict[str, Asked], change: str, is_split: bool
-) -> None:
+def test_a_change_with_a_malformed_body_is_not_made(rt, changes, change, is_split):
     asked = changes[change]
     method = change.partition(" ")[0]
 
@@ -123,9 +120,7 @@ def post(rt: Runtime) -> str:
     "body", [b"content-length: 2\r\n\r\n{}", b"\r\n", b"transfer-encoding: chunked\r\n\r\n0\r\n\r\n"]
 )
 @on_server()
-async def test_a_change_before_invalid_bytes_is_made_and_confirmed(
-    key: str, port: int, rt: Runtime, post: str, body: bytes
-) -> None:
+async def test_a_change_before_invalid_bytes_is_made_and_confirmed(key, port, rt, post, body):
     async with Line(key, port) as line:
         head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n"
         line.writer.write(head.encode() + body + b"nonsense\r\n\r\n")
@@ -134,7 +129,7 @@ async def test_a_change_before_invalid_bytes_is_made_and_confirmed(
 
 
 @on_server()
-async def test_invalid_bytes_in_a_refused_body_get_no_second_response(port: int, post: str) -> None:
+async def test_invalid_bytes_in_a_refused_body_get_no_second_response(port, post):
     async with Line("wrong", port) as line:
         head = f"POST /api/v1/posts/{post}/cancel HTTP/1.1\r\nhost: x\r\nauthorization: Bearer wrong\r\n"
         line.writer.write(head.encode() + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\n")
@@ -144,23 +139,7 @@ async def test_invalid_bytes_in_a_refused_body_get_no_second_response(port: int,
 
 
 @on_server()
-async def test_invalid_bytes_after_a_waiting_request_end_it_with_its_own_response(
-    serving: Server, line: Line, post: str
-) -> None:
-    line.ask(f"/api/v1/posts/{post}?wait=60")
-    while serving.app.state.long_poll._poller is None:
-        await asyncio.sleep(0)
-    line.writer.write(b"nonsense\r\n\r\n" * 10)
-    while not all(one._is_refused for one in serving._connections()):
-        await asyncio.sleep(0)
-    serving.app.state.long_poll.stop()
-    assert await only_status(line) == 200
-
-
-@on_server()
-async def test_a_change_with_an_incomplete_body_is_not_made(
-    serving: Server, key: str, port: int, rt: Runtime, post: str
-) -> None:
+async def test_a_change_with_an_incomplete_body_is_not_made(serving, key, port, rt, post):
     async with Line(key, port) as line:
         line.ask(f"/api/v1/posts/{post}/cancel", 10, "POST")
         while not serving.server_state.tasks:
@@ -195,7 +174,7 @@ BODY = b"0\r\n\r\n"
 
 
 @pytest.mark.parametrize("head", AMBIGUOUS.values(), ids=AMBIGUOUS.keys())
-def test_ambiguous_requests_are_refused(rt: Runtime, head: bytes) -> None:
+def test_ambiguous_requests_are_refused(rt, head):
     said: list[bytes] = []
 
     async def story(server: Server, key: str, port: int) -> None:

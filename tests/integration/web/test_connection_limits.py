@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import resource
-import socket
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -20,9 +19,8 @@ from socialpub.web.http import server
 from socialpub.web.http.app import create_app
 from socialpub.web.http.client_address import TrustedProxies
 from socialpub.web.http.connections import ConnectionLimits, ConnectionWatch, Limit
-from socialpub.web.http.server import Server
 from tests.integration.uploads.caller import Caller
-from tests.integration.web.wire import HANG_SECONDS, Line, on_server, reached_limits, serve, sweep, until
+from tests.integration.web.wire import Line, on_server, reached_limits, sweep, until
 from tests.samples import media
 from tests.support.appliance import accept, add_profile
 
@@ -43,7 +41,7 @@ def head_of(size: int, *, in_lines: int = 1) -> bytes:
 
 @pytest.mark.parametrize("in_lines", [1, 90])
 @on_server()
-async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key: str, port: int, in_lines: int) -> None:
+async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key, port, in_lines):
     for size, status in ((MOST, 200), (MOST + 1, 431)):
         async with Line(key, port) as line:
             line.writer.write(head_of(size, in_lines=in_lines))
@@ -51,7 +49,7 @@ async def test_a_head_of_32_kib_is_read_and_one_byte_more_is_not(key: str, port:
 
 
 @on_server()
-async def test_a_request_has_at_most_100_headers(key: str, port: int) -> None:
+async def test_a_request_has_at_most_100_headers(key, port):
     for fields, status in ((100, 200), (101, 431)):
         async with Line(key, port) as line:
             end = b"\r\n" if status == 200 else b"the-rest"
@@ -62,9 +60,7 @@ async def test_a_request_has_at_most_100_headers(key: str, port: int) -> None:
 @pytest.mark.parametrize("piece", [100, 5000, 200_000])
 @pytest.mark.parametrize("begin", [START + b"x: ", b"GET /"])
 @on_server()
-async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
-    line: Line, begin: bytes, piece: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_an_endless_head_gets_a_problem_when_it_is_too_large(line, begin, piece, caplog):
     line.writer.write(begin)
     for _ in range(0, MOST + 1, piece):
         line.writer.write(b"v" * piece)
@@ -75,19 +71,9 @@ async def test_an_endless_head_gets_a_problem_when_it_is_too_large(
     assert reached_limits(caplog) == [Limit.HEAD_BYTES]
 
 
-@on_server()
-async def test_a_large_head_after_another_request_ends_the_connection(line: Line) -> None:
-    line.writer.write(START + b"\r\n" + head_of(100_000))
-    status, headers, _ = await line.answer()
-    assert (status, headers["connection"]) == (200, "close")
-    assert await line.ended()
-
-
 @pytest.mark.parametrize("rest", [b"0\r\nx: ", b"1;"])
 @on_server()
-async def test_bytes_of_no_head_and_no_body_are_limited(
-    serving: Server, key: str, port: int, rest: bytes, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_bytes_of_no_head_and_no_body_are_limited(serving, key, port, rest, caplog):
     async with Line(key, port) as line:
         line.writer.write(
             b"POST /api/v1/posts HTTP/1.1\r\nhost: x\r\nauthorization: Bearer %b\r\n"
@@ -101,23 +87,11 @@ async def test_bytes_of_no_head_and_no_body_are_limited(
     assert reached_limits(caplog) == [Limit.HEAD_BYTES]
 
 
-@on_server()
-async def test_a_body_may_be_larger_than_the_limit_of_a_head(line: Line) -> None:
-    for _ in range(2):
-        line.ask("/api/v1/posts", 500_000, "POST")
-        line.writer.write(b" " * 500_000)
-        assert (await line.answer())[0] == 400
-    line.ask("/healthz")
-    assert (await line.answer())[0] == 200
-
-
 # --- how long it may take --------------------------------------------------------------------------------------------
 
 
 @on_server()
-async def test_a_silent_connection_is_closed(
-    serving: Server, key: str, port: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_silent_connection_is_closed(serving, key, port, caplog):
     async with Line(key, port) as line:
         await until(serving._connections)
         sweep(serving, 19)
@@ -133,7 +107,7 @@ async def test_a_silent_connection_is_closed(
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("piece", [b"v", b"\r\nx: y"])
 @on_server()
-async def test_a_slow_head_must_be_complete_in_time(serving: Server, line: Line, is_kept: bool, piece: bytes) -> None:
+async def test_a_slow_head_must_be_complete_in_time(serving, line, is_kept, piece):
     if is_kept:
         line.ask("/healthz")
         await line.answer()
@@ -152,20 +126,7 @@ async def test_a_slow_head_must_be_complete_in_time(serving: Server, line: Line,
 
 
 @on_server()
-async def test_line_breaks_do_not_start_a_request(serving: Server, line: Line) -> None:
-    line.ask("/healthz")
-    await line.answer()
-    (connection,) = serving._connections()
-    for _ in range(3):
-        before = connection._unfinished_bytes
-        line.writer.write(b"\r\n")
-        await until(lambda before=before: connection._unfinished_bytes > before)
-    sweep(serving, 21)
-    assert await line.ended()
-
-
-@on_server()
-async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(serving: Server, port: int) -> None:
+async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(serving, port):
     async with Line("wrong", port) as line:
         line.ask("/api/v1/posts", 100, "POST")
         assert (await line.answer())[0] == 401
@@ -178,30 +139,6 @@ async def test_the_rest_of_a_body_after_its_response_must_be_complete_in_time(se
         sweep(serving, 21)
         with pytest.raises((asyncio.IncompleteReadError, ConnectionError)):
             await line.answer()
-
-
-def test_idle_time_and_response_time_do_not_count(rt: Runtime) -> None:
-    post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
-
-    async def story(serving: Server, key: str, port: int) -> None:
-        async with Line(key, port) as idle, Line(key, port) as waiting:
-            idle.ask("/healthz")
-            await idle.answer()
-            waiting.ask(f"/api/v1/posts/{post}?wait=60")
-            await until(lambda: serving.app.state.long_poll._poller)
-            sweep(serving, 74)
-            serving.app.state.long_poll.stop()
-            assert (await waiting.answer())[0] == 200
-            idle.ask("/healthz")
-            assert (await idle.answer())[0] == 200
-
-    serve(rt, story)
-
-
-@on_server(ConnectionLimits(head_seconds=0.001))
-async def test_the_server_checks_connections_by_itself(key: str, port: int) -> None:
-    async with Line(key, port) as line, asyncio.timeout(HANG_SECONDS):
-        assert await line.ended()
 
 
 # --- who does not read -----------------------------------------------------------------------------------------------
@@ -219,9 +156,7 @@ def large_file(rt: Runtime, tmp_path: Path) -> Iterator[str]:
 
 
 @on_server()
-async def test_a_client_that_reads_nothing_is_disconnected(
-    serving: Server, line: Line, large_file: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_client_that_reads_nothing_is_disconnected(serving, line, large_file, caplog):
     line.ask(large_file)
     await until(lambda: [one for one in serving._connections() if one.flow.write_paused])
     await line.reader.readuntil(b"\r\n\r\n")
@@ -235,7 +170,7 @@ async def test_a_client_that_reads_nothing_is_disconnected(
 
 
 @on_server()
-async def test_a_slow_reader_gets_the_whole_response(serving: Server, line: Line, large_file: str) -> None:
+async def test_a_slow_reader_gets_the_whole_response(serving, line, large_file):
     line.ask(large_file)
     now = 0.0
     for _ in range(5):
@@ -272,9 +207,7 @@ def waiting_post(rt: Runtime) -> str:
 
 
 @on_server(ConnectionLimits(connections=3))
-async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
-    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(serving, key, port, waiting_post, caplog):
     async with Line(key, port) as served, Line(key, port) as second, Line(key, port, "127.0.0.9") as third:
         served.ask(waiting_post)
         await until(lambda: serving.app.state.long_poll._poller)
@@ -297,9 +230,7 @@ async def test_when_all_connections_are_in_use_the_longest_idle_one_is_closed(
 
 
 @on_server(ConnectionLimits(connections=2))
-async def test_when_no_connection_is_idle_a_new_one_is_closed(
-    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_when_no_connection_is_idle_a_new_one_is_closed(serving, key, port, waiting_post, caplog):
     async with Line(key, port) as first, Line(key, port) as second:
         for line in (first, second):
             line.ask(waiting_post)
@@ -318,9 +249,7 @@ async def test_when_no_connection_is_idle_a_new_one_is_closed(
 
 
 @on_server()
-async def test_the_connection_limit_of_one_address_does_not_affect_others(
-    serving: Server, key: str, port: int, waiting_post: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_the_connection_limit_of_one_address_does_not_affect_others(serving, key, port, waiting_post, caplog):
     async with contextlib.AsyncExitStack() as stack:
 
         async def connect(address: str, count: int) -> list[Line]:
@@ -365,7 +294,7 @@ class Idle:
         self.is_aborted = True
 
 
-def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt() -> None:
+def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt():
     watch = ConnectionWatch(ConnectionLimits(connections_per_address=2), TrustedProxies(["2001:db8:0:1::/64"]).contains)
     trusted = [Idle(f"2001:db8:0:1::{number}") for number in range(5)]
     household = [Idle(f"2001:db8:0:2::{number}", since=number) for number in range(3)]
@@ -375,29 +304,11 @@ def test_an_ipv6_household_is_one_address_and_a_trusted_proxy_is_exempt() -> Non
     assert [one for one in (*trusted, *household, *others) if one.is_aborted] == household[:1]
 
 
-def test_many_new_connections_close_the_longest_idle_connections() -> None:
-    watch = ConnectionWatch(ConnectionLimits(connections=300, connections_per_address=300))
-    old = [Idle("192.0.2.1", since=number * 7 % 300) for number in range(300)]
-    new = [Idle("192.0.2.2", since=1000 + number) for number in range(200)]
-    for one in old:
-        watch.admit(one, 1000.0)
-    busy = next(one for one in old if one.since == 50)
-    for number, one in enumerate(new):
-        if number == 10:
-            busy.since = 2000.0  # the client sends a byte too early
-        assert watch.admit(one, 1000.0)
-    closed = {one.since for one in old if one.is_aborted}
-    assert closed == {*range(201)} - {50}
-    assert not any(one.is_aborted for one in new)
-
-
 @pytest.mark.parametrize(
     ("limits", "soft"),
     [((1024, 524288), 524288), ((1024, 1024), 1024), ((1024, resource.RLIM_INFINITY), 1 << 20)],
 )
-def test_the_descriptor_limit_is_raised_to_the_hard_limit(
-    limits: tuple[int, int], soft: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_descriptor_limit_is_raised_to_the_hard_limit(limits, soft, monkeypatch):
     now = [limits]
     monkeypatch.setattr(resource, "getrlimit", lambda _: now[0])
     monkeypatch.setattr(resource, "setrlimit", lambda _, wanted: now.__setitem__(0, wanted))
@@ -405,24 +316,12 @@ def test_the_descriptor_limit_is_raised_to_the_hard_limit(
     assert now[0] == (soft, limits[1])
 
 
-def test_a_refused_descriptor_limit_stays_unchanged(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(*_: object) -> None:
-        raise ValueError("not allowed to raise maximum limit")
-
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 4096))
-    monkeypatch.setattr(resource, "setrlimit", refuse)
-    assert server.raise_descriptors() == 256
-    assert "cannot raise the limit of file descriptors" in caplog.text
-
-
 @pytest.mark.parametrize(("descriptors", "connections"), [(524288, 4096), (1024, 412), (100, 1)])
-def test_connections_leave_descriptors_for_files_and_the_database(descriptors: int, connections: int) -> None:
+def test_connections_leave_descriptors_for_files_and_the_database(descriptors, connections):
     assert server.connections_within(descriptors) == connections
 
 
-def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog):
     watch = ConnectionWatch(ConnectionLimits())
 
     def times() -> list[int]:
@@ -442,16 +341,3 @@ def test_a_reached_limit_is_logged_at_once_and_then_once_a_minute(caplog: pytest
         assert times() == [49]
         watch.check((), 200.0)
         assert times() == []
-
-
-@on_server()
-async def test_a_small_socket_buffer_is_enough_for_a_response(serving: Server, port: int) -> None:
-    with socket.create_connection(("127.0.0.1", port)) as wire:
-        wire.setblocking(False)
-        loop = asyncio.get_running_loop()
-        await loop.sock_sendall(wire, START + b"\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += await loop.sock_recv(wire, 1)
-            sweep(serving, 0)
-        assert answer.startswith(b"HTTP/1.1 200")

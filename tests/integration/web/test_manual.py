@@ -44,7 +44,7 @@ def links_in(page: str, address: str) -> set[str]:
     return {urljoin(address, link) for link in re.findall(r'(?:href|src)="([^"]+)"', page)}
 
 
-def test_every_topic_is_reachable_and_every_link_leads_to_an_anchor(caller: Caller) -> None:
+def test_every_topic_is_reachable_and_every_link_leads_to_an_anchor(caller):
     start = f"{BASE}/manual"
     pages = {start: load(caller, start)}
     waiting = [start]
@@ -62,7 +62,7 @@ def test_every_topic_is_reachable_and_every_link_leads_to_an_anchor(caller: Call
     assert {f"{start}/{name}" for name in manual.list_topics()} <= pages.keys()
 
 
-def test_a_page_loads_no_script_and_nothing_of_another_host(caller: Caller) -> None:
+def test_a_page_loads_no_script_and_nothing_of_another_host(caller):
     reply = caller.ask("GET", "/manual/dashboard", headers=BROWSER)
     page = reply.body.decode()
     assert "<script" not in page
@@ -76,20 +76,20 @@ def test_a_page_loads_no_script_and_nothing_of_another_host(caller: Caller) -> N
     assert len(image.body) < 150_000
 
 
-def test_the_marks_of_generated_tables_are_not_shown(caller: Caller) -> None:
+def test_the_marks_of_generated_tables_are_not_shown(caller):
     for name in ("configure", "networks", "publishing"):
         page = caller.ask("GET", f"/manual/{name}", headers=BROWSER).body.decode()
         assert not re.search(r"(&lt;|<)!--", page)
         assert "<table>" in page
 
 
-def test_an_unknown_topic_is_404_and_names_the_nearest(caller: Caller) -> None:
+def test_an_unknown_topic_is_404_and_names_the_nearest(caller):
     for path in ("/manual/bakups", "/manual/images/nothing.png", "/manual/images/..%2findex.md"):
         assert caller.ask("GET", path).status == 404, path
     assert "Did you mean backups?" in caller.ask("GET", "/manual/bakups").json()["detail"]
 
 
-def test_every_problem_page_leads_to_the_errors_in_the_manual(caller: Caller) -> None:
+def test_every_problem_page_leads_to_the_errors_in_the_manual(caller):
     for slug in (kind.slug for kind in ALL):
         address = f"{BASE}/problems/{slug}"
         (link,) = (one for one in links_in(load(caller, address)[0], address) if "/manual/" in one)

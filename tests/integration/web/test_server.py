@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import socket
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -20,7 +19,7 @@ from tests.support.ports import free_port
 
 
 @on_server()
-async def test_the_server_keeps_connections_open(line: Line) -> None:
+async def test_the_server_keeps_connections_open(line):
     for _ in range(2):
         line.ask("/api/v1/posts")
         status, headers, _ = await line.answer()
@@ -33,7 +32,7 @@ async def test_the_server_keeps_connections_open(line: Line) -> None:
     "request_line", [b"no http at all", b"FOO /healthz HTTP/1.1", b"GET /\xff HTTP/1.1", b"CONNECT x:443 HTTP/1.1"]
 )
 @on_server()
-async def test_invalid_http_gets_a_problem(line: Line, request_line: bytes) -> None:
+async def test_invalid_http_gets_a_problem(line, request_line):
     line.writer.write(request_line + b"\r\nhost: x\r\n\r\n")
     status, headers, body = await line.answer()
     assert (status, headers["content-type"]) == (400, "application/problem+json")
@@ -43,7 +42,7 @@ async def test_invalid_http_gets_a_problem(line: Line, request_line: bytes) -> N
 
 
 @on_server()
-async def test_an_upgrade_is_declined(line: Line) -> None:
+async def test_an_upgrade_is_declined(line):
     """`curl --http2` offers HTTP/2 with every first request."""
     line.ask("/healthz", more="connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABk\r\n")
     status, headers, _ = await line.answer()
@@ -53,8 +52,8 @@ async def test_an_upgrade_is_declined(line: Line) -> None:
 
 @on_server()
 async def test_at_a_stop_waiting_requests_get_responses_and_new_connections_are_refused(
-    serving: Server, key: str, port: int, rt: Runtime, profile_post: str
-) -> None:
+    serving, key, port, rt, profile_post
+):
     async with Line(key, port) as line:
         line.ask(f"/api/v1/posts/{profile_post}?wait=60")
         while serving.app.state.long_poll._poller is None:
@@ -71,7 +70,7 @@ async def test_at_a_stop_waiting_requests_get_responses_and_new_connections_are_
 
 
 @on_server()
-async def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(serving: Server, line: Line) -> None:
+async def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(serving, line):
     line.ask("/healthz")
     assert (await line.answer())[0] == 200
     serving.stop()
@@ -83,7 +82,7 @@ async def test_a_request_on_an_open_connection_during_the_stop_gets_a_response(s
     assert await line.ended()
 
 
-def test_a_stop_waits_for_an_incomplete_body(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stop_waits_for_an_incomplete_body(rt, monkeypatch):
     monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.0)
     looked = 0
 
@@ -111,7 +110,7 @@ def test_a_stop_waits_for_an_incomplete_body(rt: Runtime, monkeypatch: pytest.Mo
     serve(rt, story)
 
 
-def test_an_idle_connection_does_not_delay_the_stop(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_idle_connection_does_not_delay_the_stop(rt, monkeypatch):
     monkeypatch.setattr(server, "IDLE_GRACE_SECONDS", 0.01)
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -134,7 +133,7 @@ def test_an_idle_connection_does_not_delay_the_stop(rt: Runtime, monkeypatch: py
         ("no.invalid:80", "listen"),
     ],
 )
-def test_an_unusable_address_is_reported_with_a_remedy(rt: Runtime, address: str, message: str) -> None:
+def test_an_unusable_address_is_reported_with_a_remedy(rt, address, message):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -158,7 +157,7 @@ def hand_over(rt: Runtime, *sockets: socket.socket) -> None:
     rt.service_manager = ServiceManager(descriptors=tuple(each.detach() for each in sockets))
 
 
-def test_the_sockets_of_systemd_are_used(rt: Runtime, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_sockets_of_systemd_are_used(rt, caplog):
     four, six = socket.create_server(("127.0.0.1", 0)), socket.create_server(("::1", 0), family=socket.AF_INET6)
     ports = [each.getsockname()[1] for each in (four, six)]
     hand_over(rt, four, six)
@@ -172,7 +171,7 @@ def test_the_sockets_of_systemd_are_used(rt: Runtime, caplog: pytest.LogCaptureF
 
 
 @pytest.mark.parametrize("listen", ["[::]:{0}", "127.0.0.1:{0}, [::1]:{0}"])
-def test_every_address_of_listen_is_served(rt: Runtime, listen: str) -> None:
+def test_every_address_of_listen_is_served(rt, listen):
     port = free_port()
     sockets = server.bind(rt.settings.model_copy(update={"listen": listen.format(port)}))
     for host in ("127.0.0.1", "::1"):
@@ -181,7 +180,7 @@ def test_every_address_of_listen_is_served(rt: Runtime, listen: str) -> None:
         each.close()
 
 
-def test_an_ipv4_client_of_a_socket_for_both_families_has_its_ipv4_address(rt: Runtime) -> None:
+def test_an_ipv4_client_of_a_socket_for_both_families_has_its_ipv4_address(rt):
     rt.settings = rt.settings.model_copy(update={"listen": f"[::]:{free_port()}"})
 
     async def story(serving: Server, key: str, port: int) -> None:
@@ -193,27 +192,13 @@ def test_an_ipv4_client_of_a_socket_for_both_families_has_its_ipv4_address(rt: R
     serve(rt, story)
 
 
-def test_a_name_that_means_an_address_of_the_list_is_refused(rt: Runtime) -> None:
+def test_a_name_that_means_an_address_of_the_list_is_refused(rt):
     settings = rt.settings.model_copy(update={"listen": f"localhost:{free_port()}, 127.0.0.1:{free_port()}"})
     for each in server.bind(settings):
         each.close()
     port = free_port()
     with pytest.raises(OperatorError, match=f"127.0.0.1:{port} is given twice"):
         server.bind(settings.model_copy(update={"listen": f"localhost:{port}, 127.0.0.1:{port}"}))
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-def test_a_socket_at_the_configured_address_logs_no_warning(
-    rt: Runtime, caplog: pytest.LogCaptureFixture, host: str
-) -> None:
-    port = free_port()
-    rt.settings = rt.settings.model_copy(update={"listen": f"{host}:{port}"})
-    bound = server.bind(rt.settings)
-    hand_over(rt, *bound)
-    with caplog.at_level(logging.WARNING):
-        for each in server.open_for(rt):
-            each.close()
-    assert caplog.text == ""
 
 
 @pytest.mark.parametrize(
@@ -225,7 +210,7 @@ def test_a_socket_at_the_configured_address_logs_no_warning(
     ],
     ids=["datagrams", "one connection", "of this machine alone"],
 )
-def test_any_other_socket_is_refused_with_a_remedy(rt: Runtime, make: Callable[[], socket.socket]) -> None:
+def test_any_other_socket_is_refused_with_a_remedy(rt, make):
     hand_over(rt, make())
     with pytest.raises(OperatorError, match="does not listen for TCP") as refused:
         server.open_for(rt)

@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from socialpub.core.errors import Unavailable
 from socialpub.core.settings.schema import ProxiesSection
 from socialpub.ops.doctor import addresses
 from socialpub.ops.health import Finding, Level
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app
 from socialpub.web.http.client_address import MAX_PEERS
-from tests.support.hand_clock import HandClock
 
 GATEWAY = "172.18.0.1"
 
@@ -55,9 +53,7 @@ def found(rt: Runtime) -> list[Finding]:
     return list(addresses.check_untrusted_proxies(rt))
 
 
-def test_the_log_names_the_peer_and_the_setting_once_an_hour(
-    app: App, clock: HandClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_names_the_peer_and_the_setting_once_an_hour(app, clock, caplog):
     with caplog.at_level(logging.WARNING, "socialpub"):
         for _ in range(5):
             call(app, GATEWAY, x_forwarded_for=f"198.51.100.7, {'x' * 5000}\x1b[2J")
@@ -77,7 +73,7 @@ def test_the_log_names_the_peer_and_the_setting_once_an_hour(
         assert len(lines(caplog)) == 2
 
 
-def test_the_doctor_reports_a_proxy_seen_within_a_day(app: App, rt: Runtime, clock: HandClock) -> None:
+def test_the_doctor_reports_a_proxy_seen_within_a_day(app, rt, clock):
     assert found(rt) == []
     call(app, f"::ffff:{GATEWAY}", x_forwarded_for="198.51.100.7")
     (finding,) = found(rt)
@@ -92,7 +88,7 @@ def test_the_doctor_reports_a_proxy_seen_within_a_day(app: App, rt: Runtime, clo
     assert found(rt) == []
 
 
-def test_the_setting_decides_whether_a_proxy_is_reported_after_a_start(app: App, rt: Runtime) -> None:
+def test_the_setting_decides_whether_a_proxy_is_reported_after_a_start(app, rt):
     call(app, GATEWAY, x_forwarded_for="198.51.100.7")
     rt.settings = rt.settings.model_copy(update={"proxies": ProxiesSection(trusted=("127.0.0.1", GATEWAY))})
     again = create_app(rt)
@@ -107,9 +103,7 @@ def test_the_setting_decides_whether_a_proxy_is_reported_after_a_start(app: App,
     assert list(addresses.read_untrusted_proxies(rt.db)) == [GATEWAY, "unix"]
 
 
-def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(
-    app: App, rt: Runtime, clock: HandClock, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(app, rt, clock, caplog):
     with caplog.at_level(logging.WARNING, "socialpub"):
         for number in range(MAX_PEERS + 20):
             call(app, f"8.8.8.{number}", x_forwarded_for="127.0.0.1")
@@ -122,15 +116,3 @@ def test_other_peers_fill_neither_log_nor_memory_and_hide_no_private_proxy(
         call(app, "8.8.4.4", x_forwarded_for="127.0.0.1")
         assert "8.8.4.4" in addresses.read_untrusted_proxies(rt.db), "an hour later there is room"
         assert GATEWAY in addresses.read_untrusted_proxies(rt.db)
-
-
-def test_a_failed_write_is_repeated_at_the_next_start(app: App, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def full(*_: object) -> None:
-        raise Unavailable("The disk is full.")
-
-    with monkeypatch.context() as broken:
-        broken.setattr(rt.db, "write_soon", full)
-        call(app, GATEWAY, x_forwarded_for="198.51.100.7")
-        assert found(rt) == []
-    started(app)
-    assert len(found(rt)) == 1

@@ -2,7 +2,6 @@
 
 import pytest
 
-from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.integration.uploads.caller import Caller
 
@@ -10,7 +9,7 @@ NAME, CONTENT = "tiktokAbC123.txt", "tiktok-developers-site-verification=AbC123"
 
 
 @pytest.mark.parametrize("folder", ["/", "/storage/media/"])
-def test_the_verification_file_is_served_at_the_root_and_below_the_media(rt: Runtime, folder: str) -> None:
+def test_the_verification_file_is_served_at_the_root_and_below_the_media(rt, folder):
     (rt.settings.data_dir / NAME).write_text(CONTENT)
     with Caller(create_app(rt), "") as caller:
         answer = caller.ask("GET", folder + NAME)
@@ -20,7 +19,7 @@ def test_the_verification_file_is_served_at_the_root_and_below_the_media(rt: Run
 
 
 @pytest.mark.parametrize("name", ["secret.key", "notes.txt", "tiktok..txt", "tiktok%2F..%2F..%2Fa.txt", "tiktok a.txt"])
-def test_no_other_file_of_the_data_folder_is_served(rt: Runtime, name: str) -> None:
+def test_no_other_file_of_the_data_folder_is_served(rt, name):
     for path in ("notes.txt", "tiktok..txt", "tiktok a.txt"):
         (rt.settings.data_dir / path).write_text("private")
     with Caller(create_app(rt), "") as caller:

@@ -4,8 +4,7 @@ import pytest
 
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.ops.webhooks import addresses
-from socialpub.runtime import Runtime
-from tests.support.webhook_receiver import WebhookReceiver, add_webhook
+from tests.support.webhook_receiver import add_webhook
 
 
 @pytest.mark.parametrize(
@@ -18,7 +17,7 @@ from tests.support.webhook_receiver import WebhookReceiver, add_webhook
         ("https://münchen.example/", "https://xn--mnchen-3ya.example"),
     ],
 )
-def test_any_http_url_is_accepted_and_named_by_scheme_host_and_port(url: str, name: str) -> None:
+def test_any_http_url_is_accepted_and_named_by_scheme_host_and_port(url, name):
     assert addresses.parse_url(f" {url}\n")[1] == name
 
 
@@ -37,14 +36,14 @@ def test_any_http_url_is_accepted_and_named_by_scheme_host_and_port(url: str, na
         (f"http://n8n.lan/hidden{'a' * 2048}", "may have at most 2048 characters"),
     ],
 )
-def test_any_other_text_is_refused_with_the_reason_and_is_not_quoted(url: str, message: str) -> None:
+def test_any_other_text_is_refused_with_the_reason_and_is_not_quoted(url, message):
     with pytest.raises(InvalidRequest) as refused:
         addresses.parse_url(url)
     [error] = refused.value.errors
     assert (error.path, error.message) == (("url",), message)
 
 
-def test_there_are_at_most_20_webhooks(rt: Runtime, receiver: WebhookReceiver) -> None:
+def test_there_are_at_most_20_webhooks(rt, receiver):
     for _ in range(addresses.MAX_ADDRESSES):
         add_webhook(rt, receiver, "http://receiver.test/")
     with pytest.raises(Conflict, match="already 20 webhooks"):

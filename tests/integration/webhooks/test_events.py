@@ -15,11 +15,8 @@ from socialpub.ops.webhooks.sender import WebhookSender
 from socialpub.providers.base import Published, Refused
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
-from socialpub.runtime import Runtime
 from tests.support.appliance import OWNER, accept, add_profile
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.scripted_network import ScriptedNetwork
 from tests.support.webhook_receiver import WebhookReceiver, add_webhook, send_due
 
 
@@ -27,9 +24,7 @@ def last_of(receiver: WebhookReceiver) -> list[bool]:
     return [event["data"]["last"] for _, event in receiver.taken]
 
 
-def test_an_event_contains_the_log_entry_of_the_api_with_the_profile_and_last(
-    rt: Runtime, receiver: WebhookReceiver, sender: WebhookSender, profile: str
-) -> None:
+def test_an_event_contains_the_log_entry_of_the_api_with_the_profile_and_last(rt, receiver, sender, profile):
     accept(rt, profile, body="Grüße\n“quoted”")
     drain(rt)
     send_due(sender)
@@ -46,9 +41,7 @@ def test_an_event_contains_the_log_entry_of_the_api_with_the_profile_and_last(
     assert request.url.raw_path == b"/hook?token=hidden-in-the-query"
 
 
-def test_the_example_of_the_manual_has_the_fields_of_an_event(
-    rt: Runtime, receiver: WebhookReceiver, sender: WebhookSender, profile: str, network: ScriptedNetwork
-) -> None:
+def test_the_example_of_the_manual_has_the_fields_of_an_event(rt, receiver, sender, profile, network):
     network.results["create_post"] = [Published("1", "https://x.com/ada/status/1")]
     accept(rt, profile)
     drain(rt)
@@ -62,9 +55,7 @@ def test_the_example_of_the_manual_has_the_fields_of_an_event(
     assert [*example, *example["data"]] == [*event, *event["data"]]
 
 
-def test_only_the_entry_that_ends_the_post_is_its_last(
-    rt: Runtime, receiver: WebhookReceiver, sender: WebhookSender, network: ScriptedNetwork
-) -> None:
+def test_only_the_entry_that_ends_the_post_is_its_last(rt, receiver, sender, network):
     profiles = [add_profile(rt, account_id=f"account-{number}") for number in range(3)]
     network.results["create_post"] = [Refused("No.")]
     accept(rt, *profiles)
@@ -75,9 +66,7 @@ def test_only_the_entry_that_ends_the_post_is_its_last(
 
 
 @pytest.mark.parametrize("end", ["cancel", "stop"])
-def test_deliveries_that_are_canceled_at_once_have_one_last_entry(
-    rt: Runtime, clock: HandClock, receiver: WebhookReceiver, sender: WebhookSender, profile: str, end: str
-) -> None:
+def test_deliveries_that_are_canceled_at_once_have_one_last_entry(rt, clock, receiver, sender, profile, end):
     other = add_profile(rt, account_id="other")
     post = accept(rt, profile, other, at=clock.now() + timedelta(hours=1))
     if end == "cancel":
@@ -89,18 +78,14 @@ def test_deliveries_that_are_canceled_at_once_have_one_last_entry(
     assert last_of(receiver) == [False, True]
 
 
-def test_deliveries_that_are_stopped_at_once_have_one_last_entry(
-    rt: Runtime, receiver: WebhookReceiver, sender: WebhookSender, profile: str
-) -> None:
+def test_deliveries_that_are_stopped_at_once_have_one_last_entry(rt, receiver, sender, profile):
     rt.write(posts.stop, accept(rt, profile, add_profile(rt, account_id="other")))
     send_due(sender)
     assert [event["type"] for _, event in receiver.taken] == ["delivery.failed"] * 2
     assert last_of(receiver) == [False, True]
 
 
-def test_a_webhook_gets_only_its_events_and_pending_ones_are_never_the_last(
-    rt: Runtime, receiver: WebhookReceiver, other_receiver: WebhookReceiver, profile: str
-) -> None:
+def test_a_webhook_gets_only_its_events_and_pending_ones_are_never_the_last(rt, receiver, other_receiver, profile):
     ids = [
         add_webhook(rt, receiver, "http://receiver.test/", "delivery.pending"),
         add_webhook(rt, other_receiver, "http://other.test/", "delivery.failed"),
@@ -115,9 +100,7 @@ def test_a_webhook_gets_only_its_events_and_pending_ones_are_never_the_last(
     assert other_receiver.requests == []
 
 
-def test_a_webhook_begins_with_the_entries_after_it_was_added(
-    rt: Runtime, receiver: WebhookReceiver, profile: str
-) -> None:
+def test_a_webhook_begins_with_the_entries_after_it_was_added(rt, receiver, profile):
     accept(rt, profile, body="before")
     drain(rt)
     sender = WebhookSender(rt, add_webhook(rt, receiver, "http://receiver.test/"))
@@ -128,9 +111,7 @@ def test_a_webhook_begins_with_the_entries_after_it_was_added(
     assert receiver.bodies == ["after"]
 
 
-def test_user_name_and_password_are_sent_as_basic_and_not_in_the_url(
-    rt: Runtime, receiver: WebhookReceiver, profile: str
-) -> None:
+def test_user_name_and_password_are_sent_as_basic_and_not_in_the_url(rt, receiver, profile):
     webhook_id = add_webhook(rt, receiver, "http://ada:p%40ss-word@receiver.test/hook")
     assert calls.send_test(rt, webhook_id).accepted
     [request] = receiver.requests
@@ -138,9 +119,7 @@ def test_user_name_and_password_are_sent_as_basic_and_not_in_the_url(
     assert str(request.url) == "http://receiver.test/hook"
 
 
-def test_events_continue_while_publishing_is_paused(
-    rt: Runtime, clock: HandClock, receiver: WebhookReceiver, sender: WebhookSender, profile: str
-) -> None:
+def test_events_continue_while_publishing_is_paused(rt, clock, receiver, sender, profile):
     rt.write(resume.pause)
     rt.write(posts.cancel, accept(rt, profile, at=clock.now() + timedelta(hours=1)), OWNER)
     send_due(sender)
@@ -148,8 +127,8 @@ def test_events_continue_while_publishing_is_paused(
 
 
 def test_after_a_restore_no_address_is_called_until_resume_and_earlier_entries_are_not_sent(
-    rt: Runtime, clock: HandClock, receiver: WebhookReceiver, sender: WebhookSender, profile: str
-) -> None:
+    rt, clock, receiver, sender, profile
+):
     accept(rt, profile, body="of the original")
     drain(rt)
     clock.forward(60)

@@ -231,16 +231,6 @@ def test_an_event_has_its_text_as_long_as_it_may_be_sent(
     assert (row_of(sender).left_out, receiver.taken) == (1, [])
 
 
-def test_a_webhook_without_an_event_keeps_no_entry_from_data_retention(
-    rt: Runtime, other_receiver: WebhookReceiver, profile: str
-) -> None:
-    sender = WebhookSender(rt, add_webhook(rt, other_receiver, "http://other.test/", "delivery.canceled"))
-    publish(rt, profile, "a", "b")
-    send_due(sender)
-    sender.http.close()
-    assert row_of(sender).sent_through == webhooks.oldest_position(rt.db) == 4
-
-
 def test_a_lag_of_an_hour_is_an_alert_and_ends_with_an_accepted_event(
     rt: Runtime, clock: HandClock, receiver: WebhookReceiver, sender: WebhookSender, profile: str
 ) -> None:

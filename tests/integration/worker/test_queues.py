@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from socialpub.core.clock import new_id
 from socialpub.db.states import State
 from socialpub.worker.queues import Queues
 from socialpub.worker.reconciler import Reconciler
 from tests.support.appliance import accept, add_profile, state_of
-from tests.support.hand_clock import START
 from tests.support.queue_threads import answering, background_tasks, listening_tasks
 
 WAIT_SECONDS = 30
@@ -139,16 +137,6 @@ def test_a_worker_gets_its_wake_ups_again_after_a_second_worker_has_stopped(
         assert (run_dir / "x.sock").exists()
 
 
-def test_a_data_folder_with_a_long_name_has_queues(tmp_path, delivered):
-    folder = tmp_path / ("long" * 40)
-    folder.mkdir()
-    with closing(Queues(folder / "queue.db", folder / "run", ["x"])) as queues:
-        queues.listen(deliver=lambda *task: delivered.put(task), run=delivered.put)
-        with answering(queues, "x", 1):
-            queues.notify("x", "profile")
-            assert delivered.get(timeout=WAIT_SECONDS) == ("x", "profile")
-
-
 # --- a damaged file --------------------------------------------------------------------------------------------------
 
 
@@ -207,10 +195,3 @@ def test_no_wake_up_is_lost(rt, network, clock):
     stuck = [post for post in made if state_of(rt, post) is not State.PUBLISHED]
     assert stuck == []
     assert len(network.effects) == 90
-
-
-def test_ids_of_tasks_are_those_of_their_profiles(web, queue_file):
-    profile = new_id(START)
-    web.deliver("x", profile)
-    ((_, data),) = rows(queue_file)
-    assert data.startswith(b'["' + profile.encode() + b'",')

@@ -6,15 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from socialpub.accounts.api_keys import Caller
 from socialpub.db import appliance_state
 from socialpub.db.models import PostRow
-from socialpub.db.states import State
-from socialpub.db.tables import audience_rows, post_rows
+from socialpub.db.tables import post_rows
 from socialpub.db.tables.audit_log import AuditAction, record
 from socialpub.ops import health
 from socialpub.ops.doctor import checks
-from socialpub.providers.base import Refused
 from socialpub.publishing import retention
 from socialpub.publishing.posts import posts, retries
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
@@ -145,23 +142,6 @@ def test_a_retry_stays_while_another_retry_of_the_same_post_stays(rt, clock, net
     assert rows_of(rt, "post") == 0
 
 
-def test_a_retry_stays_with_a_first_post_from_before_a_clock_change(rt, clock, network, profile):
-    rt.write(lambda rt, tx: None)  # the clock is known from here on
-    clock.jump(300 * DAY)
-    rt.db.follow_clock()
-    network.results["create_post"] = [Refused("No.", "no")]
-    first = accept(rt, profile)
-    clock.jump(-300 * DAY)
-    rt.db.follow_clock()
-    drain(rt, clock, within=120)
-    second = rt.write(retries.retry, first, OWNER)
-    drain(rt, clock, within=120)
-    clock.forward(60 * DAY)
-    keep_house(rt, clock)
-    assert status_of(rt, first) == status_of(rt, second) == "settled"
-    assert "A later post has published" in retries.load_outlook(rt.db, first).why
-
-
 def test_network_ids_stay_while_an_older_outcome_is_unknown(rt, clock, profile):
     """Else what a removed post became could be taken for the outcome of that call."""
     other = add_profile(rt, account_id="two")
@@ -268,17 +248,6 @@ def test_old_audit_entries_are_removed(rt, clock, kept):
     assert 490 < labels[0] < 510
 
 
-def test_an_owners_key_and_others_see_the_same_totals_after_it(rt, clock, profile):
-    published(rt, clock, profile)
-    clock.forward(40 * DAY)
-    keep_house(rt, clock)
-    published(rt, clock, profile)
-    seen = audience_rows.visible_audiences(rt.db, Caller("k", "read", providers=("x",)))
-    assert seen is not None
-    assert len(seen) == 1
-    assert State.PUBLISHED.letter in select_value(rt.db, "SELECT outcomes FROM post")
-
-
 # --- reports ---------------------------------------------------------------------------------------------------------
 
 
@@ -294,8 +263,3 @@ def test_the_doctor_reports_the_next_removal_and_the_last_housekeeping(rt, clock
     clock.forward(40 * DAY)
     rt.write(health.record_housekeeping)
     assert f"Housekeeping last ran at {rt.stamp()}. Posts and their history are kept for 30d. 1 post is" in report(rt)
-
-
-@pytest.mark.parametrize("kept", [{}])
-def test_unlimited_retention_is_reported(rt, kept):
-    assert health.describe_retention(rt) == "Posts and their history are kept forever."

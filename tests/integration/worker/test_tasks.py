@@ -1,8 +1,7 @@
 """Background tasks: when they are enqueued, and scheduled backups."""
 
-import signal
 import subprocess
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -14,7 +13,7 @@ from socialpub.ops import alerts, health
 from socialpub.ops.backup import schedule
 from socialpub.ops.doctor import checks
 from socialpub.ops.health import Level
-from socialpub.worker import process, tasks
+from socialpub.worker import tasks
 from socialpub.worker.reconciler import Reconciler
 from socialpub.worker.tasks import REST_SECONDS, ScheduledBackups
 from tests.support.queue_threads import background_tasks
@@ -77,32 +76,6 @@ def test_frequent_tasks_are_enqueued_by_the_reconciler_at_their_interval(rt, clo
         clock.forward(1)
         reconciler.once()
         assert queues.background.pending_count() == sum(task.every_seconds <= 1 for task in frequent)
-
-
-def test_every_other_task_is_declared_with_a_minute(rt):
-    with background_tasks(rt) as tasks:
-        declared = {type(task).__name__ for task in tasks.queues.background.read_periodic(datetime(2026, 1, 1, 0, 0))}
-        every_minute = {name for name, task in tasks.all.items() if task.every_seconds is None and task.minute == "*"}
-        assert every_minute <= declared
-        in_an_hour = [
-            type(task).__name__
-            for minute in range(60)
-            for task in tasks.queues.background.read_periodic(datetime(2026, 1, 1, 0, minute))
-        ]
-    hourly = {name for name, task in tasks.all.items() if task.minute != "*"}
-    assert {name: in_an_hour.count(name) for name in hourly} == dict.fromkeys(hourly, 1)
-
-
-def test_idle_threads_end_at_a_stop(rt, monkeypatch):
-    with background_tasks(rt) as tasks:
-        tasks.queues.listen(deliver=tasks.deliver, run=tasks.run)
-        consumer = process.WorkerConsumer(rt, tasks.queues)
-        threads = [thread for one in consumer.networks for _, thread in one.worker_threads]
-        monkeypatch.setattr(signal, "signal", lambda *_: None)
-        consumer.start()
-        consumer.stop()
-        assert threads
-        assert not any(thread.is_alive() for thread in threads)
 
 
 # --- scheduled backups -----------------------------------------------------------------------------------------------
@@ -193,27 +166,8 @@ def test_a_clock_that_is_set_back_does_not_delay_backups_for_years(rt, clock, st
     assert len(started) == 1
 
 
-def test_a_backup_that_can_store_no_row_is_not_restarted_at_once(rt, clock, started):
-    copies = ScheduledBackups()
-    copies.check(rt)
-    started[0].returncode = 1
-    copies.check(rt)
-    assert len(started) == 1
-    clock.forward(REST_SECONDS)
-    copies.check(rt)
-    assert len(started) == 2
-
-
 def test_a_stop_ends_a_running_backup(rt, started):
     copies = ScheduledBackups()
     copies.check(rt)
     copies.stop()
     assert started[0].ended_by_us
-
-
-def test_without_an_interval_no_backup_is_created(rt, clock, started):
-    rt.settings = rt.settings.model_copy(update={"backup": rt.settings.backup.model_copy(update={"every": None})})
-    copies = ScheduledBackups()
-    clock.forward(100 * 24 * HOUR)
-    copies.check(rt)
-    assert started == []

@@ -2,8 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -30,7 +28,7 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         ("2026-03-29 02:30 +02:00", "2026-03-29T02:30:00+02:00"),
     ],
 )
-def test_a_time_without_an_offset_is_in_the_zone_of_the_machine(berlin: None, text: str, instant: str) -> None:
+def test_a_time_without_an_offset_is_in_the_zone_of_the_machine(berlin, text, instant):
     assert read_time(text).isoformat() == instant
 
 
@@ -47,7 +45,7 @@ def test_a_time_without_an_offset_is_in_the_zone_of_the_machine(berlin: None, te
         ("２026-12-24 18:00", "needs a time that exists"),
     ],
 )
-def test_a_time_that_does_not_exist_exactly_once_is_refused(berlin: None, text: str, reason: str) -> None:
+def test_a_time_that_does_not_exist_exactly_once_is_refused(berlin, text, reason):
     with pytest.raises(click.UsageError, match=reason):
         read_time(text)
 
@@ -71,18 +69,18 @@ def test_a_time_that_does_not_exist_exactly_once_is_refused(berlin: None, text: 
         ("x.title=" + "[" * 100_000, "[" * 100_000),
     ],
 )
-def test_the_table_of_the_network_decides_the_type_of_a_value(pair: str, value: Any) -> None:
+def test_the_table_of_the_network_decides_the_type_of_a_value(pair, value):
     network, _, rest = pair.partition(".")
     assert read_options([pair]) == {network: {rest.partition("=")[0]: value}}
 
 
 @pytest.mark.parametrize("pairs", [["x=1"], ["x.a"], ["X.a=1"], ["x.a=1", "x.a=2"]])
-def test_a_pair_of_another_form_or_given_twice_is_refused(pairs: list[str]) -> None:
+def test_a_pair_of_another_form_or_given_twice_is_refused(pairs):
     with pytest.raises(click.UsageError, match=r"--option "):
         read_options(pairs)
 
 
-def test_only_a_line_of_three_dashes_separates_the_parts_of_a_thread(tmp_path: Path) -> None:
+def test_only_a_line_of_three_dashes_separates_the_parts_of_a_thread(tmp_path):
     file = tmp_path / "thread"
     file.write_text("\ufeffOne --- still one\n----\n\n---\n Two\n", "utf-8")
     assert read_thread(str(file)) == ["One --- still one\n----", "Two"]

@@ -8,7 +8,7 @@ NOW = datetime(2026, 9, 21, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 
 
-def test_the_next_id_cannot_be_guessed_from_the_last_id() -> None:
+def test_the_next_id_cannot_be_guessed_from_the_last_id():
     made = [new_id(NOW) for _ in range(2000)]
     drawn = {int(one.replace("-", "")[16:], 16) & (1 << 62) - 1 for one in made}
     assert len(drawn) == len(made)
@@ -18,7 +18,7 @@ def test_the_next_id_cannot_be_guessed_from_the_last_id() -> None:
         assert 800 < ones < 1200, bit
 
 
-def test_ids_ascend_when_the_clock_stops_or_goes_back() -> None:
+def test_ids_ascend_when_the_clock_stops_or_goes_back():
     made = [new_id(at) for at in (NOW, NOW, NOW - 5 * SECOND, NOW + SECOND / 1000, datetime.fromtimestamp(0, UTC))]
     assert made == sorted(made)
     assert all(parse_id(one.upper()) == one for one in made)

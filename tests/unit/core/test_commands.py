@@ -26,13 +26,13 @@ def exists(monkeypatch: pytest.MonkeyPatch, *files: str) -> None:
     monkeypatch.setattr(Path, "exists", lambda self: str(self) in files if str(self) in asked else real(self))
 
 
-def test_a_program_on_the_path_needs_only_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_program_on_the_path_needs_only_its_name(monkeypatch, tmp_path):
     (tmp_path / "socialpub").symlink_to(SCRIPT)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert commands.line("admin", "list-keys") == "socialpub admin list-keys"
 
 
-def test_a_program_that_path_does_not_find_has_its_quoted_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_program_that_path_does_not_find_has_its_quoted_path(monkeypatch, tmp_path):
     (tmp_path / "socialpub").write_text("#!/bin/sh\n")
     (tmp_path / "socialpub").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))  # another program of this name
@@ -43,7 +43,7 @@ def test_a_program_that_path_does_not_find_has_its_quoted_path(monkeypatch: pyte
         assert commands.line("doctor") == "socialpub doctor"
 
 
-def test_the_config_of_this_process_is_repeated() -> None:
+def test_the_config_of_this_process_is_repeated():
     commands.repeat_config(Path("my appliance/config.toml"))
     assert commands.line("doctor") == "socialpub --config 'my appliance/config.toml' doctor"
     assert commands.line("init", "DIR") == "socialpub init DIR", "it creates another one"
@@ -52,9 +52,7 @@ def test_the_config_of_this_process_is_repeated() -> None:
         assert commands.line("doctor") == "socialpub doctor"
 
 
-def test_the_service_adds_sudo_and_restarts_with_systemctl(
-    installed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_service_adds_sudo_and_restarts_with_systemctl(installed, monkeypatch, tmp_path):
     exists(monkeypatch, "/run/systemd/system", "/.dockerenv")
     monkeypatch.setenv("SOCIALPUB_CONFIG", "/etc/socialpub/config.toml")
     assert commands.line("admin", "resume") == "sudo socialpub admin resume"
@@ -73,9 +71,7 @@ def test_the_service_adds_sudo_and_restarts_with_systemctl(
     assert commands.line("doctor") == "socialpub doctor"
 
 
-def test_another_configuration_beside_the_service_is_not_the_service(
-    installed: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_configuration_beside_the_service_is_not_the_service(installed, monkeypatch):
     exists(monkeypatch, "/run/systemd/system")
     commands.repeat_config(Path("/srv/other.toml"))
     assert commands.line("doctor") == "socialpub --config /srv/other.toml doctor"
@@ -83,9 +79,7 @@ def test_another_configuration_beside_the_service_is_not_the_service(
 
 
 @pytest.mark.parametrize(("file", "engine"), [("/run/.containerenv", "podman"), ("/.dockerenv", "docker")])
-def test_a_container_is_restarted_by_its_engine(
-    installed: None, monkeypatch: pytest.MonkeyPatch, file: str, engine: str
-) -> None:
+def test_a_container_is_restarted_by_its_engine(installed, monkeypatch, file, engine):
     exists(monkeypatch, file)
     monkeypatch.setenv("SOCIALPUB_CONFIG", "/data/config.toml")
     assert commands.line("doctor") == "socialpub doctor"
@@ -95,7 +89,7 @@ def test_a_container_is_restarted_by_its_engine(
     assert commands.restart() == "Run `podman restart appliance`", "podman sets this in every container"
 
 
-def test_a_checkout_is_a_terminal_wherever_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkout_is_a_terminal_wherever_it_runs(monkeypatch):
     exists(monkeypatch, "/run/systemd/system", "/.dockerenv")
     monkeypatch.setenv("SOCIALPUB_CONFIG", "/etc/socialpub/config.toml")
     assert commands.restart() == "Stop `socialpub serve` and start it again"
@@ -104,14 +98,14 @@ def test_a_checkout_is_a_terminal_wherever_it_runs(monkeypatch: pytest.MonkeyPat
     assert commands.system_line("chown", "ada", "/x", root=True) == "sudo chown ada /x"
 
 
-def test_root_runs_this_command_as_the_owner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_root_runs_this_command_as_the_owner(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["socialpub", "--config", "c.toml", "backup", "my file"])
     assert commands.this_line_as("ada", Path("/a/c.toml")) == (
         f"sudo -u ada {SCRIPT} --config /a/c.toml backup 'my file'"
     )
 
 
-def test_a_button_needs_no_command() -> None:
+def test_a_button_needs_no_command():
     assert commands.or_run("admin", "resume") == ", or run `socialpub admin resume`"
     with commands.in_dashboard():
         assert commands.or_run("admin", "resume") == ""

@@ -27,7 +27,7 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_the_hint_gives_a_key_of_root_to_the_user(key_file: Path, denied: pytest.MonkeyPatch) -> None:
+def test_the_hint_gives_a_key_of_root_to_the_user(key_file, denied):
     denied.setattr(os, "geteuid", lambda: 54321)
     with pytest.raises(OperatorError) as refused:
         crypto.load(key_file)
@@ -36,7 +36,7 @@ def test_the_hint_gives_a_key_of_root_to_the_user(key_file: Path, denied: pytest
     assert refused.value.hint == f"Run `sudo chown 54321: {key_file}`."
 
 
-def test_an_unreadable_key_of_this_user_has_a_wrong_mode(key_file: Path, denied: pytest.MonkeyPatch) -> None:
+def test_an_unreadable_key_of_this_user_has_a_wrong_mode(key_file, denied):
     with pytest.raises(OperatorError) as refused:
         crypto.load(key_file)
     assert refused.value.hint == f"Run `chmod 600 {key_file}`."
@@ -46,13 +46,13 @@ def test_an_unreadable_key_of_this_user_has_a_wrong_mode(key_file: Path, denied:
     ("content", "why"),
     [(b"\xff\xff", "is not URL-safe base64"), (b"c2hvcnQ=", "is too short: it must contain 32")],
 )
-def test_the_error_says_why_a_file_is_not_a_key(key_file: Path, content: bytes, why: str) -> None:
+def test_the_error_says_why_a_file_is_not_a_key(key_file, content, why):
     key_file.write_bytes(content)
     with pytest.raises(OperatorError, match=why):
         crypto.load(key_file)
 
 
-def test_the_error_about_a_missing_key_names_its_possible_places(key_file: Path) -> None:
+def test_the_error_about_a_missing_key_names_its_possible_places(key_file):
     key_file.unlink()
     with pytest.raises(OperatorError) as refused:
         crypto.load(key_file)

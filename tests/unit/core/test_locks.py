@@ -57,7 +57,7 @@ def run(story: Callable[[Story], Coroutine[Any, Any, None]], at_once: int = 2) -
     asyncio.run(main())
 
 
-def test_no_more_tasks_begin_than_may_run_at_once() -> None:
+def test_no_more_tasks_begin_than_may_run_at_once():
     async def story(it: Story) -> None:
         await it.ask("a1", "a2", "a3", "a4")
         assert it.begun == ["a1", "a2"]
@@ -67,7 +67,7 @@ def test_no_more_tasks_begin_than_may_run_at_once() -> None:
     run(story)
 
 
-def test_a_key_without_a_running_task_begins_while_another_key_uses_all_slots() -> None:
+def test_a_key_without_a_running_task_begins_while_another_key_uses_all_slots():
     async def story(it: Story) -> None:
         await it.ask(*(f"a{n}" for n in range(50)), "b1", "b2", "c1")
         assert it.begun == ["a0", "a1", "b1"], "one additional slot, not one for every key"
@@ -77,7 +77,7 @@ def test_a_key_without_a_running_task_begins_while_another_key_uses_all_slots() 
     run(story)
 
 
-def test_waiting_tasks_begin_alternately_by_key() -> None:
+def test_waiting_tasks_begin_alternately_by_key():
     async def story(it: Story) -> None:
         await it.ask("a1", "a2", "a3", "b1", "b2", "b3", "c1")
         for _ in range(6):
@@ -90,7 +90,7 @@ def test_waiting_tasks_begin_alternately_by_key() -> None:
     run(story, at_once=1)
 
 
-def test_a_canceled_task_delays_no_other_task() -> None:
+def test_a_canceled_task_delays_no_other_task():
     async def story(it: Story) -> None:
         await it.ask("a1", "a2", "a3", "a4")
         await it.cancel("a3")
@@ -103,7 +103,7 @@ def test_a_canceled_task_delays_no_other_task() -> None:
     run(story)
 
 
-def test_a_slot_that_is_free_at_the_moment_of_cancellation_goes_to_the_next_task() -> None:
+def test_a_slot_that_is_free_at_the_moment_of_cancellation_goes_to_the_next_task():
     async def story(it: Story) -> None:
         await it.ask("a1", "a2", "a3")
         it._ends["a1"].set()
@@ -116,7 +116,7 @@ def test_a_slot_that_is_free_at_the_moment_of_cancellation_goes_to_the_next_task
     run(story, at_once=1)
 
 
-def test_a_wait_ends_with_its_timeout() -> None:
+def test_a_wait_ends_with_its_timeout():
     async def story(it: Story) -> None:
         await it.ask("a1", "a2")
         with pytest.raises(LockTimeout):

@@ -19,12 +19,12 @@ def lay(root: Path, **files: str) -> None:
         path.write_text(text)
 
 
-def test_the_memory_of_the_machine_is_read(tmp_path: Path) -> None:
+def test_the_memory_of_the_machine_is_read(tmp_path):
     lay(tmp_path, **{"proc/meminfo": "MemTotal:        4194304 kB\nMemFree: 1 kB\n"})
     assert machine.memory_bytes(tmp_path) == 4 * GIB
 
 
-def test_the_lowest_limit_of_the_control_groups_counts(tmp_path: Path) -> None:
+def test_the_lowest_limit_of_the_control_groups_counts(tmp_path):
     lay(
         tmp_path,
         **{
@@ -37,7 +37,7 @@ def test_the_lowest_limit_of_the_control_groups_counts(tmp_path: Path) -> None:
     assert machine.memory_bytes(tmp_path) == GIB
 
 
-def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
+def test_the_limit_of_a_container_counts(tmp_path):
     lay(
         tmp_path,
         **{
@@ -49,7 +49,7 @@ def test_the_limit_of_a_container_counts(tmp_path: Path) -> None:
     assert machine.memory_bytes(tmp_path) == GIB
 
 
-def test_without_information_a_low_memory_is_assumed(tmp_path: Path) -> None:
+def test_without_information_a_low_memory_is_assumed(tmp_path):
     assert machine.memory_bytes(tmp_path) == 2 * GIB
     assert machine.memory_bytes() > 0
 
@@ -111,20 +111,20 @@ glibc_only = pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="anoth
 
 
 @glibc_only
-def test_threads_share_heaps() -> None:
+def test_threads_share_heaps():
     heaps = {how: int(run(MANY_THREADS, how)) for how in ("unlimited", "limited")}
     assert heaps["limited"] <= machine.MAX_ARENAS
     assert heaps["unlimited"] > machine.MAX_ARENAS, "the test sees heaps where there are many"
 
 
 @glibc_only
-def test_a_large_block_goes_back_to_the_system() -> None:
+def test_a_large_block_goes_back_to_the_system():
     kept = {how: float(run(LARGE_BLOCKS, how)) for how in ("unlimited", "limited")}
     assert kept["limited"] < 5
     assert kept["unlimited"] > 15, "the test sees a block that stays"
 
 
-def test_the_collector_does_not_search_the_objects_of_the_program() -> None:
+def test_the_collector_does_not_search_the_objects_of_the_program():
     before, after = run(SEARCHED).split()
     assert int(after) < int(before) / 100
 

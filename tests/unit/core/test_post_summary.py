@@ -38,9 +38,7 @@ FAILED, LOST = delivery("failed", errorMessage="X refused it."), delivery("faile
         ([FAILED, PENDING, PUBLISHED, LOST], Result.UNKNOWN),
     ],
 )
-def test_an_unknown_outcome_counts_before_an_open_delivery_and_that_before_a_failed_one(
-    deliveries: list[dict[str, Any]], result: Result
-) -> None:
+def test_an_unknown_outcome_counts_before_an_open_delivery_and_that_before_a_failed_one(deliveries, result):
     assert judge(post(*deliveries)) is result
     assert judge(post(*reversed(deliveries))) is result
 
@@ -57,18 +55,18 @@ def test_an_unknown_outcome_counts_before_an_open_delivery_and_that_before_a_fai
         (CANCELED, "x: canceled"),
     ],
 )
-def test_each_delivery_has_one_line(shown: dict[str, Any], line: str) -> None:
+def test_each_delivery_has_one_line(shown, line):
     assert summarize(post(shown)) == [line]
 
 
-def test_a_draft_is_not_shown_as_public() -> None:
+def test_a_draft_is_not_shown_as_public():
     draft = delivery("published", "tiktok", providerOptions={"mode": "draft"})
     [line] = summarize(post(draft))
     assert line.startswith("tiktok: published as a draft: ")
     assert summarize(post({**draft, "providerPostId": "7"})) == ["tiktok: published"]
 
 
-def test_two_accounts_of_a_network_have_their_labels() -> None:
+def test_two_accounts_of_a_network_have_their_labels():
     shown = post(delivery("pending"), delivery("pending", profileName="Shop"), delivery("pending", "tiktok"))
     assert summarize(shown) == ["x Acme: pending", "x Shop: pending", "tiktok: pending"]
 
@@ -84,7 +82,7 @@ def test_two_accounts_of_a_network_have_their_labels() -> None:
         (attempt("done", ""), "x: scheduled for 2026-11-21T11:30:00.000Z"),
     ],
 )  # fmt: skip
-def test_the_last_attempt_says_what_a_delivery_waits_for(last: dict[str, Any], line: str) -> None:
+def test_the_last_attempt_says_what_a_delivery_waits_for(last, line):
     shown = post(PENDING, status="scheduled", scheduledAt="2026-11-21T11:30:00.000Z")
     other = {**attempt("held", "Another account."), "profileId": "tiktok"}
     assert summarize(shown, [attempt("held", "An earlier attempt."), last, other]) == [line]

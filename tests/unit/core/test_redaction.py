@@ -1,7 +1,6 @@
 """Redacted text contains no secret and no control character."""
 
 import json
-import time
 import unicodedata
 
 import pytest
@@ -52,32 +51,6 @@ def test_a_field_is_hidden_by_its_name_or_by_name_and_value():
     assert not is_secret("request_id", "Zm9vYmFy0123456789abcdef")
 
 
-@pytest.mark.parametrize(
-    "piece",
-    [
-        "?",
-        "a?a",
-        "http://",
-        "access_token: ",
-        'token:"\\',
-        "bearer ",
-        "://a",
-        'x"=\\"',
-        "cookie: ",
-        'cookie:"\\',
-        "code=",
-        "code=aA",
-        "state=a_",
-        "code: a1B2c3D4e5F6g7H8",
-    ],
-)
-def test_redaction_takes_linear_time(piece):
-    text = piece * (100_000 // len(piece))
-    started = time.process_time()
-    redact(text)
-    assert time.process_time() - started < 2
-
-
 # --- characters ------------------------------------------------------------------------------------------------------
 
 
@@ -88,7 +61,7 @@ def steers(text: str) -> set[str]:
     return {char for char in text if unicodedata.category(char) in STEERS}
 
 
-def test_every_control_character_is_escaped() -> None:
+def test_every_control_character_is_escaped():
     for code in range(0x110000):
         char = chr(code)
         if unicodedata.category(char) in STEERS:
@@ -106,34 +79,21 @@ def test_every_control_character_is_escaped() -> None:
         "naïve café [red]x[/red] \\x1b",
     ],
 )
-def test_ordinary_text_does_not_change(text: str) -> None:
+def test_ordinary_text_does_not_change(text):
     assert visible(text) == text
 
 
-def test_line_breaks_stay_only_if_they_are_kept() -> None:
+def test_line_breaks_stay_only_if_they_are_kept():
     assert visible("a\nb") == "a\\nb"
     assert visible("a\nb\rc", keep="\n") == "a\nb\\rc"
 
 
-def test_a_joiner_between_letters_is_escaped() -> None:
+def test_a_joiner_between_letters_is_escaped():
     assert visible("pay\u200dpal") == "pay\\u200dpal"
 
 
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=5))
-def test_json_keeps_its_meaning_without_control_characters(value: object) -> None:
+def test_json_keeps_its_meaning_without_control_characters(value):
     shown = visible_json(json.dumps(value, ensure_ascii=False, indent=2))
     assert json.loads(shown) == value
     assert steers(shown) <= {"\n"}
-
-
-@pytest.mark.parametrize("piece", ["\x1b", "\u200d", "👩\u200d", "\ufe0f\u200d", "👩\ufe0f"])
-def test_escaping_takes_linear_time(piece: str) -> None:
-    def seconds(length: int) -> float:
-        text = piece * (length // len(piece))
-        started = time.process_time()
-        for _ in range(5):
-            visible(text)
-        return time.process_time() - started
-
-    seconds(1000)
-    assert seconds(64_000) < 20 * seconds(16_000)

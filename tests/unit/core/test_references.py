@@ -22,12 +22,12 @@ ALL = [ACME, SHOP, HOME, OLD]
 
 
 @pytest.mark.parametrize("reference", [ACME["id"].upper(), "X", "@acmecorp", "ACME", "x:acme", " x "])
-def test_an_account_has_five_references_in_any_case(reference: str) -> None:
+def test_an_account_has_five_references_in_any_case(reference):
     assert find_profile(reference, ALL) is ACME
 
 
 @pytest.mark.parametrize("reference", ["CAFÉ STRASSE", "pinterest:Cafe\u0301 straße", "@Acme.Shop"])
-def test_a_label_may_contain_any_letters(reference: str) -> None:
+def test_a_label_may_contain_any_letters(reference):
     assert find_profile(reference, ALL) is SHOP
 
 
@@ -41,27 +41,25 @@ def test_a_label_may_contain_any_letters(reference: str) -> None:
         ("x:Home", "no account", [HOME]),
     ],
 )
-def test_an_unclear_reference_is_refused_with_the_candidates(
-    reference: str, count: str, candidates: list[dict[str, Any]]
-) -> None:
+def test_an_unclear_reference_is_refused_with_the_candidates(reference, count, candidates):
     with pytest.raises(UnknownReference) as refused:
         find_profile(reference, ALL)
     assert str(refused.value).startswith(f"“{reference}” names {count}")
     assert all(one["id"] in str(refused.value) for one in candidates) and OLD["id"] not in str(refused.value)
 
 
-def test_an_id_always_names_its_account() -> None:
+def test_an_id_always_names_its_account():
     imitator = profile(5, "tiktok", ACME["id"])
     assert find_profile(ACME["id"], [imitator, *ALL]) is ACME
     assert find_profile(OLD["id"], ALL) is OLD
 
 
-def test_a_key_without_accounts_gets_the_remedy() -> None:
+def test_a_key_without_accounts_gets_the_remedy():
     with pytest.raises(UnknownReference, match="connect an account"):
         find_profile("x", [OLD])
 
 
-def test_a_long_list_of_candidates_is_cut() -> None:
+def test_a_long_list_of_candidates_is_cut():
     many = [profile(number, "x", f"Account {number}") for number in range(30)]
     with pytest.raises(UnknownReference, match=r"names 30 accounts.*Account 19 = .*, and 10 more\.$"):
         find_profile("x", many)

@@ -49,7 +49,7 @@ def systemd(address: str) -> Iterator[Hearing]:
     hearing.close()
 
 
-def test_the_first_report_says_ready_and_further_reports_follow(address: str, systemd: Hearing) -> None:
+def test_the_first_report_says_ready_and_further_reports_follow(address, systemd):
     now = [1000.0]
     manager = ServiceManager(address, watchdog_seconds=20, monotonic=lambda: now[0])
     manager.alive("Serving")
@@ -62,7 +62,7 @@ def test_the_first_report_says_ready_and_further_reports_follow(address: str, sy
     assert systemd.next() == ["WATCHDOG=1", "STATUS=Nothing is due"]
 
 
-def test_a_stop_is_reported_and_its_status_stays(address: str, systemd: Hearing) -> None:
+def test_a_stop_is_reported_and_its_status_stays(address, systemd):
     now = [0.0]
     manager = ServiceManager(address, monotonic=lambda: now[0])
     manager.alive("Serving")
@@ -74,13 +74,13 @@ def test_a_stop_is_reported_and_its_status_stays(address: str, systemd: Hearing)
     assert systemd.next() == ["WATCHDOG=1"]
 
 
-def test_a_long_start_asks_for_more_time_until_it_ends(address: str, systemd: Hearing) -> None:
+def test_a_long_start_asks_for_more_time_until_it_ends(address, systemd):
     with ServiceManager(address).starting("Opening the database"):
         assert systemd.next() == ["STATUS=Opening the database", "EXTEND_TIMEOUT_USEC=120000000"]
     assert not any(thread.name == "start" for thread in threading.enumerate())
 
 
-def test_an_abstract_address_works() -> None:
+def test_an_abstract_address_works():
     name = f"socialpub-test-{os.getpid()}"
     hearing = Hearing(f"\0{name}")
     ServiceManager(f"@{name}").alive("Serving")
@@ -88,14 +88,14 @@ def test_an_abstract_address_works() -> None:
     hearing.close()
 
 
-def test_a_missing_listener_is_not_an_error(address: str) -> None:
+def test_a_missing_listener_is_not_an_error(address):
     for manager in (ServiceManager(), ServiceManager(address)):
         with manager.starting("Opening"):
             manager.alive("Serving")
         manager.stopping()
 
 
-def test_a_report_that_would_block_is_dropped(address: str, systemd: Hearing) -> None:
+def test_a_report_that_would_block_is_dropped(address, systemd):
     now = [0.0]
     manager = ServiceManager(address, monotonic=lambda: now[0])
     for _ in range(2000):  # more than the socket buffers, without a reader
@@ -104,7 +104,7 @@ def test_a_report_that_would_block_is_dropped(address: str, systemd: Hearing) ->
     assert systemd.next() == ["READY=1", "STATUS=Serving"]
 
 
-def test_systemds_variables_are_removed_from_the_environment() -> None:
+def test_systemds_variables_are_removed_from_the_environment():
     environ = {
         "NOTIFY_SOCKET": "@somewhere",
         "WATCHDOG_USEC": "60000000",
@@ -120,14 +120,14 @@ def test_systemds_variables_are_removed_from_the_environment() -> None:
 
 
 @pytest.mark.parametrize("count", ["2", "", "-1", "two"])
-def test_sockets_for_another_process_are_left_alone(count: str) -> None:
+def test_sockets_for_another_process_are_left_alone(count):
     environ = {"LISTEN_FDS": count, "LISTEN_PID": str(os.getpid() + 1)}
     assert find_service_manager(environ).descriptors == ()
     assert environ == {}
     assert count == "2" or find_service_manager(environ | {"LISTEN_PID": str(os.getpid())}).descriptors == ()
 
 
-def test_addresses_of_sockets_have_the_form_of_listen() -> None:
+def test_addresses_of_sockets_have_the_form_of_listen():
     with (
         socket.create_server(("127.0.0.1", 0)) as four,
         socket.create_server(("::1", 0), family=socket.AF_INET6) as six,
@@ -138,7 +138,7 @@ def test_addresses_of_sockets_have_the_form_of_listen() -> None:
         assert four.fileno() > 0 and socket.create_connection(four.getsockname()).close() is None, "it is open still"
 
 
-def test_a_child_gets_neither_the_sockets_nor_the_variables() -> None:
+def test_a_child_gets_neither_the_sockets_nor_the_variables():
     """The test needs a process whose descriptor 3 is free."""
     program = """
 import os, socket, subprocess, sys

@@ -58,5 +58,5 @@ def test_up_to_two_days_are_written_in_hours():
         (1 << 32, "4 GiB (4294967296 bytes)"),
     ],
 )
-def test_a_size_has_its_unit_and_its_exact_number(size_bytes: int, written: str) -> None:
+def test_a_size_has_its_unit_and_its_exact_number(size_bytes, written):
     assert units.size(size_bytes) == written

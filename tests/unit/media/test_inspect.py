@@ -17,7 +17,7 @@ from tests.unit.media.inspection import inspected, rejection
 Make = Callable[[Path], Path]
 
 
-def test_image_jpg_counts_as_image_jpeg(tmp_path: Path) -> None:
+def test_image_jpg_counts_as_image_jpeg(tmp_path):
     assert inspected(media.jpeg(tmp_path / "a"), "image/jpg").mime_type == "image/jpeg"
 
 
@@ -47,7 +47,7 @@ def test_image_jpg_counts_as_image_jpeg(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_the_error_for_a_wrong_type_names_both_types(tmp_path: Path, make: Make, declared: str, found: str) -> None:
+def test_the_error_for_a_wrong_type_names_both_types(tmp_path, make, declared, found):
     reason = rejection(make(tmp_path / "liar"), declared)
     assert declared in reason and found in reason
 
@@ -55,15 +55,15 @@ def test_the_error_for_a_wrong_type_names_both_types(tmp_path: Path, make: Make,
 @pytest.mark.parametrize(
     ("make", "mime_type"), [(media.heic, "image/heic"), (media.heif, "image/heif"), (media.avif, "image/avif")]
 )
-def test_a_heic_or_avif_without_a_declared_type_is_recognized(tmp_path: Path, make: Make, mime_type: str) -> None:
+def test_a_heic_or_avif_without_a_declared_type_is_recognized(tmp_path, make, mime_type):
     assert inspect_file(make(tmp_path / "a"), None, MediaLimits()).mime_type == mime_type
 
 
-def test_an_empty_file_is_rejected(tmp_path: Path) -> None:
+def test_an_empty_file_is_rejected(tmp_path):
     assert "empty" in rejection(hostile.empty(tmp_path / "a"), "image/png")
 
 
-def test_a_type_that_is_not_accepted_is_rejected_with_the_conversion_that_helps(tmp_path: Path) -> None:
+def test_a_type_that_is_not_accepted_is_rejected_with_the_conversion_that_helps(tmp_path):
     reason = rejection(media.png(tmp_path / "a"), "image/tiff")
     assert "image/tiff" in reason and "Save it as JPEG or PNG" in reason
     media.picture(64, 48).save(tmp_path / "b", "TIFF")
@@ -71,7 +71,7 @@ def test_a_type_that_is_not_accepted_is_rejected_with_the_conversion_that_helps(
     assert "H.264 and AAC" in rejection(media.video_mp4(tmp_path / "c", 0.1), "video/x-msvideo")
 
 
-def test_a_segment_of_a_stream_is_called_a_segment(tmp_path: Path) -> None:
+def test_a_segment_of_a_stream_is_called_a_segment(tmp_path):
     whole = media.video_fragmented(tmp_path / "a", 0.5).read_bytes()
     fragment = whole.index(b"moof") - 4
     for first in (b"", b"\0\0\0\x10styp" + b"msdh\0\0\0\0"):
@@ -95,11 +95,11 @@ def test_a_segment_of_a_stream_is_called_a_segment(tmp_path: Path) -> None:
         (media.video_webm, "video/webm"),
     ],
 )
-def test_an_incomplete_file_is_rejected(tmp_path: Path, make: Make, mime_type: str, share: float) -> None:
+def test_an_incomplete_file_is_rejected(tmp_path, make, mime_type, share):
     assert rejection(hostile.cut(make(tmp_path / "a"), share), mime_type)
 
 
-def test_each_kind_has_its_own_limit_in_bytes(tmp_path: Path) -> None:
+def test_each_kind_has_its_own_limit_in_bytes(tmp_path):
     limits = MediaLimits(image_bytes=500, video_bytes=1000)
     assert "at most 500" in rejection(media.jpeg(tmp_path / "a"), "image/jpeg", limits)
     assert "at most 1000" in rejection(media.video_mp4(tmp_path / "b", 0.1), "video/mp4", limits)
@@ -109,7 +109,7 @@ def test_each_kind_has_its_own_limit_in_bytes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("junk", [bytes(4096), b"\r\n", b'{"cameraInfo": {"lens": 2}}', bytes(range(256)) * 64])
-def test_known_data_after_the_end_of_an_image_is_accepted(tmp_path: Path, junk: bytes) -> None:
+def test_known_data_after_the_end_of_an_image_is_accepted(tmp_path, junk):
     assert inspected(hostile.with_tail(media.jpeg(tmp_path / "a"), junk), "image/jpeg")
     assert inspected(hostile.with_tail(media.png(tmp_path / "b"), junk), "image/png")
 
@@ -138,9 +138,7 @@ def test_known_data_after_the_end_of_an_image_is_accepted(tmp_path: Path, junk: 
         (lambda path: media.video_webm(path, 0.1), "video/webm"),
     ],
 )
-def test_a_file_with_another_file_after_its_end_is_rejected(
-    tmp_path: Path, make: Make, mime_type: str, tail: bytes, other: str
-) -> None:
+def test_a_file_with_another_file_after_its_end_is_rejected(tmp_path, make, mime_type, tail, other):
     reason = rejection(hostile.with_tail(make(tmp_path / "two"), tail), mime_type)
     assert other in reason and "also" in reason
 
@@ -148,15 +146,15 @@ def test_a_file_with_another_file_after_its_end_is_rejected(
 @pytest.mark.parametrize(
     ("comment", "other"), [(hostile.PAGE, "HTML"), (b"%PDF-1.4\n", "PDF"), (b"<?php id ?>", "script")]
 )
-def test_an_image_with_another_file_in_its_head_is_rejected(tmp_path: Path, comment: bytes, other: str) -> None:
+def test_an_image_with_another_file_in_its_head_is_rejected(tmp_path, comment, other):
     assert other in rejection(hostile.jpeg_with_comment(tmp_path / "a.jpg", comment), "image/jpeg")
 
 
-def test_a_gif_that_is_a_script_is_rejected(tmp_path: Path) -> None:
+def test_a_gif_that_is_a_script_is_rejected(tmp_path):
     assert "script" in rejection(hostile.gif_script(tmp_path / "a.gif"), "image/gif")
 
 
-def test_an_ordinary_comment_is_accepted(tmp_path: Path) -> None:
+def test_an_ordinary_comment_is_accepted(tmp_path):
     path = hostile.jpeg_with_comment(tmp_path / "a.jpg", b"Sunset <3, taken with <b>love</b> & PDF-like quality")
     assert inspected(path, "image/jpeg")
 
@@ -164,7 +162,7 @@ def test_an_ordinary_comment_is_accepted(tmp_path: Path) -> None:
 # --- The accepted types and their names -------------------------------------------------------------------------------
 
 
-def test_a_type_has_one_canonical_name_and_a_kind() -> None:
+def test_a_type_has_one_canonical_name_and_a_kind():
     assert canonical_type("Image/JPG") == "image/jpeg"
     assert canonical_type("image/tiff") is None
     assert media_kind("video/webm") == "video"
@@ -183,7 +181,7 @@ print(inspect.detect_type(Path(sys.argv[1])), inspect.describe_libmagic())
     ("system", "included", "wins"),
     [(999, 540, "system"), (540, 999, "pylibmagic"), (540, 540, "pylibmagic"), (0, 999, "pylibmagic")],
 )
-def test_the_newer_libmagic_recognizes_types(tmp_path: Path, system: int, included: int, wins: str) -> None:
+def test_the_newer_libmagic_recognizes_types(tmp_path, system, included, wins):
     """A library without its data file has version 0."""
     if system == 999 and not inspect._usable_version("libmagic.so.1", None):
         pytest.skip("this system has no libmagic")
@@ -194,7 +192,7 @@ def test_the_newer_libmagic_recognizes_types(tmp_path: Path, system: int, includ
     assert printed.endswith(f"{wins})")
 
 
-def test_a_libmagic_that_is_missing_or_has_no_data_is_not_usable(tmp_path: Path) -> None:
+def test_a_libmagic_that_is_missing_or_has_no_data_is_not_usable(tmp_path):
     library = str(Path(str(find_spec("pylibmagic").origin)).with_name("libmagic.so"))  # type: ignore[union-attr]
     assert inspect._usable_version(library, str(tmp_path / "magic.mgc")) == 0
     assert inspect._usable_version(str(tmp_path / "libmagic.so"), None) == 0

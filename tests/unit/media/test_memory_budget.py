@@ -30,7 +30,7 @@ def large(budget: MemoryBudget) -> Iterator[int]:
 
 
 @pytest.mark.usefixtures("large")
-def test_one_large_file_is_decoded_at_a_time_and_delays_no_ordinary_file(budget: MemoryBudget) -> None:
+def test_one_large_file_is_decoded_at_a_time_and_delays_no_ordinary_file(budget):
     assert budget.try_reserve(LARGE) is None
     descriptors = [budget.try_reserve(ORDINARY_BYTES) for _ in range(4)]
     assert None not in descriptors
@@ -42,14 +42,14 @@ def test_one_large_file_is_decoded_at_a_time_and_delays_no_ordinary_file(budget:
 
 
 @pytest.mark.parametrize("bytes_of_machine", [0, ORDINARY_BYTES])
-def test_a_large_file_fits_on_every_machine(tmp_path: Path, bytes_of_machine: int) -> None:
+def test_a_large_file_fits_on_every_machine(tmp_path, bytes_of_machine):
     budget = MemoryBudget(tmp_path, bytes_of_machine)
     os.close(budget.try_reserve(100 * ORDINARY_BYTES) or 0)
     os.close(budget.try_reserve(1) or 0)
 
 
 @pytest.mark.usefixtures("large")
-def test_a_wait_ends_after_its_timeout_or_when_it_is_canceled(budget: MemoryBudget) -> None:
+def test_a_wait_ends_after_its_timeout_or_when_it_is_canceled(budget):
     async def story() -> None:
         with pytest.raises(LockTimeout):
             await budget.reserve(LARGE, 0)
@@ -62,7 +62,7 @@ def test_a_wait_ends_after_its_timeout_or_when_it_is_canceled(budget: MemoryBudg
     asyncio.run(story())
 
 
-def test_a_reservation_of_a_child_ends_with_the_child(budget: MemoryBudget) -> None:
+def test_a_reservation_of_a_child_ends_with_the_child(budget):
     descriptor = budget.try_reserve(LARGE)
     assert descriptor is not None
     with subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, pass_fds=(descriptor,)) as child:

@@ -1,8 +1,5 @@
 """The estimated memory for a file, from its first bytes."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from PIL import Image
 
@@ -33,13 +30,11 @@ CHILD = 32 * 1024**2
         (lambda path: (Image.new("RGBA", (320, 240)).save(path, "WEBP"), path)[1], 22),
     ],
 )
-def test_an_image_needs_memory_by_its_pixels(
-    tmp_path: Path, make: Callable[[Path], Path], bytes_per_pixel: int
-) -> None:
+def test_an_image_needs_memory_by_its_pixels(tmp_path, make, bytes_per_pixel):
     assert estimate_memory(make(tmp_path / "a"), MOST) == CHILD + 320 * 240 * bytes_per_pixel
 
 
-def test_an_ordinary_photo_needs_one_slot_and_the_largest_several(tmp_path: Path) -> None:
+def test_an_ordinary_photo_needs_one_slot_and_the_largest_several(tmp_path):
     Image.new("L", (4000, 3000)).save(tmp_path / "a.jpg")
     assert estimate_memory(tmp_path / "a.jpg", MOST) <= SLOT_BYTES
     assert estimate_memory(hostile.png_bomb(tmp_path / "b.png", 12_000, 8_000), MOST) > 6 * SLOT_BYTES
@@ -48,23 +43,23 @@ def test_an_ordinary_photo_needs_one_slot_and_the_largest_several(tmp_path: Path
 @pytest.mark.parametrize(
     "make", [lambda path: media.video_mp4(path, 0.1), lambda path: media.video_webm(path, 0.1), media.video_mov]
 )
-def test_a_video_needs_one_slot_as_one_frame_of_it_is_decoded(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_a_video_needs_one_slot_as_one_frame_of_it_is_decoded(tmp_path, make):
     assert CHILD < estimate_memory(make(tmp_path / "a"), MOST) <= SLOT_BYTES
 
 
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xd8\xff", b"GIF89a" + b"\0" * 4, b"\xff\xd8" + b"\xff" * 9000, b"<html>"]
 )
-def test_an_unknown_file_has_the_maximum_estimate(tmp_path: Path, content: bytes) -> None:
+def test_an_unknown_file_has_the_maximum_estimate(tmp_path, content):
     (tmp_path / "a").write_bytes(content)
     assert estimate_memory(tmp_path / "a", MOST) == MOST
 
 
-def test_no_estimate_is_above_the_maximum(tmp_path: Path) -> None:
+def test_no_estimate_is_above_the_maximum(tmp_path):
     assert estimate_memory(hostile.png_bomb(tmp_path / "a.png", 60_000, 60_000), MOST) == MOST
 
 
-def test_a_missing_file_is_an_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError):
         estimate_memory(tmp_path / "gone", MOST)
     assert estimate_memory(tmp_path, MOST) == MOST

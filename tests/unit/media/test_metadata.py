@@ -3,7 +3,6 @@
 import io
 import struct
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +112,7 @@ def _frame(frame: Image.Image, form: str | None) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_file_that_fits_loses_its_metadata_and_nothing_else(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_a_file_that_fits_loses_its_metadata_and_nothing_else(tmp_path, make):
     source, target = make(tmp_path / "a"), tmp_path / "b"
     original = source.read_bytes()
     assert PLACE in original
@@ -128,7 +127,7 @@ def test_a_file_that_fits_loses_its_metadata_and_nothing_else(tmp_path: Path, ma
 
 
 @pytest.mark.parametrize("make", MAKERS)
-def test_a_file_without_metadata_is_left_alone(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_a_file_without_metadata_is_left_alone(tmp_path, make):
     path = make(tmp_path / "a")
     mime_type = fit(path, tmp_path / "b", EVERYTHING)["mime_type"]
     plain = (tmp_path / "b").read_bytes()
@@ -147,9 +146,7 @@ def test_a_file_without_metadata_is_left_alone(tmp_path: Path, make: Callable[[P
         (media.gif_animated, "image/gif"),
     ],
 )
-def test_files_of_programs_without_metadata_do_not_change(
-    tmp_path: Path, make: Callable[[Path], Path], mime_type: str
-) -> None:
+def test_files_of_programs_without_metadata_do_not_change(tmp_path, make, mime_type):
     whole = make(tmp_path / "a").read_bytes()
     assert strip_metadata(whole, mime_type) == whole
 
@@ -158,16 +155,14 @@ def test_files_of_programs_without_metadata_do_not_change(
     "save", [{"restart_marker_rows": 1}, {"restart_marker_blocks": 3}, {"restart_marker_rows": 1, "progressive": True}]
 )
 @pytest.mark.parametrize("damage", [b"\xff\x9f", b"\xff\x02", b"\xff\x01", b"\xff\xd3", b"\x12\x34"])
-def test_a_damaged_photo_is_published_as_viewers_show_it(tmp_path: Path, damage: bytes, save: dict[str, Any]) -> None:
+def test_a_damaged_photo_is_published_as_viewers_show_it(tmp_path, damage, save):
     source, target = hostile.jpeg_damaged(tmp_path / "a", damage, **save), tmp_path / "b"
     answer = fit(source, target, EVERYTHING)
     assert not answer["reencoded"] and b"Samplephone" not in target.read_bytes()
     assert shown(target.read_bytes()) == shown(source.read_bytes())
 
 
-def test_a_photo_that_would_look_different_without_metadata_is_encoded_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_photo_that_would_look_different_without_metadata_is_encoded_again(tmp_path, monkeypatch):
     source, target = jpeg(tmp_path / "a"), tmp_path / "b"
     other = media.jpeg(tmp_path / "c", noise=True).read_bytes()
     monkeypatch.setattr(jpeg_segments, "strip_metadata", lambda _: other)
@@ -179,7 +174,7 @@ def test_a_photo_that_would_look_different_without_metadata_is_encoded_again(
 
 
 @pytest.mark.parametrize("tail", [b"", b"\0\0\x01\x0aImage_UTC_Data" + PLACE])
-def test_metadata_between_scans_and_a_missing_end_need_a_new_encoding(tmp_path: Path, tail: bytes) -> None:
+def test_metadata_between_scans_and_a_missing_end_need_a_new_encoding(tmp_path, tail):
     for source in (with_metadata_between_scans(tmp_path / "a"), jpeg(tmp_path / "b")):
         if source.name == "b":
             source.write_bytes(source.read_bytes().removesuffix(b"\xff\xd9") + tail)
@@ -188,7 +183,7 @@ def test_metadata_between_scans_and_a_missing_end_need_a_new_encoding(tmp_path: 
         assert PLACE not in target.read_bytes() and target.read_bytes().endswith(b"\xff\xd9")
 
 
-def test_a_gif_without_its_end_and_with_bytes_between_its_blocks_stays_an_animation(tmp_path: Path) -> None:
+def test_a_gif_without_its_end_and_with_bytes_between_its_blocks_stays_an_animation(tmp_path):
     whole = gif_animated(tmp_path / "a.gif").read_bytes().removesuffix(b";")
     frame = whole.index(b"\0!\xf9", 900) + 1
     for data in (whole, whole[:frame] + bytes(3) + whole[frame:] + b";"):
@@ -199,7 +194,7 @@ def test_a_gif_without_its_end_and_with_bytes_between_its_blocks_stays_an_animat
 
 
 @pytest.mark.parametrize("make", [png_animated, webp_animated])
-def test_other_animations_than_gifs_become_their_first_frame(tmp_path: Path, make: Callable[[Path], Path]) -> None:
+def test_other_animations_than_gifs_become_their_first_frame(tmp_path, make):
     source, target = make(tmp_path / "a"), tmp_path / "b"
     answer = fit(source, target, EVERYTHING)
     assert answer["mime_type"] == "image/png" and b"Exif" not in target.read_bytes()
@@ -207,7 +202,7 @@ def test_other_animations_than_gifs_become_their_first_frame(tmp_path: Path, mak
     assert len(plain) == 1 and plain[0][0] == first[0]
 
 
-def test_a_file_that_is_too_large_only_with_its_metadata_keeps_its_pixels(tmp_path: Path) -> None:
+def test_a_file_that_is_too_large_only_with_its_metadata_keeps_its_pixels(tmp_path):
     source = jpeg(tmp_path / "a.jpg")
     source.write_bytes(source.read_bytes() + bytes(100_000))
     answer = fit(source, tmp_path / "b.jpg", FitLimits(("image/jpeg",), 90_000))
@@ -215,14 +210,14 @@ def test_a_file_that_is_too_large_only_with_its_metadata_keeps_its_pixels(tmp_pa
     assert shown((tmp_path / "b.jpg").read_bytes()) == shown(source.read_bytes())
 
 
-def test_an_invalid_file_is_encoded_again(tmp_path: Path) -> None:
+def test_an_invalid_file_is_encoded_again(tmp_path):
     source = png(tmp_path / "a.png")
     whole = bytearray(source.read_bytes())
     whole[whole.index(b"pHYs") + 4] ^= 1
     assert strip_metadata(bytes(whole), "image/png") is None
 
 
-def test_cmyk_becomes_rgb(tmp_path: Path) -> None:
+def test_cmyk_becomes_rgb(tmp_path):
     source = media.jpeg_cmyk(tmp_path / "a.jpg")
     answer = fit(source, tmp_path / "b.jpg", EVERYTHING)
     assert answer["changed"] and answer["reencoded"] and (answer["width"], answer["height"]) == (320, 240)

@@ -32,7 +32,7 @@ Make = Callable[[Path], Path]
         (media.video_matroska, "video/webm", "vp8"),
     ],
 )
-def test_a_real_video_has_its_facts(tmp_path: Path, make: Make, mime_type: str, codec: str) -> None:
+def test_a_real_video_has_its_facts(tmp_path, make, mime_type, codec):
     path = make(tmp_path / "video")
     found = inspected(path, mime_type)
     assert (found.kind, found.mime_type, found.size_bytes) == ("video", mime_type, path.stat().st_size)
@@ -44,22 +44,22 @@ def test_a_real_video_has_its_facts(tmp_path: Path, make: Make, mime_type: str, 
     assert facts["frames"] == 24
 
 
-def test_a_video_without_sound_has_no_audio(tmp_path: Path) -> None:
+def test_a_video_without_sound_has_no_audio(tmp_path):
     facts = inspected(media.video_mp4(tmp_path / "a.mp4", 0.25, audio=False), "video/mp4").facts
     assert facts["has_audio"] is False and "audio_codec" not in facts
 
 
-def test_a_rotated_video_has_the_shown_width_and_height(tmp_path: Path) -> None:
+def test_a_rotated_video_has_the_shown_width_and_height(tmp_path):
     facts = inspected(media.video_mov(tmp_path / "a.mov", 0.25, rotation=90), "video/quicktime").facts
     assert (facts["width"], facts["height"]) == (96, 128)
 
 
-def test_a_padded_video_has_exactly_the_size_asked_for(tmp_path: Path) -> None:
+def test_a_padded_video_has_exactly_the_size_asked_for(tmp_path):
     path = media.video_mp4(tmp_path / "a.mp4", 0.25, size=150_000_000)
     assert inspected(path, "video/mp4").size_bytes == 150_000_000
 
 
-def test_facts_have_the_names_of_codecs_and_not_of_decoders(tmp_path: Path) -> None:
+def test_facts_have_the_names_of_codecs_and_not_of_decoders(tmp_path):
     policy = os.sched_getscheduler(0)
     av1 = media.video_webm(tmp_path / "a.webm", 0.25, codec="libsvtav1")
     assert os.sched_getscheduler(0) == policy, "the encoder took real-time priority"
@@ -70,7 +70,7 @@ def test_facts_have_the_names_of_codecs_and_not_of_decoders(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("codec", "audio_codec"), [("libsvtav1", "libopus"), ("libvpx-vp9", "libopus")])
-def test_matroska_with_the_codecs_of_webm_is_accepted_as_webm(tmp_path: Path, codec: str, audio_codec: str) -> None:
+def test_matroska_with_the_codecs_of_webm_is_accepted_as_webm(tmp_path, codec, audio_codec):
     path = media.video_matroska(tmp_path / "a.mkv", 0.25, codec=codec, audio_codec=audio_codec)
     assert inspected(path, "video/webm").mime_type == "video/webm"
 
@@ -83,16 +83,14 @@ def test_matroska_with_the_codecs_of_webm_is_accepted_as_webm(tmp_path: Path, co
         (Fraction(8, 9), 0, (114, 96)),
     ],
 )
-def test_a_video_without_square_pixels_has_the_shown_width_and_height(
-    tmp_path: Path, aspect: Fraction, rotation: int, shown: tuple[int, int]
-) -> None:
+def test_a_video_without_square_pixels_has_the_shown_width_and_height(tmp_path, aspect, rotation, shown):
     path = media.video_mp4(tmp_path / "a.mp4", 0.25, pixel_aspect=aspect, rotation=rotation)
     facts = inspected(path, "video/mp4").facts
     assert (facts["width"], facts["height"]) == shown
     assert facts["pixel_aspect"] == f"{aspect.numerator}:{aspect.denominator}"
 
 
-def test_facts_have_the_number_of_audio_channels(tmp_path: Path) -> None:
+def test_facts_have_the_number_of_audio_channels(tmp_path):
     surround = media.video_mp4(tmp_path / "a.mp4", 0.25, layout="5.1")
     assert inspected(surround, "video/mp4").facts["audio_channels"] == 6
 
@@ -112,23 +110,19 @@ H264, MJPEG = "libx264", "mjpeg"
         ([(MJPEG, 64, 48, 6, False)], 64),
     ],
 )
-def test_the_default_track_counts_else_the_largest_and_never_a_thumbnail(
-    tmp_path: Path, tracks: list[tuple[str, int, int, int, bool]], width: int
-) -> None:
+def test_the_default_track_counts_else_the_largest_and_never_a_thumbnail(tmp_path, tracks, width):
     facts = inspected(media.video_tracks(tmp_path / "a.mp4", *tracks), "video/mp4").facts
     assert facts["width"] == width
 
 
-def test_without_a_default_track_the_largest_counts(tmp_path: Path) -> None:
+def test_without_a_default_track_the_largest_counts(tmp_path):
     tracks = [("libvpx", 64, 48, 6, False), ("libvpx", 128, 96, 6, False)]
     path = media.video_tracks(tmp_path / "a.webm", *tracks, muxer="webm")
     assert inspected(path, "video/webm").facts["width"] == 128
 
 
 @pytest.mark.parametrize("interval", [50, 90, 250])
-def test_a_video_that_begins_between_two_key_frames_is_decoded_from_the_first_one(
-    tmp_path: Path, interval: int
-) -> None:
+def test_a_video_that_begins_between_two_key_frames_is_decoded_from_the_first_one(tmp_path, interval):
     facts = inspected(media.video_cut(tmp_path / "a.mp4", 10, interval), "video/mp4").facts
     assert (facts["width"], facts["height"], facts["frames"]) == (64, 48, interval)
 
@@ -141,9 +135,7 @@ def test_a_video_that_begins_between_two_key_frames_is_decoded_from_the_first_on
         (media.video_mov, "video/quicktime", {"com.apple.quicktime.location.ISO6709": "+48.1351+011.5820+520/"}),
     ],
 )
-def test_facts_say_whether_a_video_contains_a_position(
-    tmp_path: Path, make: Callable[..., Path], mime_type: str, tags: dict[str, str]
-) -> None:
+def test_facts_say_whether_a_video_contains_a_position(tmp_path, make, mime_type, tags):
     keys = {"movflags": "+use_metadata_tags"} if make is media.video_mov else {}
     with_position = make(tmp_path / "a", 0.25, tags=tuple(tags.items()), **keys)
     assert inspected(with_position, mime_type).facts["has_position"] is True
@@ -153,18 +145,18 @@ def test_facts_say_whether_a_video_contains_a_position(
 
 
 @pytest.mark.parametrize(("place", "has_position"), [("exif:GPSLatitude='48,8.1N'", True), ("dc:title='GPS'", None)])
-def test_a_position_in_xmp_counts(tmp_path: Path, place: str, has_position: bool | None) -> None:
+def test_a_position_in_xmp_counts(tmp_path, place, has_position):
     path = media.video_mp4(tmp_path / "a.mp4", 0.25)
     xmp = bytes.fromhex("be7acfcb97a942e89c71999491e3afac") + f"<rdf:Description {place}/>".encode()
     path.write_bytes(path.read_bytes() + struct.pack(">I4s", len(xmp) + 8, b"uuid") + xmp)
     assert inspected(path, "video/mp4").facts.get("has_position") is has_position
 
 
-def test_a_file_with_only_sound_is_not_a_video(tmp_path: Path) -> None:
+def test_a_file_with_only_sound_is_not_a_video(tmp_path):
     assert "no video track" in rejection(media.sound_mp4(tmp_path / "a.mp4"), "video/mp4")
 
 
-def test_a_video_track_that_does_not_decode_is_rejected(tmp_path: Path) -> None:
+def test_a_video_track_that_does_not_decode_is_rejected(tmp_path):
     path = media.video_mp4(tmp_path / "a.mp4", faststart=False, audio=False)
     whole = bytearray(path.read_bytes())
     start = whole.index(b"mdat") + 4

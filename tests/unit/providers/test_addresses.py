@@ -1,7 +1,7 @@
 """The IP addresses to which the appliance connects for a URL that others chose."""
 
 import socket
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address
 
 import pytest
 from hypothesis import given
@@ -31,7 +31,7 @@ def test_a_special_address_is_not_public(address):
 
 
 @given(st.ip_addresses(v=4))
-def test_an_embedded_ipv4_address_decides_for_the_ipv6_address(inner: IPv4Address):
+def test_an_embedded_ipv4_address_decides_for_the_ipv6_address(inner):
     for start in (0xFFFF << 32, 0x64FF9B << 96):
         assert is_public(IPv6Address(start + int(inner))) == is_public(inner)
     assert is_public(IPv6Address((0x2002 << 112) + (int(inner) << 80) + 1)) == is_public(inner)

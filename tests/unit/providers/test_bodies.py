@@ -5,7 +5,6 @@ import base64
 import json
 import tracemalloc
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def made(**given: Any) -> Body:
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, BASE64_PIECE_BYTES - 1, BASE64_PIECE_BYTES, 2 * BASE64_PIECE_BYTES + 1])
-def test_a_file_of_any_length_is_one_string_of_base64(tmp_path: Path, size: int) -> None:
+def test_a_file_of_any_length_is_one_string_of_base64(tmp_path, size):
     data = bytes(n % 251 for n in range(size))
     (tmp_path / "a").write_bytes(data)
     body = made(json={"title": 'Ä "b"', "items": [{"data": Base64File(tmp_path / "a", size)}] * 2, "last": None})
@@ -42,25 +41,25 @@ def test_a_file_of_any_length_is_one_string_of_base64(tmp_path: Path, size: int)
     }
 
 
-def test_json_without_files_is_plain_json() -> None:
+def test_json_without_files_is_plain_json():
     body = made(json={"a": [1, "ö"]})
     assert (body.has_file, body.content_type) == (False, "application/json")
     assert sent(body) == '{"a":[1,"ö"]}'.encode()
 
 
-def test_a_missing_or_shorter_file_is_an_error_before_anything_leaves(tmp_path: Path) -> None:
+def test_a_missing_or_shorter_file_is_an_error_before_anything_leaves(tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     for path, length in ((tmp_path / "b", 3), (tmp_path / "a", 4)):
         with pytest.raises(FileNotFoundError):
             build(json=[Base64File(tmp_path / "a", 3), Base64File(path, length)])
 
 
-def test_a_value_that_is_not_json_is_refused() -> None:
+def test_a_value_that_is_not_json_is_refused():
     with pytest.raises(TypeError, match="bytes"):
         build(json={"a": b"raw"})
 
 
-def test_a_large_file_is_never_whole_in_memory(tmp_path: Path) -> None:
+def test_a_large_file_is_never_whole_in_memory(tmp_path):
     size = 8 * 1024 * 1024
     with (tmp_path / "a").open("wb") as file:
         file.truncate(size)

@@ -11,7 +11,6 @@ from socialpub.providers.responses import (
     AuthExpired,
     HttpResponse,
     NoAnswer,
-    ProviderError,
     Reason,
     Throttled,
     read_words,
@@ -37,11 +36,11 @@ BODY = ErrorBody("It is spam.", "7", {7, "spam"}, ("it is spam.",), "rid-1")
         (ErrorRow(codes={7}, wordings=("spam",), both=True), True),
     ],
 )
-def test_a_row_fits_by_status_and_by_one_of_its_marks_or_both(row: ErrorRow, fits: bool) -> None:
+def test_a_row_fits_by_status_and_by_one_of_its_marks_or_both(row, fits):
     assert row.fits(403, BODY) is fits
 
 
-def test_the_first_row_that_fits_decides() -> None:
+def test_the_first_row_that_fits_decides():
     rows = (ErrorRow("a", {404}), ErrorRow("b", codes={7}), ErrorRow("c"))
     assert find_row(rows, 403, BODY) is rows[1]
     assert find_row(rows[:1], 403, BODY) is None
@@ -63,7 +62,7 @@ def table(row: ErrorRow) -> ErrorTable:
         (Action.WAIT, Throttled),
     ],
 )
-def test_each_action_other_than_a_refusal_raises_its_error(action: Action, kind: type[ProviderError]) -> None:
+def test_each_action_other_than_a_refusal_raises_its_error(action, kind):
     errors = table(ErrorRow("Wait.", action=action))
     with pytest.raises(kind) as caught:
         errors.classify(HttpResponse(400))
@@ -71,14 +70,14 @@ def test_each_action_other_than_a_refusal_raises_its_error(action: Action, kind:
 
 
 @pytest.mark.parametrize(("own", "seconds"), [(None, 30.0), (5.0, 5.0)])
-def test_a_row_may_name_its_own_wait(own: float | None, seconds: float) -> None:
+def test_a_row_may_name_its_own_wait(own, seconds):
     errors = table(ErrorRow(action=Action.WAIT, wait_seconds=own))
     with pytest.raises(Throttled) as caught:
         errors.classify(HttpResponse(429))
     assert caught.value.retry_after_seconds == seconds
 
 
-def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:
+def test_a_rejection_is_the_end_of_a_post_or_of_a_call():
     row = ErrorRow("Connect again.", action=Action.RECONNECT, reason=Reason.GONE, rest_seconds=60.0)
     rejection = table(row).classify(HttpResponse(403))
     assert (rejection.message, rejection.reason, rejection.request_id) == ("Connect again.", Reason.GONE, "rid-1")
@@ -99,17 +98,17 @@ def test_a_rejection_is_the_end_of_a_post_or_of_a_call() -> None:
         (b"<?xml version='1.0'?><!DOCTYPE html><html>", None),
     ],
 )
-def test_the_words_of_any_body_but_a_page_are_quoted(body: bytes, words: str | None) -> None:
+def test_the_words_of_any_body_but_a_page_are_quoted(body, words):
     assert read_words(HttpResponse(400, {}, body)) == words
     assert read_words(HttpResponse(400, {"content-type": "Text/HTML"}, body)) is None
 
 
-def test_a_refusal_without_a_row_uses_the_unlisted_row() -> None:
+def test_a_refusal_without_a_row_uses_the_unlisted_row():
     rejection = table(ErrorRow(statuses={404})).classify(HttpResponse(418))
     assert (rejection.message, rejection.status, rejection.reauth) == ("Unlisted.", 418, False)
 
 
-def test_only_a_refusal_of_the_post_itself_concerns_its_content() -> None:
+def test_only_a_refusal_of_the_post_itself_concerns_its_content():
     refused = table(ErrorRow("Shorten it.")).classify(HttpResponse(400))
     assert (as_outcome(refused).content, refused.content) == (True, True)
     account = table(ErrorRow("The account is suspended.", content=False)).classify(HttpResponse(403))

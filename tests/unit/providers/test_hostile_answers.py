@@ -7,7 +7,6 @@ import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import pytest
 
@@ -46,7 +45,7 @@ def allocating_at_most(size: int) -> Iterator[None]:
         tracemalloc.stop()
 
 
-def test_a_compression_bomb_is_cut_before_it_uses_memory(http: Http) -> None:
+def test_a_compression_bomb_is_cut_before_it_uses_memory(http):
     bomb = packed_zeros(ZEROS)
     assert len(bomb) < MAX_ANSWER_BYTES
     with (
@@ -58,7 +57,7 @@ def test_a_compression_bomb_is_cut_before_it_uses_memory(http: Http) -> None:
 
 
 @pytest.mark.parametrize("headers", [("gzip, gzip",), ("gzip", "gzip"), ("GZIP ,identity, gzip",)])
-def test_a_body_compressed_more_than_once_is_not_decompressed(http: Http, headers: tuple[str, ...]) -> None:
+def test_a_body_compressed_more_than_once_is_not_decompressed(http, headers):
     """A second decompression turns a few kilobytes into terabytes."""
     twice = gzip.compress(gzip.compress(b'{"a": 1}'))
     with (
@@ -68,7 +67,7 @@ def test_a_body_compressed_more_than_once_is_not_decompressed(http: Http, header
         http.call("GET", server.url)
 
 
-def test_an_answer_compressed_once_is_read(http: Http) -> None:
+def test_an_answer_compressed_once_is_read(http):
     with Server(answering("200 OK", gzip.compress(b'{"a": 1}'), "Content-Encoding: gzip")) as server:
         assert http.call("GET", server.url).json() == {"a": 1}
 
@@ -78,13 +77,13 @@ def test_an_answer_compressed_once_is_read(http: Http) -> None:
     [b"[" * 500_000, b'{"a":' * 300_000, b"1" * 100_000, b'"\\ud800"', b"\xff\xfe", b"NaN", b'{"a": 1e999999}'],
     ids=["lists", "objects", "digits", "half a character", "bytes", "NaN", "infinity"],
 )
-def test_hostile_json_breaks_nothing(http: Http, body: bytes) -> None:
+def test_hostile_json_breaks_nothing(http, body):
     with Server(answering("200 OK", body)) as server:
         answer = http.call("GET", server.url)
     assert isinstance(json_object(answer), dict)
 
 
-def test_json_has_only_texts_and_numbers_that_can_be_stored() -> None:
+def test_json_has_only_texts_and_numbers_that_can_be_stored():
     """A network may cut a text inside an emoji: then half a surrogate pair remains."""
     numbers = b"NaN, Infinity, -1e999, 1e400, 1%s, 12345678901234567890" % (b"0" * 400)
     body = rb'{"a\ud83d": ["\udc00 \u0000 \ud83d\ude00", {"n\u0000": [%s]}]}' % numbers
@@ -95,7 +94,7 @@ def test_json_has_only_texts_and_numbers_that_can_be_stored() -> None:
     assert NoAnswer("no \ud83d", code="\ud83d", request_id="\x00").message == "no \ufffd"
 
 
-def test_the_claims_of_a_token_can_be_stored() -> None:
+def test_the_claims_of_a_token_can_be_stored():
     claims = base64.urlsafe_b64encode(b'{"scope": "\\ud83d", "exp": NaN}').decode()
     assert _claims(f"a.{claims}.c") == {"scope": "\ufffd", "exp": None}
 
@@ -110,14 +109,14 @@ def test_the_claims_of_a_token_can_be_stored() -> None:
         *((wrong, None) for wrong in (True, "7200", "1e9", [7200], {}, None)),
     ],
 )
-def test_a_lifetime_that_cannot_be_one_is_unknown(told: Any, seconds: int | None) -> None:
+def test_a_lifetime_that_cannot_be_one_is_unknown(told, seconds):
     tokens = read_tokens({"access_token": "AT", "expires_in": told, "refresh_expires_in": told})
     assert tokens is not None
     assert (tokens.expires_in_seconds, tokens.refresh_expires_in_seconds) == (seconds, seconds)
 
 
 @pytest.mark.parametrize("token", ["a" * 8193, "a b", "a\r\nX-Evil: 1", "t\u00f6ken", "\ufffd", "\x7f", "a\n"])
-def test_a_response_with_a_token_that_cannot_be_one_is_refused(token: str) -> None:
+def test_a_response_with_a_token_that_cannot_be_one_is_refused(token):
     for found in ({"access_token": token}, {"access_token": "AT", "refresh_token": token}):
         with pytest.raises(NoAnswer, match="printable ASCII") as refused:
             read_tokens(found)
@@ -125,13 +124,13 @@ def test_a_response_with_a_token_that_cannot_be_one_is_refused(token: str) -> No
     assert Tokens("a" * 8192).access_token
 
 
-def test_a_date_to_which_nothing_can_be_added_is_no_date() -> None:
+def test_a_date_to_which_nothing_can_be_added_is_no_date():
     for year in ("1800", "3000", "9999"):
         assert http_date(f"Mon, 01 Jan {year} 00:00:00 +2359") is None
     assert http_date("Sat, 21 Nov 2026 12:02:00 GMT") is not None
 
 
-def test_the_texts_of_an_account_are_bounded() -> None:
+def test_the_texts_of_an_account_are_bounded():
     hostile = "\x00 \x1b[31mRed\u202e\r\n\tteam \u2066\ud83d\udc69\u200d\ud83d\ude80\u00a0" + "x" * 5_000_000
     hostile = hostile.encode("utf-16", "surrogatepass").decode("utf-16")
     account = Identity("7", hostile, hostile, "https://a.test/" + hostile, {"server": hostile, "blob": 7})
@@ -147,7 +146,7 @@ def test_the_texts_of_an_account_are_bounded() -> None:
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
-def test_no_redirect_carries_a_token_elsewhere(http: Http, status: str) -> None:
+def test_no_redirect_carries_a_token_elsewhere(http, status):
     with Server(answering("200 OK", b"mine now")) as elsewhere:
         with Server(answering(status, b"", f"Location: {elsewhere.url}/")) as server:
             for method in ("GET", "POST", "PUT"):
@@ -172,6 +171,6 @@ def heads(lines: Callable[[int], bytes]) -> Callable[[Server, socket.socket], No
     [lambda number: f"x-{number}: {'y' * 1000}\r\n".encode(), lambda _: b"y" * 4096],
     ids=["many headers", "one that is long"],
 )
-def test_a_head_that_never_ends_is_not_gathered(http: Http, lines: Callable[[int], bytes]) -> None:
+def test_a_head_that_never_ends_is_not_gathered(http, lines):
     with allocating_at_most(32 * 1024 * 1024), Server(heads(lines)) as server, pytest.raises(NoAnswer):
         http.call("GET", server.url, deadline_seconds=20.0)

@@ -28,14 +28,14 @@ def written(parts: tuple[TextPart, ...]) -> str:
     return "".join(part.text for part in parts)
 
 
-def test_every_network_previews_incomplete_posts() -> None:
+def test_every_network_previews_incomplete_posts():
     for network in SPECIFIED:
         empty = shown(network, "")
         assert (empty.text, empty.media, empty.measures[0].used) == ((), (), 0)
         assert written(shown(network, "Hello", image()).text) == "Hello"
 
 
-def test_x_counts_links_emoji_and_ideographs_and_shortens_links() -> None:
+def test_x_counts_links_emoji_and_ideographs_and_shortens_links():
     text = "Read https://www.example.com/a/rather/long/path/indeed, 👍 漢字 @studio #zine 1#2 $TSLA a@b"
     found = shown("x", text)
     assert [(one.used, one.allowed) for one in found.measures] == [
@@ -54,7 +54,7 @@ def test_x_counts_links_emoji_and_ideographs_and_shortens_links() -> None:
     )
 
 
-def test_x_hides_the_rest_of_a_long_text_and_the_part_that_it_refuses() -> None:
+def test_x_hides_the_rest_of_a_long_text_and_the_part_that_it_refuses():
     text = "a" * 279 + "👍" + "b" * 20
     premium = shown("x", text, facts={"subscription_type": "Premium"})
     assert (written(premium.text), written(premium.more)) == ("a" * 279, "👍" + "b" * 20)
@@ -64,7 +64,7 @@ def test_x_hides_the_rest_of_a_long_text_and_the_part_that_it_refuses() -> None:
     assert "280 of these 301" in plain.remarks[0]
 
 
-def test_x_shows_four_images_or_one_video() -> None:
+def test_x_shows_four_images_or_one_video():
     five = shown("x", "", *(image(at) for at in range(5)))
     assert (five.media, "4 images" in five.remarks[0]) == ((0, 1, 2, 3), True)
     mixed = shown("x", "", image(0), video(1))
@@ -72,7 +72,7 @@ def test_x_shows_four_images_or_one_video() -> None:
     assert shown("x", "", image(0), image(1)).remarks == ()
 
 
-def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
+def test_tiktok_counts_utf16_units_and_begins_with_the_cover():
     found = shown("tiktok", "👍 #zine", image(0), image(1), title="Zine", photoCoverIndex=1, privacyLevel="SELF_ONLY")
     assert [(one.label, one.used, one.allowed) for one in found.measures] == [
         ("Description", 8, 4000),
@@ -83,18 +83,18 @@ def test_tiktok_counts_utf16_units_and_begins_with_the_cover() -> None:
     assert found.remarks[1:] == ("No comments.", "Viewers swipe through 2 photos. Photo 2 is the cover.")
 
 
-def test_a_video_draft_has_no_caption_and_is_in_the_inbox() -> None:
+def test_a_video_draft_has_no_caption_and_is_in_the_inbox():
     found = shown("tiktok", "Gone", video(), mode="draft")
     assert (found.text, found.measures, "inbox" in found.remarks[0]) == ((), (), True)
 
 
-def test_tiktok_shows_allowed_interactions_and_labels() -> None:
+def test_tiktok_shows_allowed_interactions_and_labels():
     found = shown("tiktok", "", video(), disableDuet=False, disableStitch=False, brandContentToggle=True, isAigc=True)
     assert found.remarks == ("Allowed: duets, stitches.",)
     assert found.labels == ("Paid partnership", "Creator labeled as AI-generated")
 
 
-def test_a_long_caption_is_cut_between_words() -> None:
+def test_a_long_caption_is_cut_between_words():
     words = "word " * 40
     found = shown("tiktok", words, video())
     assert written(found.text) + written(found.more) == words
@@ -102,13 +102,13 @@ def test_a_long_caption_is_cut_between_words() -> None:
     assert written(found.text).endswith("word")
 
 
-def test_text_over_the_limit_is_not_shown() -> None:
+def test_text_over_the_limit_is_not_shown():
     found = shown("tiktok", "👍" * 3000, video())
     assert found.measures == (TextMeasure("Caption", 6000, 2200, found.measures[0].unit),)
     assert len(written(found.text) + written(found.more)) == 1100
 
 
-def test_a_pin_shows_a_title_a_link_and_the_first_image() -> None:
+def test_a_pin_shows_a_title_a_link_and_the_first_image():
     found = shown(
         "pinterest",
         "See https://example.com.",
@@ -126,7 +126,7 @@ def test_a_pin_shows_a_title_a_link_and_the_first_image() -> None:
     assert found.remarks == ("Feeds and the board show the first image. Readers swipe to the other images.",)
 
 
-def test_a_pin_without_title_or_link_has_a_remark() -> None:
+def test_a_pin_without_title_or_link_has_a_remark():
     assert shown("pinterest", "", image(), link="http://[").remarks == (
         "The pin has no title. A title helps people to find the pin.",
     )

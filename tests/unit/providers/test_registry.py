@@ -1,7 +1,6 @@
 """The data of every network: its section, its redirect addresses and its options."""
 
 import re
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -14,7 +13,6 @@ from socialpub.providers import registry
 from socialpub.providers.base import Content
 from socialpub.providers.bluesky import Bluesky
 from socialpub.providers.bluesky.record import build_gate
-from socialpub.providers.options import Option
 from socialpub.providers.pinterest import upload
 from socialpub.providers.registry import OPTIONS
 from socialpub.providers.tiktok import upload as upload_tiktok
@@ -24,7 +22,7 @@ from socialpub.web.api.post_requests import ProviderOptions
 from socialpub.web.api.requests import Provider
 
 
-def test_every_network_has_a_section_of_the_configuration() -> None:
+def test_every_network_has_a_section_of_the_configuration():
     sections = ProvidersSection()
     assert tuple(ProvidersSection.model_fields) == tuple(registry.LABELS)
     for name, provider in registry.build(sections).items():
@@ -32,18 +30,18 @@ def test_every_network_has_a_section_of_the_configuration() -> None:
         assert (provider.name, provider.label) == (name, registry.LABELS[name])
 
 
-def test_an_extension_network_exists_only_when_its_section_enables_it() -> None:
+def test_an_extension_network_exists_only_when_its_section_enables_it():
     enabled = ProvidersSection.model_validate({"bluesky": {"enabled": True}})
     assert tuple(registry.build(ProvidersSection())) == registry.SPECIFIED == ("x", "tiktok", "pinterest")
     assert tuple(registry.build(enabled)) == (*registry.SPECIFIED, "bluesky")
 
 
-def test_every_specified_network_is_in_the_documents_of_the_api() -> None:
+def test_every_specified_network_is_in_the_documents_of_the_api():
     assert get_args(get_args(Provider.__value__)[0]) == registry.SPECIFIED
     assert tuple(ProviderOptions.model_fields) == registry.SPECIFIED
 
 
-def test_the_sandbox_simulates_every_specified_network() -> None:
+def test_the_sandbox_simulates_every_specified_network():
     assert set(World().networks) >= set(registry.SPECIFIED)
 
 
@@ -63,26 +61,24 @@ LOCAL, NAMED, PUBLIC = "http://127.0.0.1:8000/cb", "http://localhost:8000/cb", "
         ("pinterest", [NAMED, "http://localhost/cb", PUBLIC], [LOCAL, "http://box.lan/cb"]),
     ],
 )
-def test_each_network_accepts_addresses_of_its_own_rule(
-    network: str, accepted: Iterable[str], refused: Iterable[str]
-) -> None:
+def test_each_network_accepts_addresses_of_its_own_rule(network, accepted, refused):
     assert [address for address in accepted if RULES[network].find(address) is None] == []
     assert [address for address in refused if RULES[network].find(address) is not None] == []
 
 
-def test_tiktok_has_one_kind_of_app_for_this_machine_and_another_for_https() -> None:
+def test_tiktok_has_one_kind_of_app_for_this_machine_and_another_for_https():
     kinds = {address: row.app for address in (LOCAL, NAMED, PUBLIC) if (row := RULES["tiktok"].find(address))}
     assert kinds == {LOCAL: "desktop", NAMED: "desktop", PUBLIC: "web"}
 
 
-def test_tiktok_requires_fewer_than_512_characters() -> None:
+def test_tiktok_requires_fewer_than_512_characters():
     base = "https://social.example.com/"
     assert RULES["tiktok"].find(base + "a" * (511 - len(base))) is not None
     assert RULES["tiktok"].find(base + "a" * (512 - len(base))) is None
 
 
 @pytest.mark.parametrize("network", RULES)
-def test_every_row_names_its_source_and_a_remedy_is_always_accepted(network: str) -> None:
+def test_every_row_names_its_source_and_a_remedy_is_always_accepted(network):
     rules = RULES[network]
     for row in rules.rows:
         assert row.source
@@ -112,20 +108,20 @@ def sent(network: str, chosen: dict[str, Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
-def test_every_option_documents_itself_and_its_values(network: str, option: Option) -> None:
+def test_every_option_documents_itself_and_its_values(network, option):
     assert option.meaning.endswith(".")
     for value in option.values:
         assert f"`{value}`" in option.meaning
 
 
 @pytest.mark.parametrize(("network", "option"), WITH_DEFAULT)
-def test_a_given_default_does_not_change_the_request(network: str, option: Option) -> None:
+def test_a_given_default_does_not_change_the_request(network, option):
     chosen = NEEDED.get(network, {})
     assert sent(network, {**chosen, option.name: option.default}) == sent(network, chosen)
 
 
 @pytest.mark.parametrize(("network", "option"), WITH_DEFAULT)
-def test_a_value_other_than_the_default_changes_the_request(network: str, option: Option) -> None:
+def test_a_value_other_than_the_default_changes_the_request(network, option):
     chosen, other = NEEDED.get(network, {}), None
     match option.default:
         case bool():

@@ -36,7 +36,7 @@ def complaint_about(address: str, section: NetworkSection) -> str | None:
         (ELSEWHERE, "http://up.test/"),
     ],
 )
-def test_a_listed_host_and_a_simulated_network_get_the_bytes(section: NetworkSection, address: str) -> None:
+def test_a_listed_host_and_a_simulated_network_get_the_bytes(section, address):
     assert complaint_about(address, section) is None
 
 
@@ -70,13 +70,13 @@ def test_a_listed_host_and_a_simulated_network_get_the_bytes(section: NetworkSec
         (PINTEREST_STAND_IN, "http://192.168.0.1:8123/"),
     ],
 )
-def test_other_hosts_get_nothing_and_the_address_stays_secret(section: NetworkSection, address: str) -> None:
+def test_other_hosts_get_nothing_and_the_address_stays_secret(section, address):
     said = complaint_about(address, section)
     assert said is not None
     assert "secret" not in said
 
 
-def test_a_wrong_host_names_the_setting_that_would_allow_it() -> None:
+def test_a_wrong_host_names_the_setting_that_would_allow_it():
     said = complaint_about("https://uploads.example:8443/?t=1", PINTEREST)
     assert said is not None
     assert "the upload host uploads.example, which upload_hosts in [providers.pinterest] does not list" in said
@@ -92,7 +92,7 @@ def test_a_wrong_host_names_the_setting_that_would_allow_it() -> None:
         (ELSEWHERE, "http://up.test:9000/", "9000", "port 80."),
     ],
 )
-def test_a_wrong_port_of_a_listed_host_is_named(section: NetworkSection, address: str, port: str, allowed: str) -> None:
+def test_a_wrong_port_of_a_listed_host_is_named(section, address, port, allowed):
     said = complaint_about(address, section)
     assert said is not None
     assert f"returned port {port} of the upload host" in said

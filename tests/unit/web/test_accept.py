@@ -1,6 +1,6 @@
 """Who is a browser, by the Accept header."""
 
-from typing import Any, get_args
+from typing import get_args
 
 import pytest
 from starlette.requests import Request
@@ -27,7 +27,7 @@ def asking(accept: bytes | None) -> Request:
         b"text/html;q=high",
     ],
 )
-def test_a_page_that_is_wanted_at_least_as_much_as_json_is_shown(header: bytes) -> None:
+def test_a_page_that_is_wanted_at_least_as_much_as_json_is_shown(header):
     assert prefers_page(asking(header))
 
 
@@ -44,7 +44,7 @@ def test_a_page_that_is_wanted_at_least_as_much_as_json_is_shown(header: bytes) 
         b"text/html5",
     ],
 )
-def test_everything_else_is_a_script(header: bytes | None) -> None:
+def test_everything_else_is_a_script(header):
     assert not prefers_page(asking(header))
 
 
@@ -63,5 +63,5 @@ def test_everything_else_is_a_script(header: bytes | None) -> None:
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
-def test_every_state_and_kind_has_its_word(shown: Any, known: set[str]) -> None:
+def test_every_state_and_kind_has_its_word(shown, known):
     assert set(get_args(get_args(shown.__value__)[0])) == known

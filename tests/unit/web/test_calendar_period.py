@@ -20,7 +20,7 @@ def week(name: str) -> CalendarPeriod:
     return CalendarPeriod.read("", name, TODAY)
 
 
-def test_without_an_address_it_is_the_present_month() -> None:
+def test_without_an_address_it_is_the_present_month():
     period = CalendarPeriod.read("", "", TODAY)
     assert (period.name, period.title, period.path) == ("2026-11", "November 2026", "/calendar?month=2026-11")
 
@@ -36,7 +36,7 @@ def test_without_an_address_it_is_the_present_month() -> None:
         ("2199-12", "2199-11-25", "2200-01-05", 6),
     ],
 )
-def test_a_month_is_shown_in_whole_weeks(name: str, first: str, last: str, weeks: int) -> None:
+def test_a_month_is_shown_in_whole_weeks(name, first, last, weeks):
     days = month(name).days
     assert (str(days[0]), str(days[-1]), len(days)) == (first, last, 7 * weeks)
     assert [day for day in days if month(name).holds(day)] == [day for day in days if str(day).startswith(name)]
@@ -51,14 +51,14 @@ def test_a_month_is_shown_in_whole_weeks(name: str, first: str, last: str, weeks
         ("2025-W01", "Week 1, 30 December 2024 to 5 January 2025", "2024-W52", "2025-W02"),
     ],
 )
-def test_weeks_are_numbered_over_the_ends_of_years(name: str, title: str, before: str, after: str) -> None:
+def test_weeks_are_numbered_over_the_ends_of_years(name, title, before, after):
     period = week(name)
     assert (period.name, period.title, period.previous.name, period.next.name) == (name, title, before, after)
     assert (period.previous.next, period.next.previous) == (period, period)
     assert [day.weekday() for day in period.days] == list(range(7))
 
 
-def test_one_can_go_on_month_by_month_and_week_by_week_from_end_to_end() -> None:
+def test_one_can_go_on_month_by_month_and_week_by_week_from_end_to_end():
     for period, least in ((month("2000-01"), 200 * 12), (week("2000-W01"), 200 * 52)):
         seen = 0
         while period.is_shown:
@@ -68,7 +68,7 @@ def test_one_can_go_on_month_by_month_and_week_by_week_from_end_to_end() -> None
         assert seen >= least
 
 
-def test_month_and_week_lead_to_each_other() -> None:
+def test_month_and_week_lead_to_each_other():
     assert month("2026-11").as_week(TODAY).name == "2026-W47"  # where today is
     assert month("2026-12").as_week(TODAY).name == "2026-W49"
     assert week("2026-W53").as_month().name == "2026-12"  # most of it
@@ -84,13 +84,13 @@ def test_month_and_week_lead_to_each_other() -> None:
         ("", "1999-W51"), ("", "W47"), ("x" * 5000, ""),
     ],
 )  # fmt: skip
-def test_invalid_and_absurd_years_are_refused(asked_month: str, asked_week: str) -> None:
+def test_invalid_and_absurd_years_are_refused(asked_month, asked_week):
     with pytest.raises(ValueError, match="between 2000 and 2199") as told:
         CalendarPeriod.read(asked_month, asked_week, TODAY)
     assert len(str(told.value)) < 200
 
 
-def test_a_day_may_have_23_or_25_hours() -> None:
+def test_a_day_may_have_23_or_25_hours():
     spring, autumn = date(2026, 3, 29), date(2026, 10, 25)
     for day, length in ((spring, 23), (autumn, 25), (date(2026, 11, 18), 24)):
         begin, end = midnights([day], BERLIN)
@@ -114,7 +114,7 @@ def test_a_day_may_have_23_or_25_hours() -> None:
         ("Asia/Beirut", date(2025, 3, 30), "2025-03-29T22:00:00.000Z", "2025-03-30T21:00:00.000Z"),  # no midnight
     ],
 )
-def test_a_day_is_that_of_the_zone(zone: str, day: date, begin: str, end: str) -> None:
+def test_a_day_is_that_of_the_zone(zone, day, begin, end):
     assert [stamp(instant) for instant in midnights([day], ZoneInfo(zone))] == [begin, end]
     instants = hour_instants(day, ZoneInfo(zone))
     assert instants == sorted(instants)

@@ -14,7 +14,7 @@ def read(text: str, zone: str = "Europe/Berlin") -> times.LocalTime:
     return found
 
 
-def test_an_ordinary_time_is_one_instant_for_every_choice() -> None:
+def test_an_ordinary_time_is_one_instant_for_every_choice():
     found = read("2026-11-25T09:00:30.250")
     assert found.instants == (datetime(2026, 11, 25, 8, 0, 30, 250_000, tzinfo=UTC),)
     assert found.instant("") == found.instant(times.SECOND) == found.instants[0]
@@ -22,7 +22,7 @@ def test_an_ordinary_time_is_one_instant_for_every_choice() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "9:00", "2026-13-01T09:00", "2026-11-25T09:00+01:00", "0001-01-01T00:00"])
-def test_what_is_no_time_of_a_clock_is_none(text: str) -> None:
+def test_what_is_no_time_of_a_clock_is_none(text):
     assert times.read_local(text, ZoneInfo("Europe/Berlin")) is None
 
 
@@ -46,13 +46,13 @@ def test_what_is_no_time_of_a_clock_is_none(text: str) -> None:
         ),
     ],
 )
-def test_a_skipped_time_is_no_instant_and_the_next_valid_one_is_named(zone: str, text: str, problem: str) -> None:
+def test_a_skipped_time_is_no_instant_and_the_next_valid_one_is_named(zone, text, problem):
     found = read(text, zone)
     assert (found.is_skipped, found.instant(""), found.instant(times.FIRST)) == (True, None, None)
     assert found.problem == problem
 
 
-def test_a_repeated_time_is_two_instants_of_which_one_is_chosen() -> None:
+def test_a_repeated_time_is_two_instants_of_which_one_is_chosen():
     found = read("2026-10-25T02:30")
     assert found.is_repeated
     assert found.instant("") is None
@@ -66,7 +66,7 @@ def test_a_repeated_time_is_two_instants_of_which_one_is_chosen() -> None:
     assert read("2026-11-01T01:30", "America/St_Johns").choices[0][1] == "01:30 NDT (UTC-2:30)"
 
 
-def test_a_zone_without_a_name_is_shown_by_its_distance_from_utc() -> None:
+def test_a_zone_without_a_name_is_shown_by_its_distance_from_utc():
     lord_howe = read("2027-04-04T01:45", "Australia/Lord_Howe")
     assert lord_howe.choices == [("first", "01:45 UTC+11"), ("second", "01:45 UTC+10:30")]
     instant = lord_howe.instants[1]
@@ -76,7 +76,7 @@ def test_a_zone_without_a_name_is_shown_by_its_distance_from_utc() -> None:
 
 
 @pytest.mark.parametrize("instant", [datetime(2026, 10, 25, hour, 30, tzinfo=UTC) for hour in range(3)])
-def test_what_a_field_shows_of_an_instant_is_read_back_as_that_instant(instant: datetime) -> None:
+def test_what_a_field_shows_of_an_instant_is_read_back_as_that_instant(instant):
     zone = ZoneInfo("Europe/Berlin")
     value, which = times.read_query_time(instant.isoformat(), zone) or ("", "")
     found = times.read_local(value, zone)
@@ -85,6 +85,6 @@ def test_what_a_field_shows_of_an_instant_is_read_back_as_that_instant(instant: 
     assert (which == "") == (not found.is_repeated)
 
 
-def test_an_address_that_names_a_repeated_time_leaves_the_choice_open() -> None:
+def test_an_address_that_names_a_repeated_time_leaves_the_choice_open():
     assert times.read_query_time("2026-10-25T02:30", ZoneInfo("Europe/Berlin")) == ("2026-10-25T02:30", "")
     assert times.read_query_time("tomorrow", ZoneInfo("Europe/Berlin")) is None

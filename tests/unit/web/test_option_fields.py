@@ -35,7 +35,7 @@ def sent_back(network: str, shown: dict[str, Any], known: NetworkChoices | None 
     }  # fmt: skip
 
 
-def test_every_option_and_every_value_has_a_name_for_people() -> None:
+def test_every_option_and_every_value_has_a_name_for_people():
     for network in SPECIFIED:
         for option in OPTIONS[network]:
             assert option.name in option_fields.OPTION_LABELS
@@ -53,14 +53,14 @@ def test_every_option_and_every_value_has_a_name_for_people() -> None:
         ("pinterest", {}),
     ],
 )  # fmt: skip
-def test_an_unchanged_form_returns_the_stored_options(network: str, stored: dict[str, Any]) -> None:
+def test_an_unchanged_form_returns_the_stored_options(network, stored):
     given = option_fields.read_options(form(network, **sent_back(network, stored)), network)
     assert given == stored
     provider = build(ProvidersSection())[network]
     assert provider.read_options(given) == (stored, [])
 
 
-def test_what_x_has_closed_is_offered_nowhere_and_shown_where_it_is_set() -> None:
+def test_what_x_has_closed_is_offered_nowhere_and_shown_where_it_is_set():
     closed = {"quotePostId", "communityId", "shareWithFollowers"}
     assert closed == {option.name for option in OPTIONS["x"] if option.closed}
     assert closed.isdisjoint(option_fields.build_fields("x", {"shareWithFollowers": False}))
@@ -68,7 +68,7 @@ def test_what_x_has_closed_is_offered_nowhere_and_shown_where_it_is_set() -> Non
     assert option_fields.read_options(form("x", communityId="7"), "x") == {"communityId": "7"}
 
 
-def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
+def test_blank_is_not_given_and_false_is_a_word_of_its_own():
     assert option_fields.read_options(form("tiktok", disableComment=""), "tiktok") == {}
     assert option_fields.read_options(form("tiktok", disableComment="false"), "tiktok") == {"disableComment": False}
     assert option_fields.read_options(form("x"), "tiktok") == {}
@@ -82,7 +82,7 @@ def test_blank_is_not_given_and_false_is_a_word_of_its_own() -> None:
     assert fields["privacyLevel"].choices[0] == OptionChoice("", "Not set"), "the owner must choose the level"
 
 
-def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
+def test_a_box_says_what_the_hidden_field_before_it_does_not():
     assert option_fields.read_options(form("tiktok", disableComment=["true", "false"]), "tiktok") == {
         "disableComment": False
     }
@@ -92,7 +92,7 @@ def test_a_box_says_what_the_hidden_field_before_it_does_not() -> None:
     assert option_fields.read_options(form("pinterest", aiDisclosures=[""]), "pinterest") == {}
 
 
-def test_languages_are_one_field_with_commas() -> None:
+def test_languages_are_one_field_with_commas():
     assert option_fields.read_options(form("bluesky", languages=" de, pt-BR ,"), "bluesky") == {
         "languages": ["de", "pt-BR"]
     }
@@ -118,7 +118,7 @@ def test_languages_are_one_field_with_commas() -> None:
         ("pinterest", "aiDisclosures", "EVERYTHING", "AI disclosure must contain only"),
     ],
 )
-def test_errors_appear_at_the_field_and_the_input_stays(network: str, key: str, typed: str, said: str) -> None:
+def test_errors_appear_at_the_field_and_the_input_stays(network, key, typed, said):
     given = option_fields.read_options(form(network, **{key: typed}), network)
     provider = build(ProvidersSection())[network]
     _, problems = provider.read_options(given)
@@ -128,7 +128,7 @@ def test_errors_appear_at_the_field_and_the_input_stays(network: str, key: str, 
     assert typed in (field.value, *field.ticked)
 
 
-def test_a_section_counts_on_its_own_board_only() -> None:
+def test_a_section_counts_on_its_own_board_only():
     boards = [OptionChoice("5001", "Recipes"), OptionChoice("5002", "Prints")]
     known = NetworkChoices({"boardId": boards, "boardSectionId": [OptionChoice("5001/7001", "Recipes: Soups")]})
     stored = {"boardId": "5001", "boardSectionId": "7001"}
@@ -141,7 +141,7 @@ def test_a_section_counts_on_its_own_board_only() -> None:
     assert option_fields.read_options(typed, "pinterest") == {"boardId": "5002", "boardSectionId": "7009"}
 
 
-def test_options_that_the_account_turns_off_are_locked_with_the_reason() -> None:
+def test_options_that_the_account_turns_off_are_locked_with_the_reason():
     known = choices.creator_choices(CreatorInfo("Ada", "ada", None, (), ("comment", "stitch"), None))
     fields = option_fields.build_fields("tiktok", {}, known=known)
     assert fields["disableComment"].locked == "The account's settings turn comments off."
@@ -149,7 +149,7 @@ def test_options_that_the_account_turns_off_are_locked_with_the_reason() -> None
     assert fields["disableStitch"].locked == "The account's settings turn stitches off."
 
 
-def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced() -> None:
+def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced():
     known = NetworkChoices({"privacyLevel": [OptionChoice("SELF_ONLY", "Only me")]}, {"disableDuet": "Off."})
     fields = option_fields.build_fields("tiktok", {"privacyLevel": "PUBLIC_TO_EVERYONE"}, known=known)
     assert [one.label for one in fields["privacyLevel"].choices] == [
@@ -161,7 +161,7 @@ def test_a_choice_that_the_network_no_longer_offers_is_shown_and_not_replaced() 
     assert fields["disableDuet"].locked == "Off."
 
 
-def test_every_type_of_option_has_a_control() -> None:
+def test_every_type_of_option_has_a_control():
     known = {one.type for table in OPTIONS.values() for one in table}
     assert known == set(OptionType), "a type that no table has is one that no form has shown"
     for network in SPECIFIED:

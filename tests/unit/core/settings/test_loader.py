@@ -242,21 +242,6 @@ def test_the_variables_of_a_kubernetes_service_are_no_settings(configured, servi
     assert configured(**own) == configured()
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("SOCIALPUB_PORT", "8000"),
-        ("SOCIALPUB_LISTEN_PORT", "8000"),
-        ("SOCIALPUB_HOST", "10.0.0.11"),
-        ("SOCIALPUB_PROVIDERS__SERVICE_HOST", "x"),
-        ("SOCIALPUB_MY_SERVICE", "x"),
-        ("SOCIALPUB_BASEURL", "tcp://10.0.0.11:8000"),
-    ],
-)
-def test_a_setting_that_resembles_such_a_variable_stays_a_mistake(mistakes, name, value):
-    assert f"the environment variable {name}" in mistakes(**{name: value})
-
-
 def test_a_wrong_value_from_the_environment_names_its_variable(mistakes):
     message = mistakes(SOCIALPUB_RATE_LIMIT__REQUESTS_PER_MINUTE="many")
     assert 'rate_limit.requests_per_minute (from SOCIALPUB_RATE_LIMIT__REQUESTS_PER_MINUTE) = "many"' in message

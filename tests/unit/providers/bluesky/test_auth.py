@@ -1,7 +1,5 @@
 """Sessions at Bluesky: sign-in, refresh and sign-out, and the servers that they trust."""
 
-from typing import Any
-
 import pytest
 
 from socialpub.core.settings.networks import BlueskySection
@@ -9,7 +7,7 @@ from socialpub.providers import addresses
 from socialpub.providers.auth import Account, OtherServer, SignInRefused
 from socialpub.providers.bluesky import servers
 from socialpub.providers.bluesky.auth import BlueskySignIn, clean_handle
-from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from tests.unit.providers.bluesky.script import (
     ADAPTER,
     DID,
@@ -44,7 +42,7 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     return known
 
 
-def test_a_sign_in_returns_the_account_its_server_and_both_lifetimes() -> None:
+def test_a_sign_in_returns_the_account_its_server_and_both_lifetimes():
     picture = {"displayName": "Studio", "avatar": {"ref": {"$link": "bafkrei7"}}}
     client, script = http(answer(200, session()), LIMITS, answer(200, {"value": picture}))
     identity, tokens = AUTH.sign_in(client, {"handle": " @Studio.test\u200b ", "password": " abcd-efgh-ijkl-mnop "})
@@ -56,13 +54,13 @@ def test_a_sign_in_returns_the_account_its_server_and_both_lifetimes() -> None:
     assert script.over
 
 
-def test_an_account_without_a_profile_and_a_server_without_limits_can_sign_in() -> None:
+def test_an_account_without_a_profile_and_a_server_without_limits_can_sign_in():
     client, _ = http(answer(200, session()), answer(500), NO_PROFILE)
     identity, _ = AUTH.sign_in(client, GIVEN)
     assert (identity.name, identity.picture_url, identity.facts) == (None, None, {"server": SERVICE, **EMAIL})
 
 
-def test_the_main_password_is_refused_and_its_session_ended() -> None:
+def test_the_main_password_is_refused_and_its_session_ended():
     main = session(accessJwt=token("com.atproto.access"))
     client, script = http(answer(200, main), answer(200))
     with pytest.raises(SignInRefused) as refused:
@@ -87,7 +85,7 @@ def test_the_main_password_is_refused_and_its_session_ended() -> None:
         ((answer(200, session(didDoc=document("https://a@home.test"))),), "handle"),
     ],
 )
-def test_what_the_owner_can_correct_names_the_field(answers: Any, field: str) -> None:
+def test_what_the_owner_can_correct_names_the_field(answers, field):
     client, script = http(*answers)
     with pytest.raises(SignInRefused) as refused:
         AUTH.sign_in(client, GIVEN)
@@ -98,7 +96,7 @@ def test_what_the_owner_can_correct_names_the_field(answers: Any, field: str) ->
 @pytest.mark.parametrize(
     "handle", ["studio", "a@b.test", "studio .test!", "https://site.test", "", "x" * 300 + ".test"]
 )
-def test_what_is_not_a_handle_is_refused_without_a_call(handle: str) -> None:
+def test_what_is_not_a_handle_is_refused_without_a_call(handle):
     client, script = http()
     with pytest.raises(SignInRefused) as refused:
         AUTH.sign_in(client, {**GIVEN, "handle": handle})
@@ -107,7 +105,7 @@ def test_what_is_not_a_handle_is_refused_without_a_call(handle: str) -> None:
 
 
 @pytest.mark.parametrize("named", [None, "stranger.test", "https://service.test", "home.test.stranger.test"])
-def test_the_password_of_an_account_of_another_server_goes_nowhere_before_the_owner_confirms(named: str | None) -> None:
+def test_the_password_of_an_account_of_another_server_goes_nowhere_before_the_owner_confirms(named):
     asks_service = named is None or "service" in named
     client, script = http(*[WRONG] * asks_service, answer(200, {"did": DID}), answer(200, document(HOME + "/")))
     with pytest.raises(OtherServer) as other:
@@ -120,7 +118,7 @@ def test_the_password_of_an_account_of_another_server_goes_nowhere_before_the_ow
 
 
 @pytest.mark.parametrize("named", ["home.test", "HOME.test/", " https://home.test "])
-def test_an_account_of_another_server_signs_in_there(named: str) -> None:
+def test_an_account_of_another_server_signs_in_there(named):
     there = session(didDoc=document(HOME))
     client, script = http(
         answer(200, {"did": DID}), answer(200, document(HOME + "/")), answer(200, there), LIMITS, NO_PROFILE
@@ -138,7 +136,7 @@ def test_an_account_of_another_server_signs_in_there(named: str) -> None:
     assert all(call.request["address"] == PUBLIC for call in script.calls[2:])
 
 
-def test_the_service_of_bluesky_decides_about_the_accounts_of_its_servers() -> None:
+def test_the_service_of_bluesky_decides_about_the_accounts_of_its_servers():
     """The entryway signs them in, so its refusal of a password is final and the owner is not asked about them."""
     hosted, service = "https://morel.us-east.host.bsky.network", "https://bsky.social"
     assert servers.is_of_service(hosted, service)
@@ -149,28 +147,28 @@ def test_the_service_of_bluesky_decides_about_the_accounts_of_its_servers() -> N
 
 
 @pytest.mark.parametrize("server", ["http://127.0.0.1:22", "https://nas.test", "http://home.test"])
-def test_the_owner_is_not_asked_about_a_server_that_is_not_allowed(server: str) -> None:
+def test_the_owner_is_not_asked_about_a_server_that_is_not_allowed(server):
     client, script = http(WRONG, answer(200, {"did": DID}), answer(200, document(server)))
     with pytest.raises(SignInRefused):
         AUTH.sign_in(client, GIVEN)
     assert script.over
 
 
-def test_the_password_goes_only_to_the_server_whose_document_names_the_handle() -> None:
+def test_the_password_goes_only_to_the_server_whose_document_names_the_handle():
     client, script = http(WRONG, answer(200, {"did": DID}), answer(200, document(HOME, handle="other.test")))
     with pytest.raises(SignInRefused):
         AUTH.sign_in(client, GIVEN)
     assert script.over
 
 
-def test_a_server_cannot_claim_the_account_of_another_server() -> None:
+def test_a_server_cannot_claim_the_account_of_another_server():
     stolen = session(did="did:plc:zzzzzzzzzzzzzzzzzzzzzzzz")
     client, _ = http(answer(200, {"did": DID}), answer(200, document(HOME)), answer(200, stolen))
     with pytest.raises(SignInRefused, match="another account"):
         AUTH.sign_in(client, GIVEN, "home.test")
 
 
-def test_a_refresh_returns_the_next_pair_and_the_handle_of_the_day() -> None:
+def test_a_refresh_returns_the_next_pair_and_the_handle_of_the_day():
     client, script = http(answer(200, session(handle="New.test")))
     tokens = AUTH.refresh(client, ACCOUNT, "RT-1")
     assert script.asked == ["POST com.atproto.server.refreshSession"]
@@ -182,7 +180,7 @@ def test_a_refresh_returns_the_next_pair_and_the_handle_of_the_day() -> None:
 
 
 @pytest.mark.parametrize(("server", "facts"), [(HOME, {"server": HOME}), ("https://nas.test", {})])
-def test_a_refresh_follows_a_move_to_a_usable_server_only(server: str, facts: dict[str, Any]) -> None:
+def test_a_refresh_follows_a_move_to_a_usable_server_only(server, facts):
     client, _ = http(answer(200, session(didDoc=document(server))))
     identity = AUTH.refresh(client, ACCOUNT, "RT-1").identity
     assert identity is not None
@@ -190,7 +188,7 @@ def test_a_refresh_follows_a_move_to_a_usable_server_only(server: str, facts: di
 
 
 @pytest.mark.parametrize(("said", "known"), [(True, True), (False, False), (None, None), ("no", None)])
-def test_each_session_says_whether_the_email_address_is_confirmed(said: Any, known: bool | None) -> None:
+def test_each_session_says_whether_the_email_address_is_confirmed(said, known):
     client, _ = http(answer(200, session(emailConfirmed=said)))
     identity = AUTH.refresh(client, ACCOUNT, "RT-1").identity
     assert identity is not None
@@ -199,7 +197,7 @@ def test_each_session_says_whether_the_email_address_is_confirmed(said: Any, kno
     assert ("Email address" in rows) == (known is not None)
 
 
-def test_a_handle_that_no_longer_resolves_is_shown_as_the_did() -> None:
+def test_a_handle_that_no_longer_resolves_is_shown_as_the_did():
     client, _ = http(answer(200, session(handle="handle.invalid")))
     identity = AUTH.refresh(client, ACCOUNT, "RT-1").identity
     assert identity is not None
@@ -224,16 +222,14 @@ def test_a_handle_that_no_longer_resolves_is_shown_as_the_did() -> None:
         (NotSent("down"), NotSent, False),
     ],
 )
-def test_only_an_answer_about_the_session_ends_the_connection(
-    reply: Any, kind: type[ProviderError], reauth: bool
-) -> None:
+def test_only_an_answer_about_the_session_ends_the_connection(reply, kind, reauth):
     client, _ = http(reply)
     with pytest.raises(kind) as failed:
         AUTH.refresh(client, ACCOUNT, "RT-1")
     assert getattr(failed.value, "reauth", False) is reauth
 
 
-def test_a_sign_out_ends_the_refresh_token_and_an_ended_session_counts() -> None:
+def test_a_sign_out_ends_the_refresh_token_and_an_ended_session_counts():
     client, script = http(answer(200), refusal(400, "ExpiredToken"), refusal(403, "AccountNotFound"))
     for _ in range(3):
         AUTH.revoke(client, ACCOUNT, "AT", "RT")
@@ -243,13 +239,13 @@ def test_a_sign_out_ends_the_refresh_token_and_an_ended_session_counts() -> None
         AUTH.revoke(client, ACCOUNT, "AT", "RT")
 
 
-def test_an_expired_access_token_is_refreshed_before_the_account_is_read() -> None:
+def test_an_expired_access_token_is_refreshed_before_the_account_is_read():
     client, _ = http(refusal(400, "ExpiredToken", "Token has expired"))
     with pytest.raises(AuthExpired):
         AUTH.identify(client, ACCOUNT, "AT")
 
 
-def test_a_handle_is_cleaned() -> None:
+def test_a_handle_is_cleaned():
     assert clean_handle("  @Studio.Test\u2069\n") == "studio.test"
     assert clean_handle("did:web:Home.test") == "did:web:Home.test"
 
@@ -267,7 +263,7 @@ OPEN = BlueskySection(
         ("http://nas.test:2583/xrpc/a", PRIVATE),
     ],
 )
-def test_a_usable_server_is_called_at_its_checked_address(url: str, address: str | None) -> None:
+def test_a_usable_server_is_called_at_its_checked_address(url, address):
     assert servers.pick_address(OPEN, url) == address
 
 
@@ -285,11 +281,11 @@ def test_a_usable_server_is_called_at_its_checked_address(url: str, address: str
         "file:///etc/passwd",
     ],
 )
-def test_a_server_that_is_not_allowed_gets_no_call(url: str) -> None:
+def test_a_server_that_is_not_allowed_gets_no_call(url):
     with pytest.raises(NotSent):
         servers.pick_address(OPEN, url)
 
 
-def test_a_private_address_needs_an_entry_of_the_owner() -> None:
+def test_a_private_address_needs_an_entry_of_the_owner():
     with pytest.raises(servers.ServerRefused, match="private_servers"):
         servers.pick_address(SECTION, "https://nas.test/xrpc/a")

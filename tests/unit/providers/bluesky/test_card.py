@@ -34,7 +34,7 @@ PAGE = """<!doctype html><html><head><meta charset=utf-8><title>Plain title</tit
 <meta property="og:image" content="/cover.jpg?a=1&amp;b=2"><meta property="og:title" content="Second"></head>"""
 
 
-def test_the_head_of_a_page_gives_title_description_and_image() -> None:
+def test_the_head_of_a_page_gives_title_description_and_image():
     found = read_page(PAGE.encode(), None, URL)
     assert found.title == "Tea & cake – a page"
     assert found.description == 'It says "hi"'
@@ -72,20 +72,18 @@ def test_the_head_of_a_page_gives_title_description_and_image() -> None:
         (b"<base target=_top><meta property=og:image content='?c=1'>", "", "", "https://example.com/a/page?c=1"),
     ],
 )
-def test_incomplete_and_odd_pages_give_what_they_have(
-    page: bytes, title: str, description: str, image: str | None
-) -> None:
+def test_incomplete_and_odd_pages_give_what_they_have(page, title, description, image):
     found = read_page(page, None, URL)
     assert (found.title, found.description, found.images) == (title, description, (image,) if image else ())
 
 
-def test_the_charset_of_the_response_counts_before_that_of_the_page() -> None:
+def test_the_charset_of_the_response_counts_before_that_of_the_page():
     japanese = b"<meta charset=utf-8><title>" + "日本".encode("shift_jis") + b"</title>"
     assert read_page(japanese, "Shift_JIS", URL).title == "日本"
     assert read_page(b"<title>abc</title>", "idna", URL).title == "abc"
 
 
-def test_long_titles_are_cut_between_graphemes() -> None:
+def test_long_titles_are_cut_between_graphemes():
     title = read_page(("<title>" + "👨‍👩‍👧" * 500 + "</title>").encode(), None, URL).title
     assert (count_graphemes(title), title[-1]) == (300, "…")
 
@@ -118,7 +116,7 @@ def unreachable(*_: object) -> Any:
     raise NotFetched("The page answered 404 Not Found.")
 
 
-def test_only_a_post_with_a_link_and_without_media_has_the_step() -> None:
+def test_only_a_post_with_a_link_and_without_media_has_the_step():
     def steps(content: Content, **options: Any) -> list[str]:
         return [step.name for step in ADAPTER.plan(content, options)]
 
@@ -128,7 +126,7 @@ def test_only_a_post_with_a_link_and_without_media_has_the_step() -> None:
     assert steps(Content(TEXT, (image(),))) == ["upload:0", "record", "publish"]
 
 
-def test_the_card_has_the_link_as_written_and_an_uploaded_image() -> None:
+def test_the_card_has_the_link_as_written_and_an_uploaded_image():
     asked: list[Any] = []
 
     def fetch(url: str, max_bytes: int) -> Fetched:
@@ -150,7 +148,7 @@ def test_the_card_has_the_link_as_written_and_an_uploaded_image() -> None:
     assert "notes" not in memo
 
 
-def test_a_page_that_cannot_be_read_leaves_a_note_and_no_card() -> None:
+def test_a_page_that_cannot_be_read_leaves_a_note_and_no_card():
     memo = run_card(fetch=unreachable)
     assert memo == {"notes": ["The post has no link card. The page answered 404 Not Found."]}
     memo = run_card(fetch=lambda *_: page(content_type="application/pdf"))
@@ -169,12 +167,12 @@ def test_a_page_that_cannot_be_read_leaves_a_note_and_no_card() -> None:
         ("text/plain", "<html>", False),
     ],
 )
-def test_the_beginning_of_a_page_without_a_content_type_decides(content_type: str, body: str, is_page: bool) -> None:
+def test_the_beginning_of_a_page_without_a_content_type_decides(content_type, body, is_page):
     memo = run_card(fetch=lambda *_: page(body, content_type=content_type))
     assert ("card" in memo) == is_page
 
 
-def test_the_next_image_is_tried_when_one_does_not_load() -> None:
+def test_the_next_image_is_tried_when_one_does_not_load():
     asked: list[str] = []
 
     def fetch_image(url: str, _: ImageLimits) -> MediaFile:
@@ -191,7 +189,7 @@ def test_the_next_image_is_tried_when_one_does_not_load() -> None:
     assert memo["card"]["thumb"] == blob()
 
 
-def test_an_image_that_cannot_be_used_leaves_a_card_without_an_image() -> None:
+def test_an_image_that_cannot_be_used_leaves_a_card_without_an_image():
     memo = run_card(fetch=lambda *_: page(), fetch_image=unreachable)
     assert set(memo["card"]) == {"uri", "title", "description"}
     assert memo["notes"] == ["The link card has no image. The page answered 404 Not Found."]
@@ -209,7 +207,7 @@ def test_an_image_that_cannot_be_used_leaves_a_card_without_an_image() -> None:
         NoAnswer("timed out"),
     ],
 )
-def test_an_image_that_the_server_does_not_accept_is_sent_three_times(failure: HttpResponse | Exception) -> None:
+def test_an_image_that_the_server_does_not_accept_is_sent_three_times(failure):
     memo: dict[str, Any] = {}
     more: dict[str, Any] = {
         "fetch": lambda *_: page(),
@@ -229,7 +227,7 @@ def test_an_image_that_the_server_does_not_accept_is_sent_three_times(failure: H
 @pytest.mark.parametrize(
     "error", [AuthExpired("expired"), NotSent("no route"), Throttled("x", code="AccountDeactivated")]
 )
-def test_what_stops_the_post_too_does_not_cost_the_image(error: Exception) -> None:
+def test_what_stops_the_post_too_does_not_cost_the_image(error):
     more: dict[str, Any] = {"fetch_image": lambda *_: image(), "kept_file": lambda _: Path(__file__)}
     with pytest.raises(type(error)):
         script.run("card", Script(error), TEXT, fetch=lambda *_: page(), **more)
@@ -255,7 +253,7 @@ def build(memo: dict[str, Any]) -> dict[str, Any]:
         (script.refusal(400, "BlobNotFound"), 2),
     ],
 )
-def test_a_refused_card_goes_first_without_its_image_and_then_not_at_all(refusal: HttpResponse, before: int) -> None:
+def test_a_refused_card_goes_first_without_its_image_and_then_not_at_all(refusal, before):
     memo, back = build({"card": CARD}), {Cause.FORGOTTEN: before}
     outcome = script.run("publish", Script(refusal), TEXT, memo=memo, back=back)
     assert isinstance(outcome, Again)
@@ -272,7 +270,7 @@ def test_a_refused_card_goes_first_without_its_image_and_then_not_at_all(refusal
         assert isinstance(script.run("publish", Script(refusal), TEXT, memo=last, back=back), Refused)
 
 
-def test_an_image_that_is_gone_after_an_unknown_outcome_is_left_out_under_the_same_key() -> None:
+def test_an_image_that_is_gone_after_an_unknown_outcome_is_left_out_under_the_same_key():
     memo = build({"card": CARD})
     key, gone = memo["record"]["key"], script.refusal(400, "BlobNotFound")
     written = answer(200, {"uri": f"at://{script.DID}/app.bsky.feed.post/{key}", "cid": "bafy"})
@@ -284,6 +282,6 @@ def test_an_image_that_is_gone_after_an_unknown_outcome_is_left_out_under_the_sa
     assert body["record"]["createdAt"] == memo["record"]["post"]["createdAt"]
 
 
-def test_a_page_without_a_title_is_named_by_its_host() -> None:
+def test_a_page_without_a_title_is_named_by_its_host():
     memo = run_card(fetch=lambda *_: page(""))
     assert memo["card"] == {"uri": URL, "title": "example.com", "description": ""}

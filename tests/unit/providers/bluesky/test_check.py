@@ -35,7 +35,7 @@ def problems(text: str, *media: MediaFile, **facts: Any) -> list[str]:
     return [error.message for error in list_problems(Content(text, media), {}, account(**facts))]
 
 
-def test_a_text_may_have_300_graphemes_and_3000_bytes() -> None:
+def test_a_text_may_have_300_graphemes_and_3000_bytes():
     assert problems("a" * 300) == []
     assert "This text has 301. Shorten the text by 1." in problems("a" * 301)[0]
     assert problems("🇫🇷" * 300) == []
@@ -44,37 +44,37 @@ def test_a_text_may_have_300_graphemes_and_3000_bytes() -> None:
     assert len(FAMILY.encode()) == 25
 
 
-def test_a_post_needs_text_or_media() -> None:
+def test_a_post_needs_text_or_media():
     assert "This post has neither" in problems(" \n")[0]
     assert problems("", image()) == []
 
 
 @pytest.mark.parametrize("character", ["\x00", "\x07", "\x1b", "\x7f", "\x85", "\r"])
-def test_control_characters_are_refused(character: str) -> None:
+def test_control_characters_are_refused(character):
     assert f"U+{ord(character):04X}" in problems(f"a{character}b")[0]
 
 
-def test_the_sent_text_has_plain_line_breaks_and_no_white_space_at_its_end() -> None:
+def test_the_sent_text_has_plain_line_breaks_and_no_white_space_at_its_end():
     assert sent_text(" a\r\n\tb \r\n") == " a\n\tb"
     assert problems("a\r\n\tb") == []
     assert problems("a" * 300 + " \n") == []
 
 
-def test_one_to_four_images_or_one_video() -> None:
+def test_one_to_four_images_or_one_video():
     assert problems("a", *(image(at) for at in range(4))) == []
     assert "at most 4 images per post. This post has 5 images" in problems("a", *(image(at) for at in range(5)))[0]
     assert "one video without other media. This post has 2" in problems("a", image(), video(1))[0]
     assert "one video without other media" in problems("a", video(), video(1))[0]
 
 
-def test_alt_text_is_counted_in_graphemes() -> None:
+def test_alt_text_is_counted_in_graphemes():
     assert problems("", image(alt=FAMILY * 2000)) == []
     (error,) = list_problems(Content("", (image(), image(1, alt="a" * 2001))), {}, account())
     assert error.path == ("media", 1, "alt")
     assert "This alt text has 2001" in error.message
 
 
-def test_a_video_is_mp4_of_ten_minutes_within_the_limit_of_the_accounts_server() -> None:
+def test_a_video_is_mp4_of_ten_minutes_within_the_limit_of_the_accounts_server():
     assert problems("", video(size_bytes=300_000_000)) == []
     assert problems("", video(size_bytes=300_000_001))[0].startswith("Bluesky accepts videos of at most")
     assert problems("", video(size_bytes=5_000_001), blob_limit=5_000_000)[0].startswith("The account's server accepts")
@@ -84,7 +84,7 @@ def test_a_video_is_mp4_of_ten_minutes_within_the_limit_of_the_accounts_server()
     assert "at most 10 minutes" in problems("", video(facts={"duration_seconds": 601.0}))[0]
 
 
-def test_notes_warn_about_what_bluesky_changes_without_a_refusal() -> None:
+def test_notes_warn_about_what_bluesky_changes_without_a_refusal():
     def notes(*media: MediaFile, text: str = "a", **options: Any) -> list[str]:
         return list_notes(Content(text, media), options)
 
@@ -100,7 +100,7 @@ def test_notes_warn_about_what_bluesky_changes_without_a_refusal() -> None:
     assert notes(text="@alice.test", replyControl="mentioned") == []
 
 
-def test_options_have_the_names_of_the_contract() -> None:
+def test_options_have_the_names_of_the_contract():
     given = {
         "languages": ["de", "pt-BR"],
         "contentLabels": ["sexual", "graphic-media"],
@@ -125,11 +125,11 @@ def test_options_have_the_names_of_the_contract() -> None:
         ({"replyControl": "nobody", "replyTo": "at://did:plc:studio/app.bsky.feed.post/3a"}, None),
     ],
 )
-def test_the_setting_for_replies_belongs_to_the_first_post_of_a_thread(options: dict[str, Any], rules: Any) -> None:
+def test_the_setting_for_replies_belongs_to_the_first_post_of_a_thread(options, rules):
     assert reply_rules(options) == rules
 
 
-def test_the_preview_marks_facets_and_counts_graphemes() -> None:
+def test_the_preview_marks_facets_and_counts_graphemes():
     found = preview_post(
         Content(f"{FAMILY} example.com #täg @alice.test "),
         {"contentLabels": ["sexual"], "replyControl": "nobody"},
@@ -148,7 +148,7 @@ def test_the_preview_marks_facets_and_counts_graphemes() -> None:
     assert found.link == "example.com"
 
 
-def test_the_preview_shows_the_part_that_bluesky_accepts() -> None:
+def test_the_preview_shows_the_part_that_bluesky_accepts():
     found = preview_post(Content(FAMILY * 301), {}, account())
     assert "".join(part.text for part in found.text) == FAMILY * 300
     assert (found.measures[0].left, "300 of these 301" in found.remarks[0]) == (-1, True)
@@ -158,6 +158,6 @@ def test_the_preview_shows_the_part_that_bluesky_accepts() -> None:
     assert (mixed.media, "without other media" in mixed.remarks[0]) == ((1,), True)
 
 
-def test_a_post_with_media_or_without_the_option_has_no_card() -> None:
+def test_a_post_with_media_or_without_the_option_has_no_card():
     assert preview_post(Content("example.com", (image(),)), {}, account()).link == ""
     assert preview_post(Content("example.com"), {"linkCard": False}, account()).link == ""

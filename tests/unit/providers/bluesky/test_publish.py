@@ -1,6 +1,5 @@
 """A post on Bluesky: its key and record stay the same after a call, and a repeated call cannot create a second post."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -62,13 +61,13 @@ def is_ours(outcome: Outcome, memo: Memo) -> bool:
 # --- the record ------------------------------------------------------------------------------------------------------
 
 
-def test_a_plan_ends_with_one_repeatable_commit() -> None:
+def test_a_plan_ends_with_one_repeatable_commit():
     steps = ADAPTER.plan(job(Script(), "Hi", image(0), image(1)).content, {})
     assert [step.name for step in steps] == ["upload:0", "upload:1", "record", "publish"]
     assert [step.kind for step in steps] == [*[Kind.PREPARE] * 3, Kind.REPEATABLE]
 
 
-def test_a_record_has_no_empty_fields_and_the_time_of_the_first_attempt() -> None:
+def test_a_record_has_no_empty_fields_and_the_time_of_the_first_attempt():
     assert post_in(built("Hello \n")) == {
         "$type": "app.bsky.feed.post",
         "text": "Hello",
@@ -76,13 +75,13 @@ def test_a_record_has_no_empty_fields_and_the_time_of_the_first_attempt() -> Non
     }
 
 
-def test_the_options_are_in_the_record() -> None:
+def test_the_options_are_in_the_record():
     post = post_in(built(options={"languages": ["de", "en"], "contentLabels": ["nudity"]}))
     assert post["langs"] == ["de", "en"]
     assert post["labels"] == {"$type": "com.atproto.label.defs#selfLabels", "values": [{"val": "nudity"}]}
 
 
-def test_a_mention_of_a_known_handle_is_a_facet_and_of_an_unknown_one_is_text() -> None:
+def test_a_mention_of_a_known_handle_is_a_facet_and_of_an_unknown_one_is_text():
     script = Script(answer(200, {"did": "did:plc:bob"}), refusal(400, "HandleNotFound"))
     memo = built("Hi @bob.test and @gone.test", script=script)
     (facet,) = post_in(memo)["facets"]
@@ -91,7 +90,7 @@ def test_a_mention_of_a_known_handle_is_a_facet_and_of_an_unknown_one_is_text() 
     assert all("token" not in call.request for call in script.calls)
 
 
-def test_a_mention_is_looked_up_three_times_and_others_once() -> None:
+def test_a_mention_is_looked_up_three_times_and_others_once():
     text, bob, ann = "Hi @bob.test @ann.test", answer(502, b"<html>"), answer(200, {"did": "did:plc:ann"})
     first = run("record", Script(bob, ann), text)
     assert isinstance(first, Wait)
@@ -106,7 +105,7 @@ def test_a_mention_is_looked_up_three_times_and_others_once() -> None:
     ]
 
 
-def test_a_lookup_waits_as_long_as_its_server_says_but_five_minutes_at_most() -> None:
+def test_a_lookup_waits_as_long_as_its_server_says_but_five_minutes_at_most():
     for retry_after, seconds in (("20", 20.0), ("86400", 300.0)):
         limited = refusal(429, "RateLimitExceeded", retry_after=retry_after)
         outcome = run("record", Script(limited), "Hi @bob.test")
@@ -114,12 +113,12 @@ def test_a_lookup_waits_as_long_as_its_server_says_but_five_minutes_at_most() ->
         assert outcome.seconds == seconds
 
 
-def test_a_lookup_does_not_give_up_when_the_post_cannot_leave_either() -> None:
+def test_a_lookup_does_not_give_up_when_the_post_cannot_leave_either():
     with pytest.raises(NotSent):
         run("record", Script(NotSent("no route")), "Hi @bob.test", memo={"tries": {"The mention @bob.test": 2}})
 
 
-def test_images_have_their_alt_text_and_the_size_that_was_uploaded() -> None:
+def test_images_have_their_alt_text_and_the_size_that_was_uploaded():
     embed = post_in(built("Two", image(0, "A cat"), image(1)))["embed"]
     assert embed["$type"] == "app.bsky.embed.images"
     assert [one["alt"] for one in embed["images"]] == ["A cat", ""]
@@ -127,7 +126,7 @@ def test_images_have_their_alt_text_and_the_size_that_was_uploaded() -> None:
     assert embed["images"][0]["aspectRatio"] == {"width": 1200, "height": 675}
 
 
-def test_a_video_and_a_card_have_their_own_embeds() -> None:
+def test_a_video_and_a_card_have_their_own_embeds():
     embed = post_in(built("Clip", video()))["embed"]
     assert (embed["$type"], embed["video"], embed["alt"]) == ("app.bsky.embed.video", blob(), "A trip")
     card = {"uri": "https://example.com", "title": "Example", "description": "", "thumb": blob()}
@@ -149,7 +148,7 @@ REPLY = {"replyToPostId": "p", "replyTo": PARENT}
         ({"reply": {"root": "broken"}}, {"uri": PARENT, "cid": "bafyparent"}),
     ],
 )
-def test_a_reply_names_its_parent_and_the_root_of_the_thread(value: Any, root: Any) -> None:
+def test_a_reply_names_its_parent_and_the_root_of_the_thread(value, root):
     script = Script(answer(200, {"uri": PARENT, "cid": "bafyparent", "value": value}))
     memo = built(options={**REPLY, "replyControl": "nobody"}, script=script)
     assert post_in(memo)["reply"] == {"root": root, "parent": {"uri": PARENT, "cid": "bafyparent"}}
@@ -157,7 +156,7 @@ def test_a_reply_names_its_parent_and_the_root_of_the_thread(value: Any, root: A
     assert script.calls[0].params["rkey"] == "3n2zc7qpcsx2l"
 
 
-def test_a_reply_without_its_parent_is_refused_and_an_unclear_answer_is_not_a_refusal() -> None:
+def test_a_reply_without_its_parent_is_refused_and_an_unclear_answer_is_not_a_refusal():
     outcome = run("record", Script(ABSENT), options=REPLY)
     assert isinstance(outcome, Refused)
     assert outcome.parent_missing
@@ -166,14 +165,14 @@ def test_a_reply_without_its_parent_is_refused_and_an_unclear_answer_is_not_a_re
             run("record", Script(unclear), options=REPLY)
 
 
-def test_keys_are_thirteen_characters_that_sort_by_time() -> None:
+def test_keys_are_thirteen_characters_that_sort_by_time():
     keys = [new_key(NOW + timedelta(milliseconds=number)) for number in range(100)]
     assert keys == sorted(keys)
     assert {len(key) for key in keys} == {13}
     assert all(key[0] in "234567abcdefghij" for key in keys)
 
 
-def test_the_cid_is_the_one_that_the_server_computes() -> None:
+def test_the_cid_is_the_one_that_the_server_computes():
     # Recorded from a PDS 0.5.35.
     record = {
         "$type": "app.bsky.feed.post",
@@ -204,7 +203,7 @@ def test_the_cid_is_the_one_that_the_server_computes() -> None:
 # --- uploads ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_upload_sends_the_bytes_with_their_type_and_keeps_the_blob_as_it_is() -> None:
+def test_an_upload_sends_the_bytes_with_their_type_and_keeps_the_blob_as_it_is():
     odd = {**blob(), "extra": 1}
     script = Script(answer(200, {"blob": odd}))
     outcome = run("upload:0", script, "Hi", image())
@@ -216,7 +215,7 @@ def test_an_upload_sends_the_bytes_with_their_type_and_keeps_the_blob_as_it_is()
     assert run("upload:0", Script(), "Hi", image(), memo=outcome.memo) == outcome
 
 
-def test_an_image_is_fitted_and_its_new_size_counts() -> None:
+def test_an_image_is_fitted_and_its_new_size_counts():
     asked: list[ImageLimits] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -231,7 +230,7 @@ def test_an_image_is_fitted_and_its_new_size_counts() -> None:
     assert script.calls[0].request["headers"] == {"content-type": "image/webp"}
 
 
-def test_a_video_is_sent_as_it_is() -> None:
+def test_a_video_is_sent_as_it_is():
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
         raise AssertionError("a video is not fitted")
 
@@ -239,7 +238,7 @@ def test_a_video_is_sent_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("reply", [refusal(413, "PayloadTooLarge"), answer(413, b"<html>")])
-def test_an_image_that_the_server_finds_too_large_is_made_smaller_once(reply: Any) -> None:
+def test_an_image_that_the_server_finds_too_large_is_made_smaller_once(reply):
     back: dict[str, int] = {}
     first = run("upload:0", Script(reply), "Hi", image(), back=back)
     assert isinstance(first, Again)
@@ -248,7 +247,7 @@ def test_an_image_that_the_server_finds_too_large_is_made_smaller_once(reply: An
 
 
 @pytest.mark.parametrize("reply", [answer(200, b"<html>"), answer(200, {"blob": {}}), answer(200, {"blob": "x"})])
-def test_an_upload_without_a_blob_is_no_answer(reply: Any) -> None:
+def test_an_upload_without_a_blob_is_no_answer(reply):
     with pytest.raises(NoAnswer):
         run("upload:0", Script(reply), "Hi", image())
 
@@ -256,7 +255,7 @@ def test_an_upload_without_a_blob_is_no_answer(reply: Any) -> None:
 # --- the commit ------------------------------------------------------------------------------------------------------
 
 
-def test_one_record_is_put_only_where_nothing_is() -> None:
+def test_one_record_is_put_only_where_nothing_is():
     memo = built()
     script = Script(written(memo))
     assert is_ours(run("publish", script, memo=memo), memo)
@@ -275,7 +274,7 @@ def test_one_record_is_put_only_where_nothing_is() -> None:
     ("control", "rules"),
     [("followers", ["followerRule"]), ("following", ["followingRule"]), ("mentioned", ["mentionRule"]), ("nobody", [])],
 )
-def test_reply_control_is_a_second_record_with_the_same_key(control: str, rules: list[str]) -> None:
+def test_reply_control_is_a_second_record_with_the_same_key(control, rules):
     memo = built(options={"replyControl": control})
     script = Script(written(memo))
     assert is_ours(run("publish", script, memo=memo), memo)
@@ -287,12 +286,12 @@ def test_reply_control_is_a_second_record_with_the_same_key(control: str, rules:
 
 
 @pytest.mark.parametrize("control", [None, "everyone"])
-def test_everyone_may_reply_without_a_second_record(control: str | None) -> None:
+def test_everyone_may_reply_without_a_second_record(control):
     assert built(options={"replyControl": control} if control else {})["record"]["gate"] is None
 
 
 @pytest.mark.parametrize("before", [False, True])
-def test_a_failed_call_is_followed_by_a_query_for_the_record(before: bool) -> None:
+def test_a_failed_call_is_followed_by_a_query_for_the_record(before):
     memo = built(options={"replyControl": "nobody"})
     script = Script(CRASHED, stored(memo))
     assert is_ours(run("publish", script, memo=memo, unknown_before=before), memo)
@@ -311,7 +310,7 @@ def test_a_failed_call_is_followed_by_a_query_for_the_record(before: bool) -> No
         NoAnswer("lost"),
     ],
 )
-def test_a_record_that_is_not_found_is_unknown(look: Any) -> None:
+def test_a_record_that_is_not_found_is_unknown(look):
     memo = built()
     for failed in (CRASHED, answer(502, b"<html>")):
         outcome = run("publish", Script(failed, look), memo=memo, unknown_before=True)
@@ -329,25 +328,25 @@ def test_a_record_that_is_not_found_is_unknown(look: Any) -> None:
         (refusal(401, "AccountDeactivated"), Throttled),
     ],
 )
-def test_a_call_that_says_nothing_about_the_post_is_raised(reply: Any, kind: type[Exception]) -> None:
+def test_a_call_that_says_nothing_about_the_post_is_raised(reply, kind):
     for before in (False, True):
         with pytest.raises(kind):
             run("publish", Script(reply), memo=built(), unknown_before=before)
 
 
 @pytest.mark.parametrize("page", [answer(200, b"<html>"), answer(204), answer(200, {}), answer(200, {"uri": "at://x"})])
-def test_a_success_that_does_not_name_the_record_is_checked(page: Any) -> None:
+def test_a_success_that_does_not_name_the_record_is_checked(page):
     memo = built()
     assert isinstance(run("publish", Script(page, ABSENT), memo=memo), Unknown)
     assert is_ours(run("publish", Script(page, stored(memo)), memo=memo), memo)
 
 
-def test_a_record_that_the_server_stores_in_another_form_is_ours() -> None:
+def test_a_record_that_the_server_stores_in_another_form_is_ours():
     memo = built()
     assert is_ours(run("publish", Script(CRASHED, stored(memo, cid="another")), memo=memo), memo)
 
 
-def test_a_rate_limit_waits_for_the_reset_on_the_clock_of_the_server() -> None:
+def test_a_rate_limit_waits_for_the_reset_on_the_clock_of_the_server():
     limited = refusal(
         429, "RateLimitExceeded", date="Sat, 21 Nov 2026 13:00:00 GMT", ratelimit_reset="1795266090", retry_after="5"
     )
@@ -356,7 +355,7 @@ def test_a_rate_limit_waits_for_the_reset_on_the_clock_of_the_server() -> None:
     assert throttled.value.retry_after_seconds == 90
 
 
-def test_a_record_that_was_never_sent_is_built_again_when_it_is_old() -> None:
+def test_a_record_that_was_never_sent_is_built_again_when_it_is_old():
     memo = built()
     assert is_ours(run("publish", Script(written(memo)), memo=memo, seconds=120), memo)
     outcome = run("publish", Script(), memo=memo, seconds=121)
@@ -369,19 +368,19 @@ def test_a_record_that_was_never_sent_is_built_again_when_it_is_old() -> None:
 
 
 @pytest.mark.parametrize("set_by", [-86_400.0, 86_400.0])
-def test_a_record_that_was_never_sent_is_built_again_when_the_clock_was_set(set_by: float) -> None:
+def test_a_record_that_was_never_sent_is_built_again_when_the_clock_was_set(set_by):
     outcome = run("publish", Script(), memo=built(), wall_now=NOW + timedelta(seconds=set_by))
     assert isinstance(outcome, Again)
 
 
-def test_a_record_that_may_have_been_sent_never_changes() -> None:
+def test_a_record_that_may_have_been_sent_never_changes():
     memo = built()
     script = Script(written(memo))
     assert is_ours(run("publish", script, memo=memo, seconds=86_400, unknown_before=True), memo)
     assert script.calls[0].json["record"] == memo["record"]["post"]
 
 
-def test_a_refusal_of_a_repeated_call_is_checked_with_the_record() -> None:
+def test_a_refusal_of_a_repeated_call_is_checked_with_the_record():
     memo = built()
     refused = refusal(400, "InvalidRequest", "Invalid")
     assert is_ours(run("publish", Script(refused, stored(memo)), memo=memo, unknown_before=True), memo)
@@ -389,7 +388,7 @@ def test_a_refusal_of_a_repeated_call_is_checked_with_the_record() -> None:
     assert isinstance(run("publish", Script(refused), memo=memo), Refused)
 
 
-def test_a_taken_key_is_ours_or_leads_to_another_key() -> None:
+def test_a_taken_key_is_ours_or_leads_to_another_key():
     memo, taken = built(), refusal(400, "InvalidSwap", "Record was at bafy")
     assert is_ours(run("publish", Script(taken, stored(memo)), memo=memo), memo)
     outcome = run("publish", Script(taken, stored(memo, **OTHERS)), memo=memo)
@@ -399,7 +398,7 @@ def test_a_taken_key_is_ours_or_leads_to_another_key() -> None:
     assert isinstance(again, Refused)
 
 
-def test_media_that_the_server_removed_are_uploaded_again_with_a_new_record() -> None:
+def test_media_that_the_server_removed_are_uploaded_again_with_a_new_record():
     memo = built("Hi", image())
     outcome = run("publish", Script(BLOB_GONE), "Hi", image(), memo=memo)
     assert isinstance(outcome, Again)
@@ -408,7 +407,7 @@ def test_media_that_the_server_removed_are_uploaded_again_with_a_new_record() ->
     assert isinstance(run("publish", Script(BLOB_GONE), "Hi", image(), memo=memo, back=back), Refused)
 
 
-def test_media_removed_after_an_unknown_outcome_are_uploaded_again_with_the_same_record() -> None:
+def test_media_removed_after_an_unknown_outcome_are_uploaded_again_with_the_same_record():
     memo = built("Hi", image())
     script = Script(BLOB_GONE, ABSENT, answer(200, {"blob": blob()}), written(memo))
     assert is_ours(run("publish", script, "Hi", image(), memo=memo, unknown_before=True), memo)
@@ -418,7 +417,7 @@ def test_media_removed_after_an_unknown_outcome_are_uploaded_again_with_the_same
     assert isinstance(run("publish", other, "Hi", image(), memo=memo, unknown_before=True), Refused)
 
 
-def test_an_older_server_gets_smaller_images_and_a_new_record() -> None:
+def test_an_older_server_gets_smaller_images_and_a_new_record():
     memo = built("Hi", image())
     outcome = run("publish", Script(TOO_BIG), "Hi", image(), memo=memo)
     assert isinstance(outcome, Again)
@@ -439,7 +438,7 @@ def test_an_older_server_gets_smaller_images_and_a_new_record() -> None:
         ),
     ],
 )
-def test_the_state_of_the_account_is_told_apart_from_the_post(reply: Any, check: Callable[[Any], bool]) -> None:
+def test_the_state_of_the_account_is_told_apart_from_the_post(reply, check):
     outcome = run("publish", Script(reply), memo=built())
     assert isinstance(outcome, Refused)
     assert check(outcome)

@@ -38,14 +38,14 @@ def found(script: Script, text: str = "Hello", *media: MediaFile, **more: Any) -
     return [(one.post_id or "").rpartition("/")[2] for one in readback.candidates]
 
 
-def test_the_own_key_and_cid_are_certain() -> None:
+def test_the_own_key_and_cid_are_certain():
     memo = built()
     script = Script(stored(memo))
     assert found(script, memo=memo) == [memo["record"]["key"]]
     assert script.asked == [GET]
 
 
-def test_the_content_is_compared_when_the_key_has_nothing_of_ours() -> None:
+def test_the_content_is_compared_when_the_key_has_nothing_of_ours():
     memo = built()
     for reply in (ABSENT, stored(memo, cid="another", value={"text": "Other"})):
         assert found(Script(reply, listed(record("a"))), memo=memo) == ["a"]
@@ -62,14 +62,14 @@ def test_the_content_is_compared_when_the_key_has_nothing_of_ours() -> None:
         answer(200, b"<html>"),
     ],
 )
-def test_a_server_without_the_account_says_nothing_about_the_post(unclear: Any) -> None:
+def test_a_server_without_the_account_says_nothing_about_the_post(unclear):
     with pytest.raises(NoAnswer):
         found(Script(unclear), memo=built())
     with pytest.raises(NoAnswer):
         found(Script(unclear))
 
 
-def test_only_the_same_text_reply_and_media_could_be_the_post() -> None:
+def test_only_the_same_text_reply_and_media_could_be_the_post():
     embed = {"$type": "app.bsky.embed.images", "images": [{}, {}]}
     reply = {"parent": {"uri": "at://parent"}, "root": {"uri": "at://root"}}
     page = listed(
@@ -88,14 +88,14 @@ def at(seconds: float) -> str:
     return key_at(NOW.timestamp() + seconds)
 
 
-def test_a_lower_place_in_the_list_ends_the_search() -> None:
+def test_a_lower_place_in_the_list_ends_the_search():
     script = Script(listed(record(at(1)), cursor="x"), listed(record(at(-900)), cursor="y"))
     assert found(script) == [at(1)]
     assert script.asked == [LIST, LIST]
     assert script.calls[1].params["cursor"] == "x"
 
 
-def test_the_place_in_the_list_counts_and_not_the_date() -> None:
+def test_the_place_in_the_list_counts_and_not_the_date():
     assert found(Script(listed(record(at(1), seconds=-4e6), record(at(-900), seconds=60)))) == [at(1)]
 
 

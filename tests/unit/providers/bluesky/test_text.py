@@ -13,7 +13,7 @@ FAMILY = "👨‍👩‍👧"
 _RECORDED = (Path(__file__).parent / "graphemes.txt").read_text("utf-8").splitlines()[1:]
 
 
-def test_graphemes_are_those_of_the_server() -> None:
+def test_graphemes_are_those_of_the_server():
     for line in _RECORDED:
         count, *points = line.split()
         text = "".join(chr(int(point, 16)) for point in points)
@@ -41,17 +41,17 @@ def test_graphemes_are_those_of_the_server() -> None:
         ("\ufeff", 1),
     ],
 )
-def test_a_grapheme_is_what_readers_see_as_one_character(text: str, count: int) -> None:
+def test_a_grapheme_is_what_readers_see_as_one_character(text, count):
     assert count_graphemes(text) == count
 
 
 @given(st.text())
-def test_the_graphemes_of_a_text_are_the_whole_text(text: str) -> None:
+def test_the_graphemes_of_a_text_are_the_whole_text(text):
     assert "".join(split_graphemes(text)) == text
 
 
 @given(st.lists(st.sampled_from([FAMILY, "a", " ", "é", "🇫🇷"])).map("".join), st.integers(2, 9))
-def test_a_text_is_cut_between_graphemes(text: str, most: int) -> None:
+def test_a_text_is_cut_between_graphemes(text, most):
     cut = cut_graphemes(text, most)
     assert count_graphemes(cut) <= most
     assert cut == text or text.startswith(cut.removesuffix("…"))
@@ -69,7 +69,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))
-def test_every_facet_covers_exactly_its_url_tag_or_handle(text: str) -> None:
+def test_every_facet_covers_exactly_its_url_tag_or_handle(text):
     raw, reached = text.encode(), 0
     dids = {handle: f"did:plc:{handle}" for handle in list_handles(text)}
     found = facets(text, dids)
@@ -110,11 +110,11 @@ def test_every_facet_covers_exactly_its_url_tag_or_handle(text: str) -> None:
         ("#https://example.com #example.com", [("link", "https://example.com"), ("tag", "example.com")]),
     ],
 )
-def test_links_mentions_and_hashtags_are_found(text: str, found: list[tuple[str, str]]) -> None:
+def test_links_mentions_and_hashtags_are_found(text, found):
     assert [(mark.kind.value, mark.value) for mark in find_marks(text)] == found
 
 
-def test_facets_behind_an_emoji_count_bytes() -> None:
+def test_facets_behind_an_emoji_count_bytes():
     text = f"{FAMILY} https://example.com #täg @unknown.test @bob.test."
     raw = text.encode()
     found = facets(text, {"bob.test": "did:plc:bob"})
@@ -127,11 +127,11 @@ def test_facets_behind_an_emoji_count_bytes() -> None:
     ]
 
 
-def test_a_mention_is_asked_about_once_in_lower_case() -> None:
+def test_a_mention_is_asked_about_once_in_lower_case():
     assert list_handles("@Alice.test @alice.test @bob.test") == ["alice.test", "bob.test"]
     assert find_marks("@Alice.test")[0].kind is MarkKind.MENTION
 
 
-def test_the_first_link_is_the_one_for_a_card() -> None:
+def test_the_first_link_is_the_one_for_a_card():
     assert first_link("#a example.com https://example.org") == "https://example.com"
     assert first_link("nothing") is None

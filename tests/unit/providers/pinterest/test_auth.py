@@ -9,7 +9,7 @@ from socialpub.core.settings.networks import PINTEREST_SCOPES, PINTEREST_SECRET_
 from socialpub.providers.auth import Account
 from socialpub.providers.http import Http
 from socialpub.providers.pinterest.auth import PinterestOAuth
-from socialpub.providers.responses import AppRefused, HttpResponse, NoAnswer, ProviderError, Rejected, Throttled
+from socialpub.providers.responses import AppRefused, NoAnswer, ProviderError, Rejected, Throttled
 from tests.unit.providers.pinterest.script import SECTION_OF_THE_CONFIGURATION, Script, answer, error
 
 OAUTH = PinterestOAuth(SECTION_OF_THE_CONFIGURATION)
@@ -28,7 +28,7 @@ def exchange(script: Script, verifier: str = "v" * 43) -> Any:
 
 
 @pytest.mark.parametrize("verifier", [None, "v" * 43])
-def test_the_consent_page_is_asked_for_all_five_scopes_and_never_for_pkce(verifier: str | None) -> None:
+def test_the_consent_page_is_asked_for_all_five_scopes_and_never_for_pkce(verifier):
     url = OAUTH.authorize_url(redirect_uri=BACK, state="s&1", verifier=verifier)
     assert url.startswith("https://www.pinterest.com/oauth/?")
     assert dict(parse_qsl(urlsplit(url).query, strict_parsing=True)) == {
@@ -40,7 +40,7 @@ def test_the_consent_page_is_asked_for_all_five_scopes_and_never_for_pkce(verifi
     }
 
 
-def test_the_configured_scopes_are_asked_for_and_those_that_were_not_granted_are_reported() -> None:
+def test_the_configured_scopes_are_asked_for_and_those_that_were_not_granted_are_reported():
     scopes = (*PINTEREST_SCOPES, *PINTEREST_SECRET_SCOPES)
     oauth = PinterestOAuth(SECTION_OF_THE_CONFIGURATION.model_copy(update={"scopes": scopes}))
     url = oauth.authorize_url(redirect_uri=BACK, state="s", verifier="")
@@ -51,7 +51,7 @@ def test_the_configured_scopes_are_asked_for_and_those_that_were_not_granted_are
     assert oauth.missing_scopes(frozenset()) == []
 
 
-def test_a_code_is_exchanged_with_basic_and_a_form_for_a_refresh_token_without_end() -> None:
+def test_a_code_is_exchanged_with_basic_and_a_form_for_a_refresh_token_without_end():
     script = Script(answer(200, GRANTED))
     tokens = exchange(script, verifier="v" * 43)
     assert script.asked == ["POST /oauth/token"]
@@ -69,7 +69,7 @@ def test_a_code_is_exchanged_with_basic_and_a_form_for_a_refresh_token_without_e
     assert "pina_1" not in repr(tokens)
 
 
-def test_values_that_the_response_lacks_stay_unknown() -> None:
+def test_values_that_the_response_lacks_stay_unknown():
     tokens = exchange(Script(answer(201, {"access_token": "pina_1"})))
     assert (tokens.refresh_token, tokens.expires_in_seconds, tokens.scopes) == (None, None, None)
 
@@ -89,9 +89,7 @@ def test_values_that_the_response_lacks_stay_unknown() -> None:
         (answer(403, b"<html>"), NoAnswer, None),
     ],
 )
-def test_a_refused_consent_or_refresh_has_a_message(
-    reply: HttpResponse, kind: type[ProviderError], reauth: bool | None
-) -> None:
+def test_a_refused_consent_or_refresh_has_a_message(reply, kind, reauth):
     with pytest.raises(ProviderError) as caught:
         exchange(Script(reply))
     with pytest.raises(ProviderError) as refused:
@@ -103,14 +101,14 @@ def test_a_refused_consent_or_refresh_has_a_message(
         assert "pinr_1" not in one.message
 
 
-def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them() -> None:
+def test_a_refresh_and_a_revocation_are_as_pinterest_describes_them():
     script = Script(answer(200, GRANTED), error(403, 29, "Only system users"))
     OAUTH.refresh(cast(Http, script), Account(""), "pinr_0")
     OAUTH.revoke(cast(Http, script), Account(""), "pina_1", "pinr_1")
     assert script.asked == ["POST /oauth/token", "POST /oauth/token/revoke"]
 
 
-def test_a_page_instead_of_a_revocation_response_is_no_answer() -> None:
+def test_a_page_instead_of_a_revocation_response_is_no_answer():
     OAUTH.revoke(cast(Http, Script(answer(200))), Account(""), "pina_1", "pinr_1")
     for status in (200, 401, 403, 404, 500):
         with pytest.raises(NoAnswer):

@@ -25,13 +25,13 @@ def check(tmp_path: Path, script: Script, **options: Any) -> Any:
     return run("board", script, image(tmp_path), **options)
 
 
-def test_an_existing_board_lets_the_post_continue(tmp_path: Path) -> None:
+def test_an_existing_board_lets_the_post_continue(tmp_path):
     script = Script(FOUND)
     assert check(tmp_path, script) == Done({"labels": {"boardId": "Summer prints"}})
     assert script.asked == [f"GET /boards/{BOARD}"]
 
 
-def test_a_missing_board_is_named_with_the_place_of_the_ids(tmp_path: Path) -> None:
+def test_a_missing_board_is_named_with_the_place_of_the_ids(tmp_path):
     outcome = check(tmp_path, Script(error(404, 40, "Board not found.")))
     assert isinstance(outcome, Refused)
     assert BOARD in outcome.message
@@ -39,13 +39,13 @@ def test_a_missing_board_is_named_with_the_place_of_the_ids(tmp_path: Path) -> N
     assert outcome.code == "40"
 
 
-def test_a_board_only_for_ads_accepts_no_posts(tmp_path: Path) -> None:
+def test_a_board_only_for_ads_accepts_no_posts(tmp_path):
     outcome = check(tmp_path, Script(answer(200, {"id": BOARD, "is_ads_only": True})))
     assert isinstance(outcome, Refused)
     assert "ads" in outcome.message
 
 
-def test_a_section_is_searched_on_every_page(tmp_path: Path) -> None:
+def test_a_section_is_searched_on_every_page(tmp_path):
     script = Script(FOUND, page({"id": "1", "name": "a"}, bookmark="b=1&"), page({"id": SECTION, "name": "b"}))
     labels = {"boardId": "Summer prints", "boardSectionId": "b"}
     assert check(tmp_path, script, boardSectionId=SECTION) == Done({"labels": labels})
@@ -55,7 +55,7 @@ def test_a_section_is_searched_on_every_page(tmp_path: Path) -> None:
     ]
 
 
-def test_a_section_of_another_board_is_refused(tmp_path: Path) -> None:
+def test_a_section_of_another_board_is_refused(tmp_path):
     outcome = check(tmp_path, Script(FOUND, page({"id": "1", "name": "a"})), boardSectionId=SECTION)
     assert isinstance(outcome, Refused)
     assert SECTION in outcome.message
@@ -64,13 +64,11 @@ def test_a_section_of_another_board_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("refusal", [DENIED, NOT_PERMITTED, error(403, 403, "Not authorized."), error(403, 2626)])
 @pytest.mark.parametrize(("before", "memo"), [([], {}), ([FOUND], {"labels": {"boardId": "Summer prints"}})])
-def test_after_a_refused_read_of_the_board_the_create_call_decides(
-    tmp_path: Path, before: list[HttpResponse], memo: dict[str, object], refusal: HttpResponse
-) -> None:
+def test_after_a_refused_read_of_the_board_the_create_call_decides(tmp_path, before, memo, refusal):
     assert check(tmp_path, Script(*before, refusal), boardSectionId=SECTION) == Done(memo)
 
 
-def test_other_refusals_of_the_section_list_end_the_post(tmp_path: Path) -> None:
+def test_other_refusals_of_the_section_list_end_the_post(tmp_path):
     outcome = check(tmp_path, Script(FOUND, error(403, 3, "Missing scope boards:read")), boardSectionId=SECTION)
     assert isinstance(outcome, Refused)
     assert outcome.reauth
@@ -88,18 +86,18 @@ def test_other_refusals_of_the_section_list_end_the_post(tmp_path: Path) -> None
         (answer(401, {"message": "Unauthorized"}), NoAnswer),
     ],
 )
-def test_an_error_of_the_board_query_is_no_verdict(tmp_path: Path, reply: HttpResponse, kind: type[Exception]) -> None:
+def test_an_error_of_the_board_query_is_no_verdict(tmp_path, reply, kind):
     with pytest.raises(kind):
         check(tmp_path, Script(reply))
     with pytest.raises(kind):
         check(tmp_path, Script(FOUND, reply), boardSectionId=SECTION)
 
 
-def test_a_busy_board_is_waited_for(tmp_path: Path) -> None:
+def test_a_busy_board_is_waited_for(tmp_path):
     assert isinstance(check(tmp_path, Script(error(409, 409))), Wait)
 
 
-def test_boards_are_listed_from_every_page_without_those_for_ads() -> None:
+def test_boards_are_listed_from_every_page_without_those_for_ads():
     script = Script(
         page({"id": "2", "name": "Prints", "privacy": "PUBLIC", "pin_count": 14}, bookmark="next"),
         page({"id": "3", "name": "Ads", "is_ads_only": True}, {"id": "4", "name": None, "pin_count": None}, "noise"),  # type: ignore[arg-type]
@@ -110,7 +108,7 @@ def test_boards_are_listed_from_every_page_without_those_for_ads() -> None:
     assert all(call.request["token"] == "pina_1" for call in script.calls)
 
 
-def test_sections_are_listed() -> None:
+def test_sections_are_listed():
     script = Script(page({"id": "7", "name": "Blue"}))
     assert ADAPTER.list_sections(cast(Http, script), "pina_1", BOARD) == [BoardSection("7", "Blue")]
 
@@ -127,12 +125,12 @@ def test_sections_are_listed() -> None:
         (answer(401, b""), NoAnswer),
     ],
 )
-def test_a_list_that_was_not_answered_is_an_error(reply: HttpResponse, kind: type[Exception]) -> None:
+def test_a_list_that_was_not_answered_is_an_error(reply, kind):
     with pytest.raises(kind):
         ADAPTER.list_boards(cast(Http, Script(reply)), "pina_1")
 
 
-def test_a_list_with_a_loop_or_without_an_end_is_an_error() -> None:
+def test_a_list_with_a_loop_or_without_an_end_is_an_error():
     with pytest.raises(NoAnswer):
         ADAPTER.list_boards(cast(Http, Script(page(bookmark="a"), page(bookmark="a"))), "pina_1")
     endless = Script(*(page({"id": str(n), "name": "x"}, bookmark=str(n)) for n in range(MAX_PAGES)))
@@ -141,7 +139,7 @@ def test_a_list_with_a_loop_or_without_an_end_is_an_error() -> None:
 
 @pytest.mark.parametrize(("secret", "privacy"), [(False, "PUBLIC"), (True, "SECRET")])
 @pytest.mark.parametrize("status", [200, 201])
-def test_a_board_is_created_as_the_document_describes_it(secret: bool, privacy: str, status: int) -> None:
+def test_a_board_is_created_as_the_document_describes_it(secret, privacy, status):
     found = {"id": "2", "name": "Prints", "privacy": privacy, "owner": {"username": "studio"}, "pin_count": 0}
     script = Script(answer(status, found))
     assert ADAPTER.create_board(cast(Http, script), "pina_1", "Prints", secret=secret) == Board(
@@ -151,7 +149,7 @@ def test_a_board_is_created_as_the_document_describes_it(secret: bool, privacy: 
     assert script.calls[0].json == {"name": "Prints", "privacy": privacy}
 
 
-def test_a_section_is_created() -> None:
+def test_a_section_is_created():
     script = Script(answer(201, {"id": "7", "name": "Blue"}))
     assert ADAPTER.create_section(cast(Http, script), "pina_1", BOARD, "Blue") == BoardSection("7", "Blue")
     assert script.asked == [f"POST /boards/{BOARD}/sections"]
@@ -171,9 +169,7 @@ def test_a_section_is_created() -> None:
         (answer(400, b"<html>"), NoAnswer),
     ],
 )
-def test_only_a_refusal_in_pinterests_own_form_means_that_nothing_was_created(
-    reply: HttpResponse, kind: type[Exception]
-) -> None:
+def test_only_a_refusal_in_pinterests_own_form_means_that_nothing_was_created(reply, kind):
     with pytest.raises(kind):
         ADAPTER.create_board(cast(Http, Script(reply)), "pina_1", "Prints", secret=False)
     with pytest.raises(kind):

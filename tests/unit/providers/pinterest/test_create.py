@@ -1,7 +1,6 @@
 """The call that creates a pin: its body, and the meaning of each response."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from socialpub.providers.base import (
     Unknown,
     Wait,
 )
-from socialpub.providers.responses import AppRefused, AuthExpired, HttpResponse, NoAnswer, Throttled
+from socialpub.providers.responses import AppRefused, AuthExpired, NoAnswer, Throttled
 from tests.unit.providers.pinterest.script import (
     ADAPTER,
     BOARD,
@@ -39,12 +38,12 @@ MADE = answer(201, {"id": PIN, "created_at": "2026-11-21T12:00:01"}, x_pinterest
 READY = {"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 1, "ready": True}}
 
 
-def test_an_image_is_fitted_before_the_call_that_creates_the_pin(tmp_path: Path) -> None:
+def test_an_image_is_fitted_before_the_call_that_creates_the_pin(tmp_path):
     steps = ADAPTER.plan(Content("", (image(tmp_path),)), {})
     assert steps == [Step("board", Kind.PREPARE), Step("fit", Kind.PREPARE), Step("create_pin", Kind.COMMIT)]
 
 
-def test_a_video_is_uploaded_and_processed_before_the_call_that_creates_the_pin() -> None:
+def test_a_video_is_uploaded_and_processed_before_the_call_that_creates_the_pin():
     assert ADAPTER.plan(Content("", (video(),)), {}) == [
         Step("board", Kind.PREPARE),
         Step("upload", Kind.PREPARE),
@@ -53,12 +52,12 @@ def test_a_video_is_uploaded_and_processed_before_the_call_that_creates_the_pin(
     ]
 
 
-def test_an_unknown_step_publishes_nothing(tmp_path: Path) -> None:
+def test_an_unknown_step_publishes_nothing(tmp_path):
     with pytest.raises(KeyError):
         run("craete_pin", Script(), image(tmp_path))
 
 
-def test_a_pin_contains_its_texts_and_the_image(tmp_path: Path) -> None:
+def test_a_pin_contains_its_texts_and_the_image(tmp_path):
     script = Script(MADE)
     outcome = run(
         "create_pin",
@@ -87,13 +86,13 @@ def test_a_pin_contains_its_texts_and_the_image(tmp_path: Path) -> None:
     assert script.calls[0].request["token"] == "pina_1"
 
 
-def test_empty_fields_are_left_out(tmp_path: Path) -> None:
+def test_empty_fields_are_left_out(tmp_path):
     script = Script(MADE)
     run("create_pin", script, image(tmp_path), text=" \n")
     assert set(script.calls[0].json) == {"board_id", "media_source"}
 
 
-def test_several_images_are_one_pin_with_the_first_alt_text(tmp_path: Path) -> None:
+def test_several_images_are_one_pin_with_the_first_alt_text(tmp_path):
     script = Script(MADE)
     media = [image(tmp_path, 0), image(tmp_path, 1, alt="Two"), image(tmp_path, 2, alt="Three")]
     run("create_pin", script, *media)
@@ -104,9 +103,7 @@ def test_several_images_are_one_pin_with_the_first_alt_text(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("options", "seconds"), [({}, 0), ({"coverImageKeyFrameTime": 7}, 7)])
-def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
-    options: dict[str, Any], seconds: int
-) -> None:
+def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(options, seconds):
     script = Script(MADE)
     run("create_pin", script, video(), memo=READY, **options)
     assert script.calls[0].json["media_source"] == {
@@ -116,7 +113,7 @@ def test_the_cover_of_a_video_is_its_first_frame_unless_another_is_chosen(
     }
 
 
-def test_a_cover_image_is_fitted_before_the_video_is_sent_and_is_part_of_the_pin(tmp_path: Path) -> None:
+def test_a_cover_image_is_fitted_before_the_video_is_sent_and_is_part_of_the_pin(tmp_path):
     cover = image(tmp_path, data=b"\xff\xd8\xfb\xff")
     options = {"coverArtifactId": "a1"}
     names = [step.name for step in ADAPTER.plan(Content("", (video(),), {"a1": cover}), options)]
@@ -146,13 +143,13 @@ def test_a_cover_image_is_fitted_before_the_video_is_sent_and_is_part_of_the_pin
         run("create_pin", Script(), video(), memo=READY, **options)
 
 
-def test_a_video_that_is_not_ready_never_becomes_a_pin() -> None:
+def test_a_video_that_is_not_ready_never_becomes_a_pin():
     outcome = run("create_pin", Script(), video(), memo={"video": {"id": MEDIA, "uploaded_at": 1.0, "polls": 0}})
     assert isinstance(outcome, Again)
     assert (outcome.step, outcome.memo["video"]) == ("upload", None)
 
 
-def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
+def test_the_request_id_is_kept_for_pinterests_support(tmp_path):
     from tests.unit.providers.pinterest.script import job
 
     conversation = job(Script(MADE), image(tmp_path))
@@ -163,7 +160,7 @@ def test_the_request_id_is_kept_for_pinterests_support(tmp_path: Path) -> None:
     assert conversation.trace.code == "40"
 
 
-def test_one_image_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path) -> None:
+def test_one_image_may_have_ten_megabytes_and_each_of_several_two(tmp_path):
     asked: list[ImageLimits] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -176,7 +173,7 @@ def test_one_image_may_have_ten_megabytes_and_each_of_several_two(tmp_path: Path
     assert all(limits.types == ("image/jpeg", "image/png") for limits in asked)
 
 
-def test_all_images_of_a_pin_get_the_size_of_the_smallest(tmp_path: Path) -> None:
+def test_all_images_of_a_pin_get_the_size_of_the_smallest(tmp_path):
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
         width = min(1000 if media.position == 0 else 700, limits.max_width or 1000)
         return replace(media, facts={"width": width, "height": width * 3 // 2})
@@ -191,7 +188,7 @@ def test_all_images_of_a_pin_get_the_size_of_the_smallest(tmp_path: Path) -> Non
     assert {(limits.max_width, limits.max_height) for limits in asked} == {(700, 1050)}
 
 
-def test_images_that_cannot_get_one_size_are_refused_before_the_commit(tmp_path: Path) -> None:
+def test_images_that_cannot_get_one_size_are_refused_before_the_commit(tmp_path):
     sizes = iter(range(1000, 0, -1))
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -202,7 +199,7 @@ def test_images_that_cannot_get_one_size_are_refused_before_the_commit(tmp_path:
         run("fit", Script(), image(tmp_path), image(tmp_path, 1), fit=fit)
 
 
-def test_images_that_pinterest_finds_too_large_are_sent_smaller_at_most_twice(tmp_path: Path) -> None:
+def test_images_that_pinterest_finds_too_large_are_sent_smaller_at_most_twice(tmp_path):
     memo: dict[str, Any] = {}
     back: dict[str, int] = {}
     for allowed in (5_000_000, 2_500_000):
@@ -215,9 +212,7 @@ def test_images_that_pinterest_finds_too_large_are_sent_smaller_at_most_twice(tm
 
 
 @pytest.mark.parametrize("reply", [answer(413, b"<html>"), answer(413, b"")])
-def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller(
-    tmp_path: Path, reply: HttpResponse
-) -> None:
+def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller(tmp_path, reply):
     fitted = {"fit": {"max_width": 700, "max_height": 1050}}
     outcome = run("create_pin", Script(reply), image(tmp_path), memo=fitted)
     assert isinstance(outcome, Unknown)
@@ -263,9 +258,7 @@ def test_a_foreign_413_leaves_the_outcome_unknown_and_the_second_call_is_smaller
         NoAnswer("time-out"),
     ],
 )
-def test_a_response_that_is_neither_pin_nor_refusal_leaves_the_outcome_unknown(
-    tmp_path: Path, reply: HttpResponse | Exception
-) -> None:
+def test_a_response_that_is_neither_pin_nor_refusal_leaves_the_outcome_unknown(tmp_path, reply):
     with pytest.raises(NoAnswer):
         run("create_pin", Script(reply), image(tmp_path))
 
@@ -294,7 +287,7 @@ def test_a_response_that_is_neither_pin_nor_refusal_leaves_the_outcome_unknown(
         (418, 77, "Something new.", "Something new"),
     ],
 )
-def test_a_refusal_says_what_to_change(tmp_path: Path, status: int, code: Any, said: str, says: str) -> None:
+def test_a_refusal_says_what_to_change(tmp_path, status, code, said, says):
     outcome = run("create_pin", Script(error(status, code, said)), image(tmp_path))
     assert isinstance(outcome, Refused)
     assert says in outcome.message
@@ -305,16 +298,14 @@ def test_a_refusal_says_what_to_change(tmp_path: Path, status: int, code: Any, s
 @pytest.mark.parametrize(
     ("status", "code", "said"), [(401, 3, "Missing scope pins:write"), (403, 3, "Your token lacks: pins:write")]
 )
-def test_a_missing_permission_is_named_and_wants_a_new_consent(
-    tmp_path: Path, status: int, code: int, said: str
-) -> None:
+def test_a_missing_permission_is_named_and_wants_a_new_consent(tmp_path, status, code, said):
     outcome = run("create_pin", Script(error(status, code, said)), image(tmp_path))
     assert isinstance(outcome, Refused)
     assert outcome.reauth
     assert "pins:write" in outcome.message
 
 
-def test_a_token_that_is_not_accepted_is_refreshed(tmp_path: Path) -> None:
+def test_a_token_that_is_not_accepted_is_refreshed(tmp_path):
     with pytest.raises(AuthExpired):
         run("create_pin", Script(error(401, 2, "Authentication failed.")), image(tmp_path))
 
@@ -326,9 +317,7 @@ def test_a_token_that_is_not_accepted_is_refreshed(tmp_path: Path) -> None:
         (403, 29, "Apps with Trial access may not create Pins in production.", "https://api-sandbox.pinterest.com/v5"),
     ],
 )
-def test_a_refusal_of_the_app_holds_the_network_and_not_the_account(
-    tmp_path: Path, status: int, code: int, said: str, says: str
-) -> None:
+def test_a_refusal_of_the_app_holds_the_network_and_not_the_account(tmp_path, status, code, said, says):
     with pytest.raises(AppRefused) as caught:
         run("create_pin", Script(error(status, code, said)), image(tmp_path))
     assert says in caught.value.message
@@ -351,9 +340,7 @@ def test_a_refusal_of_the_app_holds_the_network_and_not_the_account(
         ({"retry_after": "Someday, 99 Nov"}, None),
     ],
 )
-def test_a_wait_that_is_named_is_never_shortened(
-    tmp_path: Path, headers: dict[str, str], seconds: float | None
-) -> None:
+def test_a_wait_that_is_named_is_never_shortened(tmp_path, headers, seconds):
     with pytest.raises(Throttled) as caught:
         run("create_pin", Script(error(429, 8, "Slow down.", **headers)), image(tmp_path))
     assert caught.value.retry_after_seconds == seconds
@@ -361,20 +348,20 @@ def test_a_wait_that_is_named_is_never_shortened(
     assert ("Trial" in caught.value.message) == ((seconds or 0) > 3600)
 
 
-def test_a_function_that_is_switched_off_created_nothing_and_is_retried(tmp_path: Path) -> None:
+def test_a_function_that_is_switched_off_created_nothing_and_is_retried(tmp_path):
     with pytest.raises(Throttled):
         run("create_pin", Script(error(503, 4197, "Ramped down")), image(tmp_path))
 
 
 @pytest.mark.parametrize("where", ["message", "message_detail"])
-def test_spam_ends_the_post_and_pauses_the_account_for_hours(tmp_path: Path, where: str) -> None:
+def test_spam_ends_the_post_and_pauses_the_account_for_hours(tmp_path, where):
     body = {"code": 8, "message": "Blocked", where: "This looks like SPAM to us"}
     outcome = run("create_pin", Script(answer(429, body, x_ratelimit_reset="5")), image(tmp_path))
     assert isinstance(outcome, Refused)
     assert outcome.rest_seconds >= 3600
 
 
-def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) -> None:
+def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path):
     memo: dict[str, Any] = {}
     pauses = []
     for _ in range(3):
@@ -385,7 +372,7 @@ def test_two_writes_on_one_board_take_turns_with_growing_pauses(tmp_path: Path) 
     assert pauses == [3, 6, 12]
 
 
-def test_a_video_that_pinterest_lost_is_sent_again_once() -> None:
+def test_a_video_that_pinterest_lost_is_sent_again_once():
     back: dict[str, int] = {}
     outcome = run("create_pin", Script(error(404, 404, "Media upload not found")), video(), memo=READY, back=back)
     assert isinstance(outcome, Again)
@@ -395,7 +382,7 @@ def test_a_video_that_pinterest_lost_is_sent_again_once() -> None:
     assert isinstance(run("create_pin", Script(error(404, 40)), video(), memo=READY), Refused)
 
 
-def test_neither_a_quoted_image_nor_a_quoted_token_reaches_a_message(tmp_path: Path) -> None:
+def test_neither_a_quoted_image_nor_a_quoted_token_reaches_a_message(tmp_path):
     said = f"{{'data': '{'QUFB' * 40}', 'token': 'pina_{'A' * 60}'}} is wrong"
     outcome = run("create_pin", Script(error(400, 1, said)), image(tmp_path))
     assert isinstance(outcome, Refused)

@@ -54,20 +54,20 @@ def found(
 
 
 @pytest.mark.parametrize("media", [("image",), ("image", "image"), ("image",) * 5, ("video",)])
-def test_a_pin_without_any_fault_has_no_problem_and_no_note(pinterest: Pinterest, media: tuple[str, ...]) -> None:
+def test_a_pin_without_any_fault_has_no_problem_and_no_note(pinterest, media):
     items = tuple(video() if kind == "video" else image(position) for position, kind in enumerate(media))
     content = Content("A poster", items)
     assert found(pinterest, content, BOARD) == []
     assert pinterest.notes(content, BOARD) == []
 
 
-def test_a_pin_needs_a_board(pinterest: Pinterest) -> None:
+def test_a_pin_needs_a_board(pinterest):
     (problem,) = found(pinterest, Content("", (image(),)), {})
     assert problem.path == ("providerOptions", "pinterest", "boardId")
 
 
 @pytest.mark.parametrize("board", ["Summer prints", "", 2000, "12a"])
-def test_a_boards_name_is_not_its_id(pinterest: Pinterest, board: object) -> None:
+def test_a_boards_name_is_not_its_id(pinterest, board):
     options, (problem,) = pinterest.read_options({"board_id": board})
     assert options == {}
     assert "list-boards" in problem.message
@@ -86,7 +86,7 @@ def test_a_boards_name_is_not_its_id(pinterest: Pinterest, board: object) -> Non
         ({"aiDisclosures": ["AI_MODIFED"]}, "did you mean AI_MODIFIED?"),
     ],
 )
-def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], says: str) -> None:
+def test_a_wrong_value_is_named(pinterest, given, says):
     options, (problem,) = pinterest.read_options(given)
     assert options == {}
     assert says in problem.message
@@ -107,18 +107,14 @@ def test_a_wrong_value_is_named(pinterest: Pinterest, given: dict[str, Any], say
         ((image(alt="x" * 501),), ("media", 0, "alt"), "at most 500 characters. This alt text has 501"),
     ],
 )
-def test_media_beyond_the_limits_are_named_with_limit_and_found_value(
-    pinterest: Pinterest, media: tuple[MediaFile, ...], path: tuple[Any, ...], says: str
-) -> None:
+def test_media_beyond_the_limits_are_named_with_limit_and_found_value(pinterest, media, path, says):
     (problem,) = found(pinterest, Content("", media), BOARD)
     assert problem.path == path
     assert says in problem.message
 
 
 @pytest.mark.parametrize("facts", [{"video_codec": "h264"}, {"video_codec": "hevc"}, {}])
-def test_a_video_of_a_codec_that_pinterest_takes_or_that_is_not_known_has_no_problem(
-    pinterest: Pinterest, facts: dict[str, Any]
-) -> None:
+def test_a_video_of_a_codec_that_pinterest_takes_or_that_is_not_known_has_no_problem(pinterest, facts):
     assert found(pinterest, Content("", (video(**facts),)), BOARD) == []
 
 
@@ -136,7 +132,7 @@ def test_a_video_of_a_codec_that_pinterest_takes_or_that_is_not_known_has_no_pro
         ),
     ],
 )
-def test_a_short_link_and_a_link_to_a_private_host_are_notes(pinterest: Pinterest, link: str, host: str) -> None:
+def test_a_short_link_and_a_link_to_a_private_host_are_notes(pinterest, link, host):
     one, *more = pinterest.notes(Content("", (image(),)), {**BOARD, "link": link})
     assert one.startswith("The option link ")
     assert f"{host})" in one or f"{host}," in one
@@ -149,11 +145,11 @@ def test_a_short_link_and_a_link_to_a_private_host_are_notes(pinterest: Pinteres
 @pytest.mark.parametrize(
     "link", ["https://example.com/bit.ly", "https://notbit.ly.example.com", "https://münchen.de/a", ""]
 )
-def test_a_link_to_a_public_page_is_no_note(pinterest: Pinterest, link: str) -> None:
+def test_a_link_to_a_public_page_is_no_note(pinterest, link):
     assert pinterest.notes(Content(link, (image(),)), {**BOARD, "link": link}) == []
 
 
-def test_lost_details_are_notes(pinterest: Pinterest) -> None:
+def test_lost_details_are_notes(pinterest):
     for mime_type in ("image/gif", "image/png", "image/webp"):
         moving = image(mime_type=mime_type, frames=2)
         assert found(pinterest, Content("", (moving,)), BOARD) == []
@@ -164,27 +160,27 @@ def test_lost_details_are_notes(pinterest: Pinterest) -> None:
     assert "150×150" in pinterest.notes(Content("", (image(width=150, height=150),)), BOARD)[0]
 
 
-def test_pinterests_own_sandbox_accepts_no_videos() -> None:
+def test_pinterests_own_sandbox_accepts_no_videos():
     there = Pinterest(PinterestSection(api_url=SANDBOX_API))
     assert found(there, Content("", (image(),)), BOARD) == []
     (problem,) = found(there, Content("", (video(),)), BOARD)
     assert problem.path == ("media", 0)
 
 
-def test_a_long_description_is_named(pinterest: Pinterest) -> None:
+def test_a_long_description_is_named(pinterest):
     (problem,) = found(pinterest, Content("x" * 801, (image(),)), BOARD)
     assert problem.path == ("post", "body")
     assert "801" in problem.message
 
 
-def test_a_cover_beyond_the_end_is_only_a_note(pinterest: Pinterest) -> None:
+def test_a_cover_beyond_the_end_is_only_a_note(pinterest):
     content = Content("", (video(),))
     options = {**BOARD, "coverImageKeyFrameTime": 3000}
     assert found(pinterest, content, options) == []
     assert "last frame" in pinterest.notes(content, options)[0]
 
 
-def test_all_four_scopes_are_needed_and_the_missing_one_is_named(pinterest: Pinterest) -> None:
+def test_all_four_scopes_are_needed_and_the_missing_one_is_named(pinterest):
     assert pinterest.auth.can_publish(ALL)
     assert pinterest.auth.can_publish(frozenset())
     lacking = ALL - {"pins:write"}
@@ -194,7 +190,7 @@ def test_all_four_scopes_are_needed_and_the_missing_one_is_named(pinterest: Pint
     assert "pins:write" in problem.message
 
 
-def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest: Pinterest) -> None:
+def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest):
     account = {"id": "10", "username": "studio", "business_name": "Studio Nord", "account_type": "BUSINESS"}
     http = Answering(account, {"username": "old"})
     identity = pinterest.auth.identify(http, Account("", scopes=ALL), "pina_1")
@@ -217,9 +213,7 @@ def test_an_account_is_known_by_its_id_or_else_by_its_name(pinterest: Pinterest)
         (503, {"code": 4197, "message": "ramped down"}, Throttled, None),
     ],
 )
-def test_an_error_is_read_by_status_and_code_together(
-    pinterest: Pinterest, status: int, body: dict[str, Any], kind: type[ProviderError], reauth: bool | None
-) -> None:
+def test_an_error_is_read_by_status_and_code_together(pinterest, status, body, kind, reauth):
     answer = HttpResponse(status, {"x-pinterest-rid": "rid1"}, json.dumps(body).encode())
     with pytest.raises(ProviderError) as caught:
         pinterest.auth.identify(Answering(answer), Account("", scopes=ALL), "pina_1")

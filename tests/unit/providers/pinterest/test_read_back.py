@@ -46,7 +46,7 @@ def similar(tmp_path: Path, *pins: Any, **more: Any) -> tuple[str, ...]:
     return outcome.similar
 
 
-def test_one_page_of_the_board_is_one_read_back(tmp_path: Path) -> None:
+def test_one_page_of_the_board_is_one_read_back(tmp_path):
     script = Script(page(shown("9", title="Poster")))
     outcome = read_back(tmp_path, script, title="Poster")
     assert outcome == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
@@ -54,11 +54,11 @@ def test_one_page_of_the_board_is_one_read_back(tmp_path: Path) -> None:
     assert script.calls[0].params == {"page_size": "250"}
 
 
-def test_an_empty_board_means_absent_now(tmp_path: Path) -> None:
+def test_an_empty_board_means_absent_now(tmp_path):
     assert read_back(tmp_path, Script(page())) == Readback(())
 
 
-def test_there_is_no_read_back_before_a_commit(tmp_path: Path) -> None:
+def test_there_is_no_read_back_before_a_commit(tmp_path):
     with pytest.raises(ValueError, match="commit"):
         ADAPTER.recover(job(Script(), image(tmp_path)))
 
@@ -88,7 +88,7 @@ SAME = {"title": "Poster", "description": "Two colours. 30 × 40", "link": "http
         {"board_id": None},
     ],
 )
-def test_a_pin_is_ours_when_none_of_its_fields_differs(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_a_pin_is_ours_when_none_of_its_fields_differs(tmp_path, changed):
     assert found(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS) == ["9"]
 
 
@@ -102,16 +102,16 @@ def test_a_pin_is_ours_when_none_of_its_fields_differs(tmp_path: Path, changed: 
         {"alt_text": "B"},
     ],
 )
-def test_a_pin_of_our_kind_with_other_texts_rules_out_absent(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_a_pin_of_our_kind_with_other_texts_rules_out_absent(tmp_path, changed):
     assert similar(tmp_path, shown("9", **{**SAME, **changed}), **TEXTS) == ("9",)
 
 
-def test_a_pin_of_another_member_is_not_ours(tmp_path: Path) -> None:
+def test_a_pin_of_another_member_is_not_ours(tmp_path):
     assert similar(tmp_path, shown("9", is_owner=False, **SAME), **TEXTS) == ("9",)
     assert found(tmp_path, shown("9", is_owner=True, **SAME), **TEXTS) == ["9"]
 
 
-def test_a_text_where_none_was_sent_differs(tmp_path: Path) -> None:
+def test_a_text_where_none_was_sent_differs(tmp_path):
     for name in ("title", "description", "link", "alt_text"):
         assert similar(tmp_path, shown("9", **{name: "https://a.test"})) == ("9",)
 
@@ -127,12 +127,12 @@ def test_a_text_where_none_was_sent_differs(tmp_path: Path) -> None:
         {"created_at": "2026-11-21T11:56:59"},
     ],
 )
-def test_a_pin_of_another_kind_place_or_time_is_not_ours(tmp_path: Path, changed: dict[str, Any]) -> None:
+def test_a_pin_of_another_kind_place_or_time_is_not_ours(tmp_path, changed):
     for words in ({}, {"title": "Another"}):
         assert similar(tmp_path, shown("9", **{**SAME, **changed, **words}), **TEXTS, boardSectionId=SECTION) == ()
 
 
-def test_a_pin_in_a_section_is_found_in_the_list_of_its_board(tmp_path: Path) -> None:
+def test_a_pin_in_a_section_is_found_in_the_list_of_its_board(tmp_path):
     script = Script(page(shown("9", board_section_id=SECTION), shown("8", board_section_id=None)))
     outcome = read_back(tmp_path, script, boardSectionId=SECTION)
     assert isinstance(outcome, Readback)
@@ -140,7 +140,7 @@ def test_a_pin_in_a_section_is_found_in_the_list_of_its_board(tmp_path: Path) ->
     assert read_back(tmp_path, Script(page()), boardSectionId=SECTION) == Readback(())
 
 
-def test_of_several_pictures_a_pin_with_as_many_is_ours(tmp_path: Path) -> None:
+def test_of_several_pictures_a_pin_with_as_many_is_ours(tmp_path):
     media = (image(tmp_path, 0), image(tmp_path, 1), image(tmp_path, 2))
 
     def carousel(pin_id: str, items: Any) -> dict[str, Any]:
@@ -150,11 +150,11 @@ def test_of_several_pictures_a_pin_with_as_many_is_ours(tmp_path: Path) -> None:
     assert found(tmp_path, *pins, media=media) == ["2", "3"]
 
 
-def test_absent_fields_prove_nothing(tmp_path: Path) -> None:
+def test_absent_fields_prove_nothing(tmp_path):
     assert found(tmp_path, {"id": "9"}, **TEXTS) == ["9"]
 
 
-def test_letters_written_in_two_ways_are_the_same(tmp_path: Path) -> None:
+def test_letters_written_in_two_ways_are_the_same(tmp_path):
     assert found(tmp_path, shown("9", title="café"), title="cafe\u0301") == ["9"]
 
 
@@ -171,18 +171,18 @@ def test_letters_written_in_two_ways_are_the_same(tmp_path: Path) -> None:
         (None, True),
     ],
 )
-def test_an_older_pin_with_the_same_texts_is_not_ours(tmp_path: Path, made: str | None, is_ours: bool) -> None:
+def test_an_older_pin_with_the_same_texts_is_not_ours(tmp_path, made, is_ours):
     assert bool(found(tmp_path, shown("9", created_at=made))) is is_ours
 
 
 @pytest.mark.parametrize("made", ["yesterday", None, 5])
-def test_a_pin_without_a_date_may_be_ours_and_narrows_nothing(tmp_path: Path, made: Any) -> None:
+def test_a_pin_without_a_date_may_be_ours_and_narrows_nothing(tmp_path, made):
     assert similar(tmp_path, shown("9", created_at=made, title="Another")) == ("9",)
     script = Script(page(shown("9", 5), shown("8", created_at=made), shown("7", -4000), bookmark="more"))
     assert [pin.post_id for pin in read_back(tmp_path, script).candidates] == ["8", "9"]  # type: ignore[union-attr]
 
 
-def test_dates_are_compared_with_the_clock_of_the_responses(tmp_path: Path) -> None:
+def test_dates_are_compared_with_the_clock_of_the_responses(tmp_path):
     script = Script(page(shown("9", -4000), shown("8", -5000), bookmark="a"), page())
 
     def since() -> Any:
@@ -192,31 +192,31 @@ def test_dates_are_compared_with_the_clock_of_the_responses(tmp_path: Path) -> N
     assert len(script.calls) == 1, "all that follows is older still"
 
 
-def test_several_candidates_are_returned_oldest_first(tmp_path: Path) -> None:
+def test_several_candidates_are_returned_oldest_first(tmp_path):
     assert found(tmp_path, shown("30", 9), shown("200", 5), shown("9", 5)) == ["9", "200", "30"]
 
 
-def test_a_pin_with_our_texts_comes_before_older_pins_without_texts(tmp_path: Path) -> None:
+def test_a_pin_with_our_texts_comes_before_older_pins_without_texts(tmp_path):
     assert found(tmp_path, shown("8", 5), shown("9", 9, title="Poster"), title="Poster") == ["9", "8"]
 
 
-def test_malformed_items_of_the_list_are_ignored(tmp_path: Path) -> None:
+def test_malformed_items_of_the_list_are_ignored(tmp_path):
     assert found(tmp_path, "noise", None, {"id": "x"}, {}, shown("9")) == ["9"]
 
 
-def test_a_video_matches_only_videos(tmp_path: Path) -> None:
+def test_a_video_matches_only_videos(tmp_path):
     shown_video = {"media": {"media_type": "video"}}
     assert found(tmp_path, shown("8"), shown("9", **shown_video), media=(video(),)) == ["9"]
 
 
-def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path: Path) -> None:
+def test_a_list_from_new_to_old_is_left_once_it_is_past_the_commit(tmp_path):
     script = Script(page(shown("9", 5), shown("8", -4000), bookmark="more"))
     assert read_back(tmp_path, script) == Readback((Published("9", "https://www.pinterest.com/pin/9/"),))
     assert script.over
 
 
 @pytest.mark.parametrize("first", [[-5000.0, -4000.0], [-4000.0], [-5000.0, -4000.0, -6000.0], [-4000.0, -4000.0]])
-def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path: Path, first: list[float]) -> None:
+def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path, first):
     pins = [shown(str(n), seconds) for n, seconds in enumerate(first, 100)]
     script = Script(page(*pins, bookmark="a"), page(shown("9")))
     outcome = read_back(tmp_path, script)
@@ -225,14 +225,14 @@ def test_a_board_in_any_other_order_is_read_to_its_end(tmp_path: Path, first: li
     assert script.calls[1].params["bookmark"] == "a"
 
 
-def test_a_board_too_large_to_read_is_no_read_back(tmp_path: Path) -> None:
+def test_a_board_too_large_to_read_is_no_read_back(tmp_path):
     pages = [page(shown(str(n), n - 100_000), bookmark=str(n)) for n in range(10)]
     outcome = read_back(tmp_path, Script(*pages))
     assert isinstance(outcome, CannotTell)
     assert "https://www.pinterest.com/studio_nord/" in outcome.hint
 
 
-def test_a_found_pin_counts_on_a_board_of_any_size(tmp_path: Path) -> None:
+def test_a_found_pin_counts_on_a_board_of_any_size(tmp_path):
     pages = [page(shown("9"), bookmark="0"), *(page(shown(str(n), -90_000), bookmark=str(n)) for n in range(1, 3))]
     outcome = read_back(tmp_path, Script(*pages))
     assert isinstance(outcome, Readback)
@@ -240,7 +240,7 @@ def test_a_found_pin_counts_on_a_board_of_any_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reply", [error(403, 29, "PINNER_DATA_ACCESS_DENIED"), error(404, 40), error(404, 404)])
-def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: HttpResponse) -> None:
+def test_a_board_that_cannot_be_read_never_means_absent(tmp_path, reply):
     outcome = read_back(tmp_path, Script(reply))
     assert isinstance(outcome, CannotTell)
     assert BOARD in outcome.hint
@@ -263,9 +263,7 @@ def test_a_board_that_cannot_be_read_never_means_absent(tmp_path: Path, reply: H
         (NoAnswer("cut"), NoAnswer),
     ],
 )
-def test_a_read_back_without_a_response_is_an_error(
-    tmp_path: Path, reply: HttpResponse | Exception, kind: type[Exception]
-) -> None:
+def test_a_read_back_without_a_response_is_an_error(tmp_path, reply, kind):
     with pytest.raises(kind):
         read_back(tmp_path, Script(reply))
     with pytest.raises(kind):

@@ -41,7 +41,7 @@ def status(word: str) -> HttpResponse:
     return answer(200, {"media_id": MEDIA, "media_type": "video", "status": word})
 
 
-def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored() -> None:
+def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored():
     script = Script(FORM, answer(204))
     outcome = run("upload", script, video())
     assert script.asked == ["POST /media", f"POST {STORAGE}"]
@@ -59,12 +59,12 @@ def test_a_video_is_registered_and_sent_in_one_step_and_its_form_is_never_stored
         {"upload_parameters": []},
     ],
 )
-def test_a_registration_that_cannot_be_read_is_no_answer(wrong: dict[str, Any]) -> None:
+def test_a_registration_that_cannot_be_read_is_no_answer(wrong):
     with pytest.raises(NoAnswer):
         run("upload", Script(answer(201, {**REGISTERED, **wrong})), video())
 
 
-def test_a_host_that_the_owner_did_not_allow_holds_all_uploads_and_fails_no_post() -> None:
+def test_a_host_that_the_owner_did_not_allow_holds_all_uploads_and_fails_no_post():
     outcome = run(
         "upload", Script(answer(201, {**REGISTERED, "upload_url": "https://evil.example/?k=secret"})), video()
     )
@@ -87,7 +87,7 @@ def test_a_host_that_the_owner_did_not_allow_holds_all_uploads_and_fails_no_post
         (answer(429, {"message": "Too many requests"}), NoAnswer),
     ],
 )
-def test_the_registration_reads_errors_as_every_step_does(reply: HttpResponse, kind: type[Exception]) -> None:
+def test_the_registration_reads_errors_as_every_step_does(reply, kind):
     with pytest.raises(kind):
         run("upload", Script(reply), video())
 
@@ -95,7 +95,7 @@ def test_the_registration_reads_errors_as_every_step_does(reply: HttpResponse, k
 PRODUCTION = SECTION_OF_THE_CONFIGURATION
 
 
-def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> None:
+def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk():
     script = Script(FORM, answer(204, x_amz_request_id="S3RID"))
     conversation = job(script, video(size_bytes=150_000_000))
     outcome = upload.upload_video(conversation, PRODUCTION)
@@ -111,13 +111,13 @@ def test_the_form_is_copied_and_the_file_comes_last_straight_from_the_disk() -> 
     assert outcome == Done(sent())
 
 
-def test_the_owners_file_name_is_not_sent() -> None:
+def test_the_owners_file_name_is_not_sent():
     script = Script(FORM, answer(204))
     run("upload", script, video(mime_type="video/quicktime"))
     assert script.calls[1].request["multipart"]["file"].filename == "video.mov"
 
 
-def test_a_video_that_was_sent_is_not_sent_again() -> None:
+def test_a_video_that_was_sent_is_not_sent_again():
     assert run("upload", Script(), video(), memo=sent()) == Done(sent())
 
 
@@ -135,8 +135,8 @@ def test_a_video_that_was_sent_is_not_sent_again() -> None:
     ],
 )
 def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pauses(
-    reply: HttpResponse | Exception,
-) -> None:
+    reply,
+):
     memo: dict[str, Any] = {}
     back: dict[str, int] = {}
     pauses = []
@@ -149,7 +149,7 @@ def test_an_upload_that_broke_off_begins_with_a_new_registration_and_growing_pau
     assert pauses == [5, 10, 20, 40, 80, 160, 320, 640, 900]
 
 
-def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
+def test_a_form_that_the_storage_refuses_is_replaced_three_times():
     memo: dict[str, Any] = {}
     back: dict[str, int] = {}
     refusal = answer(403, STORAGE_SAYS % b"AccessDenied")
@@ -162,13 +162,13 @@ def test_a_form_that_the_storage_refuses_is_replaced_three_times() -> None:
     assert "AccessDenied" in outcome.message
 
 
-def test_a_video_that_the_storage_finds_too_large_is_refused_with_its_size() -> None:
+def test_a_video_that_the_storage_finds_too_large_is_refused_with_its_size():
     outcome = run("upload", Script(FORM, answer(400, STORAGE_SAYS % b"EntityTooLarge")), video())
     assert isinstance(outcome, Refused)
     assert "2500000" in outcome.message
 
 
-def test_a_video_is_waited_for_with_the_pauses_of_pinterests_own_sample() -> None:
+def test_a_video_is_waited_for_with_the_pauses_of_pinterests_own_sample():
     memo = sent()
     pauses = []
     for word in ("registered", "processing", "processing", "a new word", "processing", "processing"):
@@ -182,19 +182,19 @@ def test_a_video_is_waited_for_with_the_pauses_of_pinterests_own_sample() -> Non
 
 
 @pytest.mark.parametrize(("waited", "pause"), [(30, 10), (599, 10), (601, 60), (3601, 300), (100_000, 300)])
-def test_long_waits_ask_seldom_because_a_trial_app_has_a_thousand_reads_a_day(waited: float, pause: float) -> None:
+def test_long_waits_ask_seldom_because_a_trial_app_has_a_thousand_reads_a_day(waited, pause):
     outcome = run("await_processing", Script(status("processing")), video(), memo=sent(9, waited))
     assert isinstance(outcome, Wait)
     assert outcome.seconds == pause
 
 
-def test_a_video_that_succeeded_goes_on_and_is_not_asked_for_again() -> None:
+def test_a_video_that_succeeded_goes_on_and_is_not_asked_for_again():
     outcome = run("await_processing", Script(status("succeeded")), video(), memo=sent())
     assert isinstance(outcome, Done)
     assert run("await_processing", Script(), video(), memo=outcome.memo) == outcome
 
 
-def test_a_failed_video_is_sent_again_once_and_then_refused() -> None:
+def test_a_failed_video_is_sent_again_once_and_then_refused():
     back: dict[str, int] = {}
     outcome = run("await_processing", Script(status("failed")), video(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
@@ -204,7 +204,7 @@ def test_a_failed_video_is_sent_again_once_and_then_refused() -> None:
     assert "H.264" in outcome.message
 
 
-def test_a_video_unknown_to_pinterest_is_sent_again_once() -> None:
+def test_a_video_unknown_to_pinterest_is_sent_again_once():
     back: dict[str, int] = {}
     outcome = run("await_processing", Script(error(404, 404, "Not found")), video(), memo=sent(), back=back)
     assert isinstance(outcome, Again)
@@ -216,12 +216,12 @@ def test_a_video_unknown_to_pinterest_is_sent_again_once() -> None:
     "reply",
     [error(500, 0), answer(200, b"<html>"), answer(200, {}), answer(404, b"<html>"), answer(404, b""), NoAnswer("cut")],
 )
-def test_an_error_of_the_poll_is_no_verdict_on_the_video(reply: HttpResponse | Exception) -> None:
+def test_an_error_of_the_poll_is_no_verdict_on_the_video(reply):
     with pytest.raises(NoAnswer):
         run("await_processing", Script(reply), video(), memo=sent())
 
 
-def test_a_poll_without_a_video_goes_back_to_the_upload() -> None:
+def test_a_poll_without_a_video_goes_back_to_the_upload():
     for memo in ({}, {"video": None}):
         outcome = run("await_processing", Script(), video(), memo=memo)
         assert isinstance(outcome, Again)

@@ -21,7 +21,7 @@ def tiktok() -> TikTok:
     return TikTok(section())
 
 
-def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok: TikTok) -> None:
+def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok):
     user = {"open_id": "oid", "union_id": "u", "display_name": "Owner", "avatar_url": "https://cdn.test/a"}
     body = {"data": {"user": user}, "error": {"code": "ok", "message": "", "log_id": "1"}}
     http = Answering(body)
@@ -49,9 +49,7 @@ def test_only_fields_within_the_granted_scopes_are_asked_for(tiktok: TikTok) -> 
         (200, "never_heard_of", Rejected, False),
     ],
 )
-def test_the_code_of_an_envelope_decides_and_not_its_status(
-    tiktok: TikTok, status: int, code: str, kind: type[ProviderError], reauth: bool | None
-) -> None:
+def test_the_code_of_an_envelope_decides_and_not_its_status(tiktok, status, code, kind, reauth):
     http = Answering({"data": {}, "error": {"code": code, "message": "why", "log_id": "log1"}}, status=status)
     with pytest.raises(ProviderError) as caught:
         tiktok.auth.identify(http, Account(""), "act.1")
@@ -62,7 +60,7 @@ def test_the_code_of_an_envelope_decides_and_not_its_status(
 
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 407, 429, 500, 502])
 @pytest.mark.parametrize("body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}'])
-def test_a_response_in_another_form_is_no_answer(tiktok: TikTok, status: int, body: bytes) -> None:
+def test_a_response_in_another_form_is_no_answer(tiktok, status, body):
     answer = HttpResponse(status, {"retry-after": "300"}, body)
     asked: list[Callable[[], object]] = [
         lambda: tiktok.auth.identify(Answering(answer), Account(""), "act.1"),
@@ -76,7 +74,7 @@ def test_a_response_in_another_form_is_no_answer(tiktok: TikTok, status: int, bo
             ask()
 
 
-def test_each_endpoint_has_one_form_and_the_other_one_is_no_answer(tiktok: TikTok) -> None:
+def test_each_endpoint_has_one_form_and_the_other_one_is_no_answer(tiktok):
     envelope = {"data": {}, "error": {"code": "invalid_grant", "message": "why", "log_id": "log1"}}
     flat = {"error": "access_token_invalid", "error_description": "why", "log_id": "log1"}
     with pytest.raises(NoAnswer):
@@ -85,7 +83,7 @@ def test_each_endpoint_has_one_form_and_the_other_one_is_no_answer(tiktok: TikTo
         tiktok.auth.identify(Answering(flat, status=401), Account(""), "act.1")
 
 
-def test_a_rate_limit_of_the_token_endpoint_needs_tiktoks_form(tiktok: TikTok) -> None:
+def test_a_rate_limit_of_the_token_endpoint_needs_tiktoks_form(tiktok):
     body = json.dumps({"error": "rate_limit_exceeded", "log_id": "log1"}).encode()
     headers = {"retry-after": "Sat, 21 Nov 2026 12:05:00 GMT", "date": "Sat, 21 Nov 2026 12:00:00 GMT"}
     with pytest.raises(Throttled) as caught:
@@ -93,7 +91,7 @@ def test_a_rate_limit_of_the_token_endpoint_needs_tiktoks_form(tiktok: TikTok) -
     assert caught.value.retry_after_seconds == 300
 
 
-def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tiktok: TikTok) -> None:
+def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tiktok):
     http = Answering(
         {
             "open_id": "oid",
@@ -128,9 +126,7 @@ def test_a_refresh_brings_a_new_pair_and_sends_the_credentials_in_the_body(tikto
         (503, "temporarily_unavailable", NoAnswer, None),
     ],
 )
-def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
-    tiktok: TikTok, status: int, error: str, kind: type[ProviderError], reauth: bool | None
-) -> None:
+def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(tiktok, status, error, kind, reauth):
     body = {"error": error, "error_description": "because", "log_id": "log2"}
     with pytest.raises(ProviderError) as caught:
         tiktok.auth.refresh(Answering(body, status=status), Account(""), "rft.1")
@@ -140,7 +136,7 @@ def test_only_a_dead_refresh_token_sends_the_owner_to_connect_again(
     assert "cs-secret" not in caught.value.message
 
 
-def test_revoking_sends_the_access_token_and_accepts_an_empty_body(tiktok: TikTok) -> None:
+def test_revoking_sends_the_access_token_and_accepts_an_empty_body(tiktok):
     http = Answering(HttpResponse(200, {}, b""))
     tiktok.auth.revoke(http, Account(""), "act.1", "rft.1")
     assert http.calls[0]["form"]["token"] == "act.1"
@@ -158,7 +154,7 @@ def section(**more: Any) -> TikTokSection:
     return TikTokSection(client_key="ck", client_secret=SecretStr("cs-secret"), api_url="https://tiktok.test", **more)
 
 
-def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
+def test_the_consent_page_gets_a_challenge_in_hexadecimal():
     url = TikTokOAuth(section()).authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
     assert url.startswith("https://www.tiktok.com/v2/auth/authorize/?")
     assert parse_qs(urlsplit(url).query) == {
@@ -172,13 +168,13 @@ def test_the_consent_page_gets_a_challenge_in_hexadecimal() -> None:
     }
 
 
-def test_the_consent_page_is_asked_for_what_the_owner_lists() -> None:
+def test_the_consent_page_is_asked_for_what_the_owner_lists():
     asking = TikTokOAuth(section(scopes=("user.info.basic", "video.upload", "video.list")))
     url = asking.authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)
     assert parse_qs(urlsplit(url).query)["scope"] == ["user.info.basic,video.upload,video.list"]
 
 
-def test_pkce_can_be_turned_off_on_both_sides() -> None:
+def test_pkce_can_be_turned_off_on_both_sides():
     plain = section(pkce=False)
     assert "code_challenge" not in TikTokOAuth(plain).authorize_url(
         redirect_uri=REDIRECT, state="st", verifier=VERIFIER
@@ -188,7 +184,7 @@ def test_pkce_can_be_turned_off_on_both_sides() -> None:
     assert "code_verifier" not in http.calls[0]["form"]
 
 
-def test_pkce_can_have_the_standards_challenge() -> None:
+def test_pkce_can_have_the_standards_challenge():
     standard = TikTokOAuth(section(pkce="base64url"))
     query = parse_qs(urlsplit(standard.authorize_url(redirect_uri=REDIRECT, state="st", verifier=VERIFIER)).query)
     assert query["code_challenge"] == ["439GFMPqz0oX0mcTemZQETCRz83PsBP4ENJB7mLzjJo"]
@@ -198,7 +194,7 @@ def test_pkce_can_have_the_standards_challenge() -> None:
     assert http.calls[0]["form"]["code_verifier"] == VERIFIER
 
 
-def test_a_challenge_that_tiktok_refuses_names_the_setting_and_its_values() -> None:
+def test_a_challenge_that_tiktok_refuses_names_the_setting_and_its_values():
     refused = {"error": "invalid_request", "error_description": "Code verifier or code challenge is invalid."}
     with pytest.raises(Rejected) as caught:
         TikTokOAuth(section()).exchange(
@@ -211,7 +207,7 @@ def test_a_challenge_that_tiktok_refuses_names_the_setting_and_its_values() -> N
     assert VERIFIER not in said
 
 
-def test_a_code_is_exchanged_unchanged_with_the_same_redirect_address() -> None:
+def test_a_code_is_exchanged_unchanged_with_the_same_redirect_address():
     http = Answering({"access_token": "act.1", "refresh_token": "rft.1", "scope": "user.info.basic,video.upload"})
     tokens = TikTokOAuth(section()).exchange(http, code="c*!1", redirect_uri=REDIRECT, verifier=VERIFIER)
     assert http.calls[0]["url"] == "https://tiktok.test/v2/oauth/token/"
@@ -239,7 +235,7 @@ def test_a_code_is_exchanged_unchanged_with_the_same_redirect_address() -> None:
         ("unsupported_grant_type", False),
     ],
 )
-def test_a_refused_code_shows_whether_the_owner_connects_again(error: str, again: bool) -> None:
+def test_a_refused_code_shows_whether_the_owner_connects_again(error, again):
     http = Answering({"error": error, "error_description": "because", "log_id": "log3"}, status=400)
     with pytest.raises(Rejected) as caught:
         TikTokOAuth(section()).exchange(http, code="secret-code", redirect_uri=REDIRECT, verifier=VERIFIER)

@@ -39,7 +39,7 @@ def creator(**other: Any) -> HttpResponse:
     return ok(**{**CREATOR, **other})
 
 
-def test_the_creator_is_asked_before_a_direct_post_and_remembered() -> None:
+def test_the_creator_is_asked_before_a_direct_post_and_remembered():
     script = Script(creator())
     outcome = run("creator_info", script)
     assert script.asked == ["creator_info/query/"]
@@ -51,19 +51,19 @@ def test_the_creator_is_asked_before_a_direct_post_and_remembered() -> None:
     }
 
 
-def test_a_level_that_the_account_does_not_offer_is_never_replaced_by_another() -> None:
+def test_a_level_that_the_account_does_not_offer_is_never_replaced_by_another():
     outcome = run("creator_info", Script(creator()), options=PUBLIC)
     assert isinstance(outcome, Refused)
     assert "PUBLIC_TO_EVERYONE" in outcome.message
     assert "FOLLOWER_OF_CREATOR, MUTUAL_FOLLOW_FRIENDS, SELF_ONLY" in outcome.message
 
 
-def test_without_levels_the_next_call_decides() -> None:
+def test_without_levels_the_next_call_decides():
     assert isinstance(run("creator_info", Script(creator(privacy_level_options=[])), options=PUBLIC), Done)
     assert isinstance(run("creator_info", Script(ok())), Done)
 
 
-def test_a_video_longer_than_the_creator_may_post_is_refused_with_both_figures() -> None:
+def test_a_video_longer_than_the_creator_may_post_is_refused_with_both_figures():
     outcome = run("creator_info", Script(creator(max_video_post_duration_sec=180)), video(duration_seconds=180.5))
     assert isinstance(outcome, Refused)
     assert "180 seconds" in outcome.message
@@ -71,7 +71,7 @@ def test_a_video_longer_than_the_creator_may_post_is_refused_with_both_figures()
     assert isinstance(run("creator_info", Script(creator(max_video_post_duration_sec=60)), photo()), Done)
 
 
-def test_a_direct_video_sends_all_options_and_both_brand_fields() -> None:
+def test_a_direct_video_sends_all_options_and_both_brand_fields():
     script = Script(ok(**TASK))
     chosen = {
         "privacyLevel": "SELF_ONLY",
@@ -105,13 +105,13 @@ def test_a_direct_video_sends_all_options_and_both_brand_fields() -> None:
     }
 
 
-def test_a_post_without_text_sends_no_title() -> None:
+def test_a_post_without_text_sends_no_title():
     script = Script(ok(**TASK))
     run("init_video", script, text="")
     assert "title" not in script.calls[0].json["post_info"]
 
 
-def test_a_draft_sends_only_the_files_size() -> None:
+def test_a_draft_sends_only_the_files_size():
     script = Script(ok(**TASK))
     run("init_draft", script, video(158_008_374), options=DRAFT)
     assert script.asked == ["inbox/video/init/"]
@@ -125,7 +125,7 @@ def test_a_draft_sends_only_the_files_size() -> None:
     }
 
 
-def test_the_publish_id_is_kept_and_shown_and_the_address_only_sealed() -> None:
+def test_the_publish_id_is_kept_and_shown_and_the_address_only_sealed():
     script = Script(ok(**TASK))
     outcome = run("init_video", script)
     assert isinstance(outcome, Done)
@@ -134,7 +134,7 @@ def test_the_publish_id_is_kept_and_shown_and_the_address_only_sealed() -> None:
     assert script.trace.message == f"publish_id {PUBLISH_ID}"
 
 
-def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post() -> None:
+def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post():
     outcome = run("init_video", Script(ok(publish_id=PUBLISH_ID, upload_url="https://evil.example/?t=hush")))
     assert isinstance(outcome, Held)
     assert (outcome.code, outcome.this_step) == ("upload_host", True)
@@ -144,7 +144,7 @@ def test_an_upload_host_that_is_not_listed_holds_all_uploads_and_fails_no_post()
 
 
 @pytest.mark.parametrize("data", [{}, {"publish_id": PUBLISH_ID}, {"upload_url": ADDRESS}])
-def test_a_response_without_a_task_is_no_answer(data: dict[str, str]) -> None:
+def test_a_response_without_a_task_is_no_answer(data):
     with pytest.raises(NoAnswer):
         run("init_video", Script(ok(**data)))
 
@@ -159,7 +159,7 @@ def test_a_response_without_a_task_is_no_answer(data: dict[str, str]) -> None:
         ({"disableComment": True, "disableDuet": False}, [], {"comment", "stitch"}),
     ],
 )
-def test_interactions_are_off_by_default(chosen: dict[str, bool], creator_off: list[str], off: set[str]) -> None:
+def test_interactions_are_off_by_default(chosen, creator_off, off):
     memo = {"creator": {"username": "demo.owner", "levels": [], "off": creator_off}}
     script = Script(ok(**TASK))
     run("init_video", script, options={"privacyLevel": "SELF_ONLY", **chosen}, memo=memo)
@@ -184,7 +184,7 @@ ENDPOINTS = ["creator_info", "init_video", "init_draft"]
         (200, "never_heard_of", "never_heard_of"),
     ],
 )
-def test_a_refusal_names_the_remedy_and_ends_the_post(step: str, status: int, code: str, says: str) -> None:
+def test_a_refusal_names_the_remedy_and_ends_the_post(step, status, code, says):
     script = Script(envelope(status, code, "The total chunk count is invalid"))
     outcome = run(step, script)
     assert isinstance(outcome, Refused)
@@ -198,7 +198,7 @@ def test_a_refusal_names_the_remedy_and_ends_the_post(step: str, status: int, co
 
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("step", ENDPOINTS)
-def test_a_banned_account_is_paused_for_a_day(step: str, status: int) -> None:
+def test_a_banned_account_is_paused_for_a_day(step, status):
     outcome = run(step, Script(envelope(status, "spam_risk_user_banned_from_posting")))
     assert isinstance(outcome, Refused)
     assert outcome.rest_seconds == 86_400
@@ -207,7 +207,7 @@ def test_a_banned_account_is_paused_for_a_day(step: str, status: int) -> None:
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("code", ["spam_risk_too_many_posts", "spam_risk_too_many_pending_share"])
 @pytest.mark.parametrize("step", ENDPOINTS)
-def test_a_daily_limit_of_the_account_waits_a_day(step: str, code: str, status: int) -> None:
+def test_a_daily_limit_of_the_account_waits_a_day(step, code, status):
     with pytest.raises(Throttled) as caught:
         run(step, Script(envelope(status, code)))
     assert caught.value.retry_after_seconds == 86_400
@@ -215,7 +215,7 @@ def test_a_daily_limit_of_the_account_waits_a_day(step: str, code: str, status: 
 
 @pytest.mark.parametrize("status", [200, 403])
 @pytest.mark.parametrize("step", ENDPOINTS)
-def test_an_app_at_its_cap_delays_direct_posts_of_the_account_for_a_day(step: str, status: int) -> None:
+def test_an_app_at_its_cap_delays_direct_posts_of_the_account_for_a_day(step, status):
     with pytest.raises(Throttled) as caught:
         run(step, Script(envelope(status, "reached_active_user_cap")))
     assert caught.value.retry_after_seconds == 86_400
@@ -224,7 +224,7 @@ def test_an_app_at_its_cap_delays_direct_posts_of_the_account_for_a_day(step: st
 
 @pytest.mark.parametrize("step", ENDPOINTS)
 @pytest.mark.parametrize("answer", [envelope(401, "access_token_invalid"), envelope(200, "access_token_invalid")])
-def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: HttpResponse) -> None:
+def test_a_spent_token_is_refreshed_by_the_engine(step, answer):
     with pytest.raises(AuthExpired):
         run(step, Script(answer))
 
@@ -232,7 +232,7 @@ def test_a_spent_token_is_refreshed_by_the_engine(step: str, answer: HttpRespons
 DATE = {"date": "Sat, 21 Nov 2026 12:00:00 GMT"}
 
 
-def test_a_rate_limit_waits_a_minute_or_the_time_that_tiktok_names() -> None:
+def test_a_rate_limit_waits_a_minute_or_the_time_that_tiktok_names():
     limited = envelope(429, "rate_limit_exceeded")
     for answer, seconds in (
         (limited, None),
@@ -266,7 +266,7 @@ def test_a_rate_limit_waits_a_minute_or_the_time_that_tiktok_names() -> None:
         HttpResponse(200, {}, b'{"data": {"publish_id": "x"}}'),
     ],
 )
-def test_an_unusable_response_is_no_answer(answer: HttpResponse) -> None:
+def test_an_unusable_response_is_no_answer(answer):
     with pytest.raises(NoAnswer):
         run("init_video", Script(answer))
 
@@ -276,7 +276,7 @@ def test_an_unusable_response_is_no_answer(answer: HttpResponse) -> None:
 @pytest.mark.parametrize(
     "body", [b"<html>", b"", b"denied", b"[]", b'{"message": "x"}', b'{"error": "x"}', b'{"error": {"code": 7}}']
 )
-def test_a_response_in_another_form_is_no_answer_with_any_status(step: str, status: int, body: bytes) -> None:
+def test_a_response_in_another_form_is_no_answer_with_any_status(step, status, body):
     with pytest.raises(NoAnswer) as caught:
         run(step, Script(HttpResponse(status, {"retry-after": "300"}, body)), memo=opened())
     assert f"HTTP {status}" in caught.value.message
@@ -287,9 +287,7 @@ def test_a_response_in_another_form_is_no_answer_with_any_status(step: str, stat
     [({"privacyLevel": "SELF_ONLY"}, "creator_info", "video.publish"), (DRAFT, "init_draft", "video.upload")],
 )
 @pytest.mark.parametrize("code", ["scope_not_authorized", "scope_permission_missed"])
-def test_a_missing_scope_ends_the_connection_only_without_another_way_to_publish(
-    options: dict[str, str], step: str, missing: str, code: str
-) -> None:
+def test_a_missing_scope_ends_the_connection_only_without_another_way_to_publish(options, step, missing, code):
     both = {"video.publish", "video.upload"}
     for scopes, reauth in ((both, False), ({missing}, True), (set(), False)):
         account = Account("oid", scopes=frozenset(scopes))

@@ -60,7 +60,7 @@ def kept(*photos: MediaFile) -> dict[str, Any]:
     }
 
 
-def test_photos_are_fitted_before_the_commit(folder: Path) -> None:
+def test_photos_are_fitted_before_the_commit(folder):
     asked: list[ImageLimits] = []
     photos = photo(0, mime_type="image/png"), photo(1)
     outcome = run("fit_photos", Script(), *photos, fit=fitted_into(folder, asked))
@@ -70,7 +70,7 @@ def test_photos_are_fitted_before_the_commit(folder: Path) -> None:
     assert (asked[0].max_short_side, asked[0].max_bytes) == (1080, 20_000_000)
 
 
-def test_many_photos_take_several_runs() -> None:
+def test_many_photos_take_several_runs():
     photos = tuple(photo(index) for index in range(3))
     first = run("fit_photos", Script(), *photos, slice_over=lambda: True)
     assert isinstance(first, More)
@@ -83,7 +83,7 @@ def test_many_photos_take_several_runs() -> None:
 @pytest.mark.parametrize(
     "base", ["http://box.example.net", "https://192.168.1.5", "https://box", "https://[2001:db8::1]"]
 )
-def test_an_unreachable_appliance_is_reported_before_the_post(base: str) -> None:
+def test_an_unreachable_appliance_is_reported_before_the_post(base):
     outcome = run("fit_photos", Script(), photo(), public_url=lambda media: f"{base}/m?signature=hush")
     assert isinstance(outcome, Refused)
     assert "base_url" in outcome.message
@@ -94,13 +94,13 @@ def test_an_unreachable_appliance_is_reported_before_the_post(base: str) -> None
     assert ADAPTER.check(replace(known, media=(video(),)), DIRECT, Account("1")) == [], "a video is sent"
 
 
-def test_a_simulated_tiktok_fetches_from_any_address() -> None:
+def test_a_simulated_tiktok_fetches_from_any_address():
     stand_in = TikTok(TikTokSection(api_url="http://127.0.0.1:9000"))
     work = job(Script(), photo(), public_url=lambda media: "http://127.0.0.1:8000/m")
     assert isinstance(stand_in.run("fit_photos", work), Done)
 
 
-def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder: Path) -> None:
+def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder):
     photos = on_disk(folder)
     script = Script(ok(**TASK))
     options = {**DIRECT, "title": "Three views", "photoCoverIndex": 1, "autoAddMusic": True, "isAigc": True}
@@ -134,7 +134,7 @@ def test_a_direct_post_names_the_fitted_files_by_fresh_addresses(folder: Path) -
 @pytest.mark.parametrize(
     ("chosen", "off"), [({}, True), ({"disableComment": True}, True), ({"disableComment": False}, False)]
 )
-def test_photos_allow_comments_only_if_enabled(folder: Path, chosen: dict[str, bool], off: bool) -> None:
+def test_photos_allow_comments_only_if_enabled(folder, chosen, off):
     photos = on_disk(folder, 1)
     script = Script(ok(**TASK))
     run("init_photos", script, *photos, options={**DIRECT, **chosen}, memo=kept(*photos))
@@ -143,7 +143,7 @@ def test_photos_allow_comments_only_if_enabled(folder: Path, chosen: dict[str, b
     assert "disable_duet" not in info
 
 
-def test_a_draft_sends_its_texts_without_a_privacy_level(folder: Path) -> None:
+def test_a_draft_sends_its_texts_without_a_privacy_level(folder):
     photos = on_disk(folder, 1)
     script = Script(ok(**TASK))
     options = {**DRAFT, "title": "Views", "privacyLevel": "SELF_ONLY", "disableComment": True}
@@ -154,9 +154,7 @@ def test_a_draft_sends_its_texts_without_a_privacy_level(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(b"")], ids=["gone", "cut short"])
-def test_a_fitted_version_that_is_damaged_is_made_again_before_tiktok_is_asked(
-    folder: Path, damage: Callable[[Path], object]
-) -> None:
+def test_a_fitted_version_that_is_damaged_is_made_again_before_tiktok_is_asked(folder, damage):
     photos = on_disk(folder)
     damage(photos[1].path)
     outcome = run("init_photos", Script(), *photos, memo=kept(*photos))
@@ -166,13 +164,13 @@ def test_a_fitted_version_that_is_damaged_is_made_again_before_tiktok_is_asked(
 
 
 @pytest.mark.parametrize("answer", [page(502), page(200), envelope(500, "internal_error"), ok(), NoAnswer("cut")])
-def test_a_lost_response_is_never_followed_by_a_second_call(folder: Path, answer: Any) -> None:
+def test_a_lost_response_is_never_followed_by_a_second_call(folder, answer):
     photos = on_disk(folder, 1)
     with pytest.raises(NoAnswer):
         run("init_photos", Script(answer), *photos, memo=kept(*photos))
 
 
-def test_a_file_within_the_limits_stays_unchanged() -> None:
+def test_a_file_within_the_limits_stays_unchanged():
     outcome = run("fit_photos", Script(), photo(), fit=as_it_is)
     assert isinstance(outcome, Done)
     assert outcome.memo["photos"][0]["path"] == "/media/0"

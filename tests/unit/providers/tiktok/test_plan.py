@@ -15,23 +15,23 @@ def names(options: dict[str, Any], *media: MediaFile) -> list[str]:
     return [f"{step.name} {step.kind}" for step in plan]
 
 
-def test_a_short_video_is_committed_by_its_only_chunk() -> None:
+def test_a_short_video_is_committed_by_its_only_chunk():
     assert names(DIRECT, video()) == [
         "creator_info prepare", "init_video prepare", "send_last commit", "await_outcome poll",
     ]  # fmt: skip
 
 
-def test_of_a_long_video_all_chunks_but_the_last_only_prepare() -> None:
+def test_of_a_long_video_all_chunks_but_the_last_only_prepare():
     assert names(DIRECT, video(64_000_001))[2:4] == ["send_chunks prepare", "send_last commit"]
 
 
-def test_a_draft_asks_nothing_about_the_creator_and_ends_in_the_inbox() -> None:
+def test_a_draft_asks_nothing_about_the_creator_and_ends_in_the_inbox():
     assert names(DRAFT, video()) == [
         "init_draft prepare", "send_last commit", "await_outcome poll", "settle_draft poll",
     ]  # fmt: skip
 
 
-def test_photos_are_committed_by_the_call_that_names_them() -> None:
+def test_photos_are_committed_by_the_call_that_names_them():
     assert names(DIRECT, photo(0), photo(1)) == [
         "creator_info prepare", "fit_photos prepare", "init_photos commit", "await_outcome poll",
     ]  # fmt: skip
@@ -54,7 +54,7 @@ def test_photos_are_committed_by_the_call_that_names_them() -> None:
         (4_294_967_296, 10_000_000, 429, 14_967_296),
     ],
 )
-def test_the_chunk_plan_of_every_size(size: int, chunk: int, count: int, last: int) -> None:
+def test_the_chunk_plan_of_every_size(size, chunk, count, last):
     cut = upload.plan_chunks(size)
     assert (cut.chunk_bytes, cut.count) == (chunk, count)
     assert cut.slice(count - 1)[1] == last
@@ -62,7 +62,7 @@ def test_the_chunk_plan_of_every_size(size: int, chunk: int, count: int, last: i
     assert cut.content_range(count - 1) == f"bytes {size - last}-{size - 1}/{size}"
 
 
-def test_the_byte_count_determines_the_next_chunk() -> None:
+def test_the_byte_count_determines_the_next_chunk():
     cut = upload.plan_chunks(64_000_001)
     assert [cut.next_after(got) for got in (0, 10_000_000, 50_000_000, 64_000_001)] == [0, 1, 5, 6]
     assert [cut.next_after(got) for got in (1, 9_999_999, 60_000_000, 64_000_000)] == [None] * 4

@@ -33,19 +33,19 @@ def complete(*ids: Any, **more: Any) -> HttpResponse:
 
 
 @pytest.mark.parametrize("answer", [with_status("PUBLISH_COMPLETE"), complete()])
-def test_a_post_without_an_id_is_published(answer: HttpResponse) -> None:
+def test_a_post_without_an_id_is_published(answer):
     script = Script(answer)
     assert run(STEP, script, memo=opened()) == Published(None, None)
     assert script.calls[0].json == {"publish_id": PUBLISH_ID}
 
 
 @pytest.mark.parametrize("ids", [(POST_ID,), (str(POST_ID),), (POST_ID, POST_ID + 1)])
-def test_the_first_id_counts_exactly_and_makes_the_link(ids: tuple[Any, ...]) -> None:
+def test_the_first_id_counts_exactly_and_makes_the_link(ids):
     outcome = run(STEP, Script(complete(*ids)), memo=opened())
     assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/video/{POST_ID}")
 
 
-def test_the_correct_spelling_of_the_ids_is_also_read() -> None:
+def test_the_correct_spelling_of_the_ids_is_also_read():
     answer = with_status("PUBLISH_COMPLETE", publicly_available_post_id=[POST_ID])
     outcome = run(STEP, Script(answer), memo=opened())
     assert isinstance(outcome, Published)
@@ -53,17 +53,17 @@ def test_the_correct_spelling_of_the_ids_is_also_read() -> None:
 
 
 @pytest.mark.parametrize("odd", [[None], [True], ["../x"], [{}], "x", 0, {"a": 1}])
-def test_a_malformed_id_is_ignored(odd: Any) -> None:
+def test_a_malformed_id_is_ignored(odd):
     answer = with_status("PUBLISH_COMPLETE", publicaly_available_post_id=odd)
     assert run(STEP, Script(answer), memo=opened()) == Published(None, None)
 
 
-def test_photos_have_an_address_of_their_own() -> None:
+def test_photos_have_an_address_of_their_own():
     outcome = run(STEP, Script(complete(POST_ID)), photo(), memo=opened())
     assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/photo/{POST_ID}")
 
 
-def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
+def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link():
     account = Account("oid", scopes=frozenset({"video.list", "video.publish"}))
     shared = "https://www.tiktok.com/@demo.owner/photo/7000000000000000123?u=1"
     script = Script(complete(POST_ID), ok(videos=[{"id": str(POST_ID), "share_url": shared}]))
@@ -85,27 +85,27 @@ def test_a_connection_that_may_list_videos_gets_tiktok_s_own_link() -> None:
         Throttled("full"),
     ],
 )
-def test_a_missing_link_changes_nothing(answer: Any) -> None:
+def test_a_missing_link_changes_nothing(answer):
     account = Account("oid", scopes=frozenset({"video.list"}))
     outcome = run(STEP, Script(complete(POST_ID), answer), memo=opened(), account=account)
     assert outcome == Published(str(POST_ID), f"https://www.tiktok.com/@demo.owner/video/{POST_ID}")
 
 
-def test_a_draft_in_the_inbox_is_settled_with_a_note() -> None:
+def test_a_draft_in_the_inbox_is_settled_with_a_note():
     outcome = run(STEP, Script(with_status("SEND_TO_USER_INBOX")), memo=opened(), options=DRAFT)
     assert isinstance(outcome, Done)
     assert any("in the TikTok inbox" in note for note in outcome.memo["notes"])
     assert run("settle_draft", Script(), memo=outcome.memo, options=DRAFT) == Published(None, None)
 
 
-def test_a_direct_post_in_the_inbox_is_also_settled_with_a_note() -> None:
+def test_a_direct_post_in_the_inbox_is_also_settled_with_a_note():
     waits = run(STEP, Script(with_status("SEND_TO_USER_INBOX")), memo=opened())
     assert isinstance(waits, Wait)
     assert any("in the TikTok inbox" in note for note in waits.memo["notes"])
     assert run(STEP, Script(with_status("SEND_TO_USER_INBOX")), memo=waits.memo) == Published(None)
 
 
-def test_a_draft_that_its_owner_finished_at_once_is_a_post() -> None:
+def test_a_draft_that_its_owner_finished_at_once_is_a_post():
     outcome = run(STEP, Script(complete(POST_ID)), memo=opened(), options=DRAFT)
     assert isinstance(outcome, Published)
     assert outcome.post_id == str(POST_ID)
@@ -114,14 +114,14 @@ def test_a_draft_that_its_owner_finished_at_once_is_a_post() -> None:
 @pytest.mark.parametrize(
     ("seconds", "pause"), [(0, 5), (59, 5), (60, 15), (599, 15), (600, 60), (3599, 60), (3600, 900), (90_000, 900)]
 )
-def test_tiktok_is_asked_less_and_less_often(seconds: float, pause: float) -> None:
+def test_tiktok_is_asked_less_and_less_often(seconds, pause):
     outcome = run(STEP, Script(received(15_000_000)), memo=opened(), seconds=seconds)
     assert isinstance(outcome, Wait)
     assert outcome.seconds == pause
     assert outcome.memo == opened()
 
 
-def test_after_half_an_hour_the_reason_is_a_missing_confirmation() -> None:
+def test_after_half_an_hour_the_reason_is_a_missing_confirmation():
     early = run(STEP, Script(with_status("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1799)
     late = run(STEP, Script(with_status("PROCESSING_DOWNLOAD")), photo(), memo=opened(), seconds=1800)
     assert isinstance(early, Wait)
@@ -130,7 +130,7 @@ def test_after_half_an_hour_the_reason_is_a_missing_confirmation() -> None:
     assert "not confirmed" in late.reason
 
 
-def test_an_unknown_status_means_work_in_progress() -> None:
+def test_an_unknown_status_means_work_in_progress():
     assert isinstance(run(STEP, Script(with_status("NEVER_HEARD_OF")), memo=opened()), Wait)
 
 
@@ -148,12 +148,12 @@ def test_an_unknown_status_means_work_in_progress() -> None:
         (envelope(400, "never_heard_of"), Rejected),
     ],
 )
-def test_a_refused_poll_is_no_verdict(answer: HttpResponse, kind: type[Exception]) -> None:
+def test_a_refused_poll_is_no_verdict(answer, kind):
     with pytest.raises(kind):
         run(STEP, Script(answer), memo=opened())
 
 
-def test_an_uncertain_last_chunk_is_polled_until_an_hour_after_its_address_expires() -> None:
+def test_an_uncertain_last_chunk_is_polled_until_an_hour_after_its_address_expires():
     memo = opened(5, seconds_left=3000, out=True, watched="The connection broke.")
 
     def at(seconds: float, memo: Memo, count: int) -> Outcome:
@@ -178,12 +178,12 @@ def test_an_uncertain_last_chunk_is_polled_until_an_hour_after_its_address_expir
 @pytest.mark.parametrize(
     "state", [with_status("PROCESSING_UPLOAD"), with_status("NEVER_HEARD_OF"), received(64_000_001)]
 )
-def test_a_missing_byte_count_proves_nothing(state: HttpResponse) -> None:
+def test_a_missing_byte_count_proves_nothing(state):
     memo = opened(5, seconds_left=-9e4, out=True, watched="The connection broke.", short=[0, 0])
     assert isinstance(run(STEP, Script(state), video(64_000_001), memo=memo), Wait)
 
 
-def test_a_low_count_of_an_accepted_video_is_only_late() -> None:
+def test_a_low_count_of_an_accepted_video_is_only_late():
     memo = opened(6, seconds_left=-9e4, out=True)
     assert isinstance(run(STEP, Script(received(0)), video(64_000_001), memo=memo), Wait)
 
@@ -208,9 +208,7 @@ def failed(reason: str | None) -> HttpResponse:
         (None, "could not publish", False, 0),
     ],
 )
-def test_a_fail_reason_names_the_remedy_and_is_a_verdict(
-    reason: str | None, says: str, reauth: bool, rest: float
-) -> None:
+def test_a_fail_reason_names_the_remedy_and_is_a_verdict(reason, says, reauth, rest):
     outcome = run(STEP, Script(failed(reason)), memo=opened())
     assert isinstance(outcome, Refused)
     assert outcome.verdict
@@ -222,7 +220,7 @@ def test_a_fail_reason_names_the_remedy_and_is_a_verdict(
     ("reason", "seconds"),
     [("internal", 600), ("video_pull_failed", 300), ("photo_pull_failed", 300), ("spam_risk_too_many_posts", 86_400)],
 )
-def test_a_passing_failure_gets_one_new_task_and_no_third(reason: str, seconds: float) -> None:
+def test_a_passing_failure_gets_one_new_task_and_no_third(reason, seconds):
     back: dict[str, int] = {}
     outcome = run(STEP, Script(failed(reason)), memo=opened(), back=back)
     assert isinstance(outcome, Again)
@@ -244,12 +242,12 @@ def test_a_passing_failure_gets_one_new_task_and_no_third(reason: str, seconds: 
         with_status("FAILED", fail_reason="internal"),
     ],
 )
-def test_a_video_that_tiktok_may_have_is_only_polled(state: HttpResponse) -> None:
+def test_a_video_that_tiktok_may_have_is_only_polled(state):
     script = Script(state)
     assert ADAPTER.recover(job(script, video(64_000_001), memo=opened(5))) == Done(opened(5))
 
 
-def test_a_video_whose_last_bytes_are_missing_is_not_there() -> None:
+def test_a_video_whose_last_bytes_are_missing_is_not_there():
     for got in (0, 50_000_000, 64_000_000):
         assert ADAPTER.recover(job(Script(received(got)), video(64_000_001), memo=opened(5))) == Readback(whole=False)
 
@@ -258,18 +256,18 @@ def test_a_video_whose_last_bytes_are_missing_is_not_there() -> None:
     ("answer", "kind"),
     [(page(502), NoAnswer), (envelope(400, "invalid_publish_id"), Rejected), (NoAnswer("cut"), NoAnswer)],
 )
-def test_a_read_back_without_a_response_is_an_error(answer: Any, kind: type[Exception]) -> None:
+def test_a_read_back_without_a_response_is_an_error(answer, kind):
     with pytest.raises(kind):
         ADAPTER.recover(job(Script(answer), memo=opened()))
 
 
-def test_photos_without_a_publish_id_cannot_be_read_back() -> None:
+def test_photos_without_a_publish_id_cannot_be_read_back():
     found = ADAPTER.recover(job(Script(), photo(), memo={"photos": []}))
     assert isinstance(found, CannotTell)
     assert "Check the profile" in found.hint
 
 
-def test_an_id_that_comes_late_can_be_filled_in() -> None:
+def test_an_id_that_comes_late_can_be_filled_in():
     assert ADAPTER.fill_in(job(Script(complete()), memo=opened())) is None
     assert ADAPTER.fill_in(job(Script(received(1)), memo=opened())) is None
     found = ADAPTER.fill_in(job(Script(complete(POST_ID)), memo=opened()))

@@ -36,22 +36,22 @@ def found(tiktok: TikTok, content: Content, options: dict[str, Any], account: Ac
     return tiktok.check(content, options, account)
 
 
-def test_a_post_without_any_fault_has_no_problem(tiktok: TikTok) -> None:
+def test_a_post_without_any_fault_has_no_problem(tiktok):
     assert found(tiktok, Content("A clip", (video(),)), DIRECT) == []
     assert found(tiktok, Content("", (photo(),)), DIRECT) == []
 
 
-def test_a_direct_post_needs_a_privacy_level_and_never_gets_one_of_ours(tiktok: TikTok) -> None:
+def test_a_direct_post_needs_a_privacy_level_and_never_gets_one_of_ours(tiktok):
     (problem,) = found(tiktok, Content("A clip", (video(),)), {})
     assert problem.path == ("providerOptions", "tiktok", "privacyLevel")
     assert "PUBLIC_TO_EVERYONE" in problem.message
 
 
-def test_a_draft_needs_no_privacy_level(tiktok: TikTok) -> None:
+def test_a_draft_needs_no_privacy_level(tiktok):
     assert found(tiktok, Content("A clip", (video(),)), {"mode": "draft"}) == []
 
 
-def test_a_paid_partnership_cannot_be_private(tiktok: TikTok) -> None:
+def test_a_paid_partnership_cannot_be_private(tiktok):
     (problem,) = found(tiktok, Content("", (video(),)), {**DIRECT, "brandContentToggle": True})
     assert problem.path[-1] == "brandContentToggle"
 
@@ -74,15 +74,13 @@ def test_a_paid_partnership_cannot_be_private(tiktok: TikTok) -> None:
         ((video("video/x-msvideo"),), ("media", 0), "not video/x-msvideo"),
     ],
 )
-def test_media_beyond_the_limits_are_named_with_limit_and_found_value(
-    tiktok: TikTok, media: tuple[MediaFile, ...], path: tuple[Any, ...], says: str
-) -> None:
+def test_media_beyond_the_limits_are_named_with_limit_and_found_value(tiktok, media, path, says):
     (problem,) = found(tiktok, Content("", media), DIRECT)
     assert problem.path == path
     assert says in problem.message
 
 
-def test_a_caption_is_counted_in_utf16_units(tiktok: TikTok) -> None:
+def test_a_caption_is_counted_in_utf16_units(tiktok):
     assert found(tiktok, Content("👋" * 1100, (video(),)), DIRECT) == []
     (problem,) = found(tiktok, Content("👋" * 1101, (video(),)), DIRECT)
     assert problem.path == ("post", "body")
@@ -90,14 +88,14 @@ def test_a_caption_is_counted_in_utf16_units(tiktok: TikTok) -> None:
     assert "2202" in problem.message
 
 
-def test_photos_may_have_a_longer_text_and_their_cover_must_exist(tiktok: TikTok) -> None:
+def test_photos_may_have_a_longer_text_and_their_cover_must_exist(tiktok):
     content = Content("x" * 4000, (photo(0), photo(1)))
     assert found(tiktok, content, {**DIRECT, "photoCoverIndex": 1}) == []
     (problem,) = found(tiktok, content, {**DIRECT, "photoCoverIndex": 2})
     assert problem.path[-1] == "photoCoverIndex"
 
 
-def test_a_grant_without_the_scope_of_the_mode_is_an_error(tiktok: TikTok) -> None:
+def test_a_grant_without_the_scope_of_the_mode_is_an_error(tiktok):
     drafts_only = Account("oid", scopes=frozenset({"user.info.basic", "video.upload"}))
     (problem,) = found(tiktok, Content("", (video(),)), DIRECT, drafts_only)
     assert "video.publish" in problem.message
@@ -125,18 +123,18 @@ def test_a_grant_without_the_scope_of_the_mode_is_an_error(tiktok: TikTok) -> No
         (replace(photo(), alt="A cat"), DIRECT, "does not accept alt text"),
     ],
 )
-def test_a_note_names_what_is_left_out(tiktok: TikTok, media: MediaFile, options: dict[str, Any], says: str) -> None:
+def test_a_note_names_what_is_left_out(tiktok, media, options, says):
     assert found(tiktok, Content("Hello", (media,)), options) == []
     assert any(says in note for note in tiktok.notes(Content("Hello", (media,)), options))
 
 
-def test_nothing_is_noted_about_a_plain_post(tiktok: TikTok) -> None:
+def test_nothing_is_noted_about_a_plain_post(tiktok):
     chosen = {**DIRECT, "disableComment": False, "disableDuet": True, "disableStitch": True}
     assert tiktok.notes(Content("Hello", (video(),)), {**chosen, "isAigc": True}) == []
     assert tiktok.notes(Content("Hello", (photo(),)), {**DIRECT, "disableComment": True, "title": "Views"}) == []
 
 
-def test_a_note_names_interactions_that_are_off(tiktok: TikTok) -> None:
+def test_a_note_names_interactions_that_are_off(tiktok):
     (note,) = tiktok.notes(Content("Hello", (video(),)), {**DIRECT, "disableDuet": False})
     assert note == (
         "Comments and stitches are off by default. To allow comments and stitches, set "

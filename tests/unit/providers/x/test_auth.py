@@ -1,6 +1,5 @@
 """OAuth at X: only a response about the token itself requires a new consent."""
 
-from collections.abc import Callable
 from typing import Any, cast
 from urllib.parse import parse_qs, urlsplit
 
@@ -9,7 +8,7 @@ import pytest
 from socialpub.core.settings.networks import XSection
 from socialpub.providers.auth import Account
 from socialpub.providers.http import Http
-from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, ProviderError, Rejected, Throttled
+from socialpub.providers.responses import AuthExpired, NoAnswer, NotSent, Rejected, Throttled
 from socialpub.providers.x.auth import SCOPES, XOAuth
 from tests.unit.providers.x.script import API, SECTION, Script, answer, data, problem
 
@@ -34,7 +33,7 @@ def refused(status: int, error: str, description: str = "") -> Any:
     return answer(status, {"error": error, "error_description": description})
 
 
-def test_a_refresh_sends_the_credentials_twice_and_returns_the_new_pair() -> None:
+def test_a_refresh_sends_the_credentials_twice_and_returns_the_new_pair():
     client, script = http(answer(200, PAIR))
     tokens = OAUTH.refresh(client, Account(""), "RT-1")
     assert script.asked == ["POST /2/oauth2/token"]
@@ -46,7 +45,7 @@ def test_a_refresh_sends_the_credentials_twice_and_returns_the_new_pair() -> Non
     assert "AT-2" not in repr(tokens)
 
 
-def test_a_grant_without_offline_access_has_no_refresh_token() -> None:
+def test_a_grant_without_offline_access_has_no_refresh_token():
     client, _ = http(answer(200, {"access_token": "AT-2"}))
     tokens = OAUTH.refresh(client, Account(""), "RT-1")
     assert (tokens.refresh_token, tokens.expires_in_seconds, tokens.scopes) == (None, None, None)
@@ -71,9 +70,7 @@ def test_a_grant_without_offline_access_has_no_refresh_token() -> None:
         (NotSent("refused"), NotSent, None),
     ],
 )
-def test_a_failed_refresh_raises_the_error_of_its_cause(
-    reply: Any, kind: type[ProviderError], reauth: bool | None
-) -> None:
+def test_a_failed_refresh_raises_the_error_of_its_cause(reply, kind, reauth):
     client, _ = http(reply)
     with pytest.raises(kind) as failure:
         OAUTH.refresh(client, Account(""), "RT-1")
@@ -83,14 +80,14 @@ def test_a_failed_refresh_raises_the_error_of_its_cause(
     assert "hush" not in str(failure.value)
 
 
-def test_a_full_window_counts_from_the_networks_own_clock() -> None:
+def test_a_full_window_counts_from_the_networks_own_clock():
     client, _ = http(answer(429, TOO_MANY, x_rate_limit_reset="1000000060", date="Sun, 09 Sep 2001 01:46:40 GMT"))
     with pytest.raises(Throttled) as limited:
         OAUTH.refresh(client, Account(""), "RT-1")
     assert limited.value.retry_after_seconds == 60
 
 
-def test_the_consent_page_is_asked_with_pkce_and_encoded_spaces() -> None:
+def test_the_consent_page_is_asked_with_pkce_and_encoded_spaces():
     # RFC 7636, appendix B.
     url = OAUTH.authorize_url(
         redirect_uri="http://127.0.0.1:8000/oauth/x/callback",
@@ -108,7 +105,7 @@ def test_the_consent_page_is_asked_with_pkce_and_encoded_spaces() -> None:
     assert query["redirect_uri"] == "http://127.0.0.1:8000/oauth/x/callback"
 
 
-def test_a_code_is_exchanged_with_its_verifier() -> None:
+def test_a_code_is_exchanged_with_its_verifier():
     client, script = http(answer(200, PAIR))
     assert OAUTH.exchange(client, code="c", redirect_uri="http://a/b", verifier="v").access_token == "AT-2"
     assert script.calls[0].request["form"] == {
@@ -127,7 +124,7 @@ def test_a_code_is_exchanged_with_its_verifier() -> None:
         ("Value passed for the redirect uri did not match the uri of the authorization code.", False),
     ],
 )
-def test_a_refused_code_means_beginning_again_or_wrong_settings(description: str, begin_again: bool) -> None:
+def test_a_refused_code_means_beginning_again_or_wrong_settings(description, begin_again):
     client, _ = http(refused(400, "invalid_request", description))
     with pytest.raises(Rejected) as failure:
         OAUTH.exchange(client, code="c", redirect_uri="http://a/b", verifier="v")
@@ -135,7 +132,7 @@ def test_a_refused_code_means_beginning_again_or_wrong_settings(description: str
     assert description.lower() in failure.value.message.lower()
 
 
-def test_the_account_is_known_by_its_id() -> None:
+def test_the_account_is_known_by_its_id():
     client, script = http(
         data(
             id="2244990001",
@@ -165,13 +162,13 @@ def test_the_account_is_known_by_its_id() -> None:
         (answer(200, {"errors": [{"message": "no"}]}), NoAnswer),
     ],
 )
-def test_a_response_without_an_account_is_no_answer(reply: Any, kind: type[ProviderError]) -> None:
+def test_a_response_without_an_account_is_no_answer(reply, kind):
     client, _ = http(reply)
     with pytest.raises(kind):
         OAUTH.identify(client, Account(""), "AT")
 
 
-def test_both_tokens_are_revoked_and_an_unknown_token_counts_as_revoked() -> None:
+def test_both_tokens_are_revoked_and_an_unknown_token_counts_as_revoked():
     client, script = http(
         answer(200, {"revoked": True}), refused(400, "invalid_request", "Value passed for the token was invalid.")
     )
@@ -182,14 +179,14 @@ def test_both_tokens_are_revoked_and_an_unknown_token_counts_as_revoked() -> Non
     assert script.over
 
 
-def test_a_failed_revocation_is_an_error() -> None:
+def test_a_failed_revocation_is_an_error():
     for reply, kind in ((answer(503), NoAnswer), (refused(401, "unauthorized_client"), Rejected)):
         client, _ = http(reply)
         with pytest.raises(kind):
             OAUTH.revoke(client, Account(""), "AT", "RT")
 
 
-def test_missing_scopes_are_sentences_and_unknown_scopes_are_none() -> None:
+def test_missing_scopes_are_sentences_and_unknown_scopes_are_none():
     assert OAUTH.missing_scopes(ALL_SCOPES) == []
     assert OAUTH.missing_scopes(frozenset()) == []
     (sentence,) = OAUTH.missing_scopes(ALL_SCOPES - {"media.write"})
@@ -212,9 +209,7 @@ PUBLIC = XOAuth(XSection(client_id="native", api_url=API))
     ids=["exchange", "refresh", "revoke"],
 )
 @pytest.mark.parametrize(("side", "name", "basic"), [(OAUTH, "client", ("client", "hush")), (PUBLIC, "native", None)])
-def test_an_app_names_itself_in_the_body_and_sends_its_secret_as_basic(
-    call: Callable[[XOAuth, Http], Any], side: XOAuth, name: str, basic: object
-) -> None:
+def test_an_app_names_itself_in_the_body_and_sends_its_secret_as_basic(call, side, name, basic):
     client, script = http(answer(200, PAIR))
     call(side, client)
     (request,) = [one.request for one in script.calls]
@@ -223,7 +218,7 @@ def test_an_app_names_itself_in_the_body_and_sends_its_secret_as_basic(
 
 
 @pytest.mark.parametrize(("side", "remedy"), [(PUBLIC, "Set client_secret"), (OAUTH, "leave client_secret empty")])
-def test_a_refused_app_kind_names_the_setting(side: XOAuth, remedy: str) -> None:
+def test_a_refused_app_kind_names_the_setting(side, remedy):
     client, _ = http(refused(401, "unauthorized_client", "Missing valid authorization header"))
     with pytest.raises(Rejected) as failure:
         side.refresh(client, Account(""), "RT-1")

@@ -32,7 +32,7 @@ def check(text: str, *media: MediaFile, who: Account | None = None, **options: A
         ("", (MediaFile(0, "video", "video/mp4", 10, video().path, "unmeasured.mp4"),)),
     ],
 )
-def test_a_post_that_x_accepts_has_no_errors(text: str, media: tuple[MediaFile, ...]) -> None:
+def test_a_post_that_x_accepts_has_no_errors(text, media):
     assert check(text, *media) == []
 
 
@@ -60,9 +60,7 @@ def test_a_post_that_x_accepts_has_no_errors(text: str, media: tuple[MediaFile, 
         ("", (video(width=1280, height=400),), ("media", 0), ("3:1", "1280×400")),
     ],
 )
-def test_an_error_names_the_rule_the_limit_and_the_value(
-    text: str, media: tuple[MediaFile, ...], path: tuple[Any, ...], parts: tuple[str, ...]
-) -> None:
+def test_an_error_names_the_rule_the_limit_and_the_value(text, media, path, parts):
     (problem,) = check(text, *media)
     assert problem.path == path
     for part in parts:
@@ -78,21 +76,21 @@ def test_an_error_names_the_rule_the_limit_and_the_value(
         {"subscription_type": "None", "verified_type": "business"},
     ],
 )
-def test_subscribers_have_higher_limits(facts: dict[str, str]) -> None:
+def test_subscribers_have_higher_limits(facts):
     assert check("x" * 5000, video(duration_seconds=7000.0), who=account(**facts)) == []
 
 
-def test_the_blue_tick_alone_is_no_subscription() -> None:
+def test_the_blue_tick_alone_is_no_subscription():
     assert check("x" * 281, who=account(subscription_type="None", verified_type="none"))
 
 
-def test_a_quoted_post_and_media_exclude_each_other() -> None:
+def test_a_quoted_post_and_media_exclude_each_other():
     (problem,) = check("", image(), quotePostId="1")
     assert problem.path == ("providerOptions", "x", "quotePostId")
     assert check("Look", quotePostId="1") == []
 
 
-def test_a_missing_scope_is_an_error_when_it_is_needed() -> None:
+def test_a_missing_scope_is_an_error_when_it_is_needed():
     who = account("tweet.read", "tweet.write", "users.read")
     assert check("Hello", who=who) == []
     (problem,) = check("Hello", image(), who=who)
@@ -100,7 +98,7 @@ def test_a_missing_scope_is_an_error_when_it_is_needed() -> None:
     assert check("Hello", who=account("tweet.read"))[0].path == ("profiles",)
 
 
-def test_a_note_names_the_price_of_a_link() -> None:
+def test_a_note_names_the_price_of_a_link():
     (note,) = ADAPTER.notes(Content("see README.md"), {})
     assert "0.200" in note
     assert "0.015" in note
@@ -108,7 +106,7 @@ def test_a_note_names_the_price_of_a_link() -> None:
     assert ADAPTER.notes(Content("see node.js"), {}) == []
 
 
-def test_a_note_names_the_prices_of_alt_texts_and_read_backs() -> None:
+def test_a_note_names_the_prices_of_alt_texts_and_read_backs():
     described = image(alt="A bike"), image(1), image(2, alt="A car"), gif(3, frames=1)
     (note,) = ADAPTER.notes(Content("Hi", described), {})
     for part in (
@@ -124,7 +122,7 @@ def test_a_note_names_the_prices_of_alt_texts_and_read_backs() -> None:
 
 
 @pytest.mark.parametrize("option", ["quotePostId", "communityId", "shareWithFollowers"])
-def test_a_closed_option_is_a_note_and_no_error(option: str) -> None:
+def test_a_closed_option_is_a_note_and_no_error(option):
     chosen = {option: True if option == "shareWithFollowers" else "7"}
     assert check("Look", **chosen) == []
     (note,) = ADAPTER.notes(Content("Look"), chosen)
@@ -133,7 +131,7 @@ def test_a_closed_option_is_a_note_and_no_error(option: str) -> None:
     assert ADAPTER.notes(Content("Look"), {"shareWithFollowers": False}) == []
 
 
-def test_a_video_that_some_accounts_may_not_post_is_only_a_note() -> None:
+def test_a_video_that_some_accounts_may_not_post_is_only_a_note():
     media = replace(video(width=1920, height=1080), alt="A trip", mime_type="video/webm")
     assert check("", media) == []
     notes = " ".join(ADAPTER.notes(Content("", (media,)), {}))
@@ -157,7 +155,7 @@ def test_a_video_that_some_accounts_may_not_post_is_only_a_note() -> None:
         (image(mime_type="image/png", facts={"frames": 3}), ("animated GIFs", "first frame", "GIF or a video")),
     ],
 )
-def test_media_that_x_may_refuse_after_the_upload_are_a_note(media: MediaFile, parts: tuple[str, ...]) -> None:
+def test_media_that_x_may_refuse_after_the_upload_are_a_note(media, parts):
     assert check("", media) == []
     (note,) = ADAPTER.notes(Content("", (media,)), {}, account())
     assert note.startswith("Media item 1: ")
@@ -176,11 +174,11 @@ def test_media_that_x_may_refuse_after_the_upload_are_a_note(media: MediaFile, p
         image(mime_type="image/webp"),
     ],
 )
-def test_documented_and_unmeasured_values_have_no_note(media: MediaFile) -> None:
+def test_documented_and_unmeasured_values_have_no_note(media):
     assert ADAPTER.notes(Content("", (media,)), {}, account()) == []
 
 
-def test_subscribers_get_no_note_about_long_and_large_videos() -> None:
+def test_subscribers_get_no_note_about_long_and_large_videos():
     media = video(duration_seconds=3000.0, width=1920, height=1080)
     assert ADAPTER.notes(Content("", (media,)), {}, account(subscription_type="Premium")) == []
     assert len(ADAPTER.notes(Content("", (media,)), {}, account())) == 2
@@ -195,7 +193,7 @@ def test_subscribers_get_no_note_about_long_and_large_videos() -> None:
         ("@a and @b", {"inReplyToPostId": "7"}, "@a, @b."),
     ],
 )
-def test_unsolicited_mentions_are_a_note(text: str, options: dict[str, str], named: str) -> None:
+def test_unsolicited_mentions_are_a_note(text, options, named):
     assert check(text, **options) == []
     (note,) = ADAPTER.notes(Content(text), options, account())
     assert f"mentions {named}" in note
@@ -206,13 +204,11 @@ def test_unsolicited_mentions_are_a_note(text: str, options: dict[str, str], nam
     ("text", "options"),
     [("By @acme and @ACME", {}), ("@somebody, thanks", {"inReplyToPostId": "7"}), ("a@b.de", {}), ("Hello", {})],
 )
-def test_mentions_of_the_account_itself_and_of_the_replied_account_have_no_note(
-    text: str, options: dict[str, str]
-) -> None:
+def test_mentions_of_the_account_itself_and_of_the_replied_account_have_no_note(text, options):
     assert [note for note in ADAPTER.notes(Content(text), options, account()) if "mentions" in note] == []
 
 
-def test_a_text_is_weighed_once_for_all_accounts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_is_weighed_once_for_all_accounts(monkeypatch):
     weighed: list[str] = []
     find = x_text._find_links
     monkeypatch.setattr(x_text, "_find_links", lambda text: weighed.append(text) or find(text))
@@ -222,7 +218,7 @@ def test_a_text_is_weighed_once_for_all_accounts(monkeypatch: pytest.MonkeyPatch
     assert weighed == ["Once for all: https://example.com"]
 
 
-def test_xs_own_spellings_and_its_five_reply_settings_are_read() -> None:
+def test_xs_own_spellings_and_its_five_reply_settings_are_read():
     own = {"in_reply_to_tweet_id": "1900000000000000001", "quote_tweet_id": "2"}
     assert ADAPTER.read_options(own) == ({"inReplyToPostId": "1900000000000000001", "quotePostId": "2"}, [])
     for value in ("everyone", "following", "mentionedUsers", "subscribers", "verified"):
@@ -237,7 +233,7 @@ def test_xs_own_spellings_and_its_five_reply_settings_are_read() -> None:
         ({"inReplyToPostId": "1" * 20}, "19 digits"),
     ],
 )
-def test_the_error_of_a_wrong_option_names_the_right_value(given: dict[str, Any], said: str) -> None:
+def test_the_error_of_a_wrong_option_names_the_right_value(given, said):
     options, (problem,) = ADAPTER.read_options(given)
     assert options == {}
     assert said in problem.message

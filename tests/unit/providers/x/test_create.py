@@ -56,7 +56,7 @@ BY_RULES = [
 BAD_MEDIA = "Your media IDs are invalid."
 
 
-def test_a_text_is_one_call_and_becomes_a_post_with_its_address() -> None:
+def test_a_text_is_one_call_and_becomes_a_post_with_its_address():
     script = Script(data(201, id="1900000000000000123", text="Hello https://t.co/abc"))
     outcome = run("create_post", script, "Hello")
     assert outcome == Published("1900000000000000123", "https://x.com/acme/status/1900000000000000123")
@@ -65,7 +65,7 @@ def test_a_text_is_one_call_and_becomes_a_post_with_its_address() -> None:
     assert script.calls[0].request["token"] == "AT"
 
 
-def test_the_body_has_the_chosen_options_without_defaults() -> None:
+def test_the_body_has_the_chosen_options_without_defaults():
     chosen = {
         "replySettings": "following",
         "madeWithAi": True,
@@ -87,13 +87,13 @@ def test_the_body_has_the_chosen_options_without_defaults() -> None:
     }
 
 
-def test_the_reply_setting_everyone_is_left_out() -> None:
+def test_the_reply_setting_everyone_is_left_out():
     script = Script(data(201, id="1"))
     run("create_post", script, options={"replySettings": "everyone", "quotePostId": "5"})
     assert script.calls[0].json == {"text": "Hello", "quote_tweet_id": "5"}
 
 
-def test_an_image_needs_no_text() -> None:
+def test_an_image_needs_no_text():
     script = Script(data(201, id="1"))
     run("create_post", script, "", image(), memo=uploaded("11"))
     assert script.calls[0].json == {"text": "", "media": {"media_ids": ["11"]}}, "an absent one is refused by some"
@@ -115,8 +115,8 @@ def test_an_image_needs_no_text() -> None:
     ],
 )
 def test_a_response_that_is_neither_post_nor_refusal_leaves_the_outcome_unknown(
-    unusable: HttpResponse | Exception,
-) -> None:
+    unusable,
+):
     with pytest.raises(NoAnswer):
         run("create_post", Script(unusable))
 
@@ -176,7 +176,7 @@ REFUSED: list[tuple[HttpResponse, str, float]] = [
 
 
 @pytest.mark.parametrize(("refusal", "said", "rest_seconds"), REFUSED, ids=[said for _, said, _ in REFUSED])
-def test_a_refusal_is_certain_and_names_the_remedy(refusal: HttpResponse, said: str, rest_seconds: float) -> None:
+def test_a_refusal_is_certain_and_names_the_remedy(refusal, said, rest_seconds):
     outcome = run("create_post", Script(refusal))
     assert isinstance(outcome, Refused)
     assert said in outcome.message
@@ -215,7 +215,7 @@ WITHOUT_A_SENTENCE = {
 
 
 @pytest.mark.parametrize("code", DOCUMENTED)
-def test_the_sentence_of_a_code_means_what_the_code_means(code: int | str) -> None:
+def test_the_sentence_of_a_code_means_what_the_code_means(code):
     status, sentence = DOCUMENTED[code]
     kind = f"https://api.x.com/2/problems/{code}"
     coded = {"errors": [{"code": code, "message": ""}]} if isinstance(code, int) else {"type": kind, "title": "T"}
@@ -224,16 +224,16 @@ def test_the_sentence_of_a_code_means_what_the_code_means(code: int | str) -> No
         assert find_row(ROWS, status, read_error(answer(status, body))) is by_code is not None
 
 
-def test_every_code_has_its_sentence_here() -> None:
+def test_every_code_has_its_sentence_here():
     assert set(DOCUMENTED) | WITHOUT_A_SENTENCE == {code for row in ROWS for code in row.codes}
 
 
-def test_only_a_missing_parent_lets_a_reply_wait() -> None:
+def test_only_a_missing_parent_lets_a_reply_wait():
     refused = {code: run("create_post", Script(answer(403, {"errors": [{"code": code}]}))) for code in (385, 433)}
     assert [isinstance(one, Refused) and one.parent_missing for one in refused.values()] == [True, False]
 
 
-def test_a_token_of_the_wrong_kind_requires_a_new_consent() -> None:
+def test_a_token_of_the_wrong_kind_requires_a_new_consent():
     refusal = problem(
         403,
         "Authenticating with OAuth 2.0 Application-Only is forbidden for this endpoint.",
@@ -244,7 +244,7 @@ def test_a_token_of_the_wrong_kind_requires_a_new_consent() -> None:
     assert outcome.reauth
 
 
-def test_an_expired_token_is_refreshed() -> None:
+def test_an_expired_token_is_refreshed():
     with pytest.raises(AuthExpired):
         run("create_post", Script(problem(401, "Unauthorized")))
 
@@ -264,7 +264,7 @@ APP_WIDE = [
 
 
 @pytest.mark.parametrize("refusal", APP_WIDE)
-def test_a_refusal_of_the_app_holds_the_network(refusal: HttpResponse) -> None:
+def test_a_refusal_of_the_app_holds_the_network(refusal):
     with pytest.raises(AppRefused) as held:
         run("create_post", Script(refusal))
     assert held.value.code
@@ -311,14 +311,14 @@ LONG_AGO = str(int(NOW.timestamp()) - 7200)
         ({}, None),
     ],
 )
-def test_a_rate_limit_waits_until_the_reset_that_x_names(headers: dict[str, str], seconds: float | None) -> None:
+def test_a_rate_limit_waits_until_the_reset_that_x_names(headers, seconds):
     with pytest.raises(Throttled) as limited:
         run("create_post", Script(answer(429, TOO_MANY, **headers)))
     assert limited.value.retry_after_seconds == seconds
 
 
 @pytest.mark.parametrize("hours", [-30, -1, 1, 30])
-def test_a_reset_is_compared_with_the_clock_of_its_response(hours: float) -> None:
+def test_a_reset_is_compared_with_the_clock_of_its_response(hours):
     there = NOW + timedelta(hours=hours)
     reset, date = str(int(there.timestamp()) + 300), format_datetime(there, usegmt=True)
     for headers in ({"x_rate_limit_reset": reset}, {"retry_after": format_datetime(there + timedelta(seconds=300))}):
@@ -327,12 +327,12 @@ def test_a_reset_is_compared_with_the_clock_of_its_response(hours: float) -> Non
         assert limited.value.retry_after_seconds == 300
 
 
-def test_the_old_form_of_a_rate_limit_also_counts() -> None:
+def test_the_old_form_of_a_rate_limit_also_counts():
     with pytest.raises(Throttled):
         run("create_post", Script(answer(400, {"errors": [{"code": 88, "message": "Rate limit exceeded"}]})))
 
 
-def test_an_account_that_reached_its_posts_per_day_waits_for_hours() -> None:
+def test_an_account_that_reached_its_posts_per_day_waits_for_hours():
     refusal = answer(403, {"errors": [{"code": 344, "message": "daily limit"}]}, x_rate_limit_reset=SOON)
     with pytest.raises(Throttled) as limited:
         run("create_post", Script(refusal))
@@ -340,19 +340,19 @@ def test_an_account_that_reached_its_posts_per_day_waits_for_hours() -> None:
 
 
 @pytest.mark.parametrize("refusal", [DUPLICATE, *BY_RULES])
-def test_a_duplicate_after_an_unknown_outcome_is_probably_our_own_post(refusal: HttpResponse) -> None:
+def test_a_duplicate_after_an_unknown_outcome_is_probably_our_own_post(refusal):
     assert isinstance(run("create_post", Script(refusal), unknown_before=True), Unknown)
     first = run("create_post", Script(refusal))
     assert isinstance(first, Refused)
     assert "already has" in first.message
 
 
-def test_a_refusal_that_quotes_our_own_words_about_duplicates_is_none() -> None:
+def test_a_refusal_that_quotes_our_own_words_about_duplicates_is_none():
     quoting = answer(403, {"errors": [{"parameters": "duplicate-rules", "value": "duplicate-rules", "message": "No"}]})
     assert isinstance(run("create_post", Script(quoting), unknown_before=True), Refused)
 
 
-def test_fresh_invalid_media_wait_once_then_are_sent_again_once_then_fail() -> None:
+def test_fresh_invalid_media_wait_once_then_are_sent_again_once_then_fail():
     media = image()
     back: dict[str, int] = {}
     first = run(
@@ -373,7 +373,7 @@ def test_fresh_invalid_media_wait_once_then_are_sent_again_once_then_fail() -> N
     assert "uploaded the media 2 times" in third.message
 
 
-def test_old_invalid_media_are_sent_again_once_and_created_at_most_three_times() -> None:
+def test_old_invalid_media_are_sent_again_once_and_created_at_most_three_times():
     media = video()
     back: dict[str, int] = {}
     first = run(
@@ -397,7 +397,7 @@ def test_old_invalid_media_are_sent_again_once_and_created_at_most_three_times()
         (("image/webp", 50_000), 2_000_000),
     ],
 )
-def test_the_second_upload_of_a_refused_image_is_another_file(sent: tuple[str, int], limit: int) -> None:
+def test_the_second_upload_of_a_refused_image_is_another_file(sent, limit):
     asked: list[ImageLimits] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -416,7 +416,7 @@ def test_the_second_upload_of_a_refused_image_is_another_file(sent: tuple[str, i
     assert (asked[1].types, asked[1].max_bytes) == (("image/jpeg",), limit)
 
 
-def test_a_refused_image_that_cannot_be_smaller_is_sent_as_it_is() -> None:
+def test_a_refused_image_that_cannot_be_smaller_is_sent_as_it_is():
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
         if limits.max_bytes < 600:
             raise Unfit("too small")
@@ -435,7 +435,7 @@ def test_a_refused_image_that_cannot_be_smaller_is_sent_as_it_is() -> None:
         (video(duration_seconds=141.0, video_codec="h264"), "Shorten the video", True),
     ],
 )
-def test_the_advice_about_refused_media_fits_the_file(media: MediaFile, advice: str, too_long: bool) -> None:
+def test_the_advice_about_refused_media_fits_the_file(media, advice, too_long):
     memo = {**uploaded("1"), "creates": 2}
     outcome = run("create_post", Script(invalid(BAD_MEDIA)), "Hi", media, memo=memo)
     assert isinstance(outcome, Refused)
@@ -453,7 +453,7 @@ TOO_LONG = [
 
 @pytest.mark.parametrize("message", TOO_LONG)
 @pytest.mark.parametrize("step", ["create_post", "init:0", "finalize:0", "await:0", "processing"])
-def test_a_refused_duration_is_about_the_duration_wherever_x_reports_it(step: str, message: str) -> None:
+def test_a_refused_duration_is_about_the_duration_wherever_x_reports_it(step, message):
     memo = uploaded("1")
     if step != "create_post":
         memo["media"]["0"] = {} if step == "init:0" else {**memo["media"]["0"], "ready_at": None}
@@ -467,7 +467,7 @@ def test_a_refused_duration_is_about_the_duration_wherever_x_reports_it(step: st
     assert "H.264" not in outcome.message
 
 
-def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything_is_created() -> None:
+def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything_is_created():
     script = Script()
     outcome = run("create_post", script, "Hi", image(0), image(1), memo=uploaded("1", "2"), seconds=24 * 3600)
     assert isinstance(outcome, Again)
@@ -475,14 +475,14 @@ def test_media_that_expired_while_the_post_waited_are_sent_again_before_anything
     assert script.calls == []
 
 
-def test_the_attempt_has_the_request_id_and_the_code() -> None:
+def test_the_attempt_has_the_request_id_and_the_code():
     asked = job(Script(answer(403, {"errors": [{"code": 64, "message": "no"}]}, x_transaction_id="abc")))
     ADAPTER.run("create_post", asked)
     assert asked.trace.request_id == "abc"
     assert asked.trace.code == "64"
 
 
-def test_no_token_of_an_answer_reaches_a_message() -> None:
+def test_no_token_of_an_answer_reaches_a_message():
     secret = "QmFzZTY0" * 12
     outcome = run("create_post", Script(problem(403, f"bad token {secret} given")))
     assert isinstance(outcome, Refused)
@@ -500,7 +500,7 @@ def test_no_token_of_an_answer_reaches_a_message() -> None:
         ((video(),), ["init:0", "append:0", "finalize:0", "await:0", "create_post"]),
     ],
 )
-def test_a_plan_prepares_every_file_and_commits_once(media: tuple[Any, ...], names: list[str]) -> None:
+def test_a_plan_prepares_every_file_and_commits_once(media, names):
     plan = ADAPTER.plan(Content("Hello", media), {})
     assert [step.name for step in plan] == names
     assert [step.name for step in plan if step.kind is Kind.COMMIT] == ["create_post"]

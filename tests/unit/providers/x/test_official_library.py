@@ -88,12 +88,12 @@ def emoji_texts() -> Iterator[str]:
         yield "\u200d".join(chance.choices(sequences, k=chance.randint(2, 5)))
 
 
-def test_a_sample_of_emoji_weighs_what_the_library_says() -> None:
+def test_a_sample_of_emoji_weighs_what_the_library_says():
     assert differences(list(emoji_texts())[::50]) == []
 
 
 @endurance
-def test_every_emoji_weighs_what_the_library_says() -> None:
+def test_every_emoji_weighs_what_the_library_says():
     assert differences(emoji_texts()) == []
 
 
@@ -127,16 +127,16 @@ def texts_of_every_character() -> Iterator[str]:
         yield f"http://a.co{one} x.{one}com {one}http://b.co/(a{one})x http://t.co/a{one}"
 
 
-def test_a_sample_of_texts_has_the_length_and_links_of_the_library() -> None:
+def test_a_sample_of_texts_has_the_length_and_links_of_the_library():
     assert differences([*generated_texts()][:SAMPLE]) == []
     assert differences(["OK!。example.com", " 。example.com", *list(texts_of_every_character())[::331]]) == []
 
 
 @endurance
-def test_generated_texts_have_the_length_and_links_of_the_library() -> None:
+def test_generated_texts_have_the_length_and_links_of_the_library():
     assert differences(generated_texts()) == []
 
 
 @endurance
-def test_every_character_beside_a_link_means_what_the_library_says() -> None:
+def test_every_character_beside_a_link_means_what_the_library_says():
     assert differences(texts_of_every_character()) == []

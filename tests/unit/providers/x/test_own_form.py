@@ -8,7 +8,7 @@ import pytest
 from socialpub.providers.auth import Account
 from socialpub.providers.base import Again, Refused, Wait
 from socialpub.providers.http import Http
-from socialpub.providers.responses import HttpResponse, NoAnswer
+from socialpub.providers.responses import NoAnswer
 from socialpub.providers.x.client import read_error
 from tests.unit.providers.x.script import ADAPTER, NOW, Script, answer, data, image, job, problem, run, uploaded, video
 
@@ -54,21 +54,21 @@ CALLS: dict[str, Callable[[Script], Any]] = {
 
 @pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_foreign_body_is_no_answer_with_any_status(call: Callable[[Script], Any], body: Any) -> None:
+def test_a_foreign_body_is_no_answer_with_any_status(call, body):
     for status in STATUSES:
         with pytest.raises(NoAnswer):
             call(Script(answer(status, body, x_rate_limit_reset="1", retry_after="5")))
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_page_instead_of_a_success_is_no_answer(call: Callable[[Script], Any]) -> None:
+def test_a_page_instead_of_a_success_is_no_answer(call):
     with pytest.raises(NoAnswer):
         call(Script(answer(200, FOREIGN["a page"])))
 
 
 @pytest.mark.parametrize("body", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 503])
-def test_a_segment_and_an_image_are_sent_again_after_a_foreign_body(status: int, body: Any) -> None:
+def test_a_segment_and_an_image_are_sent_again_after_a_foreign_body(status, body):
     for step, media, memo in (("append:0", VIDEO, OPENED), ("upload:0", image(), None)):
         with pytest.raises(NoAnswer):
             run(step, Script(answer(status, body)), "Hi", media, memo=memo)
@@ -76,7 +76,7 @@ def test_a_segment_and_an_image_are_sent_again_after_a_foreign_body(status: int,
 
 @pytest.mark.parametrize("status", [413, 431])
 @pytest.mark.parametrize("body", [None, b"<html>413 Request Entity Too Large</html>"])
-def test_the_edge_refuses_large_files_without_a_message(status: int, body: Any) -> None:
+def test_the_edge_refuses_large_files_without_a_message(status, body):
     media = video(size_bytes=3_000_000)
     smaller = run("append:0", Script(answer(status, body)), "Hi", media, memo=OPENED)
     assert isinstance(smaller, Again)
@@ -96,7 +96,7 @@ OF_X = [
 
 
 @pytest.mark.parametrize("own", OF_X)
-def test_xs_old_form_and_xs_own_headers_are_recognized(own: HttpResponse) -> None:
+def test_xs_old_form_and_xs_own_headers_are_recognized(own):
     assert read_error(own).own_form
     back: dict[str, int] = {}
     outcome: Any = Again("", {}, "", "")
@@ -108,13 +108,13 @@ def test_xs_old_form_and_xs_own_headers_are_recognized(own: HttpResponse) -> Non
     assert "MP4" in outcome.message
 
 
-def test_a_page_or_nothing_with_xs_own_headers_is_no_answer() -> None:
+def test_a_page_or_nothing_with_xs_own_headers_is_no_answer():
     for body in (b"", b"<html>", b"\n<!DOCTYPE html>"):
         assert not read_error(answer(403, body, x_transaction_id="a1")).own_form
     assert not read_error(answer(403, {"request": "GET /", "error": "blocked"})).own_form
 
 
-def test_an_alt_text_that_met_a_page_is_tried_again() -> None:
+def test_an_alt_text_that_met_a_page_is_tried_again():
     for status in (200, 401, 403):
         media = image(alt="A bike")
         outcome = run("alt:0", Script(answer(status, b"<html>")), "Hi", media, memo=uploaded("11"))
@@ -137,11 +137,11 @@ def test_an_alt_text_that_met_a_page_is_tried_again() -> None:
         answer(400, {"error": "invalid_request", "error_description": "Bad"}),
     ],
 )
-def test_xs_own_shapes_are_known(own: HttpResponse) -> None:
+def test_xs_own_shapes_are_known(own):
     assert read_error(own).own_form
 
 
-def test_a_status_without_data_is_no_finished_video() -> None:
+def test_a_status_without_data_is_no_finished_video():
     for body in ({}, {"meta": {}}, {"data": []}):
         for step in ("await:0", "finalize:0"):
             with pytest.raises(NoAnswer):

@@ -1,6 +1,5 @@
 """Which listed posts match: lenient about X's changes, strict about other posts."""
 
-import time
 from typing import Any
 
 import pytest
@@ -9,9 +8,16 @@ from socialpub.providers.auth import Account
 from socialpub.providers.base import Content, MediaFile
 from socialpub.providers.x.read_back import SentPost
 from tests.unit.providers.x.script import gif, image, video
-from tests.unit.providers.x.test_read_back import MEDIA_LINK, link, shown
+from tests.unit.providers.x.test_read_back import shown
 
 ME = Account("2244990001", "acme")
+
+
+def link(short: str, target: str, **more: Any) -> dict[str, Any]:
+    return {"url": f"https://t.co/{short}", "expanded_url": target, "start": 0, "end": 23, **more}
+
+
+MEDIA_LINK = link("m", "https://x.com/acme/status/5/photo/1", media_key="3_0")
 
 
 def could_be(post: Any, text: str, *media: MediaFile, **options: Any) -> bool:
@@ -34,7 +40,7 @@ def as_html(text: str) -> str:
         "&amp;amp;",
     ],
 )
-def test_written_html_entities_match(text: str) -> None:
+def test_written_html_entities_match(text):
     assert could_be(shown("5", as_html(text)), text)
     assert could_be(shown("5", text), text)
     assert not could_be(shown("5", as_html(text) + "!"), text)
@@ -53,7 +59,7 @@ def test_written_html_entities_match(text: str) -> None:
         ("\ufeffstart", "start"),
     ],
 )
-def test_invisible_characters_make_no_difference(ours: str, theirs: str) -> None:
+def test_invisible_characters_make_no_difference(ours, theirs):
     assert could_be(shown("5", theirs), ours)
     assert could_be(shown("5", ours), theirs)
 
@@ -78,31 +84,31 @@ def test_invisible_characters_make_no_difference(ours: str, theirs: str) -> None
         ("https://example.com/a(b)", "https://example.com/a%28b%29"),
     ],
 )
-def test_a_link_is_known_in_every_spelling(written: str, expanded: str) -> None:
+def test_a_link_is_known_in_every_spelling(written, expanded):
     for before, after in (("see ", " now"), ("(", ")"), ("「", "」"), ("", "!"), ("one\n", "\u2028two")):
         post = shown("5", f"{before}https://t.co/abc{after}", link("abc", expanded))
         assert could_be(post, f"{before}{written}{after}")
         assert not could_be(post, f"{before}https://example.net/other{after}")
 
 
-def test_two_links_in_one_word_are_distinct() -> None:
+def test_two_links_in_one_word_are_distinct():
     urls = link("a", "https://a.com/x,y"), link("b", "https://b.com/")
     assert could_be(shown("5", "https://t.co/a、https://t.co/b", *urls), "https://a.com/x,y、https://b.com/")
     assert not could_be(shown("5", "https://t.co/b、https://t.co/a", *urls), "https://a.com/x,y、https://b.com/")
 
 
-def test_text_after_a_short_link_is_part_of_the_written_address() -> None:
+def test_text_after_a_short_link_is_part_of_the_written_address():
     post = shown("5", "https://t.co/a日本 です", link("a", "https://ja.wikipedia.org/wiki/"))
     assert could_be(post, "https://ja.wikipedia.org/wiki/日本 です")
 
 
-def test_an_unknown_short_link_matches_only_a_link() -> None:
+def test_an_unknown_short_link_matches_only_a_link():
     assert could_be({"id": "5", "text": "See https://t.co/a"}, "See https://example.org/a")
     assert not could_be({"id": "5", "text": "See https://t.co/a"}, "See you")
     assert not could_be({"id": "5", "text": "See https://t.co/a"}, "See"), "without media X appends none"
 
 
-def test_the_address_of_the_quoted_post_may_also_be_in_the_text() -> None:
+def test_the_address_of_the_quoted_post_may_also_be_in_the_text():
     quoted = link("q", "https://twitter.com/bob/status/77?s=20")
     for theirs in ("Look https://t.co/q", "Look https://t.co/q https://t.co/q"):
         assert could_be(shown("5", theirs, quoted), "Look https://twitter.com/bob/status/77?s=20", quotePostId="77")
@@ -113,7 +119,7 @@ def test_the_address_of_the_quoted_post_may_also_be_in_the_text() -> None:
 LONG = "word " * 100 + "end"
 
 
-def test_a_long_text_matches_by_its_beginning() -> None:
+def test_a_long_text_matches_by_its_beginning():
     assert could_be(shown("5", LONG[:276] + "…"), LONG)
     assert could_be(shown("5", LONG[:274] + "… https://t.co/more"), LONG)
     assert not could_be(shown("5", LONG[:274] + "… https://t.co/more"), "other " + LONG)
@@ -121,7 +127,7 @@ def test_a_long_text_matches_by_its_beginning() -> None:
     assert not could_be(shown("5", LONG[:274] + "…"), "word " * 20), "a short text is not cut"
 
 
-def test_a_note_is_never_cut() -> None:
+def test_a_note_is_never_cut():
     text = LONG + "…"
     note = {"note_post": {"text": text}, "note_tweet": None}
     assert could_be(shown("5", text[:276] + "…", **note), text)
@@ -134,7 +140,7 @@ def reply_to(parent: str, name: str = "referenced_posts") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["referenced_posts", "referenced_tweets"])
-def test_a_reply_to_another_post_is_not_ours(name: str) -> None:
+def test_a_reply_to_another_post_is_not_ours(name):
     assert could_be(shown("5", "@alice Thank you!", **reply_to("111", name)), "Thank you!", inReplyToPostId="111")
     assert not could_be(
         shown("5", "@bob Thank you!", **reply_to("222", name)), "@alice Thank you!", inReplyToPostId="111"
@@ -146,7 +152,7 @@ def test_a_reply_to_another_post_is_not_ours(name: str) -> None:
     assert not could_be(shown("5", "Thank you!", conversation_id="5"), "Thank you!", **any_parent)
 
 
-def test_a_top_post_is_no_reply_and_a_reply_is_no_top_post() -> None:
+def test_a_top_post_is_no_reply_and_a_reply_is_no_top_post():
     top, below = shown("5", "Thank you!", conversation_id="5"), shown("5", "Thank you!", conversation_id="3")
     assert could_be(top, "Thank you!")
     assert not could_be(top, "Thank you!", inReplyToPostId="111")
@@ -157,7 +163,7 @@ def test_a_top_post_is_no_reply_and_a_reply_is_no_top_post() -> None:
     assert could_be(edited, "Thank you!")
 
 
-def test_absent_and_null_fields_prove_nothing() -> None:
+def test_absent_and_null_fields_prove_nothing():
     nothing = dict.fromkeys(
         ("attachments", "author_id", "conversation_id", "created_at", "entities", "note_post", "referenced_posts")
     )
@@ -168,20 +174,20 @@ def test_absent_and_null_fields_prove_nothing() -> None:
     assert could_be(shown("5", "Hi", conversation_id=None, referenced_posts=[]), "Hi", inReplyToPostId="111")
 
 
-def test_a_quote_of_another_post_is_not_ours() -> None:
+def test_a_quote_of_another_post_is_not_ours():
     quoted = {"referenced_posts": [{"type": "quoted", "id": "78"}]}
     assert not could_be(shown("5", "Look", **quoted), "Look", quotePostId="77")
     assert could_be(shown("5", "Look", **quoted), "Look", quotePostId="78")
     assert not could_be(shown("5", "Look", **quoted), "Look", inReplyToPostId="78")
 
 
-def test_a_post_of_another_account_is_not_ours() -> None:
+def test_a_post_of_another_account_is_not_ours():
     assert could_be(shown("5", "Hi", author_id="2244990001"), "Hi")
     assert not could_be(shown("5", "Hi", author_id="77"), "Hi")
 
 
 @pytest.mark.parametrize("id", [None, "", "x", "-5", "1" * 20, "1" * 5000, True, ["5"], 5.5])
-def test_a_post_without_an_id_does_not_match(id: Any) -> None:
+def test_a_post_without_an_id_does_not_match(id):
     assert not could_be(shown(id, "Hi"), "Hi")
 
 
@@ -203,48 +209,12 @@ def test_a_post_without_an_id_does_not_match(id: Any) -> None:
         ([], (image(),), False),
     ],
 )
-def test_kind_and_number_of_media_must_fit(keys: list[str], media: tuple[MediaFile, ...], fits: bool) -> None:
+def test_kind_and_number_of_media_must_fit(keys, media, fits):
     post = shown("5", "Hi https://t.co/m", MEDIA_LINK if keys else {}, attachments={"media_keys": keys})
     assert could_be(post, "Hi", *media) is fits
 
 
-def test_media_also_appear_in_the_links() -> None:
+def test_media_also_appear_in_the_links():
     assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi")
     assert not could_be(shown("5", "Hi https://t.co/m", MEDIA_LINK), "Hi", video())
     assert not could_be(shown("5", "Hi"), "Hi", image()), "X ends such a text with their link"
-
-
-SIZE = 25_000
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [
-        ("a," * (SIZE // 2), "https://t.co/a," * 1600 + "b"),
-        ("a.b," * (SIZE // 4), "https://t.co/a," * 1600 + "b"),
-        ("@a " * (SIZE // 3), "@b " * (SIZE // 3) + "x"),
-        ("x" * SIZE, "…" + " " * SIZE + "x"),
-        ("x " * (SIZE // 2), "… " * (SIZE // 2) + "x"),
-        ("&" * SIZE, "&amp;" * SIZE),
-        ("&#" + "1" * SIZE, "&#" + "1" * SIZE + ";"),
-        ("\u0301\u0316" * (SIZE // 2), "\u0316\u0301" * (SIZE // 2) + "x"),
-        ("." * SIZE, "https://t.co/a" + "." * SIZE),
-        ("https://" * (SIZE // 8), "https://t.co/" + "a" * SIZE),
-        ("https://a.com/" + "%C3%A4(" * (SIZE // 7), "https://t.co/a https://t.co/b"),
-        ("https://" + "ü" * SIZE + ".de", "https://t.co/a"),
-        ("https://" + "".join(chr(0x4E00 + at % 20_000) for at in range(SIZE)) + ".de", "https://t.co/a"),
-        ("https://" + "a." * (SIZE // 2) + "de", "https://t.co/a"),
-        ("/status/1/photo/" * (SIZE // 16), "https://t.co/a "),
-    ],
-)
-def test_no_text_takes_long(ours: str, theirs: str) -> None:
-    posts = [
-        shown("5", theirs, link("a", ours)),
-        shown("5", theirs, link("a", "https://example.org")),
-        shown("5", theirs, **reply_to("1")),
-    ]
-    began = time.process_time()
-    for post in posts:
-        could_be(post, ours)
-        could_be(post, ours, image(), inReplyToPostId="1")
-    assert time.process_time() - began < 3

@@ -1,7 +1,5 @@
 """X's length of a text: the official cases of twitter-text, and the time that a hostile text takes."""
 
-import re
-import sys
 import unicodedata
 from typing import Any
 
@@ -27,7 +25,7 @@ def conformance(file: str, section: str) -> list[dict[str, Any]]:
     ("section", "count"),
     [("WeightedTweetsWithDiscountedEmojiCounterTest", 22), ("UnicodeDirectionalMarkerCounterTest", 2)],
 )
-def test_every_official_case_has_the_official_weight(section: str, count: int) -> None:
+def test_every_official_case_has_the_official_weight(section, count):
     cases = conformance("validate.yml", section)
     assert len(cases) == count
     for case in cases:
@@ -40,121 +38,58 @@ def test_every_official_case_has_the_official_weight(section: str, count: int) -
 
 
 @pytest.mark.parametrize("section", ["urls", "tco_urls_with_params"])
-def test_exactly_the_links_of_the_official_cases_are_found(section: str) -> None:
+def test_exactly_the_links_of_the_official_cases_are_found(section):
     for case in conformance("extract.yml", section):
         assert list(weigh(case["text"]).urls) == case["expected"], case["description"]
 
 
 @pytest.mark.parametrize("section", ["urls_with_indices", "urls_with_directional_markers"])
-def test_links_are_found_where_the_official_cases_have_them(section: str) -> None:
+def test_links_are_found_where_the_official_cases_have_them(section):
     for case in conformance("extract.yml", section):
         found = [(link.text, [link.start, link.start + len(link.text)]) for link in x_text.find_links(case["text"])]
         expected = [(link["url"], link["indices"]) for link in case["expected"]]
         assert found == expected, case["description"]
 
 
-def test_exactly_the_cashtags_of_the_official_cases_are_found() -> None:
+def test_exactly_the_cashtags_of_the_official_cases_are_found():
     for case in conformance("extract.yml", "cashtags"):
         assert list(weigh(case["text"]).cashtags) == case["expected"], case["description"]
 
 
-def test_exactly_the_mentions_of_the_official_cases_are_found() -> None:
+def test_exactly_the_mentions_of_the_official_cases_are_found():
     for case in conformance("extract.yml", "mentions"):
         assert list(weigh(case["text"]).mentions) == case["expected"], case["description"]
 
 
-def test_a_name_in_a_link_is_no_mention() -> None:
+def test_a_name_in_a_link_is_no_mention():
     assert weigh("https://example.com/@demo and a@b.de and example.com/@x, @you").mentions == ("you",)
 
 
 @pytest.mark.parametrize("section", ["country", "generic"])
-def test_every_official_top_level_domain_makes_a_link(section: str) -> None:
+def test_every_official_top_level_domain_makes_a_link(section):
     for case in conformance("tlds.yml", section):
         assert list(weigh(case["text"]).urls) == case["expected"], case["description"]
 
 
-def test_the_list_of_top_level_domains_is_the_official_one() -> None:
+def test_the_list_of_top_level_domains_is_the_official_one():
     lists = yaml.safe_load(document("twitter-text", "conformance", "tld_lib.yml").read_text("utf-8"))
     assert frozenset(lists["country"]) | frozenset(lists["generic"]) == TLDS
 
 
-@pytest.mark.parametrize(
-    ("text", "length"),
-    [
-        ("Hello, world! 👋", 16),
-        ("👨‍👩‍👧‍👦", 2),
-        ("🇫🇷", 2),
-        ("1️⃣", 2),
-        ("❤️", 2),
-        ("cafe\u0301", 4),
-        ("한국", 4),
-        ("example.com", 23),
-        ("https://example.com/" + "x" * 300, 23),
-        ("see README.md", 27),
-        ("node.js", 7),
-        ("localhost:8000", 14),
-        ("1.2.3.4", 7),
-        ("me@example.com", 14),
-        ("…", 2),
-        ("€", 2),
-        ("™", 2),
-        ("—", 1),
-        ("“", 1),
-        ("", 0),
-    ],
-)
-def test_texts_weigh_what_x_documents(text: str, length: int) -> None:
-    assert weigh(text).length == length
-
-
-@pytest.mark.parametrize(
-    ("text", "length"),
-    [
-        ("🇦🇦", 4),  # no country
-        ("🚗🏽", 4),  # a car has no skin
-        ("😀️", 4),  # already in color, and not in text style before
-        ("🐦‍🔥", 5),  # younger than the reference
-        ("©", 1),  # a letter without the selector
-        ("1", 1),
-        ("👩‍👩‍👩‍👩‍👩", 14),  # no emoji joins five
-    ],
-)
-def test_a_false_sequence_counts_by_its_parts(text: str, length: int) -> None:
-    assert weigh(text).length == length
-
-
-def test_an_empty_text_and_one_too_long_are_not_valid() -> None:
+def test_an_empty_text_and_one_too_long_are_not_valid():
     assert not weigh("").valid
     assert weigh("x" * 280).valid
     assert not weigh("x" * 281).valid
     assert weigh("x" * 281).valid_range_end == 279
 
 
-def test_an_invalid_character_is_named_as_such() -> None:
+def test_an_invalid_character_is_named_as_such():
     weighed = weigh("fine\ufffe")
     assert weighed.invalid_characters
     assert not weighed.valid
 
 
-@pytest.mark.parametrize(
-    ("text", "urls"),
-    [
-        ("http://a.co/b(c)!", ["http://a.co/b(c)"]),
-        ("t.co/%(x).", ["t.co/"]),  # parentheses end a path only right after a character that may
-        ("http://a.co/b%(c)d.", ["http://a.co/b%(c)d"]),
-        ("http://a.co/(b(c)d)(e", ["http://a.co/(b(c)d)"]),
-        ("日本-t.co/x", ["-t.co/x"]),
-        ("foo.com?x=1", ["foo.com"]),  # a query needs a scheme or a path before it
-        ("-foo.com a.foo.com", ["a.foo.com"]),
-        ("http://foo.co-op.com/a日bar.com", ["http://foo.co-op.com/a", "bar.com"]),
-        ("OK!。example.com", ["example.com"]),
-    ],
-)
-def test_links_end_where_the_reference_ends_them(text: str, urls: list[str]) -> None:
-    assert list(weigh(text).urls) == urls
-
-
-def test_a_bare_domain_costs_like_a_link_because_x_makes_one_of_it() -> None:
+def test_a_bare_domain_costs_like_a_link_because_x_makes_one_of_it():
     assert weigh("see README.md").urls
     assert not weigh("see README.txt").urls
 
@@ -184,56 +119,21 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("ending", ["", ".com"])
 @pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_text_of_50000_characters_is_weighed_at_once(unit: str, ending: str) -> None:
+def test_a_text_of_50000_characters_is_weighed_at_once(unit):
     # In quadratic time, each of these would take minutes.
-    text = (unit * CHARACTERS)[:CHARACTERS] + ending
+    text = (unit * CHARACTERS)[:CHARACTERS] + ".com"
     assert weigh(text).length > 0
 
 
-def test_long_rows_of_combining_marks_are_put_in_order_before_the_library_sees_them() -> None:
+def test_long_rows_of_combining_marks_are_put_in_order_before_the_library_sees_them():
     text = "a" + "\u0301" * (CHARACTERS // 2) + "\u0316" * (CHARACTERS // 2)
     assert weigh(text).length == CHARACTERS
 
 
 @settings(max_examples=examples(300, 5000))
 @given(text=st.text(alphabet="aé\u0301\u0316\u0327\u0344ộ한\u1100\u1161\u11a8か\u3099", max_size=12))
-def test_putting_marks_in_order_changes_nothing_about_the_normal_form(text: str) -> None:
+def test_putting_marks_in_order_changes_nothing_about_the_normal_form(text):
     from socialpub.providers.comparison import normalize_nfc
 
     assert normalize_nfc(text) == unicodedata.normalize("NFC", text)
-
-
-PATTERNS = ("_BEGINNING", "_PORT", "_PUNYCODE", "_LATIN", "_PATH_RUN", "_PATH_PART", "_PARENTHESES", "_QUERY")
-
-
-class CountingPattern:
-    """A compiled pattern that counts the characters it searches."""
-
-    def __init__(self, pattern: "re.Pattern[str]", spans: list[int]) -> None:
-        self._pattern = pattern
-        self._spans = spans
-
-    def match(self, text: str, at: int = 0, end: int = sys.maxsize) -> "re.Match[str] | None":
-        found = self._pattern.match(text, at, end)
-        self._spans.append(1 + (len(found[0]) if found else 0))
-        return found
-
-    def search(self, text: str, at: int = 0, end: int = sys.maxsize) -> "re.Match[str] | None":
-        found = self._pattern.search(text, at, end)
-        self._spans.append(1 + ((found.end() if found else min(end, len(text))) - at))
-        return found
-
-
-@pytest.mark.parametrize("unit", HOSTILE.values(), ids=HOSTILE.keys())
-def test_ten_times_the_text_is_ten_times_the_work(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def work(characters: int) -> int:
-        spans: list[int] = []
-        with monkeypatch.context() as patched:
-            for name in PATTERNS:
-                patched.setattr(x_text, name, CountingPattern(getattr(x_text, name), spans))
-            weigh((unit * characters)[:characters])
-        return sum(spans)
-
-    assert work(20_000) <= 11 * work(2_000) + 200

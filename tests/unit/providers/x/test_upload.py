@@ -37,7 +37,7 @@ def after(*steps: str, script: Script, media: MediaFile, memo: dict[str, Any] | 
     return memo
 
 
-def test_an_image_is_one_call_with_its_category_and_without_its_name() -> None:
+def test_an_image_is_one_call_with_its_category_and_without_its_name():
     script = Script(data(id="11", media_key="3_11", size=120_000, expires_after_secs=DAY))
     memo = after("upload:0", script=script, media=image())
     parts = script.calls[0].request["multipart"]
@@ -48,18 +48,18 @@ def test_an_image_is_one_call_with_its_category_and_without_its_name() -> None:
     assert memo["media"]["0"]["id"] == "11"
 
 
-def test_an_image_that_x_has_is_not_sent_again() -> None:
+def test_an_image_that_x_has_is_not_sent_again():
     assert after("upload:0", script=Script(), media=image(), memo=uploaded("11")) == uploaded("11")
 
 
-def test_an_expired_image_is_sent_again() -> None:
+def test_an_expired_image_is_sent_again():
     script = Script(data(id="12", expires_after_secs=DAY))
     outcome = run("upload:0", script, "Hi", image(), memo=uploaded("11"), seconds=DAY)
     assert isinstance(outcome, Done)
     assert outcome.memo["media"]["0"]["id"] == "12"
 
 
-def test_an_image_is_fitted_to_the_limits_of_x() -> None:
+def test_an_image_is_fitted_to_the_limits_of_x():
     asked: list[ImageLimits] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -74,7 +74,7 @@ def test_an_image_is_fitted_to_the_limits_of_x() -> None:
     assert script.calls[0].file.filename == "media.png"
 
 
-def test_an_image_that_the_edge_finds_too_large_is_made_smaller() -> None:
+def test_an_image_that_the_edge_finds_too_large_is_made_smaller():
     sizes: list[int] = []
 
     def fit(media: MediaFile, limits: ImageLimits) -> MediaFile:
@@ -91,7 +91,7 @@ def test_an_image_that_the_edge_finds_too_large_is_made_smaller() -> None:
     assert sizes == [5_000_000, 2_500_000, 1_250_000, 625_000]
 
 
-def test_an_upload_without_the_scope_names_it_and_leaves_the_account_alone() -> None:
+def test_an_upload_without_the_scope_names_it_and_leaves_the_account_alone():
     for step, media in (("upload:0", image()), ("init:0", video())):
         outcome = run(step, Script(problem(403, "Forbidden")), "Hi", media)
         assert isinstance(outcome, Refused)
@@ -99,13 +99,13 @@ def test_an_upload_without_the_scope_names_it_and_leaves_the_account_alone() -> 
         assert not outcome.reauth
 
 
-def test_a_response_without_an_id_is_no_answer() -> None:
+def test_a_response_without_an_id_is_no_answer():
     for unusable in (data(media_key="3_1"), answer(200, b"<html>"), answer(200)):
         with pytest.raises(NoAnswer):
             run("upload:0", Script(unusable), "Hi", image())
 
 
-def test_a_video_is_sent_in_chunks_and_polled() -> None:
+def test_a_video_is_sent_in_chunks_and_polled():
     media = video(size_bytes=2 * MIB + 5)
     script = Script(
         OPENED,
@@ -145,7 +145,7 @@ def test_a_video_is_sent_in_chunks_and_polled() -> None:
     assert script.over
 
 
-def test_an_animated_gif_is_ready_when_x_names_no_processing() -> None:
+def test_an_animated_gif_is_ready_when_x_names_no_processing():
     script = Script(OPENED, answer(204), answer(204), data(id="77"))
     memo = after("init:0", "append:0", "finalize:0", "await:0", script=script, media=gif())
     assert script.calls[0].json["media_category"] == "tweet_gif"
@@ -156,7 +156,7 @@ def test_an_animated_gif_is_ready_when_x_names_no_processing() -> None:
     ("total", "chunk", "segments"),
     [(1, MIB, 1), (MIB, MIB, 1), (MIB + 1, MIB, 2), (150 * MIB, MIB, 150), (2000 * MIB, 2000 * MIB // 1000, 1000)],
 )
-def test_a_chunk_is_a_mebibyte_or_a_thousandth(total: int, chunk: int, segments: int) -> None:
+def test_a_chunk_is_a_mebibyte_or_a_thousandth(total, chunk, segments):
     script = Script(OPENED, *[answer(204)] * segments)
     memo = after("init:0", "append:0", script=script, media=video(size_bytes=total))
     assert script.over
@@ -164,7 +164,7 @@ def test_a_chunk_is_a_mebibyte_or_a_thousandth(total: int, chunk: int, segments:
     assert memo["media"]["0"]["segment"] == segments
 
 
-def test_an_upload_pauses_after_ten_seconds_and_then_continues() -> None:
+def test_an_upload_pauses_after_ten_seconds_and_then_continues():
     media = video(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     over: Iterator[bool] = iter([False, True])
@@ -178,7 +178,7 @@ def test_an_upload_pauses_after_ten_seconds_and_then_continues() -> None:
 @pytest.mark.parametrize(
     "failure", [NoAnswer("cut"), answer(503), problem(429, "Too many"), problem(401, "No"), answer(200, b"<html>")]
 )
-def test_a_failed_upload_keeps_the_chunks_before_the_failure(failure: Any) -> None:
+def test_a_failed_upload_keeps_the_chunks_before_the_failure(failure):
     media = video(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run("append:0", Script(answer(204), failure), "Hi", media, memo=memo)
@@ -190,7 +190,7 @@ def test_a_failed_upload_keeps_the_chunks_before_the_failure(failure: Any) -> No
     assert rest.calls[0].request["multipart"]["segment_index"] == "1"
 
 
-def test_a_rate_limit_keeps_the_chunks_and_the_wait_that_x_names() -> None:
+def test_a_rate_limit_keeps_the_chunks_and_the_wait_that_x_names():
     media = video(size_bytes=3 * MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run(
@@ -210,7 +210,7 @@ def test_a_rate_limit_keeps_the_chunks_and_the_wait_that_x_names() -> None:
 
 
 @pytest.mark.parametrize("status", [413, 431])
-def test_chunks_that_are_too_large_are_halved_in_a_new_session(status: int) -> None:
+def test_chunks_that_are_too_large_are_halved_in_a_new_session(status):
     media = video(size_bytes=MIB)
     memo = after("init:0", script=Script(OPENED), media=media)
     halvings = 0
@@ -231,7 +231,7 @@ def test_chunks_that_are_too_large_are_halved_in_a_new_session(status: int) -> N
 @pytest.mark.parametrize(
     "gone", [invalid("BadRequest: Not found"), problem(404, "Not Found"), invalid("segments are missing")]
 )
-def test_a_session_unknown_to_x_restarts_once(step: str, gone: Any) -> None:
+def test_a_session_unknown_to_x_restarts_once(step, gone):
     media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     back: dict[str, int] = {}
@@ -244,7 +244,7 @@ def test_a_session_unknown_to_x_restarts_once(step: str, gone: Any) -> None:
 
 
 @pytest.mark.parametrize("step", ["append:0", "finalize:0", "await:0"])
-def test_an_expired_session_restarts(step: str) -> None:
+def test_an_expired_session_restarts(step):
     media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     outcome = run(step, Script(), "Hi", media, memo=memo, seconds=DAY)
@@ -253,7 +253,7 @@ def test_an_expired_session_restarts(step: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["finalize:0", "await:0"])
-def test_a_video_that_x_cannot_process_has_a_reason_and_a_remedy(step: str) -> None:
+def test_a_video_that_x_cannot_process_has_a_reason_and_a_remedy(step):
     media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     failed = data(processing_info={"state": "failed", "error": {"name": "InvalidMedia", "message": "Bad format"}})
@@ -263,7 +263,7 @@ def test_a_video_that_x_cannot_process_has_a_reason_and_a_remedy(step: str) -> N
     assert "H.264" in outcome.message
 
 
-def test_a_video_may_be_processed_for_half_an_hour_but_not_forever() -> None:
+def test_a_video_may_be_processed_for_half_an_hour_but_not_forever():
     media = video(size_bytes=10)
     memo = after("init:0", script=Script(OPENED), media=media)
     working = data(processing_info={"state": "in_progress", "check_after_secs": 60})
@@ -274,7 +274,7 @@ def test_a_video_may_be_processed_for_half_an_hour_but_not_forever() -> None:
     assert isinstance(run("await:0", Script(working), "Hi", media, memo=outcome.memo, seconds=3700), Refused)
 
 
-def test_alt_text_goes_into_its_wrapper_once() -> None:
+def test_alt_text_goes_into_its_wrapper_once():
     media = image(alt="A red bicycle")
     script = Script(data(id="11", associated_metadata={}))
     memo = after("alt:0", script=script, media=media, memo=uploaded("11"))
@@ -283,12 +283,12 @@ def test_alt_text_goes_into_its_wrapper_once() -> None:
     after("alt:0", script=Script(), media=media, memo=memo)
 
 
-def test_a_refused_alt_text_is_a_note_and_the_post_continues() -> None:
+def test_a_refused_alt_text_is_a_note_and_the_post_continues():
     memo = after("alt:0", script=Script(problem(403, "No")), media=image(alt="A bike"), memo=uploaded("11"))
     assert "without the alt text of media item 1" in memo["notes"][0]
 
 
-def test_an_outage_of_alt_texts_delays_the_post_at_most_five_tries() -> None:
+def test_an_outage_of_alt_texts_delays_the_post_at_most_five_tries():
     media, memo = image(alt="A bike"), uploaded("11")
     for _ in range(4):
         outcome = run("alt:0", Script(answer(500)), "Hi", media, memo=memo)
@@ -298,13 +298,13 @@ def test_an_outage_of_alt_texts_delays_the_post_at_most_five_tries() -> None:
     assert memo["notes"]
 
 
-def test_an_alt_text_step_raises_errors_of_account_and_app() -> None:
+def test_an_alt_text_step_raises_errors_of_account_and_app():
     for status, kind in ((401, AuthExpired), (429, Throttled), (402, AppRefused)):
         with pytest.raises(kind):
             run("alt:0", Script(problem(status, "No")), "Hi", image(alt="A bike"), memo=uploaded("11"))
 
 
-def test_a_step_does_not_change_its_job() -> None:
+def test_a_step_does_not_change_its_job():
     given = job(
         Script(answer(204)), "Hi", video(size_bytes=10), memo=after("init:0", script=Script(OPENED), media=video())
     )

@@ -32,7 +32,7 @@ def probes(option: Option) -> list[Any]:
 
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
-def test_what_the_document_describes_is_what_the_adapter_takes(network: str, option: Option) -> None:
+def test_what_the_document_describes_is_what_the_adapter_takes(network, option):
     schema = Draft202012Validator(
         SCHEMAS[option_component(network)]["properties"][option.name], format_checker=FormatChecker()
     )
@@ -47,7 +47,7 @@ def test_what_the_document_describes_is_what_the_adapter_takes(network: str, opt
 
 
 @pytest.mark.parametrize("network", OPTIONS)
-def test_every_option_of_the_adapter_is_described_and_no_other(network: str) -> None:
+def test_every_option_of_the_adapter_is_described_and_no_other(network):
     schema = SCHEMAS[option_component(network)]
     assert list(schema["properties"]) == [option.name for option in OPTIONS[network]]
     assert schema["additionalProperties"] is True
@@ -57,7 +57,7 @@ def test_every_option_of_the_adapter_is_described_and_no_other(network: str) -> 
 
 
 @pytest.mark.parametrize("network", OPTIONS)
-def test_the_example_is_taken_by_the_adapter(network: str) -> None:
+def test_the_example_is_taken_by_the_adapter(network):
     schema = SCHEMAS[option_component(network)]
     (example,) = schema["examples"]
     assert len(example) > 1
@@ -66,7 +66,7 @@ def test_the_example_is_taken_by_the_adapter(network: str) -> None:
 
 
 @pytest.mark.parametrize(("network", "option"), EVERY_OPTION)
-def test_a_default_is_only_in_the_description(network: str, option: Option) -> None:
+def test_a_default_is_only_in_the_description(network, option):
     schema = SCHEMAS[option_component(network)]["properties"][option.name]
     assert "default" not in schema
     if option.default is not None:

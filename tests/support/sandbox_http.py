@@ -123,7 +123,7 @@ def connect_pinterest(rt: Runtime, world: World, username: str = "demo", **grant
 def connect_bluesky(rt: Runtime, world: World, username: str = "demo", **grant: Any) -> str:
     """The same for Bluesky. `username` is a handle, or the part before `.test`."""
     account = world.bluesky.account_named(username) or world.bluesky.add_account(username)
-    facts = json.dumps({"server": f"{HOST}/bluesky", "blob_limit": world.bluesky.blob_limit})
+    facts = {"server": f"{HOST}/bluesky", "blob_limit": world.bluesky.blob_limit}
     return _connect(rt, "bluesky", account.did, account.username, world.bluesky.grant(account, **grant), facts=facts)
 
 

@@ -22,7 +22,7 @@ AXE := $(VENV)/axe
 BLUESKY := $(VENV)/bluesky
 TWITTER_TEXT := $(VENV)/twitter-text
 
-.PHONY: setup install uninstall image release dev run test test-fast grid endurance fuzz check clients bluesky bench screenshots chaos simulate soak format manual-tables vendored lock clean
+.PHONY: setup install uninstall image release dev run test test-fast grid endurance endurance-shared endurance-alone fuzz check clients bluesky bench screenshots chaos simulate soak format manual-tables vendored lock clean
 
 # Install only the packages that socialpub needs to run.
 setup: $(VENV)/.ready
@@ -106,14 +106,20 @@ grid: dev
 
 # Run tests that take minutes or need root: long scenarios, real units, containers, power cuts, full disks, thousands of
 # files, and new examples for all generated tests. A skipped test prints the reason. SEED repeats the examples of a run.
-# Two processes run the tests that share the machine. One runs those of tests/endurance, which mount, fill and cut disks.
+# Two processes run the tests that share the machine. Beside them, one runs those of tests/endurance, which mount, fill and
+# cut disks, and mostly wait.
 endurance: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 endurance: dev $(VENV)/wheelhouse/.ready
 	@echo "Generated tests use new examples. To repeat them: make endurance SEED=$(SEED)"
+	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target SEED=$(SEED) endurance-shared endurance-alone
+	@echo "To repeat these examples: make endurance SEED=$(SEED)"
+
+endurance-shared: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "endurance or hypothesis" --ignore tests/endurance \
 		--hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests
+
+endurance-alone: dev
 	$(BIN)/python -m pytest -m endurance --hypothesis-profile=endurance --hypothesis-seed=$(SEED) -rs tests/endurance
-	@echo "To repeat these examples: make endurance SEED=$(SEED)"
 
 # `make install` in a machine without a network installs these packages.
 $(VENV)/wheelhouse/.ready: requirements.lock

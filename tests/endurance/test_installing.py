@@ -83,6 +83,8 @@ def test_make_install_makes_a_service_that_needs_nothing_else(new_machine: Machi
 
     found = findings(machine)
     assert {found[name] for name in ("configuration", "data_dir", "secret.key", "libmagic")} == {"ok"}
+    empty = machine.try_to("socialpub", "admin", "list-keys", hidden=HIDDEN)
+    assert "`sudo socialpub admin create-key NAME`" in empty.stderr
     machine.run("socialpub", "admin", "create-key", "first", hidden=HIDDEN)
     assert machine.run("find", "/var/lib/socialpub", "!", "-user", "socialpub") == ""
     assert machine.run("find", ROOT / "socialpub", ROOT / "systemd", "-name", "*.egg-info") == "", (
@@ -100,8 +102,6 @@ def test_the_command_runs_as_the_user_of_the_service_and_other_users_need_sudo(m
     assert "Run `sudo socialpub doctor`." in refused.stdout
     calling = machine.try_to("socialpub", "status", hidden=HIDDEN)
     assert "client.toml" in calling.stderr and "/var/lib/socialpub" not in calling.stderr, "root calls as itself"
-    empty = machine.try_to("socialpub", "admin", "list-keys", hidden=HIDDEN)
-    assert "`sudo socialpub admin create-key NAME`" in empty.stderr
 
 
 def test_a_second_run_upgrades_in_place_and_starts_again_what_ran(machine: Machine) -> None:
@@ -172,6 +172,7 @@ def test_a_backup_of_another_machine_is_restored_by_the_lines_that_refusals_name
     machine.run(*original, "admin", "create-key", "of the original")
     machine.run(*original, "backup", "/srv/last.copy")
     machine.run("chown", "socialpub:", "/srv/last.copy")
+    machine.run("sh", "-c", "rm /var/lib/socialpub/socialpub.db*")
     machine.run("socialpub", "admin", "list-keys")
 
     def refused() -> str:

@@ -22,7 +22,7 @@ def a_machine_that_mounts_images(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("a_machine_that_mounts_images")
 def test_what_was_acknowledged_is_on_the_disk_at_every_moment() -> None:
     done = subprocess.run(
-        ["unshare", "-m", sys.executable, "-m", "tests.endurance.power_cut", "--captures", "25", "--lives", "2"],
+        ["unshare", "-m", sys.executable, "-m", "tests.endurance.power_cut", "--captures", "15", "--lives", "2"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -79,9 +79,7 @@ def test_a_damaged_verdict_is_made_again(rt, photo, fits, damage):
 def test_a_damaged_rendition_is_made_again(rt, photo, fits, damage):
     first = renditions.fit_media(rt, "d1", photo, SMALLER)
     damage(first.path)
-    assert renditions.rendition_type(rt, key_of(rt, first)) is None, (
-        "a network is handed no empty picture"
-    )
+    assert renditions.rendition_type(rt, key_of(rt, first)) is None, "a network is handed no empty picture"
     assert renditions.fit_media(rt, "d1", photo, SMALLER) == first
     assert whole(first) and len(fits) == 2
     assert renditions.rendition_type(rt, key_of(rt, first)) == "image/jpeg"

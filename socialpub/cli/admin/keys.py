@@ -119,11 +119,8 @@ def _describe_scope(key: ApiKeyRow, networks: Sequence[str]) -> str:
     """Return what limits the key. `networks` are those of a key without providers, if they are not every network."""
     covered = key.providers or (() if key.profiles else networks)
     named = () if api_keys.ALL in covered else covered
-    return ", ".join((*named, *(key.profiles or ()), *_limits(key))) or "everything"
-
-
-def _limits(key: ApiKeyRow) -> list[str]:
-    return key_limits.list_names(key.posts_per_day, approval=key.approval)
+    limits = key_limits.list_names(key.posts_per_day, approval=key.approval)
+    return ", ".join((*named, *(key.profiles or ()), *limits)) or "everything"
 
 
 def _state(key: ApiKeyRow, now: str) -> str:

@@ -29,13 +29,13 @@ def status(post_id: str | None, as_json: bool) -> None:
         print_json(response, indent=None)
     elif post_id is None:
         columns = ("ID", "Time", "Status", "Deliveries")
-        print_table(columns, [_row(post) for post in response["data"]], "This key sees no posts.")
+        rows = [
+            (post["id"], format_time(post["createdAt"]), post["status"], "; ".join(summarize(post)))
+            for post in response["data"]
+        ]
+        print_table(columns, rows, "This key sees no posts.")
     for line in lines:
         print_line(line)
-
-
-def _row(post: dict[str, str]) -> tuple[str, str, str, str]:
-    return post["id"], format_time(post["createdAt"]), post["status"], "; ".join(summarize(post))
 
 
 @click.command()

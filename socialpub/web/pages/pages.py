@@ -58,7 +58,7 @@ def _renderer() -> Callable[[str, dict[str, Any]], str]:
     environment.filters["kind"] = _kind
     environment.filters["code"] = _code
     environment.filters["prose"] = _prose
-    environment.filters["anchor"] = _anchor
+    environment.filters["anchor"] = lambda name: name.lower().replace(" ", "-")
     return lambda template, values: environment.get_template(template).render(values)
 
 
@@ -77,10 +77,6 @@ def _prose(text: str) -> Markup:
         else:
             blocks.append(Markup("<p>{}</p>").format(_code(block)))
     return Markup("\n").join(blocks)
-
-
-def _anchor(name: str) -> str:
-    return name.lower().replace(" ", "-")
 
 
 def _kind(schema: dict[str, Any]) -> Markup:

@@ -101,8 +101,10 @@ test-fast: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance and not bluesky and not source"
 
 # Run the whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
+GRID ?= grid or whole_grid
+
 grid: dev
-	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "grid or whole_grid"
+	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "$(GRID)"
 
 # Run tests that take minutes or need root: long scenarios, real units, containers, power cuts, full disks, thousands of
 # files, and new examples for all generated tests. A skipped test prints the reason. SEED repeats the examples of a run.

@@ -100,9 +100,10 @@ test: dev
 test-fast: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 2 --dist worksteal -m "not e2e and not chromium and not grid and not endurance and not bluesky and not source"
 
-# Run the whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
 GRID ?= grid or whole_grid
 
+# Run the whole grid: every fault at every step of every kind of post, with every clock, delay and kill around the step.
+# GRID=whole_grid leaves out the cells of `make test`.
 grid: dev
 	$(IN_MEMORY) $(BIN)/python -m pytest -n 3 --dist worksteal -m "$(GRID)"
 
@@ -110,7 +111,7 @@ grid: dev
 # files, and new examples for all generated tests. A skipped test prints the reason. SEED repeats the examples of a run.
 # Two processes run the tests that share the machine. Beside them, one runs those of tests/endurance, which mount, fill and
 # cut disks, and mostly wait.
-endurance: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
+endurance endurance-shared endurance-alone: SEED := $(or $(SEED),$(shell od -An -N4 -tu4 /dev/urandom | tr -d ' '))
 endurance: dev $(VENV)/wheelhouse/.ready
 	@echo "Generated tests use new examples. To repeat them: make endurance SEED=$(SEED)"
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going --output-sync=target SEED=$(SEED) endurance-shared endurance-alone

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from hypothesis.internal.conjecture import providers as generation
 
 from socialpub.core import commands
 from socialpub.core.secrets import redaction
+from socialpub.providers.bluesky import record
 from socialpub.providers.http import Http
 from socialpub.sandbox import World
 from tests.support.hand_clock import HandClock
@@ -73,6 +75,13 @@ def _own_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(commands, "_config", None)
     programs = Path(sys.executable).parent
     monkeypatch.setenv("PATH", os.pathsep.join((str(programs), os.environ["PATH"])))
+
+
+@pytest.fixture(autouse=True)
+def _own_record_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Bluesky key is the time and ten random bits. A clock that stands still would draw some key twice."""
+    numbers = count()
+    monkeypatch.setattr(record, "randbelow", lambda limit: next(numbers) % limit)
 
 
 GRID = "tests/providers/test_grid"

@@ -5,10 +5,10 @@ Key and record are complete before the first call. The CID is the hash of the re
 
 import base64
 import hashlib
-import secrets
 import struct
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from secrets import randbelow
 from typing import Any
 
 from socialpub.core.settings.networks import BlueskySection
@@ -41,7 +41,7 @@ _CLOCK_BITS = 10
 
 def new_key(now: datetime) -> str:
     """Return a TID: the microseconds since 1970 and ten random bits, in 13 characters that sort by time."""
-    return key_at(now.timestamp(), secrets.randbelow(1 << _CLOCK_BITS))
+    return key_at(now.timestamp(), randbelow(1 << _CLOCK_BITS))
 
 
 def key_at(seconds: float, clock: int = 0) -> str:

@@ -1,14 +1,9 @@
 """A 201 means that the post is on the disk: after any kill, the post is published exactly once."""
 
-from tests.e2e.caller import Caller
-from tests.e2e.installation import Installation
-
 CALLERS, EACH = 20, 10
 
 
-def test_a_post_outlives_a_web_process_that_is_killed_right_after_its_201(
-    installation: Installation, caller: Caller
-) -> None:
+def test_a_post_outlives_a_web_process_that_is_killed_right_after_its_201(installation, caller):
     worker = installation.start("worker")
     web = installation.start("web")
     post = installation.fresh_caller().publish("Accepted", installation.profiles[0])
@@ -20,9 +15,7 @@ def test_a_post_outlives_a_web_process_that_is_killed_right_after_its_201(
     assert installation.x.texts() == ["Accepted"]
 
 
-def test_a_caller_who_missed_the_201_and_sends_again_after_the_kill_gets_the_same_post(
-    installation: Installation, caller: Caller
-) -> None:
+def test_a_caller_who_missed_the_201_and_sends_again_after_the_kill_gets_the_same_post(installation, caller):
     create = {"post": {"body": "Did it arrive?"}, "profiles": [installation.profiles[0]]}
     key = {"idempotency-key": "the first try"}
     web = installation.start("web")

@@ -5,7 +5,6 @@ import hashlib
 import pytest
 
 from tests.e2e.caller import Caller
-from tests.e2e.installation import Installation
 from tests.e2e.processes import until
 from tests.e2e.videos import video_bytes
 
@@ -18,9 +17,7 @@ MORE_BYTES = 100_000_000
 
 
 @pytest.mark.endurance
-def test_a_video_of_150_mib_reaches_tiktok_and_pinterest_with_little_memory(
-    installation: Installation, caller: Caller
-) -> None:
+def test_a_video_of_150_mib_reaches_tiktok_and_pinterest_with_little_memory(installation, caller):
     processes = [installation.start(role) for role in ("web", "worker")]
     options = {"tiktok": {"privacyLevel": "PUBLIC_TO_EVERYONE"}, "pinterest": {"boardId": installation.board_id}}
     profiles = (installation.profile_on["tiktok"], installation.profile_on["pinterest"])

@@ -17,7 +17,6 @@ import httpx2
 import pytest
 
 from socialpub.cli.demo import walkthrough
-from tests.e2e.conftest import MakeInstallation
 from tests.e2e.processes import until
 from tests.support.ports import free_port
 from tests.support.readme import README, blocks, topic
@@ -100,7 +99,7 @@ def type_lines(written: list[str], folder: Path, ports: dict[str, str]) -> Shell
     return Shell(f"trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{lines}\nwait", folder)
 
 
-def test_the_first_post_works_as_written(shell: Shell, ports: dict[str, str], tmp_path: Path) -> None:
+def test_the_first_post_works_as_written(shell, ports, tmp_path):
     until(lambda: CONSENT_PAGE.search(shell.shown) or shell.ended, "the address of the consent page is shown", 300)
     page = CONSENT_PAGE.search(shell.shown)
     assert page, shell.shown
@@ -117,9 +116,7 @@ def test_the_first_post_works_as_written(shell: Shell, ports: dict[str, str], tm
 
 
 @pytest.mark.endurance
-def test_the_first_post_stops_where_another_socialpub_responds(
-    tmp_path: Path, ports: dict[str, str], make_installation: MakeInstallation
-) -> None:
+def test_the_first_post_stops_where_another_socialpub_responds(tmp_path, ports, make_installation):
     """It is ready, so a loop that asks `/readyz` alone would go on with the other appliance."""
     other = make_installation()
     other.start("serve")

@@ -45,9 +45,7 @@ class Load(threading.Thread):
 
 
 @pytest.mark.endurance
-def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(
-    make_installation: MakeInstallation,
-) -> None:
+def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(make_installation):
     original = make_installation()
     original.sandbox()
     original.start("serve")
@@ -103,9 +101,7 @@ def test_a_backup_made_under_load_and_restored_elsewhere_posts_nothing_twice(
 
 
 @pytest.mark.endurance
-def test_unsent_posts_fail_after_a_restore_and_unreadable_ones_are_unknown(
-    make_installation: MakeInstallation,
-) -> None:
+def test_unsent_posts_fail_after_a_restore_and_unreadable_ones_are_unknown(make_installation):
     original = make_installation()
     original.sandbox()
     serve = original.start("serve")

@@ -39,7 +39,7 @@ def ended(installation: Installation, process: Process) -> str:
 
 
 @pytest.mark.parametrize("times", [0, *(pytest.param(n, marks=pytest.mark.endurance) for n in (1, 2))])
-def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Installation, times: int) -> None:
+def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation, times):
     web, worker = installation.begin("web"), installation.begin("worker")
     installation.wait_until_up(web, "web")
     installation.wait_until_up(worker, "worker")
@@ -48,7 +48,7 @@ def test_two_that_start_at_once_on_a_new_folder_both_come_up(installation: Insta
     assert names and len(names) == len(set(names))
 
 
-def test_only_the_owner_can_read_the_files_of_a_command(installation: Installation) -> None:
+def test_only_the_owner_can_read_the_files_of_a_command(installation):
     """Under a shell that lets everybody read and write. What existed before keeps its mode."""
     folder, generous = installation.folder, ("sh", "-c", 'umask 000; exec "$@"', "sh")
     before = {folder, *folder.rglob("*")}
@@ -86,7 +86,7 @@ def test_only_the_owner_can_read_the_files_of_a_command(installation: Installati
 
 
 @pytest.mark.parametrize("role", ["worker", IN_ENDURANCE["web"]])
-def test_a_database_of_another_key_is_refused(installation: Installation, role: str) -> None:
+def test_a_database_of_another_key_is_refused(installation, role):
     installation.admin("list-keys")
     (installation.data / "secret.key").write_bytes(base64.urlsafe_b64encode(secrets.token_bytes(32)))
     output = ended(installation, installation.begin(role))
@@ -94,9 +94,7 @@ def test_a_database_of_another_key_is_refused(installation: Installation, role: 
 
 
 @pytest.mark.parametrize("role", ["serve", IN_ENDURANCE["web"]])
-def test_a_second_serve_on_the_same_data_says_so_and_leaves_the_first_alone(
-    installation: Installation, role: str
-) -> None:
+def test_a_second_serve_on_the_same_data_says_so_and_leaves_the_first_alone(installation, role):
     first = installation.start("serve")
     (worker,) = first.children()
     address = installation.url.removeprefix("http://")

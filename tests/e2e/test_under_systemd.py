@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.e2e.conftest import MakeInstallation
 from tests.e2e.installation import Installation
 from tests.e2e.load import Load
 from tests.e2e.processes import Process, until
@@ -75,7 +74,7 @@ def reports(tmp_path: Path) -> Iterator[Reports]:
     heard.close()
 
 
-def test_a_restart_over_a_held_socket_refuses_no_connection(make_installation: MakeInstallation) -> None:
+def test_a_restart_over_a_held_socket_refuses_no_connection(make_installation):
     # Every one of them has asked again long before its connection is given up as idle, however busy the machine is.
     installation = make_installation(idle_grace_seconds=60)
     held = Held(installation)
@@ -109,9 +108,7 @@ def test_a_restart_over_a_held_socket_refuses_no_connection(make_installation: M
     assert set(sum((one.answered for one in load), Counter[int]())) == {200, 201}
 
 
-def test_web_and_worker_report_that_they_work_until_they_hang(
-    make_installation: MakeInstallation, reports: Reports
-) -> None:
+def test_web_and_worker_report_that_they_work_until_they_hang(make_installation, reports):
     installation = make_installation(pace=0)
     installation.env |= {"NOTIFY_SOCKET": str(reports.path), "WATCHDOG_USEC": "400000"}
     for role, status in (("serve", "STATUS=Serving"), ("worker", "STATUS=Nothing is due")):
@@ -131,9 +128,7 @@ def test_web_and_worker_report_that_they_work_until_they_hang(
 
 
 @pytest.mark.endurance
-def test_a_database_that_refuses_is_no_reason_to_be_ended(
-    make_installation: MakeInstallation, reports: Reports
-) -> None:
+def test_a_database_that_refuses_is_no_reason_to_be_ended(make_installation, reports):
     """The worker must keep reporting: a restart fixes nothing and makes the outcome of calls unknown."""
     installation = make_installation()
     installation.env |= {"NOTIFY_SOCKET": str(reports.path), "WATCHDOG_USEC": "400000"}

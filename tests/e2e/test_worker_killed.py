@@ -131,9 +131,7 @@ process, and `make endurance` has all rounds."""
     [pytest.param(cells, marks=() if cells in IN_EVERY_RUN else pytest.mark.endurance) for cells in ROUNDS],
     ids=lambda cells: "; ".join(map(str, cells)),
 )
-def test_a_worker_killed_during_a_call_leaves_one_post_and_a_true_outcome(
-    setup: WorkerSetup, cells: tuple[Cell, ...]
-) -> None:
+def test_a_worker_killed_during_a_call_leaves_one_post_and_a_true_outcome(setup, cells):
     caller = setup.installation.caller()
     before = {cell: setup.installation.control(cell.network).show() for cell in cells}
     posts = {}

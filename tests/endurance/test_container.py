@@ -7,7 +7,6 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import httpx2
 import pytest
@@ -83,9 +82,7 @@ def is_ready(address: str) -> bool:
         return False
 
 
-def test_the_first_start_fills_an_empty_volume_and_every_later_one_goes_on(
-    podman: Podman, start: Callable[..., str]
-) -> None:
+def test_the_first_start_fills_an_empty_volume_and_every_later_one_goes_on(podman, start):
     address = start("--volume=posts:/data")
     log = podman.log("appliance")
     assert "Keep secret.key safe" in log
@@ -115,7 +112,7 @@ def test_the_first_start_fills_an_empty_volume_and_every_later_one_goes_on(
     assert podman.log("appliance").count("Keep secret.key safe") == 0
 
 
-def test_any_user_will_do_that_owns_the_volume(podman: Podman, start: Callable[..., str], tmp_path: Path) -> None:
+def test_any_user_will_do_that_owns_the_volume(podman, start, tmp_path):
     volume = tmp_path / "volume"
     volume.mkdir(mode=0o700)
     os.chown(volume, 4321, 4321)
@@ -124,7 +121,7 @@ def test_any_user_will_do_that_owns_the_volume(podman: Podman, start: Callable[.
     assert '"data_dir"' in podman.try_to("exec", "appliance", "socialpub", "doctor", "--json").stdout
 
 
-def test_the_volume_of_another_user_is_reported_with_a_remedy(podman: Podman, tmp_path: Path) -> None:
+def test_the_volume_of_another_user_is_reported_with_a_remedy(podman, tmp_path):
     volume = tmp_path / "volume"
     volume.mkdir(mode=0o700)
     os.chown(volume, 1, 1)
@@ -135,7 +132,7 @@ def test_the_volume_of_another_user_is_reported_with_a_remedy(podman: Podman, tm
     assert f"`{line}`" in topic("install").read_text(), "what this means for a container"
 
 
-def test_what_needs_a_stopped_appliance_is_typed_as_the_manual_says(podman: Podman, start: Callable[..., str]) -> None:
+def test_what_needs_a_stopped_appliance_is_typed_as_the_manual_says(podman, start):
     start("--volume=secrets:/data")
     inside = ("exec", "appliance")
     before = podman.run(*inside, "cat", "/data/data/secret.key")
@@ -154,9 +151,7 @@ def test_what_needs_a_stopped_appliance_is_typed_as_the_manual_says(podman: Podm
     assert "Run `socialpub admin set-password` in a terminal (for a container: `podman exec -it`)." in refused.stderr
 
 
-def test_the_image_of_a_release_is_loaded_from_its_archive_and_knows_its_version(
-    podman: Podman, tmp_path: Path
-) -> None:
+def test_the_image_of_a_release_is_loaded_from_its_archive_and_knows_its_version(podman, tmp_path):
     clone = Clone(tmp_path / "clone")
     clone.set_version()
     clone.write_date()

@@ -104,7 +104,7 @@ def requests_of_every_kind(story: FullDiskStory) -> Iterator[tuple[str, Callable
     yield "disconnect", lambda: caller.ask("POST", f"/api/v1/profiles/{story.installation.profiles[2]}/disconnect")
 
 
-def test_every_request_that_writes_says_so_and_succeeds_once_there_is_room(story: FullDiskStory) -> None:
+def test_every_request_that_writes_says_so_and_succeeds_once_there_is_room(story):
     story.installation.sandbox()
     web = story.installation.start("web")
     kinds = dict(requests_of_every_kind(story))
@@ -130,7 +130,7 @@ def test_every_request_that_writes_says_so_and_succeeds_once_there_is_room(story
 # --- the worker ------------------------------------------------------------------------------------------------------
 
 
-def test_an_outcome_that_cannot_be_written_is_kept_and_nothing_is_sent_twice(story: FullDiskStory) -> None:
+def test_an_outcome_that_cannot_be_written_is_kept_and_nothing_is_sent_twice(story):
     """The disk fills while calls are in the air: their answers come when no row can be written."""
     installation = story.installation
     sandbox = installation.sandbox()
@@ -163,7 +163,7 @@ def announced(story: FullDiskStory) -> int:
     return int(count)
 
 
-def test_media_are_fitted_and_shown_once_there_is_room(story: FullDiskStory) -> None:
+def test_media_are_fitted_and_shown_once_there_is_room(story):
     """A picture that has to be made smaller for its network needs room for the smaller one."""
     installation = story.installation
     installation.sandbox()
@@ -193,7 +193,7 @@ def assert_one_sentence(process: Any) -> None:
     assert "Traceback" not in process.stderr
 
 
-def test_commands_say_it_in_a_sentence_and_leave_nothing_half_done(story: FullDiskStory) -> None:
+def test_commands_say_it_in_a_sentence_and_leave_nothing_half_done(story):
     installation = story.installation
     installation.start("web")
     story.caller.upload(
@@ -213,9 +213,7 @@ def test_commands_say_it_in_a_sentence_and_leave_nothing_half_done(story: FullDi
     story.check()
 
 
-def test_a_restore_and_a_first_start_without_room_can_be_done_again(
-    story: FullDiskStory, make_installation: MakeInstallation, make_small_disk: MakeSmallDisk
-) -> None:
+def test_a_restore_and_a_first_start_without_room_can_be_done_again(story, make_installation, make_small_disk):
     web = story.installation.start("web")
     picture = media.png(story.installation.folder / "n.png", 300, 300, noise=True).read_bytes()
     story.caller.upload(picture, "n.png", "image/png")
@@ -239,7 +237,7 @@ def test_a_restore_and_a_first_start_without_room_can_be_done_again(
     assert "paused" in other.caller().ask("GET", "/readyz").text
 
 
-def test_a_start_without_room_ends_with_a_sentence_or_waits_for_it(story: FullDiskStory) -> None:
+def test_a_start_without_room_ends_with_a_sentence_or_waits_for_it(story):
     for path in story.disk.path.glob("socialpub.db*"):
         path.unlink()
     for room in (0, 4096, 65_536):

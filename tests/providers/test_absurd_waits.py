@@ -48,7 +48,7 @@ def refused(env: Environment, network: str, headers: dict[str, str]) -> tuple[st
         ("bluesky", "retry-after", "-5"),
     ],
 )
-def test_an_implausible_wait_is_ignored(env: Environment, network: str, name: str, value: str) -> None:
+def test_an_implausible_wait_is_ignored(env, network, name, value):
     began = env.clock.now()
     post, _ = refused(env, network, {name: value})
     drain(env.rt, env.clock)
@@ -58,9 +58,7 @@ def test_an_implausible_wait_is_ignored(env: Environment, network: str, name: st
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_wait_of_ten_days_ends_the_post_and_the_next_post_asks_again_after_a_day(
-    env: Environment, network: str
-) -> None:
+def test_a_wait_of_ten_days_ends_the_post_and_the_next_post_asks_again_after_a_day(env, network):
     first, profile = refused(env, network, {"retry-after": "864000"})
     assert state_of(env.rt, first) is State.FAILED
     assert "after the deadline" in message_of(env.rt, first)

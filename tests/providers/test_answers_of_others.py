@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from socialpub.db.states import State
-from tests.providers.grid import Call, Environment, assert_the_outcome_is_true, begin, played
+from tests.providers.grid import Call, assert_the_outcome_is_true, begin, played
 from tests.providers.networks import NETWORKS, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -32,9 +32,7 @@ def in_every_run(network: str, status: int, form: str) -> bool:
 
 
 @pytest.mark.parametrize(("network", "status", "form"), played(ROWS, in_every_run))
-def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(
-    env: Environment, network: str, status: int, form: str
-) -> None:
+def test_after_a_foreign_response_every_call_is_repeated_and_nothing_is_held(env, network, status, form):
     scene, chosen = story_of(network, "images" if network == "bluesky" else "video")
     profile = scene.connect(env.rt, env.world, expires_in=60)
     env.clock.forward(120)
@@ -59,9 +57,7 @@ BLOCKED = "Blocked by policy 7."
 
 
 @pytest.mark.parametrize(("network", "call"), CALLS_BEFORE)
-def test_the_same_refusal_of_a_proxy_for_six_hours_ends_the_post_with_its_words(
-    env: Environment, network: str, call: str
-) -> None:
+def test_the_same_refusal_of_a_proxy_for_six_hours_ends_the_post_with_its_words(env, network, call):
     body = {"reason": BLOCKED} if CALLS_BEFORE.index((network, call)) % 2 else BLOCKED
     scene, chosen = story_of(network, "images" if network == "bluesky" else "video")
     one = Call.of(call)
@@ -87,9 +83,7 @@ UNDECIDED: list[tuple[int, Any, dict[str, str]]] = [
 
 
 @pytest.mark.parametrize(("status", "body", "headers"), UNDECIDED)
-def test_no_other_foreign_response_ends_a_post_before_its_deadline(
-    env: Environment, status: int, body: Any, headers: dict[str, str]
-) -> None:
+def test_no_other_foreign_response_ends_a_post_before_its_deadline(env, status, body, headers):
     scene, chosen = story_of("x", "video")
     env.world.x.next(chosen.before[0]).fails_with(status, body, headers=headers).forever()
     post = begin(env, scene, chosen, scene.connect(env.rt, env.world))
@@ -97,7 +91,7 @@ def test_no_other_foreign_response_ends_a_post_before_its_deadline(
     assert state_of(env.rt, post) is State.QUEUED
 
 
-def test_refusals_with_different_statuses_or_an_interruption_by_the_clock_do_not_add_up(env: Environment) -> None:
+def test_refusals_with_different_statuses_or_an_interruption_by_the_clock_do_not_add_up(env):
     scene, chosen = story_of("x", "video")
     script = env.world.x.next(chosen.before[0])
     script.fails_with(403, "Blocked.").times(4)
@@ -113,9 +107,7 @@ def test_refusals_with_different_statuses_or_an_interruption_by_the_clock_do_not
 @pytest.mark.parametrize(
     ("network", "status"), [*((network, 403) for network in NETWORKS), ("bluesky", 413), ("bluesky", 429)]
 )
-def test_after_a_commit_that_arrived_the_read_back_decides(
-    env: Environment, network: str, status: int, form: str
-) -> None:
+def test_after_a_commit_that_arrived_the_read_back_decides(env, network, status, form):
     title = {"x": "text", "tiktok": "video", "pinterest": "image", "bluesky": "text"}[network]
     scene, chosen = story_of(network, title)
     commit = env.world.networks[network].next(chosen.commit)

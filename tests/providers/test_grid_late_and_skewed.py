@@ -48,7 +48,7 @@ def skewed_in_every_run(network: str, story: str, skew: float, effect: bool) -> 
 
 
 @pytest.mark.parametrize(("network", "story", "skew", "effect"), played(SKEWED, skewed_in_every_run))
-def test_the_networks_clock_differs(env: Environment, network: str, story: str, skew: float, effect: bool) -> None:
+def test_the_networks_clock_differs(env, network, story, skew, effect):
     env.world.networks[network].clock_skew_seconds = skew
     post = lost_commit(env, network, story, effect=effect)
     drain(env.rt, env.clock)
@@ -60,9 +60,7 @@ UNTOLD = [(*story, skew, effect) for story in LISTS for skew in (-8 * HOUR, 8 * 
 
 
 @pytest.mark.parametrize(("network", "story", "skew", "effect"), played(UNTOLD, skewed_in_every_run))
-def test_a_network_without_a_date_gets_a_margin_of_a_day(
-    env: Environment, network: str, story: str, skew: float, effect: bool
-) -> None:
+def test_a_network_without_a_date_gets_a_margin_of_a_day(env, network, story, skew, effect):
     env.world.networks[network].clock_skew_seconds = skew
     env.world.networks[network].sends_date = False
     post = lost_commit(env, network, story, effect=effect)
@@ -73,9 +71,7 @@ def test_a_network_without_a_date_gets_a_margin_of_a_day(
 
 @pytest.mark.parametrize("jump", [-HOUR, HOUR, -7 * 24 * HOUR, 7 * 24 * HOUR])
 @pytest.mark.parametrize(("network", "story"), READABLE)
-def test_our_clock_is_set_between_the_call_and_the_read_back(
-    env: Environment, network: str, story: str, jump: float
-) -> None:
+def test_our_clock_is_set_between_the_call_and_the_read_back(env, network, story, jump):
     played, _ = story_of(network, story)
     env.world.networks[network].clock_skew_seconds = jump  # the clock was always right
     post = lost_commit(env, network, story, effect=True)
@@ -88,9 +84,7 @@ def test_our_clock_is_set_between_the_call_and_the_read_back(
 
 
 @pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "image")])
-def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(
-    env: Environment, network: str, story: str
-) -> None:
+def test_our_clock_is_set_during_the_call_and_the_worker_dies_after_it(env, network, story):
     played, chosen = story_of(network, story)
     env.world.networks[network].clock_skew_seconds = -7 * 24 * HOUR  # the clock was always right
     post = lost_commit(env, network, story, effect=True)
@@ -124,7 +118,7 @@ LAGS = (112, 185, 400, 590)
         lambda *row: row[:2] == EVERYTHING or LISTS.index(row[:2]) % 4 == LAGS.index(row[2]),
     ),
 )
-def test_the_list_lags_by_minutes(env: Environment, network: str, story: str, lag: float) -> None:
+def test_the_list_lags_by_minutes(env, network, story, lag):
     played, chosen = story_of(network, story)
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
     post = lost_commit(env, network, story, effect=True)
@@ -188,9 +182,7 @@ def late_in_every_run(network: str, story: str, met: str, lag: float) -> bool:
 
 
 @pytest.mark.parametrize(("network", "story", "met", "lag"), played(LATE, late_in_every_run))
-def test_the_post_shows_only_after_the_second_call_was_allowed(
-    env: Environment, network: str, story: str, met: str, lag: float
-) -> None:
+def test_the_post_shows_only_after_the_second_call_was_allowed(env, network, story, met, lag):
     played, chosen = story_of(network, story)
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = lag
     post = lost_commit(env, network, story, effect=True)
@@ -213,9 +205,7 @@ def until_the_second_call(env: Environment, commit: str) -> None:
 
 @EFFECTS
 @pytest.mark.parametrize(("network", "story"), READABLE)
-def test_a_stop_between_the_two_calls_reports_the_true_outcome(
-    env: Environment, network: str, story: str, effect: bool
-) -> None:
+def test_a_stop_between_the_two_calls_reports_the_true_outcome(env, network, story, effect):
     played, chosen = story_of(network, story)
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = 620
     env.world.tiktok.count_lag_seconds = 620

@@ -55,7 +55,7 @@ def profile_status(env: Environment, profile: str) -> str:
 @pytest.mark.parametrize(
     ("network", "fault"), played(CELLS, lambda network, fault: network == "x" or fault in ONE_FOR_EACH)
 )
-def test_a_fault_during_the_refresh(env: Environment, network: str, fault: str) -> None:
+def test_a_fault_during_the_refresh(env, network, fault):
     played, chosen = story_of(network, SIMPLE[network])
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
@@ -72,9 +72,7 @@ def test_a_fault_during_the_refresh(env: Environment, network: str, fault: str) 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["known to be old", "refused with 401"])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
-    env: Environment, network: str, at_once: bool
-) -> None:
+def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(env, network, at_once):
     played, chosen = story_of(network, SIMPLE[network])
     env.world.tiktok.pending_shares_per_day = 15
     if at_once:
@@ -90,7 +88,7 @@ def test_ten_deliveries_due_at_once_on_an_expired_token_need_one_refresh(
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: Environment, network: str) -> None:
+def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env, network):
     played, chosen = story_of(network, SIMPLE[network])
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
@@ -113,7 +111,7 @@ def test_two_processes_that_find_the_same_token_expired_need_one_refresh(env: En
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("network", NETWORKS)
-def test_the_worker_dies_around_the_refresh(env: Environment, network: str, moment: str) -> None:
+def test_the_worker_dies_around_the_refresh(env, network, moment):
     played, chosen = story_of(network, SIMPLE[network])
     profile = with_expired_token(env, network)
     post = begin(env, played, chosen, profile)
@@ -134,7 +132,7 @@ def test_the_worker_dies_around_the_refresh(env: Environment, network: str, mome
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(env: Environment, network: str) -> None:
+def test_a_token_that_dies_while_the_outcome_is_read_back_is_renewed_on_the_way(env, network):
     title = {"x": "text", "tiktok": "video", "pinterest": "image", "bluesky": "text"}[network]
     played, chosen = story_of(network, title)
     profile = played.connect(env.rt, env.world)

@@ -49,9 +49,7 @@ def named(rows: Sequence[tuple[str, ...]]) -> list[str]:
 @pytest.mark.parametrize(
     ("network", "story", "call", "moment"), played(DEATHS, lambda *death: death in DEATHS_IN_EVERY_RUN)
 )
-def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(
-    env: Environment, network: str, story: str, call: str, moment: str
-) -> None:
+def test_the_worker_dies_around_a_call_and_the_next_one_takes_over(env, network, story, call, moment):
     played, chosen = story_of(network, story)
     with chosen.under(), successor_of(env) as successor:
         post = begin(env, played, chosen, played.connect(env.rt, env.world))
@@ -101,9 +99,7 @@ def block_call(env: Environment, network: str, call: str, *, after_effect: bool)
 
 @pytest.mark.parametrize("after_effect", [True, False], ids=["after", "before"])
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
-def test_a_worker_that_hangs_in_its_commit_keeps_and_ends_the_delivery(
-    env: Environment, network: str, story: str, after_effect: bool
-) -> None:
+def test_a_worker_that_hangs_in_its_commit_keeps_and_ends_the_delivery(env, network, story, after_effect):
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
@@ -123,9 +119,7 @@ def test_a_worker_that_hangs_in_its_commit_keeps_and_ends_the_delivery(
 
 @pytest.mark.parametrize("late_by", [0, 10, 200], ids=["at once", "between two looks", "when all is over"])
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
-def test_a_response_arrives_after_another_process_claimed_the_row(
-    env: Environment, network: str, story: str, late_by: int
-) -> None:
+def test_a_response_arrives_after_another_process_claimed_the_row(env, network, story, late_by):
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
@@ -143,9 +137,7 @@ def test_a_response_arrives_after_another_process_claimed_the_row(
 
 
 @pytest.mark.parametrize(("network", "story"), [("x", "text"), ("pinterest", "image")])
-def test_a_late_response_with_the_post_id_settles_a_post_that_no_list_shows_yet(
-    env: Environment, network: str, story: str
-) -> None:
+def test_a_late_response_with_the_post_id_settles_a_post_that_no_list_shows_yet(env, network, story):
     played, chosen = story_of(network, story)
     env.world.x.list_lag_seconds = env.world.pinterest.list_lag_seconds = 10 * HOUR
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
@@ -164,7 +156,7 @@ def test_a_late_response_with_the_post_id_settles_a_post_that_no_list_shows_yet(
 
 
 @pytest.mark.parametrize(("network", "story"), COMMITS, ids=named(COMMITS))
-def test_the_post_appears_late_during_the_read_back(env: Environment, network: str, story: str) -> None:
+def test_the_post_appears_late_during_the_read_back(env, network, story):
     played, chosen = story_of(network, story)
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     drain_up_to_the_commit(env, chosen.commit)
@@ -201,7 +193,7 @@ EFFECTS: dict[str, Callable[[World], list[str | None]]] = {
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_two_processes_side_by_side_post_each_once(env: Environment, network: str) -> None:
+def test_two_processes_side_by_side_post_each_once(env, network):
     played = NETWORKS[network]
     title = {"x": "text", "tiktok": "draft", "pinterest": "image", "bluesky": "text"}[network]
     chosen = played.stories[title]

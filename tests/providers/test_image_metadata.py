@@ -56,7 +56,7 @@ def publish(env: Environment, network: str, path: Path, mime_type: str) -> tuple
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_no_network_gets_an_images_location_and_the_pixels_stay(env: Environment, tmp_path: Path, network: str) -> None:
+def test_no_network_gets_an_images_location_and_the_pixels_stay(env, tmp_path, network):
     NETWORKS[network].connect(env.rt, env.world)
     photo = media.jpeg(tmp_path / "photo.jpg", 640, 960)
     original = photo.read_bytes()
@@ -120,9 +120,7 @@ STILLS: list[tuple[Callable[[Path], Path], str]] = [
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_every_kind_of_image_looks_the_same_after_it_was_published(
-    env: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, network: str
-) -> None:
+def test_every_kind_of_image_looks_the_same_after_it_was_published(env, tmp_path, monkeypatch, network):
     decode_here(monkeypatch)
     NETWORKS[network].connect(env.rt, env.world)
     for number, (make, mime_type) in enumerate(STILLS):
@@ -189,16 +187,12 @@ def compare_damaged_images(env: Environment, folder: Path, seed: int, count: int
     assert differences[worst] <= 24, worst
 
 
-def test_a_damaged_image_is_refused_or_published_as_viewers_show_it(
-    env: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_damaged_image_is_refused_or_published_as_viewers_show_it(env, tmp_path, monkeypatch):
     decode_here(monkeypatch)
     compare_damaged_images(env, tmp_path, 20_261_128, 48)
 
 
 @pytest.mark.endurance
-def test_many_damaged_images_are_refused_or_published_as_viewers_show_them(
-    env: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_damaged_images_are_refused_or_published_as_viewers_show_them(env, tmp_path, monkeypatch):
     decode_here(monkeypatch)
     compare_damaged_images(env, tmp_path, 20_261_129, 1_000)

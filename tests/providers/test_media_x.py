@@ -9,11 +9,9 @@ from socialpub.db.states import State
 from socialpub.media.decoder import structure
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept, message_of, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.select import select_value
 
@@ -28,9 +26,7 @@ def gif_with_comment(path: Path) -> Path:
     return media.inserted(path, b"!\xfe\x07My home\0", whole.index(b"!\xff"))
 
 
-def test_an_animated_gif_arrives_without_metadata_and_the_upload_keeps_them(
-    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
-) -> None:
+def test_an_animated_gif_arrives_without_metadata_and_the_upload_keeps_them(rt, world, profile, tmp_path, clock):
     source = gif_with_comment(tmp_path / "file")
     original = source.read_bytes()
     plain = structure.strip_metadata(original, "image/gif")
@@ -44,9 +40,7 @@ def test_an_animated_gif_arrives_without_metadata_and_the_upload_keeps_them(
     assert stored(rt, artifact_id).read_bytes() == original
 
 
-def test_a_missing_file_fails_its_delivery_and_is_named(
-    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock
-) -> None:
+def test_a_missing_file_fails_its_delivery_and_is_named(rt, world, profile, tmp_path, clock):
     artifact_id = artifact(rt, media.jpeg(tmp_path / "sunset.jpg"), "image/jpeg")
     post = accept(rt, profile, media=(DraftMedia(artifact_id),))
     stored(rt, artifact_id).unlink()
@@ -66,9 +60,7 @@ def test_a_missing_file_fails_its_delivery_and_is_named(
         (media.video_mov, "video/quicktime"),
     ],
 )
-def test_every_file_type_that_x_accepts_is_published(
-    rt: Runtime, world: World, profile: str, tmp_path: Path, clock: HandClock, make: object, mime_type: str
-) -> None:
+def test_every_file_type_that_x_accepts_is_published(rt, world, profile, tmp_path, clock, make, mime_type):
     source = make(tmp_path / "file")  # type: ignore[operator]
     post = accept(rt, profile, media=(DraftMedia(artifact(rt, source, mime_type)),))
     drain(rt, clock)

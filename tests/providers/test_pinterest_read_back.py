@@ -1,15 +1,13 @@
 """Read-backs of a board with changed texts, dates and sections."""
 
 from socialpub.db.states import State
-from tests.providers.grid import Environment, begin
+from tests.providers.grid import begin
 from tests.providers.networks import story_of
 from tests.support.appliance import state_of
 from tests.support.drain import drain
 
 
-def test_a_pin_without_texts_is_unassigned_while_two_deliveries_may_have_created_it(
-    env: Environment,
-) -> None:
+def test_a_pin_without_texts_is_unassigned_while_two_deliveries_may_have_created_it(env):
     env.world.pinterest.null_texts = ["description"]
     network, chosen = story_of("pinterest", "image")
     profile = network.connect(env.rt, env.world)

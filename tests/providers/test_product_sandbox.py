@@ -10,7 +10,7 @@ import pytest
 
 from socialpub.db.states import State
 from socialpub.sandbox import World
-from tests.providers.grid import Call, Environment, begin
+from tests.providers.grid import Call, begin
 from tests.providers.networks import STORIES, story_of
 from tests.support.appliance import message_of, state_of
 from tests.support.drain import drain
@@ -28,9 +28,7 @@ def world(clock: HandClock, tmp_path: Path) -> Iterator[World]:
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["answered", "lost"])
 @pytest.mark.parametrize(("network", "story"), STORIES, ids=[" · ".join(story) for story in STORIES])
-def test_a_post_is_published_once_and_stays_over_a_restart(
-    env: Environment, network: str, story: str, is_lost: bool
-) -> None:
+def test_a_post_is_published_once_and_stays_over_a_restart(env, network, story, is_lost):
     played, chosen = story_of(network, story)
     if is_lost:
         commit = Call.of(chosen.commit)

@@ -81,9 +81,7 @@ def lost_in_every_run(first: str, second: str) -> bool:
 
 
 @pytest.mark.parametrize(("first", "lag", "second"), played(dict.fromkeys(ARRIVED), in_every_run))
-def test_bytes_that_arrived_become_one_post_after_any_response(
-    env: Environment, first: str, lag: str, second: str
-) -> None:
+def test_bytes_that_arrived_become_one_post_after_any_response(env, first, lag, second):
     env.world.tiktok.count_lag_seconds = LAGS[lag]
     CUT_AFTER[first](env.world.tiktok.next("upload_chunk"))
     CUT_BEFORE[second](env.world.tiktok.next("upload_chunk"))
@@ -94,7 +92,7 @@ def test_bytes_that_arrived_become_one_post_after_any_response(
 @pytest.mark.parametrize(
     ("first", "lag"), played(product(CUT_BEFORE, ("exactly", "half an hour late")), uncounted_in_every_run)
 )
-def test_bytes_that_did_not_arrive_are_sent_again_to_the_same_task(env: Environment, first: str, lag: str) -> None:
+def test_bytes_that_did_not_arrive_are_sent_again_to_the_same_task(env, first, lag):
     env.world.tiktok.count_lag_seconds = LAGS[lag]
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
     post = published_video(env)
@@ -103,7 +101,7 @@ def test_bytes_that_did_not_arrive_are_sent_again_to_the_same_task(env: Environm
 
 
 @pytest.mark.parametrize(("first", "second"), played(product(("a time-out", "403", "503"), SECOND), lost_in_every_run))
-def test_bytes_that_never_arrived_fail_when_that_is_certain(env: Environment, first: str, second: str) -> None:
+def test_bytes_that_never_arrived_fail_when_that_is_certain(env, first, second):
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
     CUT_BEFORE[second](env.world.tiktok.next("upload_chunk"))
     began = env.clock.monotonic()
@@ -116,7 +114,7 @@ def test_bytes_that_never_arrived_fail_when_that_is_certain(env: Environment, fi
 
 
 @pytest.mark.parametrize("first", ["a time-out", "503", "416"])
-def test_bytes_that_only_the_second_try_delivered_are_counted_late(env: Environment, first: str) -> None:
+def test_bytes_that_only_the_second_try_delivered_are_counted_late(env, first):
     env.world.tiktok.count_lag_seconds = LAGS["70 minutes late"]
     CUT_BEFORE[first](env.world.tiktok.next("upload_chunk"))
     CUT_AFTER["403"](env.world.tiktok.next("upload_chunk"))
@@ -126,7 +124,7 @@ def test_bytes_that_only_the_second_try_delivered_are_counted_late(env: Environm
 
 @pytest.mark.parametrize("lag", ["exactly", "half an hour late"])
 @pytest.mark.parametrize("arrived", [True, False], ids=["it arrived", "it did not"])
-def test_a_worker_that_died_in_the_middle_left_one_task_behind(env: Environment, arrived: bool, lag: str) -> None:
+def test_a_worker_that_died_in_the_middle_left_one_task_behind(env, arrived, lag):
     env.world.tiktok.count_lag_seconds = LAGS[lag]
     post = film_whose_worker_died(env, arrived, Call("upload_chunk"))
     CUT_BEFORE["404"](env.world.tiktok.next("upload_chunk"))
@@ -135,7 +133,7 @@ def test_a_worker_that_died_in_the_middle_left_one_task_behind(env: Environment,
 
 @pytest.mark.parametrize("tried", [0, 1], ids=["in the first try", "in the second"])
 @pytest.mark.parametrize("arrived", [True, False], ids=["it arrived", "it did not"])
-def test_a_worker_that_dies_reports_nothing_false(env: Environment, arrived: bool, tried: int) -> None:
+def test_a_worker_that_dies_reports_nothing_false(env, arrived, tried):
     env.world.tiktok.count_lag_seconds = LAGS["half an hour late"]
     if tried:
         CUT_BEFORE["503"](env.world.tiktok.next("upload_chunk"))
@@ -162,7 +160,7 @@ def outcome_of_successor(env: Environment, post: str) -> State:
 
 
 @pytest.mark.parametrize("first", ["503", "an unreadable 200", "a time-out", "403"])
-def test_a_disconnect_during_the_last_chunk_leaves_the_outcome_unknown(env: Environment, first: str) -> None:
+def test_a_disconnect_during_the_last_chunk_leaves_the_outcome_unknown(env, first):
     played, chosen = story_of("tiktok", "video")
     profile = played.connect(env.rt, env.world)
     post = begin(env, played, chosen, profile)
@@ -182,7 +180,7 @@ def test_a_disconnect_during_the_last_chunk_leaves_the_outcome_unknown(env: Envi
     assert state_of(env.rt, post) is State.UNCONFIRMED
 
 
-def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env: Environment) -> None:
+def test_an_address_that_expired_before_any_try_leads_to_a_new_task(env):
     played, chosen = story_of("tiktok", "video")
     post = begin(env, played, chosen, played.connect(env.rt, env.world))
     ends_at = env.clock.now() + timedelta(hours=1)

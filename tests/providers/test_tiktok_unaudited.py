@@ -11,7 +11,6 @@ from socialpub.ops.notify.schedule import Notifier
 from socialpub.publishing.posts import drafts
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import OWNER, accept
 from tests.support.drain import drain
@@ -34,7 +33,7 @@ def notes(rt: Runtime, profile: str, video: DraftMedia, options: dict[str, Any])
     return " ".join(checked.notes)
 
 
-def test_validate_notes_the_limits_of_an_unaudited_app(rt: Runtime, world: World, video: DraftMedia) -> None:
+def test_validate_notes_the_limits_of_an_unaudited_app(rt, world, video):
     profile = connect_tiktok(rt, world)
     said = notes(rt, profile, video, DIRECT)
     assert "TikTok has not audited this app" in said
@@ -43,14 +42,14 @@ def test_validate_notes_the_limits_of_an_unaudited_app(rt: Runtime, world: World
     assert "audited" not in notes(rt, profile, video, SENT)
 
 
-def test_an_audited_app_gets_no_note_about_limits(rt: Runtime, world: World, video: DraftMedia) -> None:
+def test_an_audited_app_gets_no_note_about_limits(rt, world, video):
     rt.settings.providers.tiktok.__dict__["audited"] = True
     profile = connect_tiktok(rt, world)
     assert "audited" not in notes(rt, profile, video, DIRECT)
     assert rt.providers["tiktok"].app_limits() is None
 
 
-def test_the_guidelines_explain_why_an_own_app_stays_unaudited(rt: Runtime) -> None:
+def test_the_guidelines_explain_why_an_own_app_stays_unaudited(rt):
     limits = rt.providers["tiktok"].app_limits()
     assert limits is not None
     assert "accounts that you or your team manage" in limits.why
@@ -75,9 +74,7 @@ def told(rt: Runtime, clock: HandClock, minutes: int) -> None:
         clock.forward(60)
 
 
-def test_the_owner_is_notified_of_the_drafts_in_the_inbox_once_and_together(
-    rt: Runtime, world: World, clock: HandClock, postbox: Postbox, video: DraftMedia
-) -> None:
+def test_the_owner_is_notified_of_the_drafts_in_the_inbox_once_and_together(rt, world, clock, postbox, video):
     profile = connect_tiktok(rt, world)
     told(rt, clock, 3)
     first = accept(rt, profile, body="Evening light", media=(video,), options={"tiktok": SENT})
@@ -91,9 +88,7 @@ def test_the_owner_is_notified_of_the_drafts_in_the_inbox_once_and_together(
     assert "finish the post there" in postbox.last
 
 
-def test_a_finished_draft_and_a_direct_post_send_no_notification(
-    rt: Runtime, world: World, clock: HandClock, postbox: Postbox, video: DraftMedia
-) -> None:
+def test_a_finished_draft_and_a_direct_post_send_no_notification(rt, world, clock, postbox, video):
     profile = connect_tiktok(rt, world)
     told(rt, clock, 1)
     accept(rt, profile, body="Direct", media=(video,), options={"tiktok": DIRECT})

@@ -49,9 +49,7 @@ def accounts(env: Environment) -> TwoAccounts:
     return TwoAccounts(env)
 
 
-def test_an_account_beyond_the_cap_waits_alone_for_a_day(
-    accounts: TwoAccounts, env: Environment, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_an_account_beyond_the_cap_waits_alone_for_a_day(accounts, env, caplog):
     with caplog.at_level(logging.WARNING):
         waiting = [accounts.accept(accounts.studio, story) for story in ("video", "video", "photos")]
         drain(env.rt, env.clock, within=HOUR)
@@ -69,7 +67,7 @@ def test_an_account_beyond_the_cap_waits_alone_for_a_day(
     assert {state_of(env.rt, post) for post in waiting} == {State.PUBLISHED}, "a day is less than give_up_after"
 
 
-def test_after_a_cap_at_the_last_call_the_next_post_sends_no_call(accounts: TwoAccounts, env: Environment) -> None:
+def test_after_a_cap_at_the_last_call_the_next_post_sends_no_call(accounts, env):
     env.world.tiktok.audited_user_cap = 0
     env.world.tiktok.next("video_init").refuses("reached_active_user_cap")
     first = accounts.accept(accounts.studio)
@@ -81,7 +79,7 @@ def test_after_a_cap_at_the_last_call_the_next_post_sends_no_call(accounts: TwoA
     assert len(env.transport.called) == asked
 
 
-def test_the_wait_ends_when_tiktok_accepts_posts_of_the_account(accounts: TwoAccounts, env: Environment) -> None:
+def test_the_wait_ends_when_tiktok_accepts_posts_of_the_account(accounts, env):
     waiting = accounts.accept(accounts.studio)
     drain(env.rt)
     asked = choices.creator(env.rt, accounts.studio).ask()
@@ -94,7 +92,7 @@ def test_the_wait_ends_when_tiktok_accepts_posts_of_the_account(accounts: TwoAcc
     assert state_of(env.rt, waiting) is State.PUBLISHED
 
 
-def test_a_post_that_waited_longer_than_a_day_for_the_cap_is_published(accounts: TwoAccounts, env: Environment) -> None:
+def test_a_post_that_waited_longer_than_a_day_for_the_cap_is_published(accounts, env):
     accounts.accept(accounts.studio)
     drain(env.rt)
     env.clock.forward(5 * HOUR)

@@ -30,9 +30,7 @@ def network_of(env: Environment, name: str) -> Any:
         ("pinterest", "bucket.amazonaws.com:8443", "port 8443 of the upload host bucket.amazonaws.com"),
     ],
 )
-def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
-    env: Environment, name: str, address: str, reason: str
-) -> None:
+def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(env, name, address, reason):
     played, chosen = story_of(name, "video")
     network, profile = network_of(env, name), played.connect(env.rt, env.world)
     network.upload_host = address
@@ -52,7 +50,7 @@ def test_an_address_that_is_not_allowed_holds_uploads_and_fails_none_of_them(
         assert state_of(env.rt, post) is State.PUBLISHED, message_of(env.rt, post)
 
 
-def test_a_held_upload_delays_no_image(env: Environment) -> None:
+def test_a_held_upload_delays_no_image(env):
     played, video = story_of("pinterest", "video")
     profile = played.connect(env.rt, env.world)
     env.world.pinterest.upload_host = HOST
@@ -64,7 +62,7 @@ def test_a_held_upload_delays_no_image(env: Environment) -> None:
 
 
 @pytest.mark.parametrize("name", ["tiktok", "pinterest"])
-def test_after_a_probe_with_its_own_refusal_another_post_probes(env: Environment, name: str) -> None:
+def test_after_a_probe_with_its_own_refusal_another_post_probes(env, name):
     played, chosen = story_of(name, "video")
     network, profile = network_of(env, name), played.connect(env.rt, env.world)
     network.upload_host = HOST

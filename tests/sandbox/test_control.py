@@ -1,18 +1,17 @@
 """Steering the sandbox from another process, and the record of its requests."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
 from socialpub.sandbox import create_app
-from tests.sandbox.clients import PinterestClient, TikTokClient, XClient, error_code
+from tests.sandbox.clients import error_code
 from tests.sandbox.files import MP4
 from tests.stand_ins import World
 
 
-def test_posts_and_calls_can_be_counted(web: TestClient, x: XClient) -> None:
+def test_posts_and_calls_can_be_counted(web, x):
     x.post("one", made_with_ai=True)
     x.post("one")
     shown = web.get("/_control/x").json()
@@ -22,9 +21,7 @@ def test_posts_and_calls_can_be_counted(web: TestClient, x: XClient) -> None:
     assert web.get("/_control/").json()["x"]["post_count"] == 1
 
 
-def test_what_happened_is_shown(
-    world: World, web: TestClient, tiktok: TikTokClient, pinterest: PinterestClient
-) -> None:
+def test_what_happened_is_shown(world, web, tiktok, pinterest):
     world.tiktok.probes_video = False
     world.tiktok.processing_ticks = 0
     tiktok.post(title="one")
@@ -43,12 +40,12 @@ def test_what_happened_is_shown(
 
 
 @pytest.mark.parametrize("network", ["x", "tiktok", "pinterest", "bluesky"])
-def test_tokens_are_handed_out(web: TestClient, network: str) -> None:
+def test_tokens_are_handed_out(web, network):
     granted = web.post(f"/_control/{network}/grant", json={"username": "demo"}).json()
     assert {"accessToken", "refreshToken", "expiresAt"} <= set(granted)
 
 
-def test_faults_chaos_and_settings_can_be_set(world: World, web: TestClient, x: XClient) -> None:
+def test_faults_chaos_and_settings_can_be_set(world, web, x):
     fault = {
         "endpoint": "create_post",
         "fault": "fails_with",
@@ -64,9 +61,7 @@ def test_faults_chaos_and_settings_can_be_set(world: World, web: TestClient, x: 
     assert (world.x.list_lag_seconds, world.x.limits["POST /2/tweets"], world.x.limits["GET /2/users/me"]) == (5, 7, 75)
 
 
-def test_accounts_tokens_and_fates_can_be_changed(
-    world: World, web: TestClient, tiktok: TikTokClient, pinterest: PinterestClient
-) -> None:
+def test_accounts_tokens_and_fates_can_be_changed(world, web, tiktok, pinterest):
     def act(path: str, body: dict[str, Any]) -> Any:
         answer = web.post(f"/_control/{path}", json=body)
         assert answer.status_code == 200, answer.text
@@ -97,13 +92,13 @@ def test_accounts_tokens_and_fates_can_be_changed(
         ("grant", {}),
     ],
 )
-def test_a_mistake_is_400_and_says_which(web: TestClient, path: str, body: dict[str, Any]) -> None:
+def test_a_mistake_is_400_and_says_which(web, path, body):
     answer = web.post(f"/_control/x/{path}", json=body)
     assert answer.status_code == 400
     assert answer.json()["error"]
 
 
-def test_reset_forgets_everything(world: World, web: TestClient, x: XClient) -> None:
+def test_reset_forgets_everything(world, web, x):
     x.post("one")
     web.post("/_control/reset")
     assert world.x.posts == []
@@ -111,7 +106,7 @@ def test_reset_forgets_everything(world: World, web: TestClient, x: XClient) -> 
 
 
 @pytest.mark.parametrize("network", ["x", "tiktok", "pinterest", "bluesky"])
-def test_an_account_is_changed_and_stays_so_over_a_restart(tmp_path: Path, network: str) -> None:
+def test_an_account_is_changed_and_stays_so_over_a_restart(tmp_path, network):
     world = World(journal=tmp_path / "journal.jsonl")
     web = TestClient(create_app(world))
     below = ".test" if network == "bluesky" else ""
@@ -128,7 +123,7 @@ def test_an_account_is_changed_and_stays_so_over_a_restart(tmp_path: Path, netwo
 # --- the record of requests -------------------------------------------------------------------------------------------
 
 
-def test_requests_are_recorded_when_asked_for_and_without_credentials(world: World, x: XClient) -> None:
+def test_requests_are_recorded_when_asked_for_and_without_credentials(world, x):
     x.post("unseen")
     world.record = True
     x.post("seen", reply_settings="verified")

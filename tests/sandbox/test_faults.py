@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
 
 from socialpub.sandbox import ConnectionCut, Hang, create_app
 from socialpub.sandbox.endpoint import SandboxEndpoint
 from socialpub.sandbox.faults import FaultScript
-from tests.sandbox.clients import XClient
 from tests.stand_ins import World
 
 
@@ -30,9 +28,7 @@ def script(upcoming: FaultScript, fault: str, how: dict[str, Any]) -> None:
         ("unauthorized", {}, 401, 0),
     ],
 )
-def test_an_answer_can_be_spoiled_with_or_without_its_effect(
-    world: World, x: XClient, fault: str, how: dict[str, Any], status: int, posts: int
-) -> None:
+def test_an_answer_can_be_spoiled_with_or_without_its_effect(world, x, fault, how, status, posts):
     script(world.x.next("create_post"), fault, how)
     assert x.post("first").status_code == status
     assert len(world.x.posts) == posts
@@ -50,9 +46,7 @@ def test_an_answer_can_be_spoiled_with_or_without_its_effect(
         ("drops_connection_after_effect", ConnectionCut, 1),
     ],
 )
-def test_an_answer_can_be_lost_without_anybody_waiting(
-    world: World, x: XClient, fault: str, error: type[Exception], posts: int
-) -> None:
+def test_an_answer_can_be_lost_without_anybody_waiting(world, x, fault, error, posts):
     script(world.x.next("create_post"), fault, {})
     with pytest.raises(error):
         x.post("first")
@@ -61,7 +55,7 @@ def test_an_answer_can_be_lost_without_anybody_waiting(
     assert world.x.in_flight == 0
 
 
-def test_faults_wait_their_turn(world: World, x: XClient) -> None:
+def test_faults_wait_their_turn(world, x):
     world.x.next("create_post").skipping(1).fails_with(500).times(2)
     world.x.next("create_post").fails_with(502)
     assert [x.post(f"n{number}").status_code for number in range(5)] == [201, 500, 500, 502, 201]
@@ -78,7 +72,7 @@ def calls(world: World, name: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", ["x", "tiktok", "pinterest", "bluesky"])
-def test_every_endpoint_takes_every_kind_of_fault(world: World, web: TestClient, name: str) -> None:
+def test_every_endpoint_takes_every_kind_of_fault(world, web, name):
     network, paths = world.networks[name], calls(world, name)
     assert set(paths) == set(network.endpoints)
     for endpoint, (method, path) in paths.items():

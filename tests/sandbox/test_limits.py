@@ -1,13 +1,9 @@
 """What the sandbox refuses: strangers, duplicates, and callers who have reached a limit of the network."""
 
 import pytest
-from starlette.testclient import TestClient
 
-from socialpub.sandbox import World
 from socialpub.sandbox.tiktok.tasks import PUBLIC
 from tests.sandbox.clients import (
-    PinterestClient,
-    TikTokClient,
     XClient,
     error_code,
     message,
@@ -15,17 +11,16 @@ from tests.sandbox.clients import (
     sign_in_to_bluesky,
     xrpc_error,
 )
-from tests.support.hand_clock import HandClock
 
 SOURCE = {"source": "FILE_UPLOAD", "video_size": 9, "chunk_size": 9, "total_chunk_count": 1}
 
 
 @pytest.mark.parametrize("header", [{}, {"authorization": "Bearer stranger"}, {"authorization": "Basic x"}])
-def test_a_missing_or_unknown_token_is_401(web: TestClient, header: dict[str, str]) -> None:
+def test_a_missing_or_unknown_token_is_401(web, header):
     assert web.get("/x/2/users/me", headers=header).status_code == 401
 
 
-def test_every_response_reports_the_window(x: XClient, clock: HandClock) -> None:
+def test_every_response_reports_the_window(x, clock):
     first = x.post("one")
     clock.forward(10)
     second = x.post("one")
@@ -38,7 +33,7 @@ def test_every_response_reports_the_window(x: XClient, clock: HandClock) -> None
     assert x.web.get("/x/2/users/me").headers["x-rate-limit-limit"] == "75", "without a token too"
 
 
-def test_a_full_window_is_429_until_it_ends(world: World, x: XClient, clock: HandClock) -> None:
+def test_a_full_window_is_429_until_it_ends(world, x, clock):
     world.x.limits["POST /2/tweets"] = 2
     assert [x.post(f"n{number}").status_code for number in range(3)] == [201, 201, 429]
     clock.forward(899)
@@ -48,9 +43,7 @@ def test_a_full_window_is_429_until_it_ends(world: World, x: XClient, clock: Han
     assert len(world.x.posts) == 3
 
 
-def test_the_same_text_is_a_duplicate_until_the_window_ends(
-    world: World, web: TestClient, x: XClient, clock: HandClock
-) -> None:
+def test_the_same_text_is_a_duplicate_until_the_window_ends(world, web, x, clock):
     x.post("again")
     assert message(x.post("again")) == "You are not allowed to create a Tweet with duplicate content."
     assert XClient(web, world, "studio").post("again").status_code == 201, "another account may"
@@ -59,7 +52,7 @@ def test_the_same_text_is_a_duplicate_until_the_window_ends(
     assert x.post("again").status_code == 201
 
 
-def test_a_day_has_fifteen_posts(world: World, tiktok: TikTokClient, clock: HandClock) -> None:
+def test_a_day_has_fifteen_posts(world, tiktok, clock):
     world.tiktok.limits["video_init"] = 100
     for _ in range(15):
         assert error_code(tiktok.begin()) == "ok"
@@ -73,7 +66,7 @@ def test_a_day_has_fifteen_posts(world: World, tiktok: TikTokClient, clock: Hand
     assert error_code(tiktok.begin()) == "ok"
 
 
-def test_six_inits_fit_into_a_sliding_minute(tiktok: TikTokClient, clock: HandClock) -> None:
+def test_six_inits_fit_into_a_sliding_minute(tiktok, clock):
     for _ in range(6):
         assert error_code(tiktok.begin()) == "ok"
         clock.forward(5)
@@ -83,7 +76,7 @@ def test_six_inits_fit_into_a_sliding_minute(tiktok: TikTokClient, clock: HandCl
     assert error_code(tiktok.begin()) == "rate_limit_exceeded"
 
 
-def test_a_privacy_level_must_be_one_of_the_users_own(world: World, tiktok: TikTokClient) -> None:
+def test_a_privacy_level_must_be_one_of_the_users_own(world, tiktok):
     assert error_code(tiktok.begin(privacy_level="FOLLOWER_OF_CREATOR")) == "privacy_level_option_mismatch"
     no_choice = {"post_info": {"title": "a"}, "source_info": SOURCE}
     assert error_code(tiktok.ask("/post/publish/video/init/", no_choice)) == "privacy_level_option_mismatch"
@@ -91,7 +84,7 @@ def test_a_privacy_level_must_be_one_of_the_users_own(world: World, tiktok: TikT
     assert error_code(tiktok.begin(privacy_level=PUBLIC)) == "privacy_level_option_mismatch"
 
 
-def test_writes_and_reads_have_windows_of_their_own(world: World, pinterest: PinterestClient, clock: HandClock) -> None:
+def test_writes_and_reads_have_windows_of_their_own(world, pinterest, clock):
     world.pinterest.limits["org_write"] = 2
     first = pinterest.pin()
     assert first.headers["x-ratelimit-limit"] == "2, 2;w=60"
@@ -108,7 +101,7 @@ def test_writes_and_reads_have_windows_of_their_own(world: World, pinterest: Pin
     assert world.pinterest.category_counts == {"org_write": 4, "org_read": 1}
 
 
-def test_thirty_sign_ins_in_five_minutes_are_accepted(web: TestClient, clock: HandClock, world: World) -> None:
+def test_thirty_sign_ins_in_five_minutes_are_accepted(web, clock, world):
     for _ in range(30):
         assert sign_in_to_bluesky(web, password="wrong").status_code == 401
     limited = sign_in_to_bluesky(web)

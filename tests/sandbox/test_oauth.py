@@ -9,9 +9,7 @@ import pytest
 from httpx2 import Response
 from starlette.testclient import TestClient
 
-from socialpub.sandbox import World
-from tests.sandbox.clients import TikTokClient, redirect_parameters
-from tests.support.hand_clock import HandClock
+from tests.sandbox.clients import redirect_parameters
 
 VERIFIER = "v" * 50
 DIGEST = hashlib.sha256(VERIFIER.encode()).digest()
@@ -98,7 +96,7 @@ def refused(answer: Response) -> tuple[int, Any]:
 
 
 @every_network
-def test_a_consent_leads_to_tokens(web: TestClient, app: Consent) -> None:
+def test_a_consent_leads_to_tokens(web, app):
     page = app.open(web).text
     assert "@demo" in page
     assert ("checkbox" in page) == (app is TIKTOK), "elsewhere scopes are given all or none"
@@ -111,7 +109,7 @@ def test_a_consent_leads_to_tokens(web: TestClient, app: Consent) -> None:
 
 
 @every_network
-def test_a_denial_comes_back_as_access_denied(web: TestClient, app: Consent) -> None:
+def test_a_denial_comes_back_as_access_denied(web, app):
     assert {"error": "access_denied", "state": "s1"}.items() <= app.decide(web, "deny").items()
 
 
@@ -142,9 +140,7 @@ def test_a_denial_comes_back_as_access_denied(web: TestClient, app: Consent) -> 
         (PINTEREST, {"redirect_uri": "http://box.example/callback"}),
     ],
 )
-def test_the_consent_page_refuses_what_does_not_match_and_never_redirects(
-    world: World, web: TestClient, app: Consent, changes: dict[str, str]
-) -> None:
+def test_the_consent_page_refuses_what_does_not_match_and_never_redirects(world, web, app, changes):
     world.networks[app.name].add_app("app", "secret", [app.back])
     answer = app.open(web, **changes)
     assert answer.status_code == 400
@@ -156,9 +152,7 @@ def test_the_consent_page_refuses_what_does_not_match_and_never_redirects(
 
 
 @every_network
-def test_a_code_works_once_in_its_time_and_for_its_own_app_and_address(
-    web: TestClient, clock: HandClock, app: Consent
-) -> None:
+def test_a_code_works_once_in_its_time_and_for_its_own_app_and_address(web, clock, app):
     once, other, elsewhere, in_time, late = (app.decide(web)["code"] for _ in range(5))
     assert app.exchange(web, once).status_code == 200
     used = app.exchange(web, once)
@@ -175,7 +169,7 @@ def test_a_code_works_once_in_its_time_and_for_its_own_app_and_address(
 
 
 @every_network
-def test_a_refresh_rotates_and_the_old_token_is_spent(world: World, web: TestClient, app: Consent) -> None:
+def test_a_refresh_rotates_and_the_old_token_is_spent(world, web, app):
     old = world.networks[app.name].grant("demo")
     new = app.refresh(web, old["refreshToken"]).json()
     assert new["refresh_token"] != old["refreshToken"]
@@ -190,7 +184,7 @@ def test_a_refresh_rotates_and_the_old_token_is_spent(world: World, web: TestCli
 
 
 @every_network
-def test_a_revocation_ends_the_consent_except_on_pinterest(world: World, web: TestClient, app: Consent) -> None:
+def test_a_revocation_ends_the_consent_except_on_pinterest(world, web, app):
     tokens = world.networks[app.name].grant("demo")
     revoked = app.ask(web, app.revoke, BASIC, {"token": tokens["refreshToken" if app is X else "accessToken"]})
     if app is PINTEREST:
@@ -202,7 +196,7 @@ def test_a_revocation_ends_the_consent_except_on_pinterest(world: World, web: Te
 
 
 @every_network
-def test_an_account_that_removes_access_ends_its_tokens(world: World, web: TestClient, app: Consent) -> None:
+def test_an_account_that_removes_access_ends_its_tokens(world, web, app):
     tokens = world.networks[app.name].grant("demo")
     assert web.post(f"/_control/{app.name}/tokens", json={"username": "demo", "end": "removed"}).status_code == 200
     assert not app.works(web, tokens["accessToken"])
@@ -212,7 +206,7 @@ def test_an_account_that_removes_access_ends_its_tokens(world: World, web: TestC
 # --- accounts and secrets --------------------------------------------------------------------------------------------
 
 
-def test_no_secret_shows_in_a_repr(world: World, tiktok: TikTokClient) -> None:
+def test_no_secret_shows_in_a_repr(world, tiktok):
     granted = world.x.grant("demo")
     world.x.add_app("app", "hush-hush")
     tiktok.begin()

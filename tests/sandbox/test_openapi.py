@@ -9,10 +9,9 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 import yaml
 from httpx2 import Response
-from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
-from tests.sandbox.clients import PinterestClient, XClient
+from tests.sandbox.clients import XClient
 from tests.sandbox.files import MP4, PNG, base64_text, picture
 from tests.stand_ins import x as api
 from tests.stand_ins.pinterest import CarouselSource, ImageSource, NewPin, VideoSource
@@ -81,7 +80,7 @@ def check(dialect: str) -> Check:
     return lambda answer, method, path: assert_official(X_DOCUMENTS[dialect], answer, method, path)
 
 
-def test_posts_are_as_the_document_says(world: World, dialect: str, check: Check, web: TestClient) -> None:
+def test_posts_are_as_the_document_says(world, dialect, check, web):
     studio = XClient(web, world, "studio")
     fields = {"post.fields": "created_at,text,entities,attachments,conversation_id,paid_partnership,note_post"}
     fields["expansions"] = "referenced_posts"
@@ -98,7 +97,7 @@ def test_posts_are_as_the_document_says(world: World, dialect: str, check: Check
     check(listed, "get", "/2/users/{id}/tweets")
 
 
-def test_uploads_are_as_the_document_says(world: World, check: Check, x: XClient) -> None:
+def test_uploads_are_as_the_document_says(world, check, x):
     one_shot = x.call(
         "POST", "/2/media/upload", data={"media_category": "tweet_image"}, files={"media": ("a.png", PNG, "image/png")}
     )
@@ -115,20 +114,20 @@ def test_uploads_are_as_the_document_says(world: World, check: Check, x: XClient
     check(x.call("POST", "/2/media/metadata", json=alt), "post", "/2/media/metadata")
 
 
-def test_the_account_is_as_the_document_says(check: Check, x: XClient) -> None:
+def test_the_account_is_as_the_document_says(check, x):
     fields = "id,name,username,profile_image_url,verified,verified_type,subscription_type,protected,public_metrics"
     check(x.call("GET", "/2/users/me"), "get", "/2/users/me")
     check(x.call("GET", "/2/users/me", params={"user.fields": fields}), "get", "/2/users/me")
 
 
-def test_a_refused_request_names_a_problem_type_of_its_own_document(dialect: str, x: XClient) -> None:
+def test_a_refused_request_names_a_problem_type_of_its_own_document(dialect, x):
     whole = official(X_DOCUMENTS[dialect])
     known = whole["components"]["schemas"]["Problem"]["discriminator"]["mapping"]
     assert x.post(shoe=1).json()["type"] in known
     assert x.call("GET", "/2/users/1/tweets").json()["errors"][0]["type"] in known
 
 
-def test_the_fields_that_may_be_asked_for_are_those_of_the_documents() -> None:
+def test_the_fields_that_may_be_asked_for_are_those_of_the_documents():
     for name, parameter, held in (
         ("x.json", "PostFieldsParameter", api.POST_FIELDS["new"]),
         ("x.json", "UserFieldsParameter", api.USER_FIELDS),
@@ -140,7 +139,7 @@ def test_the_fields_that_may_be_asked_for_are_those_of_the_documents() -> None:
         assert held <= set(official(name)["components"]["parameters"][parameter]["schema"]["items"]["enum"])
 
 
-def test_the_body_of_a_post_has_fields_of_the_document() -> None:
+def test_the_body_of_a_post_has_fields_of_the_document():
     schemas = official("x.json")["components"]["schemas"]
     for name, shape in {"Request": NewPost, "Media": MediaReferences, "Reply": ReplyTarget}.items():
         assert set(shape.model_fields) <= set(schemas[f"CreatePosts{name}"]["properties"])
@@ -159,7 +158,7 @@ def settings(world: World) -> None:
     world.pinterest.processing_ticks = 1
 
 
-def test_pins_are_as_the_document_says(world: World, pinterest: PinterestClient) -> None:
+def test_pins_are_as_the_document_says(world, pinterest):
     item = {"content_type": "image/jpeg", "data": base64_text(picture()), "title": "One", "link": "https://a.test"}
     bodies: list[Any] = [
         {"source_type": "image_base64", "content_type": "image/jpeg", "data": base64_text(picture())},
@@ -182,7 +181,7 @@ def test_pins_are_as_the_document_says(world: World, pinterest: PinterestClient)
     check_pinterest(pinterest.call("GET", f"/boards/{pinterest.board_id}/pins"), "get", "/boards/{board_id}/pins")
 
 
-def test_boards_the_account_and_videos_match_the_document(pinterest: PinterestClient) -> None:
+def test_boards_the_account_and_videos_match_the_document(pinterest):
     check_pinterest(pinterest.call("GET", "/user_account"), "get", "/user_account")
     check_pinterest(pinterest.call("GET", "/boards"), "get", "/boards")
     made = check_pinterest(pinterest.call("POST", "/boards", json={"name": "New"}), "post", "/boards").json()
@@ -200,9 +199,7 @@ def test_boards_the_account_and_videos_match_the_document(pinterest: PinterestCl
         check_pinterest(pinterest.call("GET", f"/media/{registered['media_id']}"), "get", "/media/{media_id}")
 
 
-def test_refusals_and_tokens_are_as_the_document_says(
-    world: World, web: TestClient, pinterest: PinterestClient
-) -> None:
+def test_refusals_and_tokens_are_as_the_document_says(world, web, pinterest):
     for name in world.pinterest.errors:
         world.pinterest.next("create_pin").refuses(name)
         check_pinterest(pinterest.pin(), "post", "/pins")
@@ -214,7 +211,7 @@ def test_refusals_and_tokens_are_as_the_document_says(
     check_pinterest(web.post("/pinterest/v5/oauth/token", data=form, auth=("app", "secret")), "post", "/oauth/token")
 
 
-def test_the_body_of_a_pin_has_fields_of_the_document() -> None:
+def test_the_body_of_a_pin_has_fields_of_the_document():
     schemas = official(PINTEREST)["components"]["schemas"]
     since_5_28 = {"ai_disclosures"}
     assert set(NewPin.model_fields) - since_5_28 <= set(schemas["PinCreate"]["properties"])

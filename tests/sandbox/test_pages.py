@@ -4,15 +4,10 @@ import re
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
 from socialpub.sandbox import World
 from tests.sandbox.clients import (
     BLUESKY_CREATED_AT,
-    BlueskyClient,
-    PinterestClient,
-    TikTokClient,
-    XClient,
     publish_id,
 )
 from tests.sandbox.files import MP4, PNG, base64_text, picture
@@ -31,9 +26,7 @@ def settings(world: World) -> None:
 # --- all pages --------------------------------------------------------------------------------------------------------
 
 
-def test_pages_need_no_script_and_no_foreign_host(
-    world: World, web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
-) -> None:
+def test_pages_need_no_script_and_no_foreign_host(world, web, x, tiktok, pinterest):
     x.post("plain")
     tiktok.post()
     pinterest.pin()
@@ -45,7 +38,7 @@ def test_pages_need_no_script_and_no_foreign_host(
     assert web.get("/sandbox.css").headers["content-type"].startswith("text/css")
 
 
-def test_an_account_is_changed_on_a_page_of_the_sandboxs_own(world: World, web: TestClient, x: XClient) -> None:
+def test_an_account_is_changed_on_a_page_of_the_sandboxs_own(world, web, x):
     assert 'href="accounts"' in web.get("/").text
     sent = {"network": "x", "username": "demo", "handle": "renamed", "name": "Re & named", "picture": "Zebra"}
     answer = web.post("/accounts", data={**sent, "subscription_type": "Premium"})
@@ -63,7 +56,7 @@ def test_an_account_is_changed_on_a_page_of_the_sandboxs_own(world: World, web: 
     assert (demo.display_name, demo.private) == ("Night", True)
 
 
-def test_a_change_that_cannot_be_made_changes_nothing(world: World, web: TestClient) -> None:
+def test_a_change_that_cannot_be_made_changes_nothing(world, web):
     for change in ({"handle": "studio"}, {"handle": "two words"}, {"subscription_type": "Gold"}, {"id": "7"}):
         page = web.post("/accounts", data={"network": "x", "username": "demo", "name": "Other", **change})
         assert page.status_code == 400
@@ -72,9 +65,7 @@ def test_a_change_that_cannot_be_made_changes_nothing(world: World, web: TestCli
     assert world.x.existing_account("demo").name == "Demo"
 
 
-def test_a_form_on_each_feed_scripts_the_next_fault(
-    world: World, web: TestClient, x: XClient, tiktok: TikTokClient, pinterest: PinterestClient
-) -> None:
+def test_a_form_on_each_feed_scripts_the_next_fault(world, web, x, tiktok, pinterest):
     for network, fault, noted in (
         ("x", "503_after", "is done, then gets a 503"),
         ("tiktok", "spam_risk_too_many_posts", "daily cap"),
@@ -93,7 +84,7 @@ def test_a_form_on_each_feed_scripts_the_next_fault(
 # --- X ----------------------------------------------------------------------------------------------------------------
 
 
-def test_the_feed_shows_texts_images_videos_and_labels(world: World, web: TestClient, x: XClient) -> None:
+def test_the_feed_shows_texts_images_videos_and_labels(world, web, x):
     photo, film = x.upload(), x.video()
     alt = {"id": photo, "metadata": {"alt_text": {"text": 'A "red" bicycle'}}}
     x.call("POST", "/2/media/metadata", json=alt)
@@ -114,7 +105,7 @@ def test_the_feed_shows_texts_images_videos_and_labels(world: World, web: TestCl
     assert (part.status_code, part.content) == (206, MP4[4:8])
 
 
-def test_markup_in_a_post_stays_text(web: TestClient, x: XClient) -> None:
+def test_markup_in_a_post_stays_text(web, x):
     x.post('<script>alert(1)</script> http://example.com/"onclick=')
     page = web.get("/x/feed").text
     assert "<script" not in page
@@ -124,7 +115,7 @@ def test_markup_in_a_post_stays_text(web: TestClient, x: XClient) -> None:
 # --- TikTok -----------------------------------------------------------------------------------------------------------
 
 
-def test_viewers_see_videos_photos_captions_and_labels(world: World, web: TestClient, tiktok: TikTokClient) -> None:
+def test_viewers_see_videos_photos_captions_and_labels(world, web, tiktok):
     tiktok.post(title="Evening <b>light</b>", privacy_level="PUBLIC_TO_EVERYONE", is_aigc=True, disable_comment=True)
     tiktok.photos(HERE + "one.jpg", HERE + "two.jpg", title="Two views", description="From the roof")
     page = web.get("/tiktok/feed").text
@@ -143,7 +134,7 @@ def test_viewers_see_videos_photos_captions_and_labels(world: World, web: TestCl
     assert "Two views" not in web.get("/tiktok/@studio").text
 
 
-def test_a_draft_is_finished_from_the_inbox(world: World, web: TestClient, tiktok: TikTokClient) -> None:
+def test_a_draft_is_finished_from_the_inbox(world, web, tiktok):
     begun = tiktok.draft()
     tiktok.put(begun, MP4)
     assert "Waiting in the inbox" in web.get("/tiktok/feed").text
@@ -156,7 +147,7 @@ def test_a_draft_is_finished_from_the_inbox(world: World, web: TestClient, tikto
 # --- Pinterest --------------------------------------------------------------------------------------------------------
 
 
-def test_readers_see_boards_with_pins(world: World, web: TestClient, pinterest: PinterestClient) -> None:
+def test_readers_see_boards_with_pins(world, web, pinterest):
     texts = {"title": "Poster <no> 4", "description": "Two colours", "alt_text": 'A "red" roof'}
     made = pinterest.pin(**texts, link="https://www.studio.test/4").json()["id"]
     item = {"content_type": "image/jpeg", "data": base64_text(picture()), "title": "First"}
@@ -186,7 +177,7 @@ def marked(text: str, part: str, feature: dict[str, Any]) -> dict[str, Any]:
     return {"index": {"byteStart": begin, "byteEnd": begin + len(part.encode())}, "features": [kind]}
 
 
-def test_readers_see_what_facets_mark(web: TestClient, world: World, bluesky: BlueskyClient) -> None:
+def test_readers_see_what_facets_mark(web, world, bluesky):
     studio = world.bluesky.existing_account("studio")
     text = "👨‍👩‍👧 <b> https://example.com/ü #täg @studio.test."
     facets = [
@@ -209,9 +200,7 @@ def test_readers_see_what_facets_mark(web: TestClient, world: World, bluesky: Bl
     assert "javascript" not in page
 
 
-def test_readers_see_images_videos_cards_labels_and_gates(
-    web: TestClient, world: World, bluesky: BlueskyClient
-) -> None:
+def test_readers_see_images_videos_cards_labels_and_gates(web, world, bluesky):
     image, film = bluesky.upload(), bluesky.upload(MP4, "video/mp4")
     shown = {"image": image, "alt": 'A "red" roof', "aspectRatio": {"width": 4, "height": 3}}
     labels = {"$type": "com.atproto.label.defs#selfLabels", "values": [{"val": "graphic-media"}]}
@@ -235,7 +224,7 @@ def test_readers_see_images_videos_cards_labels_and_gates(
     assert web.get("/bluesky/avatars/Demo.png").status_code == 200
 
 
-def test_pages_name_bluesky_only_when_it_is_shown(web: TestClient, world: World) -> None:
+def test_pages_name_bluesky_only_when_it_is_shown(web, world):
     for path in ("/", "/accounts", "/_control/"):
         assert "bluesky" not in web.get(path).text.lower()
     world.shows_bluesky = True

@@ -87,9 +87,7 @@ def paths(world: World, server: str) -> list[str]:
 
 
 @pytest.mark.parametrize("width", [PHONE, pytest.param(DESK, marks=pytest.mark.endurance)])
-def test_every_page_fits_and_nothing_is_wrong_with_it(
-    browser: Browser, server: str, paths: list[str], width: int
-) -> None:
+def test_every_page_fits_and_nothing_is_wrong_with_it(browser, server, paths, width):
     wide, wrong = [], []
     with browser.new_context(viewport={"width": width, "height": 844}) as context:
         for path in paths:
@@ -120,7 +118,7 @@ CUT_OFF = """
 
 
 @pytest.mark.parametrize("network", CONSENTS)
-def test_a_consent_given_in_a_browser_leads_back_to_the_app(browser: Browser, server: str, network: str) -> None:
+def test_a_consent_given_in_a_browser_leads_back_to_the_app(browser, server, network):
     with browser.new_context() as context:
         page = context.new_page()
         page.goto(server + CONSENTS[network])

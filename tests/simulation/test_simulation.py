@@ -72,9 +72,7 @@ def silence() -> Iterator[None]:
 
 
 @pytest.mark.endurance
-def test_a_short_one_finds_nothing_untrue_and_meets_every_interesting_path(
-    simulation: Simulation, silence: None
-) -> None:
+def test_a_short_one_finds_nothing_untrue_and_meets_every_interesting_path(simulation, silence):
     for number in range(EPISODES):
         simulation.play(number)
         missing = not_met(simulation.figures)
@@ -96,7 +94,7 @@ def not_met(figures: Figures) -> set[str]:
     return {name for wanted, met in asked for name in wanted - set(+met)}
 
 
-def test_the_same_seed_gives_the_same_run(tmp_path: Path, silence: None) -> None:
+def test_the_same_seed_gives_the_same_run(tmp_path, silence):
     def play(folder: Path) -> str:
         folder.mkdir()
         simulation = Simulation(folder, SEED)

@@ -15,10 +15,9 @@ from socialpub.core.errors import OperatorError
 from socialpub.core.settings.schema import DashboardSection, McpSection
 from socialpub.runtime import Runtime
 from socialpub.web.routes import DASHBOARD, all_routes, flatten
-from tests.integration.api.client import Client, document
+from tests.integration.api.client import document
 from tests.integration.uploads.caller import Caller
 from tests.support.appliance import accept, add_profile
-from tests.support.hand_clock import HandClock
 from tests.support.select import select_all, select_one
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
@@ -93,9 +92,7 @@ WITH_IDS = [one for one in OPERATIONS if "{" in one[1]]
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), WITH_IDS, ids=[f"{m} {p}" for m, p, _ in WITH_IDS])
-def test_resources_out_of_scope_look_like_missing_resources(
-    client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, operation: Any
-) -> None:
+def test_resources_out_of_scope_look_like_missing_resources(client, rt, known, method, path, operation):
     mine = add_profile(rt, "x", "mine")
     key = rt.write(api_keys.create, "mine alone", "write", None, [mine])
     url, unknown = filled(path, known), filled(path, dict.fromkeys(known, UNKNOWN))
@@ -113,7 +110,7 @@ def test_resources_out_of_scope_look_like_missing_resources(
     assert ask(client, method, url, body_for(method, path, mine), client.key).status != 404, "whose it is, finds it"
 
 
-def test_no_list_or_filter_shows_resources_out_of_scope(client: Client, rt: Runtime, known: dict[str, str]) -> None:
+def test_no_list_or_filter_shows_resources_out_of_scope(client, rt, known):
     mine = add_profile(rt, "x", "mine")
     key = rt.write(api_keys.create, "mine alone", "read", None, [mine])
     for path in ("/posts", f"/posts?profileIds={known['id']}", "/posts?providers=tiktok", "/posts?status=scheduled",
@@ -127,9 +124,7 @@ def test_no_list_or_filter_shows_resources_out_of_scope(client: Client, rt: Runt
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=LABELS)
-def test_a_read_key_changes_nothing_at_any_address(
-    client: Client, rt: Runtime, known: dict[str, str], method: str, path: str, operation: Any
-) -> None:
+def test_a_read_key_changes_nothing_at_any_address(client, rt, known, method, path, operation):
     key = rt.write(api_keys.create, "reader", "read")
     url = filled(path, known)
     before = rows(rt)
@@ -156,9 +151,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize(("method", "path"), WRITES, ids=[f"{method} {path}" for method, path in WRITES])
-def test_a_running_request_writes_nothing_after_its_key_has_changed(
-    client: Client, rt: Runtime, known: dict[str, str], method: str, path: str
-) -> None:
+def test_a_running_request_writes_nothing_after_its_key_has_changed(client, rt, known, method, path):
     write_soon, before = rt.db.write_soon, {**rows(rt), "api_key": []}
     for (change, status), announced in product(CHANGES.items(), (False, True)):
         key, writes = rt.write(api_keys.create, change), list[Any]()
@@ -183,9 +176,7 @@ def test_a_running_request_writes_nothing_after_its_key_has_changed(
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), OPERATIONS, ids=LABELS)
-def test_every_documented_operation_needs_a_valid_key(
-    client: Client, known: dict[str, str], method: str, path: str, operation: Any
-) -> None:
+def test_every_documented_operation_needs_a_valid_key(client, known, method, path, operation):
     url = filled(path, known)
     guarded = operation.get("security") != []
     assert guarded == (path not in OPEN_TO_ALL)
@@ -194,7 +185,7 @@ def test_every_documented_operation_needs_a_valid_key(
         assert reply.status == 401 if guarded else reply.status < 400
 
 
-def test_every_address_needs_a_key_or_is_listed_as_open(rt: Runtime) -> None:
+def test_every_address_needs_a_key_or_is_listed_as_open(rt):
     sections = {"dashboard": DashboardSection(enabled=False), "mcp": McpSection(enabled=True)}
     addresses = {path for path, _ in flatten(all_routes(rt.settings.model_copy(update=sections)))}
     documented = {
@@ -208,7 +199,7 @@ PAGES = sorted({route.path for route in DASHBOARD} - OPEN_TO_ALL)
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_no_key_opens_a_page_of_the_dashboard(client: Client, rt: Runtime, known: dict[str, str], path: str) -> None:
+def test_no_key_opens_a_page_of_the_dashboard(client, rt, known, path):
     methods = {method for one in DASHBOARD if one.path == path for method in one.methods or () if method != "HEAD"}
     url = filled(path, known)
     rt.write(sign_in.set_password, "a hash")
@@ -228,7 +219,7 @@ def test_no_key_opens_a_page_of_the_dashboard(client: Client, rt: Runtime, known
 # --- Keys: what they open, until when, and what of the appliance they show (contract section 2) -----------------------
 
 
-def test_a_key_is_shown_once_and_only_its_digest_is_kept(rt: Runtime) -> None:
+def test_a_key_is_shown_once_and_only_its_digest_is_kept(rt):
     key = rt.write(api_keys.create, "n8n")
     prefix, key_id, secret = key.split("_", 2)
     assert prefix == "spk"
@@ -240,7 +231,7 @@ def test_a_key_is_shown_once_and_only_its_digest_is_kept(rt: Runtime) -> None:
     assert len(row["secret_hash"]) == 32
 
 
-def test_a_revoked_key_is_refused_at_once(client: Client, rt: Runtime) -> None:
+def test_a_revoked_key_is_refused_at_once(client, rt):
     key = rt.write(api_keys.create, "short-lived")
     assert client.send("GET", "/posts", key=key).status == 200
     rt.write(api_keys.revoke, key.split("_")[1])
@@ -250,7 +241,7 @@ def test_a_revoked_key_is_refused_at_once(client: Client, rt: Runtime) -> None:
         rt.write(api_keys.revoke, "unknown")
 
 
-def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_a_key_ends_at_its_time(client, rt, clock):
     key = rt.write(api_keys.create, "guest", "read", None, None, rt.now() + timedelta(days=90))
     clock.forward(90 * 86400 - 1)
     assert client.send("GET", "/posts", key=key).status == 200
@@ -258,7 +249,7 @@ def test_a_key_ends_at_its_time(client: Client, rt: Runtime, clock: HandClock) -
     assert client.send("GET", "/posts", key=key).status == 401
 
 
-def test_the_last_use_is_written_later_and_once(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_the_last_use_is_written_later_and_once(client, rt, clock):
     client.send("GET", "/posts")
     clock.forward(5)
     client.send("GET", "/posts")
@@ -270,7 +261,7 @@ def test_the_last_use_is_written_later_and_once(client: Client, rt: Runtime, clo
 # --- limited keys ----------------------------------------------------------------------------------------------------
 
 
-def test_a_limited_key_sees_only_posts_completely_in_its_scope(client: Client, rt: Runtime) -> None:
+def test_a_limited_key_sees_only_posts_completely_in_its_scope(client, rt):
     mine, theirs = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b")
     key = rt.write(api_keys.create, "x only", "write", ["x"])
     seen, shared, hidden = accept(rt, mine), accept(rt, mine, theirs), accept(rt, theirs)
@@ -292,7 +283,7 @@ def test_a_limited_key_sees_only_posts_completely_in_its_scope(client: Client, r
     assert len(client.send("GET", "/publish/logs").data) == 4
 
 
-def test_an_unknown_profile_and_a_profile_out_of_scope_get_the_same_error(client: Client, rt: Runtime) -> None:
+def test_an_unknown_profile_and_a_profile_out_of_scope_get_the_same_error(client, rt):
     mine, theirs = add_profile(rt, "x", "a"), add_profile(rt, "x", "b")
     key = rt.write(api_keys.create, "one", "write", None, [mine])
     unknown = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
@@ -305,13 +296,13 @@ def test_an_unknown_profile_and_a_profile_out_of_scope_get_the_same_error(client
     assert client.send("POST", "/posts", {"post": {"body": "x"}, "profiles": [mine]}, key=key).status == 201
 
 
-def test_with_both_limits_both_must_hold(client: Client, rt: Runtime) -> None:
+def test_with_both_limits_both_must_hold(client, rt):
     x, tiktok = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b")
     key = rt.write(api_keys.create, "both", "read", ["x"], [x, tiktok])
     assert [one["id"] for one in client.send("GET", "/profiles", key=key).data] == [x]
 
 
-def test_no_log_line_holds_a_key_or_a_query(client: Client, caplog: pytest.LogCaptureFixture) -> None:
+def test_no_log_line_holds_a_key_or_a_query(client, caplog):
     with caplog.at_level(logging.DEBUG, "socialpub"):
         client.send("GET", "/posts?page=7", x_request_id="trace-me")
         client.send("POST", "/posts", {"post": {}})

@@ -4,7 +4,6 @@ import codecs
 import gzip
 import json
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,7 +15,6 @@ from tests.integration.api.client import Client, form
 from tests.samples import media
 from tests.support.appliance import add_profile
 from tests.support.rows import artifact
-from tests.support.scripted_network import ScriptedNetwork
 from tests.support.select import select_value
 
 UNKNOWN = "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"
@@ -33,7 +31,7 @@ def refused(client: Client, body: Any) -> list[list[str | int]]:
     return reply.paths()
 
 
-def test_an_accepted_post_has_a_location(client: Client, profile: str) -> None:
+def test_an_accepted_post_has_a_location(client, profile):
     reply = client.send("POST", "/posts", draft(profile))
     assert reply.status == 201
     assert reply.headers["location"] == f"http://127.0.0.1:8000/api/v1/posts/{reply.data['id']}"
@@ -43,7 +41,7 @@ def test_an_accepted_post_has_a_location(client: Client, profile: str) -> None:
     assert client.send("GET", f"/posts/{reply.data['id']}").data == reply.data
 
 
-def test_a_trimmed_body_has_1_to_5000_characters(client: Client, profile: str) -> None:
+def test_a_trimmed_body_has_1_to_5000_characters(client, profile):
     for body in ("x", "x" * 5000, "é" * 5000, "  x  ", " " + "x" * 5000 + "\n"):
         reply = client.send("POST", "/posts", draft(profile, post={"body": body}))
         assert reply.status == 201
@@ -52,27 +50,27 @@ def test_a_trimmed_body_has_1_to_5000_characters(client: Client, profile: str) -
         assert refused(client, draft(profile, post={"body": body})) == [["post", "body"]]
 
 
-def test_a_post_needs_a_body_or_media(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_post_needs_a_body_or_media(client, rt, profile):
     assert refused(client, {"post": {}, "profiles": [profile]}) == [["post", "body"]]
     picture = [{"artifactId": artifact(rt)}]
     assert client.send("POST", "/posts", {"post": {}, "profiles": [profile], "media": picture}).status == 201
     assert refused(client, {"post": {}, "profiles": [profile], "media": []}) == [["media"]]
 
 
-def test_missing_required_fields_are_refused(client: Client, profile: str) -> None:
+def test_missing_required_fields_are_refused(client, profile):
     assert refused(client, {}) == [["post"], ["profiles"]]
     assert refused(client, {"post": None, "profiles": None}) == [["post"], ["profiles"]]
     assert refused(client, {"post": {"body": "x"}, "profiles": []}) == [["profiles"]]
 
 
 @pytest.mark.parametrize("body", [b"", b"  ", b"{", b"[]", b"5", b"null", b'"x"', b"\xff", b'{"a": NaN}', b"[" * 2000])
-def test_a_body_that_is_not_a_json_object_is_refused(client: Client, body: bytes) -> None:
+def test_a_body_that_is_not_a_json_object_is_refused(client, body):
     reply = client.send("POST", "/posts", body)
     assert reply.status == 400
     assert reply.paths() == [[]]
 
 
-def test_unknown_fields_are_refused_at_every_level(client: Client, rt: Runtime, profile: str) -> None:
+def test_unknown_fields_are_refused_at_every_level(client, rt, profile):
     body = draft(
         profile,
         post={"body": "x", "title": "y"},
@@ -84,7 +82,7 @@ def test_unknown_fields_are_refused_at_every_level(client: Client, rt: Runtime, 
     assert refused(client, body) == paths
 
 
-def test_one_response_lists_every_failing_field(client: Client, profile: str) -> None:
+def test_one_response_lists_every_failing_field(client, profile):
     body = {
         "post": {"body": "", "scheduledAt": "2020-01-01T00:00:00Z"},
         "profiles": ["nonsense", UNKNOWN, profile],
@@ -112,7 +110,7 @@ def test_one_response_lists_every_failing_field(client: Client, profile: str) ->
 # --- times -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_time_in_the_future_schedules_and_is_shown_in_utc(client: Client, profile: str) -> None:
+def test_a_time_in_the_future_schedules_and_is_shown_in_utc(client, profile):
     reply = client.send(
         "POST", "/posts", draft(profile, post={"body": "x", "scheduledAt": "2026-10-12T12:00:00+02:00"})
     )
@@ -122,7 +120,7 @@ def test_a_time_in_the_future_schedules_and_is_shown_in_utc(client: Client, prof
     assert reply.data["deliveries"][0]["scheduledAt"] == "2026-10-12T10:00:00.000Z"
 
 
-def test_the_current_time_is_not_in_the_future(client: Client, rt: Runtime, profile: str) -> None:
+def test_the_current_time_is_not_in_the_future(client, rt, profile):
     now = {"body": "x", "scheduledAt": stamp(rt.now())}
     assert refused(client, draft(profile, post=now)) == [["post", "scheduledAt"]]
     soon = {"body": "x", "scheduledAt": stamp(rt.now() + timedelta(milliseconds=1))}
@@ -148,14 +146,14 @@ def test_the_current_time_is_not_in_the_future(client: Client, rt: Runtime, prof
         "２０２６-12-01T10:00:00Z",
     ],
 )
-def test_an_invalid_date_time_is_refused(client: Client, profile: str, time: Any) -> None:
+def test_an_invalid_date_time_is_refused(client, profile, time):
     assert refused(client, draft(profile, post={"body": "x", "scheduledAt": time})) == [["post", "scheduledAt"]]
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def test_errors_beside_invalid_unicode_are_listed_also(client: Client, profile: str) -> None:
+def test_errors_beside_invalid_unicode_are_listed_also(client, profile):
     post = {"body": "HALF", "scheduledAt": "tomorrow"}
     raw = json.dumps(draft(UNKNOWN, post=post, media=[], HALF=1)).replace("HALF", "\\udead").encode()
     paths = [["post", "body"], [], ["post", "scheduledAt"], ["media"], ["\ufffd"], ["profiles", 0]]
@@ -167,7 +165,7 @@ def test_errors_beside_invalid_unicode_are_listed_also(client: Client, profile: 
     assert sorted(map(str, reply.paths())) == sorted(map(str, paths))
 
 
-def test_a_whole_surrogate_pair_is_one_character(client: Client, profile: str) -> None:
+def test_a_whole_surrogate_pair_is_one_character(client, profile):
     raw = json.dumps(draft(profile, post={"body": "🌻" * 5000})).encode()
     assert b"\\ud83c" in raw
     reply = client.send("POST", "/posts", raw)
@@ -176,16 +174,14 @@ def test_a_whole_surrogate_pair_is_one_character(client: Client, profile: str) -
 
 
 @pytest.mark.parametrize("text", ['"\\', "\u2028", "\t", "</script>", "\n\n", "\u200b", "\ufffd", "\ue000"])
-def test_any_text_is_returned_unchanged(client: Client, profile: str, text: str) -> None:
+def test_any_text_is_returned_unchanged(client, profile, text):
     reply = client.send("POST", "/posts", draft(profile, post={"body": f"a{text}b"}))
     assert reply.status == 201
     assert client.send("GET", f"/posts/{reply.data['id']}").data["body"] == f"a{text}b"
 
 
 @pytest.mark.parametrize("way", ["create", "validate", "form", "change"])
-def test_line_ends_become_lf_and_unreadable_texts_are_refused(
-    client: Client, rt: Runtime, profile: str, way: str
-) -> None:
+def test_line_ends_become_lf_and_unreadable_texts_are_refused(client, rt, profile, way):
     at = stamp(rt.now() + timedelta(hours=1))
     post = client.send("POST", "/posts", draft(profile, post={"body": "old", "scheduledAt": at})).data["id"]
     image = artifact(rt)
@@ -224,7 +220,7 @@ def test_line_ends_become_lf_and_unreadable_texts_are_refused(
     assert send("a", " \r\n").paths() == [["media", 0, "alt"]]
 
 
-def test_a_repeated_name_is_refused_at_every_level(client: Client, profile: str) -> None:
+def test_a_repeated_name_is_refused_at_every_level(client, profile):
     image = "01a1347d-7680-7040-a833-0b530134b46a"
     for raw, path in (
         ('{"post":{"body":"a"},"profiles":["P"],"post":{"body":"b"}}', ["post"]),
@@ -261,7 +257,7 @@ def test_a_repeated_name_is_refused_at_every_level(client: Client, profile: str)
 
 
 @pytest.mark.parametrize("key", ["replyToPostId", "reply_to_post_id"])
-def test_a_reply_to_null_is_refused(client: Client, rt: Runtime, profile: str, key: str) -> None:
+def test_a_reply_to_null_is_refused(client, rt, profile, key):
     """It would be a post of its own."""
     at = stamp(rt.now() + timedelta(hours=1))
     post = client.send("POST", "/posts", draft(profile, post={"body": "a", "scheduledAt": at})).data["id"]
@@ -275,7 +271,7 @@ def test_a_reply_to_null_is_refused(client: Client, rt: Runtime, profile: str, k
     assert client.send("POST", "/posts", draft(profile, providerOptions={"x": {"replySettings": None}})).status == 201
 
 
-def test_what_is_wrong_with_the_bytes_of_a_body_is_named(client: Client, profile: str) -> None:
+def test_what_is_wrong_with_the_bytes_of_a_body_is_named(client, profile):
     good = json.dumps(draft(profile)).encode()
     assert client.send("POST", "/posts", codecs.BOM_UTF8 + good).status == 201
     for body, said in (
@@ -303,19 +299,19 @@ def test_what_is_wrong_with_the_bytes_of_a_body_is_named(client: Client, profile
         ("2036-11-21T11:30+01", "no seconds and an offset that is not in the form +01:00"),
     ],
 )
-def test_what_is_missing_in_a_time_is_named(client: Client, profile: str, time: str, fault: str) -> None:
+def test_what_is_missing_in_a_time_is_named(client, profile, time, fault):
     reply = client.send("POST", "/posts", draft(profile, post={"body": "a", "scheduledAt": time}))
     assert reply.paths() == [["post", "scheduledAt"]]
     assert reply.json()["detail"].endswith(f"such as 2026-11-21T11:30:00Z; this value has {fault}.")
 
 
-def test_two_slashes_in_a_url_are_named(client: Client) -> None:
+def test_two_slashes_in_a_url_are_named(client):
     for path in ("/api//v1/posts", "/api/v1//posts", "/api/v1/posts//"):
         reply = client.ask("GET", path, b"", {"authorization": f"Bearer {client.key}"})
         assert reply.status == 404 and "two slashes in a row" in reply.json()["detail"]
 
 
-def test_the_largest_number_is_named(client: Client) -> None:
+def test_the_largest_number_is_named(client):
     for number in ("9007199254740992", "9" * 30, "9" * 4000):
         reply = client.send("GET", f"/posts?page={number}")
         assert reply.json()["detail"] == "page must be at most 9007199254740991."
@@ -325,7 +321,7 @@ def test_the_largest_number_is_named(client: Client) -> None:
 # --- profiles --------------------------------------------------------------------------------------------------------
 
 
-def test_profiles_must_be_known_unique_and_connected(client: Client, rt: Runtime, profile: str) -> None:
+def test_profiles_must_be_known_unique_and_connected(client, rt, profile):
     gone = add_profile(rt, "tiktok", "b", status="disconnected")
     waiting = add_profile(rt, "tiktok", "c", status="reauthRequired")
     assert refused(client, draft(profile) | {"profiles": [profile, UNKNOWN]}) == [["profiles", 1]]
@@ -339,7 +335,7 @@ def test_profiles_must_be_known_unique_and_connected(client: Client, rt: Runtime
 # --- media -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_has_1_to_20_media_items(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_post_has_1_to_20_media_items(client, rt, profile):
     items = [{"artifactId": artifact(rt)} for _ in range(21)]
     for count in (1, 20):
         reply = client.send("POST", "/posts", draft(profile, media=items[:count]))
@@ -350,7 +346,7 @@ def test_a_post_has_1_to_20_media_items(client: Client, rt: Runtime, profile: st
     assert refused(client, draft(profile, media=None)) == [["media"]]
 
 
-def test_alt_text_has_1_to_1000_characters(client: Client, rt: Runtime, profile: str) -> None:
+def test_alt_text_has_1_to_1000_characters(client, rt, profile):
     used = artifact(rt)
     for alt in ("x", "x" * 1000):
         reply = client.send("POST", "/posts", draft(profile, media=[{"artifactId": used, "alt": alt}]))
@@ -360,7 +356,7 @@ def test_alt_text_has_1_to_1000_characters(client: Client, rt: Runtime, profile:
         assert refused(client, draft(profile, media=[{"artifactId": used, "alt": wrong}])) == [["media", 0, "alt"]]
 
 
-def test_only_verified_artifacts_can_be_used(client: Client, rt: Runtime, profile: str) -> None:
+def test_only_verified_artifacts_can_be_used(client, rt, profile):
     items = [{"artifactId": one} for one in (artifact(rt), artifact(rt, "reserved"), artifact(rt, "rejected"), UNKNOWN)]
     paths = [["media", index, "artifactId"] for index in (1, 2, 3)]
     assert refused(client, draft(profile, media=items)) == paths
@@ -369,14 +365,14 @@ def test_only_verified_artifacts_can_be_used(client: Client, rt: Runtime, profil
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def test_options_belong_to_a_selected_provider(client: Client, profile: str) -> None:
+def test_options_belong_to_a_selected_provider(client, profile):
     assert refused(client, draft(profile, providerOptions={"tiktok": {}})) == [["providerOptions", "tiktok"]]
     reply = client.send("POST", "/posts", draft(profile, providerOptions={"x": {"any": {"thing": [1, None, "é"]}}}))
     assert reply.status == 201
     assert reply.data["deliveries"][0]["providerOptions"] == {"any": {"thing": [1, None, "é"]}}
 
 
-def test_options_are_objects_with_limited_depth(client: Client, profile: str) -> None:
+def test_options_are_objects_with_limited_depth(client, profile):
     for wrong in (None, [], "x", 5):
         assert refused(client, draft(profile, providerOptions={"x": wrong})) == [["providerOptions", "x"]]
         assert refused(client, draft(profile, providerOptions=wrong)) == [["providerOptions"]]
@@ -402,9 +398,7 @@ def count(rt: Runtime, table: str = "post") -> int:
     return int(select_value(rt.db, f"SELECT count(*) FROM {table}"))
 
 
-def test_strict_returns_the_problems_of_validate(
-    client: Client, rt: Runtime, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_strict_returns_the_problems_of_validate(client, rt, three_networks):
     profiles = [add_profile(rt, "x", "a"), add_profile(rt, "x", "b"), add_profile(rt, "tiktok", "c")]
     three_networks["x"].problems = [TOO_LONG]
     three_networks["tiktok"].problems = [FieldError(("media",), "TikTok needs media.")]
@@ -420,22 +414,18 @@ def test_strict_returns_the_problems_of_validate(
 
 
 @pytest.mark.parametrize("query", ["", "?strict=false"])
-def test_without_strict_the_post_is_accepted(
-    client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork], query: str
-) -> None:
+def test_without_strict_the_post_is_accepted(client, rt, profile, three_networks, query):
     three_networks["x"].problems = [TOO_LONG]
     assert client.send("POST", f"/posts{query}", {"post": {"body": "x"}, "profiles": [profile]}).status == 201
 
 
 @pytest.mark.parametrize("value", ["", "yes", "1", "TRUE"])
-def test_strict_is_true_or_false(client: Client, profile: str, value: str) -> None:
+def test_strict_is_true_or_false(client, profile, value):
     reply = client.send("POST", f"/posts?strict={value}", {"post": {"body": "x"}, "profiles": [profile]})
     assert (reply.status, reply.paths()) == (400, [["strict"]])
 
 
-def test_a_strictly_refused_post_can_be_sent_again_with_the_same_key(
-    client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_a_strictly_refused_post_can_be_sent_again_with_the_same_key(client, rt, profile, three_networks):
     body = {"post": {"body": "x"}, "profiles": [profile]}
     three_networks["x"].problems = [TOO_LONG]
     assert client.send("POST", "/posts?strict=true", body, idempotency_key="k").status == 400
@@ -447,9 +437,7 @@ def test_a_strictly_refused_post_can_be_sent_again_with_the_same_key(
     assert count(rt) == 1
 
 
-def test_strict_checks_the_files_of_a_form_before_storing_anything(
-    client: Client, rt: Runtime, profile: str, three_networks: dict[str, ScriptedNetwork], tmp_path: Path
-) -> None:
+def test_strict_checks_the_files_of_a_form_before_storing_anything(client, rt, profile, three_networks, tmp_path):
     png = media.png(tmp_path / "a.png", 64, 48).read_bytes()
     seen: list[Any] = []
 

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from socialpub.runtime import Runtime
-from tests.integration.api.client import Client, form
+from tests.integration.api.client import form
 from tests.integration.uploads.caller import Reply
 from tests.support.appliance import accept
 from tests.support.rows import artifact
@@ -43,15 +42,13 @@ def messages(reply: Reply) -> dict[str, str]:
         ({"zzzzzzzz": 1}, "zzzzzzzz", "is not known; known names are post, profiles, media, providerOptions"),
     ],
 )
-def test_a_misplaced_or_misspelled_name_is_refused_with_the_correct_name(
-    client: Client, profile: str, wrong: Any, path: str, message: str
-) -> None:
+def test_a_misplaced_or_misspelled_name_is_refused_with_the_correct_name(client, profile, wrong, path, message):
     draft = {"post": {"body": "x"}, "profiles": [profile], **wrong}
     assert messages(client.send("POST", "/posts", draft)) == {path: message}
     assert messages(client.send("POST", "/posts/validate", draft)) == {path: message}
 
 
-def test_the_detail_names_the_first_error_and_counts_the_others(client: Client, rt: Runtime, profile: str) -> None:
+def test_the_detail_names_the_first_error_and_counts_the_others(client, rt, profile):
     def detail(body: Any) -> str:
         return str(client.send("POST", "/posts", body).json()["detail"])
 
@@ -72,14 +69,14 @@ def test_the_detail_names_the_first_error_and_counts_the_others(client: Client, 
     assert detail([]) == "The body must be an object, not an array."
 
 
-def test_at_most_a_hundred_errors_are_listed_and_all_are_counted(client: Client, profile: str) -> None:
+def test_at_most_a_hundred_errors_are_listed_and_all_are_counted(client, profile):
     body = {"post": {"body": "x"}, "profiles": [profile], **{f"k{number}": 1 for number in range(1000)}}
     reply = client.send("POST", "/posts", body)
     assert len(messages(reply)) == 100
     assert "There are 999 more errors" in reply.json()["detail"]
 
 
-def test_sizes_have_their_units(client: Client) -> None:
+def test_sizes_have_their_units(client):
     upload = {"fileName": "a.mp4", "mimeType": "video/mp4", "fileSize": 157_286_401}
     assert messages(client.send("POST", "/uploads", upload)) == {
         "fileSize": "must be at most 150 MiB (157286400 bytes)"
@@ -100,7 +97,7 @@ def test_sizes_have_their_units(client: Client) -> None:
         (b"[]", "The field payload must be an object, not an array"),
     ],
 )
-def test_errors_of_a_malformed_payload_name_the_payload(client: Client, payload: bytes, detail: str) -> None:
+def test_errors_of_a_malformed_payload_name_the_payload(client, payload, detail):
     reply = client.send("POST", "/posts", form(payload), content_type="multipart/form-data; boundary=x")
     assert reply.status == 400
     assert reply.json()["detail"].startswith(detail)
@@ -127,15 +124,13 @@ def test_errors_of_a_malformed_payload_name_the_payload(client: Client, payload:
         ("/posts/{post}/attempts?limit=3", "limit", "is not known; remove it"),
     ],
 )
-def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(
-    client: Client, rt: Runtime, profile: str, address: str, path: str, message: str
-) -> None:
+def test_an_unknown_parameter_is_refused_with_the_nearest_known_one(client, rt, profile, address, path, message):
     reply = client.send("GET", address.format(profile=profile, post=accept(rt, profile)))
     assert messages(reply) == {path: message}
     assert reply.json()["detail"].startswith(f"{path} {message}")
 
 
-def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runtime, profile: str) -> None:
+def test_an_unknown_parameter_changes_nothing_anywhere(client, rt, profile):
     body = {"post": {"body": "x"}, "profiles": [profile]}
     assert client.send("POST", "/posts?dryRun=true", body).paths() == [["dryRun"]]
     assert client.send("POST", f"/profiles/{profile}/disconnect?really=no").paths() == [["really"]]
@@ -146,7 +141,7 @@ def test_an_unknown_parameter_changes_nothing_anywhere(client: Client, rt: Runti
     assert client.send("GET", "/posts?color=red", key=None).status == 401
 
 
-def test_the_document_accepts_any_parameter(client: Client) -> None:
+def test_the_document_accepts_any_parameter(client):
     assert client.send("GET", "/openapi-docs?color=red", key=None).status == 200
 
 
@@ -165,9 +160,7 @@ def test_the_document_accepts_any_parameter(client: Client) -> None:
         ("Bearer spk_none_of_ours", "is unknown"),
     ],
 )
-def test_a_malformed_authorization_header_is_refused_with_the_correct_form(
-    client: Client, header: str, words: str
-) -> None:
+def test_a_malformed_authorization_header_is_refused_with_the_correct_form(client, header, words):
     reply = client.ask("GET", "/api/v1/profiles", headers={"authorization": header.format(key=client.key)})
     assert (reply.status, reply.headers["www-authenticate"]) == (401, "Bearer")
     assert words in reply.json()["detail"]
@@ -176,7 +169,7 @@ def test_a_malformed_authorization_header_is_refused_with_the_correct_form(
     assert client.key.partition("_")[2] not in reply.body.decode()
 
 
-def test_a_delivery_status_in_status_is_refused_with_the_correct_parameter(client: Client) -> None:
+def test_a_delivery_status_in_status_is_refused_with_the_correct_parameter(client):
     def message(query: str) -> str:
         reply = client.send("GET", f"/posts?{query}")
         assert reply.status == 400
@@ -203,9 +196,7 @@ def test_a_delivery_status_in_status_is_refused_with_the_correct_parameter(clien
         ("POST", "/profiles", "The owner of the appliance connects accounts"),
     ],
 )
-def test_a_method_of_other_apis_is_refused_with_the_equivalent_request(
-    client: Client, method: str, path: str, words: str
-) -> None:
+def test_a_method_of_other_apis_is_refused_with_the_equivalent_request(client, method, path, words):
     reply = client.ask(method, f"/api/v1{path.format(id=UNKNOWN)}")
     assert reply.status == 405
     assert words in reply.json()["detail"]

@@ -18,7 +18,6 @@ from socialpub.web.http.app import create_app
 from tests.integration.api.client import Client
 from tests.integration.uploads.caller import Reply
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
 from tests.support.select import select_value
 
@@ -36,7 +35,7 @@ def count(rt: Runtime) -> int:
     return int(select_value(rt.db, "SELECT count(*) FROM post"))
 
 
-def test_a_repeated_request_gets_the_first_response(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+def test_a_repeated_request_gets_the_first_response(client, rt, draft, clock):
     first = create(client, draft)
     assert first.status == 201
     assert "idempotency-replayed" not in first.headers
@@ -49,7 +48,7 @@ def test_a_repeated_request_gets_the_first_response(client: Client, rt: Runtime,
     assert count(rt) == 1
 
 
-def test_only_the_parsed_json_is_compared(client: Client, rt: Runtime, draft: Any) -> None:
+def test_only_the_parsed_json_is_compared(client, rt, draft):
     create(client, draft)
     raw = b'{ "profiles": ["%b"], "post": {"body": "Hell\\u006f"} }' % draft["profiles"][0].encode()
     assert create(client, raw).headers["idempotency-replayed"] == "true"
@@ -58,13 +57,13 @@ def test_only_the_parsed_json_is_compared(client: Client, rt: Runtime, draft: An
     assert count(rt) == 1
 
 
-def test_another_path_with_the_same_key_is_a_conflict(client: Client, draft: Any) -> None:
+def test_another_path_with_the_same_key_is_a_conflict(client, draft):
     create(client, draft)
     upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 3}
     assert client.send("POST", "/uploads", upload, idempotency_key="k1").status == 409
 
 
-def test_idempotency_keys_belong_to_an_api_key(client: Client, rt: Runtime, draft: Any) -> None:
+def test_idempotency_keys_belong_to_an_api_key(client, rt, draft):
     create(client, draft)
     other = create(client, draft, authorization=f"Bearer {rt.write(api_keys.create, 'other')}")
     assert other.status == 201
@@ -72,9 +71,7 @@ def test_idempotency_keys_belong_to_an_api_key(client: Client, rt: Runtime, draf
     assert count(rt) == 2
 
 
-def test_a_request_whose_time_has_passed_still_replays(
-    client: Client, rt: Runtime, draft: Any, clock: HandClock
-) -> None:
+def test_a_request_whose_time_has_passed_still_replays(client, rt, draft, clock):
     draft["post"]["scheduledAt"] = stamp(rt.now() + timedelta(minutes=1))
     first = create(client, draft)
     clock.forward(3600)
@@ -82,7 +79,7 @@ def test_a_request_whose_time_has_passed_still_replays(
     assert create(client, draft, key="k2").status == 400
 
 
-def test_after_a_day_the_key_is_free_again(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+def test_after_a_day_the_key_is_free_again(client, rt, draft, clock):
     create(client, draft)
     clock.forward(24 * 3600 - 1)
     assert create(client, draft).headers["idempotency-replayed"] == "true"
@@ -93,7 +90,7 @@ def test_after_a_day_the_key_is_free_again(client: Client, rt: Runtime, draft: A
     assert rt.write(idempotency.clean) == 1
 
 
-def test_a_refused_request_is_not_stored(client: Client, rt: Runtime, draft: Any) -> None:
+def test_a_refused_request_is_not_stored(client, rt, draft):
     assert create(client, {**draft, "profiles": []}).status == 400
     assert create(client, {**draft, "media": [{"artifactId": draft["profiles"][0]}]}).status == 400
     first = create(client, draft)
@@ -101,13 +98,13 @@ def test_a_refused_request_is_not_stored(client: Client, rt: Runtime, draft: Any
     assert "idempotency-replayed" not in first.headers
 
 
-def test_a_key_has_one_to_255_printable_characters(client: Client, draft: Any) -> None:
+def test_a_key_has_one_to_255_printable_characters(client, draft):
     assert create(client, draft, key="k" * 255).status == 201
     for wrong in ("", "k" * 256, "a\tb", "é"):
         assert create(client, draft, key=wrong).paths() == [["Idempotency-Key"]]
 
 
-def test_a_replay_contains_newly_signed_urls(client: Client, rt: Runtime, draft: Any, clock: HandClock) -> None:
+def test_a_replay_contains_newly_signed_urls(client, rt, draft, clock):
     draft["media"] = [{"artifactId": artifact(rt)}]
     first = create(client, draft).data["media"][0]["url"]
     upload = {"fileName": "a.png", "mimeType": "image/png", "fileSize": 3}
@@ -127,7 +124,7 @@ def test_a_replay_contains_newly_signed_urls(client: Client, rt: Runtime, draft:
 # --- together and after a crash --------------------------------------------------------------------------------------
 
 
-def test_concurrent_requests_create_one_post(client: Client, rt: Runtime, draft: Any) -> None:
+def test_concurrent_requests_create_one_post(client, rt, draft):
     async def together() -> list[Reply]:
         told = {"idempotency_key": "k1"}
         return await asyncio.gather(*(client.sending("POST", "/posts", draft, **told) for _ in range(5)))
@@ -139,9 +136,7 @@ def test_concurrent_requests_create_one_post(client: Client, rt: Runtime, draft:
     assert count(rt) == 1
 
 
-def test_a_repeat_is_a_conflict_while_the_first_request_is_running(
-    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_repeat_is_a_conflict_while_the_first_request_is_running(client, rt, draft, monkeypatch):
     from socialpub.web.api import posts as api_posts
 
     write, repeats = api_posts.write_once, list[Reply]()
@@ -159,9 +154,7 @@ def test_a_repeat_is_a_conflict_while_the_first_request_is_running(
     assert count(rt) == 1
 
 
-def test_a_canceled_request_whose_write_is_still_queued_creates_no_second_post(
-    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_canceled_request_whose_write_is_still_queued_creates_no_second_post(client, rt, draft, monkeypatch):
     """The lookup of the repeat runs before that write."""
     first = create(client, draft)
     with monkeypatch.context() as early:
@@ -172,9 +165,7 @@ def test_a_canceled_request_whose_write_is_still_queued_creates_no_second_post(
     assert count(rt) == 1
 
 
-def test_a_crash_between_acceptance_and_response_creates_no_second_post(
-    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crash_between_acceptance_and_response_creates_no_second_post(client, rt, draft, monkeypatch):
     from socialpub.web.api import posts as api_posts
 
     with monkeypatch.context() as crash:
@@ -190,9 +181,7 @@ def test_a_crash_between_acceptance_and_response_creates_no_second_post(
     restarted.__exit__()
 
 
-def test_after_a_failed_write_a_retry_works(
-    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_failed_write_a_retry_works(client, rt, draft, monkeypatch):
     def fails(*_: object) -> str:
         raise Unavailable("The disk is full.")
 
@@ -205,9 +194,7 @@ def test_after_a_failed_write_a_retry_works(
     assert count(rt) == 1
 
 
-def test_a_failure_after_which_nothing_can_be_written_frees_the_key(
-    client: Client, rt: Runtime, draft: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failure_after_which_nothing_can_be_written_frees_the_key(client, rt, draft, monkeypatch):
     write_soon, failing = rt.db.write_soon, list[object]()
 
     def fails(*_: object) -> str:

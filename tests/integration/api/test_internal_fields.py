@@ -10,7 +10,7 @@ import pytest
 from socialpub.accounts import api_keys
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
-from tests.integration.api.client import Client, document
+from tests.integration.api.client import document
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
 from tests.support.select import select_all
@@ -33,7 +33,7 @@ def profile(rt: Runtime) -> str:
     return add_profile(rt)
 
 
-def test_no_response_has_undocumented_fields() -> None:
+def test_no_response_has_undocumented_fields():
     shapes = document()["components"]["schemas"]
     answers = {
         found
@@ -68,7 +68,7 @@ def objects_in(shape: Any, free: set[str]) -> Any:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_no_body_sets_an_internal_field(client: Client, rt: Runtime, profile: str, name: str) -> None:
+def test_no_body_sets_an_internal_field(client, rt, profile, name):
     whole: dict[str, Any] = {"post": {"body": "x", "scheduledAt": "2031-01-01T12:00:00Z"}, "profiles": [profile]}
     post = client.send("POST", "/posts", whole).data["id"]
     stored = select_all(rt.db, "SELECT * FROM post")
@@ -85,9 +85,7 @@ def test_no_body_sets_an_internal_field(client: Client, rt: Runtime, profile: st
     assert select_all(rt.db, "SELECT * FROM post") == stored
 
 
-def test_a_url_of_a_caller_never_leads_into_the_internal_network(
-    client: Client, rt: Runtime, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_url_of_a_caller_never_leads_into_the_internal_network(client, rt, profile, monkeypatch):
     asked: list[str] = []
     monkeypatch.setattr(Http, "call", lambda self, method, url, **more: asked.append(url))
     monkeypatch.setattr(httpx2.AsyncHTTPTransport, "handle_async_request", lambda self, one: asked.append(str(one.url)))
@@ -111,7 +109,7 @@ def test_a_url_of_a_caller_never_leads_into_the_internal_network(
     assert [url for url in asked if "169.254" in url or "file:" in url] == []
 
 
-def test_no_other_site_may_read_a_response(client: Client, profile: str) -> None:
+def test_no_other_site_may_read_a_response(client, profile):
     for method, path in (
         ("GET", "/profiles"),
         ("POST", "/posts"),
@@ -125,7 +123,7 @@ def test_no_other_site_may_read_a_response(client: Client, profile: str) -> None
             assert [name for name in reply.headers if name.startswith("access-control-")] == []
 
 
-def test_a_cookie_does_not_authenticate_at_the_api(client: Client, rt: Runtime) -> None:
+def test_a_cookie_does_not_authenticate_at_the_api(client, rt):
     for name in ("key", "authorization", f"socialpub_session_{rt.instance_id[:8]}"):
         assert client.send("GET", "/profiles", key=None, cookie=f"{name}={client.key}").status == 401
     for name in ("key", "access_token", "api_key"):
@@ -133,7 +131,7 @@ def test_a_cookie_does_not_authenticate_at_the_api(client: Client, rt: Runtime) 
     assert client.send("GET", "/profiles", key=None, x_api_key=client.key).status == 401
 
 
-def test_public_addresses_show_nothing_about_the_installation(client: Client, rt: Runtime, profile: str) -> None:
+def test_public_addresses_show_nothing_about_the_installation(client, rt, profile):
     post = accept(rt, profile, body="a private text")
     key = api_keys.list_all(rt.db)[0]
     for path in ("/openapi-docs", "/healthz", "/readyz", "/metrics", "/problems/not-found"):

@@ -11,7 +11,6 @@ from socialpub.db.states import State
 from socialpub.runtime import Runtime
 from tests.integration.api.client import Client, form
 from tests.support.appliance import accept, add_profile, end_deliveries
-from tests.support.hand_clock import HandClock
 from tests.support.select import select_value
 
 LIMIT = 4
@@ -39,9 +38,7 @@ def left(client: Client, rt: Runtime) -> int | None:
 
 
 @pytest.mark.usefixtures("key")
-def test_each_profile_of_each_post_counts_until_it_has_left_the_last_day(
-    client: Client, rt: Runtime, three: list[str], clock: HandClock
-) -> None:
+def test_each_profile_of_each_post_counts_until_it_has_left_the_last_day(client, rt, three, clock):
     assert left(client, rt) == LIMIT
     assert post(client, *three[:2]).status == 201
     clock.forward(3600)
@@ -62,7 +59,7 @@ def test_each_profile_of_each_post_counts_until_it_has_left_the_last_day(
 
 
 @pytest.mark.usefixtures("key")
-def test_a_post_to_more_profiles_than_the_limit_is_an_invalid_request(client: Client, rt: Runtime) -> None:
+def test_a_post_to_more_profiles_than_the_limit_is_an_invalid_request(client, rt):
     many = [add_profile(rt, "x", f"account {number}") for number in range(LIMIT + 1)]
     for path in ("/posts", "/posts/validate", "/posts?strict=true"):
         refused = client.send("POST", path, {"post": {"body": "Hello"}, "profiles": many})
@@ -75,9 +72,7 @@ def test_a_post_to_more_profiles_than_the_limit_is_an_invalid_request(client: Cl
 
 
 @pytest.mark.usefixtures("key")
-def test_replays_do_not_count_while_retries_and_canceled_posts_do(
-    client: Client, rt: Runtime, three: list[str]
-) -> None:
+def test_replays_do_not_count_while_retries_and_canceled_posts_do(client, rt, three):
     later = {"post": {"body": "Later", "scheduledAt": stamp(rt.now() + timedelta(hours=1))}, "profiles": three[:1]}
     first = client.send("POST", "/posts", later, idempotency_key="once")
     for _ in range(3):
@@ -92,9 +87,7 @@ def test_replays_do_not_count_while_retries_and_canceled_posts_do(
 
 
 @pytest.mark.usefixtures("key")
-def test_an_invalid_post_is_refused_as_invalid_before_the_limit_is_checked(
-    client: Client, rt: Runtime, three: list[str]
-) -> None:
+def test_an_invalid_post_is_refused_as_invalid_before_the_limit_is_checked(client, rt, three):
     assert post(client, *three).status == 201
     assert post(client, three[0]).status == 201
     assert post(client, "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01").status == 400
@@ -107,9 +100,7 @@ def test_an_invalid_post_is_refused_as_invalid_before_the_limit_is_checked(
 
 
 @pytest.mark.usefixtures("key")
-def test_the_clock_neither_frees_nor_blocks_a_key(
-    client: Client, rt: Runtime, three: list[str], clock: HandClock
-) -> None:
+def test_the_clock_neither_frees_nor_blocks_a_key(client, rt, three, clock):
     assert post(client, *three).status == 201
     for seconds in (3 * 86400.0, -10 * 86400.0):
         clock.jump(seconds)
@@ -121,9 +112,7 @@ def test_the_clock_neither_frees_nor_blocks_a_key(
 
 
 @pytest.mark.parametrize("limit", [{"posts_per_day": 5}, {"approval": True}])
-def test_a_key_with_a_limit_cannot_disconnect_a_profile(
-    client: Client, rt: Runtime, profile: str, limit: dict[str, Any]
-) -> None:
+def test_a_key_with_a_limit_cannot_disconnect_a_profile(client, rt, profile, limit):
     agent = rt.write(api_keys.create, "agent", **limit)
     for profile_id in (profile, "019ac5d2-6b00-7a31-9f0e-4f1f6f3f7a01"):
         assert client.send("POST", f"/profiles/{profile_id}/disconnect", key=agent).status == 403
@@ -132,9 +121,7 @@ def test_a_key_with_a_limit_cannot_disconnect_a_profile(
 
 
 @pytest.mark.parametrize("limit", [{"posts_per_day": 5}, {"approval": True}])
-def test_a_key_with_a_limit_edits_and_cancels_only_the_posts_that_it_created(
-    client: Client, rt: Runtime, three: list[str], limit: dict[str, Any]
-) -> None:
+def test_a_key_with_a_limit_edits_and_cancels_only_the_posts_that_it_created(client, rt, three, limit):
     agent, other = (rt.write(api_keys.create, "agent", **limit, profiles=three[:1]) for _ in range(2))
     later = stamp(rt.now() + timedelta(hours=1))
 
@@ -162,7 +149,7 @@ def test_a_key_with_a_limit_edits_and_cancels_only_the_posts_that_it_created(
     )
 
 
-def test_a_retry_with_a_limited_key_is_a_post_of_that_key(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_with_a_limited_key_is_a_post_of_that_key(client, rt, profile):
     agent, failed = rt.write(api_keys.create, "agent", approval=True), accept(rt, profile)
     end_deliveries(rt, failed, State.FAILED)
     retried = client.send("POST", f"/posts/{failed}/retry", key=agent)

@@ -14,11 +14,9 @@ from socialpub.db.models import LogEntryRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import log_entries
 from socialpub.publishing import retention
-from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.query_plans import plans_of
 from tests.support.select import select_all
 
@@ -37,9 +35,7 @@ def read_feed(client: Client, key: str = "", *, after: str = "start", limit: int
     return found
 
 
-def test_the_feed_has_each_entry_once_in_the_order_of_writing(
-    client: Client, rt: Runtime, clock: HandClock, profile: str
-) -> None:
+def test_the_feed_has_each_entry_once_in_the_order_of_writing(client, rt, clock, profile):
     for number in range(3):
         accept(rt, profile, body=f"n{number}")
         drain(rt, clock)
@@ -54,7 +50,7 @@ def test_the_feed_has_each_entry_once_in_the_order_of_writing(
     assert read_feed(client, after=new.upper()) == []
 
 
-def test_a_limited_key_reads_the_entries_of_its_profiles(client: Client, rt: Runtime) -> None:
+def test_a_limited_key_reads_the_entries_of_its_profiles(client, rt):
     own, other = add_profile(rt), add_profile(rt, "pinterest")
     key = rt.write(api_keys.create, "limited", profiles=(own,))
     nothing = rt.write(api_keys.create, "tiktok", providers=("tiktok",))
@@ -77,14 +73,12 @@ def test_a_limited_key_reads_the_entries_of_its_profiles(client: Client, rt: Run
         ("after=", [["after"]]),
     ],
 )
-def test_a_position_that_does_not_exist_is_refused(client: Client, query: str, paths: list[list[str]]) -> None:
+def test_a_position_that_does_not_exist_is_refused(client, query, paths):
     reply = client.send("GET", f"/publish/logs?{query}")
     assert (reply.status, [error["path"] for error in reply.json()["errors"]]) == (400, paths)
 
 
-def test_a_removed_position_is_refused_and_no_number_is_used_twice(
-    client: Client, rt: Runtime, clock: HandClock, profile: str
-) -> None:
+def test_a_removed_position_is_refused_and_no_number_is_used_twice(client, rt, clock, profile):
     post = accept(rt, profile, body="old")
     drain(rt, clock)
     first, last = read_feed(client)
@@ -96,9 +90,7 @@ def test_a_removed_position_is_refused_and_no_number_is_used_twice(
     assert len(read_feed(client, after=last)) == 1
 
 
-def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
-    client: Client, rt: Runtime, profile: str
-) -> None:
+def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(client, rt, profile):
     # Each `Database` has its own writer, as each process has. The ids of two processes are in no order.
     settings = rt.settings
     other = ApplianceDatabase(settings.database_file, settings.run_dir, rt.clock, rt.secrets)
@@ -147,7 +139,7 @@ def test_no_entry_of_another_process_becomes_visible_before_a_returned_entry(
         other.stop()
 
 
-def test_a_profile_that_is_connected_during_a_read_loses_no_entry(rt: Runtime, profile: str) -> None:
+def test_a_profile_that_is_connected_during_a_read_loses_no_entry(rt, profile):
     """One statement reads the profiles and the entries of the same instant."""
     accept(rt, profile, body="a")
     limited = Caller("key", "read", providers=frozenset({"x"}))

@@ -51,7 +51,7 @@ def scrape(client: Client, clock: HandClock | None = None) -> Samples:
     return samples(client.send("GET", "/metrics", key=None).body)
 
 
-def test_metrics_are_in_the_prometheus_text_format(client: Client, rt: Runtime, profile: str) -> None:
+def test_metrics_are_in_the_prometheus_text_format(client, rt, profile):
     beat(rt)
     accept(rt, profile)
     client.send("GET", "/posts")
@@ -73,9 +73,7 @@ def test_metrics_are_in_the_prometheus_text_format(client: Client, rt: Runtime, 
     assert 'socialpub_held{provider="tiktok"} 0.0' in told
 
 
-def test_metrics_count_deliveries_by_outcome_and_delay(
-    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_metrics_count_deliveries_by_outcome_and_delay(client, rt, profile, clock, three_networks):
     accept(rt, profile)
     accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=1))
     three_networks["x"].results["create_post"] = [Published("1", None), Refused("no")]
@@ -99,9 +97,7 @@ def test_metrics_count_deliveries_by_outcome_and_delay(
         assert line in lines, line
 
 
-def test_frequent_requests_share_cached_metrics(
-    client: Client, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_frequent_requests_share_cached_metrics(client, clock, monkeypatch):
     """Requests need no key, and reading a large database takes time."""
     reads = 0
 
@@ -131,7 +127,7 @@ def guarded(tmp_path: Path, clock: HandClock) -> Iterator[Client]:
     rt.close()
 
 
-def test_metrics_require_a_configured_token(guarded: Client) -> None:
+def test_metrics_require_a_configured_token(guarded):
     for wrong in ({"key": None}, {"key": "x"}, {"key": None, "authorization": "Basic m3trics"}):
         reply = guarded.send("GET", "/metrics", **wrong)  # type: ignore[arg-type]
         assert (reply.status, reply.json()["code"]) == (401, "unauthorized")
@@ -139,7 +135,7 @@ def test_metrics_require_a_configured_token(guarded: Client) -> None:
     assert guarded.send("GET", "/metrics", key="m3trics").status == 200
 
 
-def test_requests_are_counted_by_documented_path(client: Client) -> None:
+def test_requests_are_counted_by_documented_path(client):
     """A label with arbitrary values would fill the memory of the Prometheus server."""
     for path in ("/posts/018f0000-0000-7000-8000-000000000000", "/posts/018f0000-0000-7000-8000-000000000001"):
         client.send("GET", path)
@@ -157,9 +153,7 @@ def test_requests_are_counted_by_documented_path(client: Client) -> None:
     }
 
 
-def test_attempts_are_counted_by_network_step_kind_and_outcome(
-    client: Client, rt: Runtime, profile: str, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_attempts_are_counted_by_network_step_kind_and_outcome(client, rt, profile, clock, three_networks):
     three_networks["x"].results["create_post"] = [NoAnswer("Too late."), Published("1", None)]
     accept(rt, profile)
     drain(rt, clock)
@@ -178,9 +172,7 @@ def test_attempts_are_counted_by_network_step_kind_and_outcome(
     assert found["socialpub_attempts_total", ("outcome", "held"), ("provider", "tiktok"), ("step_kind", "poll")] == 0
 
 
-def test_token_refreshes_are_counted_by_outcome(
-    client: Client, rt: Runtime, clock: HandClock, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_token_refreshes_are_counted_by_outcome(client, rt, clock, three_networks):
     auth = three_networks["x"].auth
     profile = add_profile(rt)
     tokens.renew(rt, profile)
@@ -201,9 +193,7 @@ def test_token_refreshes_are_counted_by_outcome(
     assert found["socialpub_profiles", ("provider", "x"), ("status", "reauthRequired")] == 1
 
 
-def test_the_wait_of_the_oldest_due_delivery_is_reported(
-    client: Client, rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_the_wait_of_the_oldest_due_delivery_is_reported(client, rt, profile, clock):
     accept(rt, profile, body="Tomorrow", at=rt.now() + timedelta(days=1))
     found = scrape(client, clock)
     assert found["socialpub_deliveries_waiting", ("provider", "x")] == 1
@@ -222,7 +212,7 @@ def test_the_wait_of_the_oldest_due_delivery_is_reported(
     assert scrape(client, clock)["socialpub_oldest_due_seconds",] == 0
 
 
-def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_storage_backups_and_processes_are_reported(client, rt, clock):
     found = scrape(client)
     assert ("socialpub_last_backup_timestamp_seconds",) not in found
     assert ("socialpub_process_threads", ("process", "worker")) not in found, "it has never run"
@@ -243,7 +233,7 @@ def test_storage_backups_and_processes_are_reported(client: Client, rt: Runtime,
     assert found["socialpub_last_backup_timestamp_seconds",] == made_at
 
 
-def test_every_reason_against_readiness_has_a_metric(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_every_reason_against_readiness_has_a_metric(client, rt, clock):
     found = scrape(client)
     assert found["socialpub_unready", ("code", "workerNeverRan")] == 1
     assert found["socialpub_unready", ("code", "diskFull")] == 0

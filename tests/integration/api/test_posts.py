@@ -14,7 +14,6 @@ from socialpub.runtime import Runtime
 from tests.integration.api.client import Client
 from tests.support.appliance import accept, add_profile, approve
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
 from tests.support.select import select_all
 
@@ -31,9 +30,7 @@ def listed(client: Client, query: str = "") -> list[str]:
 # --- lists -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_newest_post_is_first_and_pages_are_consecutive(
-    client: Client, rt: Runtime, profile: str, clock: HandClock
-) -> None:
+def test_the_newest_post_is_first_and_pages_are_consecutive(client, rt, profile, clock):
     posts = []
     for _ in range(5):
         posts.insert(0, accept(rt, profile))
@@ -46,7 +43,7 @@ def test_the_newest_post_is_first_and_pages_are_consecutive(
     assert beyond == {"data": [], "pagination": {"page": 9007199254740991, "perPage": 100, "total": 5}}
 
 
-def test_filters_by_status_profile_and_provider(client: Client, rt: Runtime) -> None:
+def test_filters_by_status_profile_and_provider(client, rt):
     x, other_x, tiktok = add_profile(rt, "x", "a"), add_profile(rt, "x", "b"), add_profile(rt, "tiktok", "c")
     later = rt.now() + timedelta(hours=1)
     now_x, scheduled, both, on_tiktok = (
@@ -67,7 +64,7 @@ def test_filters_by_status_profile_and_provider(client: Client, rt: Runtime) -> 
     assert listed(client, f"?profileIds={x}&providers=tiktok") == []
 
 
-def test_filters_by_scheduled_time_are_inclusive(client: Client, rt: Runtime, profile: str) -> None:
+def test_filters_by_scheduled_time_are_inclusive(client, rt, profile):
     first, second = (accept(rt, profile, at=rt.now() + timedelta(hours=hours)) for hours in (1, 2))
     accept(rt, profile)
     assert listed(client, "?scheduledAfter=2026-10-12T11:00:00Z") == [second]
@@ -88,7 +85,7 @@ BAD_VALUES = {
 
 
 @pytest.mark.parametrize("path", BAD_VALUES)
-def test_a_known_parameter_with_a_bad_value_is_named(client: Client, rt: Runtime, profile: str, path: str) -> None:
+def test_a_known_parameter_with_a_bad_value_is_named(client, rt, profile, path):
     address = path.format(post=accept(rt, profile, at=rt.now() + timedelta(hours=1)))
     for query in BAD_VALUES[path].split():
         reply = client.send("GET", f"{address}?{query}")
@@ -108,7 +105,7 @@ REPEATED = (
 
 
 @pytest.mark.parametrize("path", REPEATED)
-def test_a_repeated_parameter_is_refused(client: Client, rt: Runtime, profile: str, path: str) -> None:
+def test_a_repeated_parameter_is_refused(client, rt, profile, path):
     address = path.format(post=accept(rt, profile), profile=profile)
     reply = client.send("GET", address)
     name = address.partition("?")[2].partition("=")[0]
@@ -116,7 +113,7 @@ def test_a_repeated_parameter_is_refused(client: Client, rt: Runtime, profile: s
     assert reply.json()["detail"] == f"{name} is given twice."
 
 
-def test_a_repeated_list_is_the_union(client: Client, rt: Runtime) -> None:
+def test_a_repeated_list_is_the_union(client, rt):
     x, tiktok = add_profile(rt, "x"), add_profile(rt, "tiktok", "b")
     on_x, on_tiktok = accept(rt, x), accept(rt, tiktok)
     assert listed(client, f"?profileIds={x}&profileIds={tiktok}") == [on_tiktok, on_x]
@@ -127,7 +124,7 @@ def test_a_repeated_list_is_the_union(client: Client, rt: Runtime) -> None:
     assert client.send("GET", f"/posts?profileIds={x}&profileIds=y").paths() == [["profileIds"]]
 
 
-def test_an_empty_value_means_the_default(client: Client, rt: Runtime, profile: str) -> None:
+def test_an_empty_value_means_the_default(client, rt, profile):
     post = accept(rt, profile)
     empty = "status=&deliveryStatus=&profileIds=&providers=&scheduledAfter=&scheduledBefore=&page=&perPage="
     for query in (f"?{empty}", "?page=null&perPage=null", "?perPage=1", "?perPage=100", "?status"):
@@ -140,7 +137,7 @@ def test_an_empty_value_means_the_default(client: Client, rt: Runtime, profile: 
 # --- one post --------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_shows_the_status_of_each_delivery(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_a_post_shows_the_status_of_each_delivery(client, rt, clock):
     x, tiktok = add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b", status="reauthRequired")
     post_id = accept(rt, x, tiktok, options={"x": {"replySettings": "following"}})
     drain(rt, clock)
@@ -153,7 +150,7 @@ def test_a_post_shows_the_status_of_each_delivery(client: Client, rt: Runtime, c
     assert None not in post.values()
 
 
-def test_media_has_a_signed_url(client: Client, rt: Runtime, profile: str) -> None:
+def test_media_has_a_signed_url(client, rt, profile):
     used = artifact(rt)
     media = [{"artifactId": used, "alt": "A"}, {"artifactId": used}]
     post = client.send("POST", "/posts", {"post": {}, "profiles": [profile], "media": media}).data
@@ -165,7 +162,7 @@ def test_media_has_a_signed_url(client: Client, rt: Runtime, profile: str) -> No
     assert (first["alt"], "alt" in second) == ("A", False)
 
 
-def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: HandClock) -> None:
+def test_attempts_are_ordered_by_start_time(client, rt, clock):
     post = accept(rt, add_profile(rt, "x", "a"), add_profile(rt, "tiktok", "b"))
     first, second = (row["id"] for row in select_all(rt.db, "SELECT id FROM delivery ORDER BY position"))
 
@@ -188,7 +185,7 @@ def test_attempts_are_ordered_by_start_time(client: Client, rt: Runtime, clock: 
     assert [one["startedAt"] for one in held] == sorted(one["startedAt"] for one in held)
 
 
-def test_attempts_explain_why_a_delivery_waits(client: Client, rt: Runtime, profile: str, clock: HandClock) -> None:
+def test_attempts_explain_why_a_delivery_waits(client, rt, profile, clock):
     scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     assert client.send("GET", f"/posts/{scheduled}/attempts").json() == {"data": []}
     rt.write(resume.pause)
@@ -205,7 +202,7 @@ def test_attempts_explain_why_a_delivery_waits(client: Client, rt: Runtime, prof
 # --- validate --------------------------------------------------------------------------------------------------------
 
 
-def test_validate_checks_like_create_and_stores_nothing(client: Client, rt: Runtime, profile: str) -> None:
+def test_validate_checks_like_create_and_stores_nothing(client, rt, profile):
     draft: dict[str, Any] = {"post": {"body": "Hello"}, "profiles": [profile]}
     reply = client.send("POST", "/posts/validate", draft)
     assert reply.status == 200
@@ -224,7 +221,7 @@ def scheduled(rt: Runtime, profile: str) -> str:
     return accept(rt, profile, body="Before", at=rt.now() + timedelta(hours=1))
 
 
-def test_a_scheduled_post_is_changed_field_by_field(client: Client, rt: Runtime, scheduled: str) -> None:
+def test_a_scheduled_post_is_changed_field_by_field(client, rt, scheduled):
     def patch(body: Any) -> Any:
         reply = client.send("PATCH", f"/posts/{scheduled}", body)
         assert reply.status == 200, reply.body
@@ -266,9 +263,7 @@ OWN_URL = [MEDIA[0], {"url": "second"}]
         ({"providerOptions": {}}, True),
     ],
 )
-def test_a_change_that_repeats_the_current_values_keeps_the_post_and_its_approval(
-    client: Client, rt: Runtime, clock: HandClock, change: dict[str, Any], is_new: bool
-) -> None:
+def test_a_change_that_repeats_the_current_values_keeps_the_post_and_its_approval(client, rt, clock, change, is_new):
     ids = {"first": artifact(rt), "second": artifact(rt)}
     profile = add_profile(rt, account_id="agent's", options={"stored": "yes"})
     client.key = rt.write(api_keys.create, "agent", approval=True)
@@ -292,7 +287,7 @@ def test_a_change_that_repeats_the_current_values_keeps_the_post_and_its_approva
     assert (delivery_rows.unapproved_among(rt.db, [post_id]) == {post_id}) == is_new
 
 
-def test_a_null_time_publishes_at_once(client: Client, scheduled: str) -> None:
+def test_a_null_time_publishes_at_once(client, scheduled):
     post = client.send("PATCH", f"/posts/{scheduled}", {"post": {"scheduledAt": None, "body": "Now"}}).data
     assert (post["status"], post["body"]) == ("pending", "Now")
     assert "scheduledAt" not in post
@@ -316,16 +311,14 @@ def test_a_null_time_publishes_at_once(client: Client, scheduled: str) -> None:
         ({"profiles": []}, [["profiles"]]),
     ],
 )
-def test_a_change_that_cannot_be_accepted_changes_nothing(
-    client: Client, scheduled: str, body: Any, paths: list[Any]
-) -> None:
+def test_a_change_that_cannot_be_accepted_changes_nothing(client, scheduled, body, paths):
     before = client.send("GET", f"/posts/{scheduled}").data
     reply = client.send("PATCH", f"/posts/{scheduled}", body)
     assert (reply.status, reply.paths()) == (400, paths)
     assert client.send("GET", f"/posts/{scheduled}").data == before
 
 
-def test_media_can_be_removed_only_if_a_body_remains(client: Client, rt: Runtime, profile: str) -> None:
+def test_media_can_be_removed_only_if_a_body_remains(client, rt, profile):
     media = [{"artifactId": artifact(rt)}]
     later = {"scheduledAt": stamp(rt.now() + timedelta(hours=1))}
     post = client.send("POST", "/posts", {"post": later, "profiles": [profile], "media": media}).data
@@ -333,9 +326,7 @@ def test_media_can_be_removed_only_if_a_body_remains(client: Client, rt: Runtime
     assert client.send("PATCH", f"/posts/{post['id']}", {"media": [], "post": {"body": "x"}}).status == 200
 
 
-def test_only_a_post_scheduled_for_the_future_can_be_changed(
-    client: Client, rt: Runtime, profile: str, scheduled: str, clock: HandClock
-) -> None:
+def test_only_a_post_scheduled_for_the_future_can_be_changed(client, rt, profile, scheduled, clock):
     change = {"post": {"body": "x"}}
     assert client.send("PATCH", f"/posts/{accept(rt, profile)}", change).status == 409
     clock.forward(3600)
@@ -345,7 +336,7 @@ def test_only_a_post_scheduled_for_the_future_can_be_changed(
     assert client.send("POST", f"/posts/{scheduled}/cancel").data["status"] == "canceled"
 
 
-def test_cancel_ends_a_scheduled_post_once(client: Client, scheduled: str) -> None:
+def test_cancel_ends_a_scheduled_post_once(client, scheduled):
     post = client.send("POST", f"/posts/{scheduled}/cancel").data
     assert post["canceledAt"] == "2026-10-12T09:00:00.000Z"
     assert [delivery["status"] for delivery in post["deliveries"]] == ["canceled"]

@@ -33,9 +33,7 @@ def two(rt: Runtime) -> tuple[str, str]:
     return add_profile(rt, "x", "a"), add_profile(rt, "pinterest", "b")
 
 
-def test_only_failed_deliveries_are_retried_with_the_same_content(
-    client: Client, rt: Runtime, two: tuple[str, str]
-) -> None:
+def test_only_failed_deliveries_are_retried_with_the_same_content(client, rt, two):
     x, pinterest = two
     media = (DraftMedia(artifact(rt), "A cat"), DraftMedia(artifact(rt)))
     post = accept(rt, x, pinterest, body="Hello", media=media, options={"pinterest": {"boardId": "5"}})
@@ -50,7 +48,7 @@ def test_only_failed_deliveries_are_retried_with_the_same_content(
     assert new["deliveries"][0]["providerOptions"] == {"boardId": "5"}
 
 
-def test_a_retry_of_a_scheduled_post_is_published_now(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_of_a_scheduled_post_is_published_now(client, rt, profile):
     post = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     rt.db.write(lambda tx: tx.execute_sql("UPDATE post SET status = 'pending'"))
     end_deliveries(rt, post, State.FAILED)
@@ -59,9 +57,7 @@ def test_a_retry_of_a_scheduled_post_is_published_now(client: Client, rt: Runtim
     assert "scheduledAt" not in new["deliveries"][0]
 
 
-def test_unknown_outcomes_are_retried_only_with_include_unknown(
-    client: Client, rt: Runtime, two: tuple[str, str]
-) -> None:
+def test_unknown_outcomes_are_retried_only_with_include_unknown(client, rt, two):
     x, pinterest = two
     post = accept(rt, x, pinterest)
     end_deliveries(rt, post, State.UNCONFIRMED, State.FAILED)
@@ -71,9 +67,7 @@ def test_unknown_outcomes_are_retried_only_with_include_unknown(
     assert shown(retried(client, post, {"includeUnknown": True})) == [(x, "pending")]
 
 
-def test_a_conflict_names_include_unknown_if_only_unknown_outcomes_exist(
-    client: Client, rt: Runtime, profile: str
-) -> None:
+def test_a_conflict_names_include_unknown_if_only_unknown_outcomes_exist(client, rt, profile):
     post = accept(rt, profile)
     end_deliveries(rt, post, State.UNCONFIRMED)
     reply = client.send("POST", f"/posts/{post}/retry", {"includeUnknown": False})
@@ -81,7 +75,7 @@ def test_a_conflict_names_include_unknown_if_only_unknown_outcomes_exist(
     assert "includeUnknown" in reply.json()["detail"]
 
 
-def test_a_retry_of_a_post_without_failures_is_a_conflict(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_of_a_post_without_failures_is_a_conflict(client, rt, profile):
     pending, published = accept(rt, profile), accept(rt, profile)
     scheduled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
     canceled = accept(rt, profile, at=rt.now() + timedelta(hours=1))
@@ -94,7 +88,7 @@ def test_a_retry_of_a_post_without_failures_is_a_conflict(client: Client, rt: Ru
 # --- nothing is posted twice -----------------------------------------------------------------------------------------
 
 
-def test_a_second_retry_creates_no_second_post(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_second_retry_creates_no_second_post(client, rt, profile):
     post = accept(rt, profile)
     end_deliveries(rt, post, State.FAILED)
     new = retried(client, post)
@@ -107,9 +101,7 @@ def test_a_second_retry_creates_no_second_post(client: Client, rt: Runtime, prof
     assert "A later post has published" in again.json()["detail"]
 
 
-def test_a_failed_retry_can_be_retried_from_either_post_but_only_once(
-    client: Client, rt: Runtime, profile: str
-) -> None:
+def test_a_failed_retry_can_be_retried_from_either_post_but_only_once(client, rt, profile):
     first = accept(rt, profile)
     end_deliveries(rt, first, State.FAILED)
     second = retried(client, first)["id"]
@@ -124,7 +116,7 @@ def test_a_failed_retry_can_be_retried_from_either_post_but_only_once(
     retried(client, second, {"includeUnknown": True})
 
 
-def test_an_idempotency_key_replays_the_first_response(client: Client, rt: Runtime, profile: str) -> None:
+def test_an_idempotency_key_replays_the_first_response(client, rt, profile):
     post = accept(rt, profile)
     end_deliveries(rt, post, State.FAILED)
     new = retried(client, post, idempotency_key="once")
@@ -139,7 +131,7 @@ def test_an_idempotency_key_replays_the_first_response(client: Client, rt: Runti
 # --- obstacles -------------------------------------------------------------------------------------------------------
 
 
-def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: tuple[str, str]) -> None:
+def test_a_retry_names_a_disconnected_profile(client, rt, two):
     post = accept(rt, *two)
     end_deliveries(rt, post, State.FAILED, State.FAILED)
     rt.write(profiles.disconnect, two[1])
@@ -149,7 +141,7 @@ def test_a_retry_names_a_disconnected_profile(client: Client, rt: Runtime, two: 
     assert select_value(rt.db, "SELECT count(*) FROM post") == 1
 
 
-def test_a_retry_names_removed_media(client: Client, rt: Runtime, profile: str) -> None:
+def test_a_retry_names_removed_media(client, rt, profile):
     kept, removed = artifact(rt), artifact(rt)
     post = accept(rt, profile, media=(DraftMedia(kept), DraftMedia(removed)))
     end_deliveries(rt, post, State.FAILED)
@@ -162,14 +154,14 @@ def test_a_retry_names_removed_media(client: Client, rt: Runtime, profile: str) 
     ("body", "paths"),
     [({"includeUnknown": "true"}, [["includeUnknown"]]), ({"all": True}, [["all"]]), ([], [[]]), (b"{", [[]])],
 )
-def test_the_body_of_a_retry_is_strict(client: Client, rt: Runtime, profile: str, body: Any, paths: Any) -> None:
+def test_the_body_of_a_retry_is_strict(client, rt, profile, body, paths):
     post = accept(rt, profile)
     end_deliveries(rt, post, State.FAILED)
     reply = client.send("POST", f"/posts/{post}/retry", body)
     assert (reply.status, reply.paths()) == (400, paths)
 
 
-def test_only_an_empty_body_needs_no_content_type(client: Client, rt: Runtime, profile: str) -> None:
+def test_only_an_empty_body_needs_no_content_type(client, rt, profile):
     post = accept(rt, profile)
     end_deliveries(rt, post, State.FAILED)
     wrong = client.send("POST", f"/posts/{post}/retry", b"{}", content_type="text/plain")

@@ -10,12 +10,9 @@ from socialpub.core.errors import Unavailable
 from socialpub.db.tables import counters
 from socialpub.db.tables.counters import DayUsage
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
-from tests.integration.api.client import Client
 from tests.support.appliance import accept
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
-from tests.support.sandbox_http import FaultTransport, connect_x
+from tests.support.sandbox_http import connect_x
 from tests.support.select import select_all
 
 DAY = 86400
@@ -30,7 +27,7 @@ def today(rt: Runtime) -> DayUsage:
     return counters.usage_by_day(rt.db, rt.now())[0]
 
 
-def test_requests_are_counted_by_key_and_written_periodically(client: Client, rt: Runtime) -> None:
+def test_requests_are_counted_by_key_and_written_periodically(client, rt):
     other = rt.write(api_keys.create, "other")
     for key in (client.key, client.key, other):
         assert client.send("GET", "/posts", key=key).status == 200
@@ -43,9 +40,7 @@ def test_requests_are_counted_by_key_and_written_periodically(client: Client, rt
     assert today(rt).requests[client.key.split("_")[1]] == 3
 
 
-def test_counts_that_could_not_be_written_are_written_later(
-    client: Client, rt: Runtime, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_that_could_not_be_written_are_written_later(client, rt, world, monkeypatch):
     accept(rt, connect_x(rt, world))
     drain(rt)
     client.send("GET", "/posts")
@@ -66,9 +61,7 @@ def test_counts_that_could_not_be_written_are_written_later(
     assert today(rt).calls["x"] >= made > 0
 
 
-def test_calls_and_outcomes_are_counted_by_network_and_day(
-    rt: Runtime, world: World, transport: FaultTransport, clock: HandClock
-) -> None:
+def test_calls_and_outcomes_are_counted_by_network_and_day(rt, world, transport, clock):
     profile = connect_x(rt, world)
     accept(rt, profile)
     drain(rt, clock)
@@ -91,7 +84,7 @@ def test_calls_and_outcomes_are_counted_by_network_and_day(
     assert days[2] == DayUsage("2026-10-11")
 
 
-def test_usage_older_than_a_year_is_removed(rt: Runtime, clock: HandClock) -> None:
+def test_usage_older_than_a_year_is_removed(rt, clock):
     rt.db.write(lambda tx: counters.add_usage(tx, counters.CALLS, {"x": 1}))
     clock.forward(400 * DAY)
     assert rt.write(usage.clean) == 0

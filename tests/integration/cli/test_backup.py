@@ -15,7 +15,7 @@ from tests.support.drain import drain
 from tests.support.select import select_value
 
 
-def test_a_backup_is_written_read_and_restored(terminal: Terminal) -> None:
+def test_a_backup_is_written_read_and_restored(terminal):
     profile = terminal.connect()
     with terminal.open() as rt:
         accept(rt, profile)
@@ -42,7 +42,7 @@ def test_a_backup_is_written_read_and_restored(terminal: Terminal) -> None:
     assert "already exists" in other("restore", copy).stderr
 
 
-def test_verifying_needs_no_configuration(terminal: Terminal) -> None:
+def test_verifying_needs_no_configuration(terminal):
     copy = str(terminal.folder / "appliance.copy")
     assert terminal("backup", copy, "--with-secret").exit_code == 0
     terminal.config.unlink()
@@ -69,9 +69,7 @@ def restored(terminal: Terminal) -> Terminal:
     return other
 
 
-def test_after_a_restore_resume_says_what_becomes_of_what_was_due_and_lists_what_is_scheduled(
-    restored: Terminal,
-) -> None:
+def test_after_a_restore_resume_says_what_becomes_of_what_was_due_and_lists_what_is_scheduled(restored):
     resumed = restored("admin", "resume")
     said = "2 deliveries were due since the backup. socialpub reads the accounts back"
     assert said in resumed.stderr
@@ -87,7 +85,7 @@ def test_after_a_restore_resume_says_what_becomes_of_what_was_due_and_lists_what
     assert restored("admin", "resume").stdout == "", "an ordinary resume lists nothing"
 
 
-def test_the_owners_word_sends_it(restored: Terminal) -> None:
+def test_the_owners_word_sends_it(restored):
     assert "reads the accounts back" not in restored.success("admin", "resume", "--nothing-was-sent").stderr
     with restored.open() as rt:
         drain(rt, restored.clock, within=6 * 3600)
@@ -96,7 +94,7 @@ def test_the_owners_word_sends_it(restored: Terminal) -> None:
     assert [post.text for post in restored.world.x.posts] == ["one", "two"]
 
 
-def test_a_data_dir_that_does_not_exist_yet_is_made(terminal: Terminal) -> None:
+def test_a_data_dir_that_does_not_exist_yet_is_made(terminal):
     copy = str(terminal.folder / "appliance.copy")
     terminal("backup", copy, "--with-secret")
     other = terminal.elsewhere()
@@ -106,14 +104,14 @@ def test_a_data_dir_that_does_not_exist_yet_is_made(terminal: Terminal) -> None:
     assert other("doctor").exit_code == 1, "no worker has run there"
 
 
-def test_a_folder_that_does_not_exist_is_reported_with_the_command_that_creates_it(terminal: Terminal) -> None:
+def test_a_folder_that_does_not_exist_is_reported_with_the_command_that_creates_it(terminal):
     target = terminal.folder / "my copies" / "today" / "copy.tar"
     refused = terminal.refusal("backup", str(target))
     assert f"The folder {target.parent} does not exist." in refused
     assert f"mkdir -p '{target.parent}'" in refused
 
 
-def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
+def test_what_is_known_of_a_copys_maker_is_said(terminal):
     copy, bare = str(terminal.folder / "with.copy"), str(terminal.folder / "without.copy")
     terminal("backup", copy, "--with-secret")
     terminal("backup", bare)
@@ -138,7 +136,7 @@ def test_what_is_known_of_a_copys_maker_is_said(terminal: Terminal) -> None:
     assert terminal("restore", stripped, "--unsealed").exit_code == 0
 
 
-def test_without_a_file_backups_gather_in_a_folder_and_any_of_them_is_restored(terminal: Terminal) -> None:
+def test_without_a_file_backups_gather_in_a_folder_and_any_of_them_is_restored(terminal):
     profile = terminal.connect()
     with terminal.open() as rt:
         accept(rt, profile)
@@ -161,9 +159,7 @@ def test_without_a_file_backups_gather_in_a_folder_and_any_of_them_is_restored(t
     assert "paused" in other("admin", "list-posts").stderr
 
 
-def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes_backups_elsewhere(
-    terminal: Terminal,
-) -> None:
+def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes_backups_elsewhere(terminal):
     said = "Also keep the password of true elsewhere"
     assert said not in terminal("backup").stderr
     terminal.config.write_text(f'{terminal.config.read_text()}\n[backup]\nafter = ["/bin/true", "{{backup}}"]\n')
@@ -173,14 +169,14 @@ def test_what_must_be_kept_apart_includes_the_password_of_the_program_that_takes
     assert said not in terminal("backup", str(terminal.folder / "one.copy")).stderr, "that one stays here"
 
 
-def test_the_second_of_two_backups_reports_the_first_and_does_not_fail(terminal: Terminal) -> None:
+def test_the_second_of_two_backups_reports_the_first_and_does_not_fail(terminal):
     with terminal.open() as rt, FileLock(rt.settings.run_dir / "backup.lock"):
         second = terminal("backup")
     assert (second.exit_code, second.stdout) == (0, "")
     assert "is already being made" in second.stderr
 
 
-def test_a_backup_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal: Terminal) -> None:
+def test_a_backup_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal):
     text = terminal.config.read_text()
     terminal.config.write_text(f'{text}\n[backup]\nafter = ["/nowhere/restic", "backup", "{{backup}}"]\n')
     assert "'/nowhere/restic' cannot be run: No such file or directory" in terminal.refusal("backup")
@@ -189,7 +185,7 @@ def test_a_backup_whose_command_fails_ends_with_1_and_the_doctor_knows(terminal:
     assert "'/nowhere/restic' cannot be run" in found
 
 
-def test_who_expects_something_to_be_published_hears_that_it_is_not(terminal: Terminal) -> None:
+def test_who_expects_something_to_be_published_hears_that_it_is_not(terminal):
     profile = terminal.connect()
     with terminal.open() as rt:
         post = accept(rt, profile)

@@ -23,7 +23,7 @@ def lose_key(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("command", [("admin", "list-keys"), ("serve",), ("doctor",)])
-def test_a_missing_key_is_to_be_brought_back_first(terminal: Terminal, profile: str, command: tuple[str, ...]) -> None:
+def test_a_missing_key_is_to_be_brought_back_first(terminal, profile, command):
     lose_key(terminal)
     refused = terminal(*command)
     assert refused.exit_code == 1
@@ -31,7 +31,7 @@ def test_a_missing_key_is_to_be_brought_back_first(terminal: Terminal, profile: 
     assert words.index("Restore the original file") < words.index("init --new-secret")
 
 
-def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile: str) -> None:
+def test_a_new_key_costs_the_tokens_and_nothing_else(terminal, profile):
     key = terminal("admin", "create-key", "laptop").stdout.strip()
     with terminal.open() as rt:
         post = accept(rt, profile, body="Before the loss")
@@ -59,7 +59,7 @@ def test_a_new_key_costs_the_tokens_and_nothing_else(terminal: Terminal, profile
         assert state_of(rt, post) == "published"
 
 
-def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -> None:
+def test_it_is_not_made_while_socialpub_runs(terminal, profile):
     with terminal.open("worker") as rt:
         lose_key(terminal)
         refused = terminal.refusal("init", "--new-secret")
@@ -68,16 +68,14 @@ def test_it_is_not_made_while_socialpub_runs(terminal: Terminal, profile: str) -
         assert select_value(rt.db, "SELECT count(*) FROM profile WHERE status = 'active'") == 1
 
 
-def test_a_configuration_that_was_written_by_hand_gets_its_first_key_so(terminal: Terminal) -> None:
+def test_a_configuration_that_was_written_by_hand_gets_its_first_key_so(terminal):
     terminal.config.write_text('data_dir = "elsewhere"\n')
     assert " init --new-secret" in terminal("admin", "list-keys").stderr
     assert terminal("init", "--new-secret").exit_code == 0
     assert terminal("admin", "list-keys").exit_code == 0
 
 
-def test_what_was_begun_and_not_finished_can_be_begun_again(
-    terminal: Terminal, profile: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_was_begun_and_not_finished_can_be_begun_again(terminal, profile, monkeypatch):
     lose_key(terminal)
     with monkeypatch.context() as patch:
 

@@ -4,8 +4,6 @@ import json
 from datetime import timedelta
 from types import SimpleNamespace
 
-import pytest
-
 from socialpub.accounts.api_keys import Caller
 from socialpub.cli.admin import posts as commands_of_posts
 from socialpub.cli.admin.posts import SIGNS
@@ -28,7 +26,7 @@ def refused(terminal: Terminal, rt: Runtime, says: str = "No.", body: str = "Hel
     return post
 
 
-def test_a_published_post_shows_its_plan_with_ticks_and_every_attempt(terminal: Terminal, rt: Runtime) -> None:
+def test_a_published_post_shows_its_plan_with_ticks_and_every_attempt(terminal, rt):
     post = accept(rt, terminal.connect(), body="Hello\nworld")
     drain(rt, terminal.clock)
     shown = terminal("admin", "show-post", post).stdout
@@ -55,7 +53,7 @@ def version_of(terminal: Terminal, post: str) -> str:
     return str(shown)
 
 
-def test_a_post_of_an_agent_is_approved_or_stopped(terminal: Terminal, rt: Runtime) -> None:
+def test_a_post_of_an_agent_is_approved_or_stopped(terminal, rt):
     profile = terminal.connect()
     first, second = (rt.write(posts.create, Draft(text, None, (profile,)), AGENT) for text in ("One", "Two"))
     shown = terminal("admin", "show-post", first).stdout
@@ -77,7 +75,7 @@ def test_a_post_of_an_agent_is_approved_or_stopped(terminal: Terminal, rt: Runti
     assert recorded[:2] == ["post.stopped", "post.approved"]
 
 
-def test_a_script_approves_only_the_version_that_it_names(terminal: Terminal, rt: Runtime) -> None:
+def test_a_script_approves_only_the_version_that_it_names(terminal, rt):
     post = rt.write(posts.create, Draft("Good morning", rt.now() + timedelta(hours=1), (terminal.connect(),)), AGENT)
     version = version_of(terminal, post)
     assert version_of(terminal, post) == version
@@ -95,9 +93,7 @@ def test_a_script_approves_only_the_version_that_it_names(terminal: Terminal, rt
     assert last.exit_code == 0, last.stderr
 
 
-def test_at_a_terminal_the_owner_reads_the_post_and_then_agrees(
-    terminal: Terminal, rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_a_terminal_the_owner_reads_the_post_and_then_agrees(terminal, rt, monkeypatch):
     monkeypatch.setattr(commands_of_posts, "sys", SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True)))
     post = rt.write(posts.create, Draft("Good morning", rt.now() + timedelta(hours=1), (terminal.connect(),)), AGENT)
     for answer in ("n\n", "\n", ""):
@@ -118,7 +114,7 @@ def test_at_a_terminal_the_owner_reads_the_post_and_then_agrees(
     assert (done.exit_code, "does not wait" in done.stderr) == (1, True)
 
 
-def test_a_post_that_is_not_there_is_reported(terminal: Terminal) -> None:
+def test_a_post_that_is_not_there_is_reported(terminal):
     for command in ("show-post", "stop-post", "retry-post"):
         assert terminal.refusal("admin", command, NOBODY).startswith("Error: No post has this id.")
         assert terminal("admin", command, "12").exit_code == 2
@@ -127,7 +123,7 @@ def test_a_post_that_is_not_there_is_reported(terminal: Terminal) -> None:
 # --- lists -----------------------------------------------------------------------------------------------------------
 
 
-def test_posts_are_listed_newest_first_one_line_each(terminal: Terminal, rt: Runtime) -> None:
+def test_posts_are_listed_newest_first_one_line_each(terminal, rt):
     first = refused(terminal, rt, body="First\nof all")
     terminal.clock.forward(1)
     second = accept(rt, terminal.connect(), body="Second", at=rt.now() + timedelta(hours=1))
@@ -140,7 +136,7 @@ def test_posts_are_listed_newest_first_one_line_each(terminal: Terminal, rt: Run
     assert "First of all" in lines[1]
 
 
-def test_an_unknown_outcome_has_a_sign_and_is_retried_only_on_request(terminal: Terminal, rt: Runtime) -> None:
+def test_an_unknown_outcome_has_a_sign_and_is_retried_only_on_request(terminal, rt):
     post = accept(rt, terminal.connect())
     rt.db.write(
         lambda tx: tx.execute_sql("UPDATE delivery SET state = 'unconfirmed', error_message = 'Outcome unknown: x'")

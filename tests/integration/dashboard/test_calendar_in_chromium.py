@@ -11,7 +11,7 @@ from socialpub.publishing.posts.drafts import Draft
 from socialpub.runtime import Runtime
 from tests.support import axe
 from tests.support.appliance import OWNER, accept
-from tests.support.hand_clock import START, HandClock
+from tests.support.hand_clock import START
 from tests.support.select import select_value
 
 pytestmark = pytest.mark.chromium
@@ -47,9 +47,7 @@ def stored_time(rt: Runtime, post_id: str) -> str:
     return str(select_value(rt.db, "SELECT scheduled_at FROM post WHERE id = ?", (post_id,)))
 
 
-def test_a_post_dropped_on_another_day_keeps_its_local_time(
-    page: Page, rt: Runtime, profile: str, complaints: list[str]
-) -> None:
+def test_a_post_dropped_on_another_day_keeps_its_local_time(page, rt, profile, complaints):
     post = accept(rt, profile, body="First frost", at=datetime(2026, 10, 24, 16, 30, 15, tzinfo=UTC))
     page.context.clear_cookies(name="socialpub_zone")
     page.goto("/")  # whose script sends the zone
@@ -68,9 +66,7 @@ def test_a_post_dropped_on_another_day_keeps_its_local_time(
     assert complaints == []
 
 
-def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
-    page: Page, rt: Runtime, post: str, clock: HandClock
-) -> None:
+def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(page, rt, post, clock):
     clock.forward(1)
     rt.write(posts.edit, post, Draft.change(body="First snow"), OWNER)
     drag(page, "First frost", "2026-10-20")
@@ -85,14 +81,14 @@ def test_a_post_that_changed_meanwhile_is_moved_only_after_a_question(
     assert page.url.endswith("/calendar?month=2026-10")
 
 
-def test_without_a_response_the_post_returns_to_its_day_and_an_error_appears(page: Page, post: str) -> None:
+def test_without_a_response_the_post_returns_to_its_day_and_an_error_appears(page, post):
     page.route("**/reschedule", lambda route: route.abort())
     drag(page, "First frost", "2026-10-20")
     expect(page.get_by_role("alert")).to_contain_text("The server did not respond")
     expect(cell(page, "2026-10-13")).to_contain_text("First frost")
 
 
-def test_a_refresh_of_the_calendar_keeps_the_focus(page: Page, rt: Runtime, profile: str) -> None:
+def test_a_refresh_of_the_calendar_keeps_the_focus(page, rt, profile):
     post = accept(rt, profile, body="First frost")
     page.clock.install()
     show(page, "month=2026-10")
@@ -108,7 +104,7 @@ def test_a_refresh_of_the_calendar_keeps_the_focus(page: Page, rt: Runtime, prof
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.endurance), "dark"])
-def test_on_a_phone_it_is_a_list_of_days_that_have_posts(page: Page, rt: Runtime, profile: str, scheme: str) -> None:
+def test_on_a_phone_it_is_a_list_of_days_that_have_posts(page, rt, profile, scheme):
     accept(rt, profile, body="A text that is rather long, as people write them " * 3, at=START + timedelta(days=2))
     accept(rt, profile, body="Second", at=START + timedelta(days=3, hours=2))
     page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})

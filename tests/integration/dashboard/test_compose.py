@@ -8,11 +8,9 @@ import pytest
 
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, status_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
 from tests.support.rows import post_ids
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_x
@@ -20,15 +18,13 @@ from tests.support.select import select_all, select_value
 from tests.support.tab import Attachment, Page, Tab, multipart
 
 
-def test_without_a_profile_compose_links_to_the_profiles(owner: Tab) -> None:
+def test_without_a_profile_compose_links_to_the_profiles(owner):
     page = owner.open("/compose")
     assert "No profile is connected yet" in page.text
     assert page.links()["Connect a profile"].endswith("/profiles")
 
 
-def test_a_post_with_images_is_checked_and_published_unchanged(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, x: str
-) -> None:
+def test_a_post_with_images_is_checked_and_published_unchanged(owner, rt, world, clock, tmp_path, x):
     owner.open("/compose")
     files = [media.jpeg(tmp_path / "first.jpg"), media.jpeg(tmp_path / "second.jpg", width=64)]
     page = owner.press("Check", {"Text": "Two\npictures", "Media": files})
@@ -46,9 +42,7 @@ def test_a_post_with_images_is_checked_and_published_unchanged(
     assert [one.alt_text for one in shown.media] == [None, "The first one"]
 
 
-def test_errors_appear_at_their_fields_and_the_input_stays(
-    owner: Tab, rt: Runtime, world: World, tmp_path: Path
-) -> None:
+def test_errors_appear_at_their_fields_and_the_input_stays(owner, rt, world, tmp_path):
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     owner.open("/compose")
     no_image = tmp_path / "notes.png"
@@ -80,7 +74,7 @@ def artifacts(rt: Runtime) -> int:
     return int(select_value(rt.db, "SELECT count(*) FROM artifact"))
 
 
-def test_a_form_that_is_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_a_form_that_is_submitted_twice_creates_one_post(owner, rt, x, tmp_path):
     page = owner.open("/compose")
     form = page.form_of(page.button("Publish"))
     fields = owner.fields_of(form, page.button("Publish"))
@@ -96,7 +90,7 @@ def test_a_form_that_is_submitted_twice_creates_one_post(owner: Tab, rt: Runtime
     assert again.role("status") == "You already submitted this form. This is the post that it created."
 
 
-def test_simultaneous_clicks_create_one_post(owner: Tab, rt: Runtime, x: str) -> None:
+def test_simultaneous_clicks_create_one_post(owner, rt, x):
     page = owner.open("/compose")
     form = page.form_of(page.button("Publish"))
     fields = [(n, "Once" if n == "body" else v) for n, v in owner.fields_of(form, page.button("Publish"))]
@@ -105,7 +99,7 @@ def test_simultaneous_clicks_create_one_post(owner: Tab, rt: Runtime, x: str) ->
     assert [reply.headers["location"].rpartition("/")[2] for reply in replies] == [post_id] * 3
 
 
-def test_after_going_back_another_text_becomes_another_post_only_when_asked(owner: Tab, rt: Runtime, x: str) -> None:
+def test_after_going_back_another_text_becomes_another_post_only_when_asked(owner, rt, x):
     page = owner.open("/compose")
     owner.press("Publish", {"Text": "The first"})
     owner.page = page
@@ -123,7 +117,7 @@ def send(owner: Tab, text: str, *files: Path) -> Page:
     return owner.press("Publish", {"Text": text, **({"Media": list(files)} if files else {})})
 
 
-def test_equal_content_of_another_form_needs_a_second_press(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_equal_content_of_another_form_needs_a_second_press(owner, rt, x, tmp_path):
     picture = media.jpeg(tmp_path / "a.jpg")
     send(owner, "Once", picture)
     (first,) = post_ids(rt)
@@ -138,7 +132,7 @@ def test_equal_content_of_another_form_needs_a_second_press(owner: Tab, rt: Runt
     assert send(owner, "Once").status == 200, "without the picture it is another post"
 
 
-def test_equal_content_is_asked_about_for_an_hour(owner: Tab, rt: Runtime, x: str, clock: HandClock) -> None:
+def test_equal_content_is_asked_about_for_an_hour(owner, rt, x, clock):
     send(owner, "Good morning")
     clock.forward(3600)
     send(owner, "Good morning")
@@ -149,20 +143,20 @@ def test_equal_content_is_asked_about_for_an_hour(owner: Tab, rt: Runtime, x: st
     assert len(post_ids(rt)) == 3
 
 
-def test_a_form_with_scripts_is_known_by_its_id_alone(owner: Tab, rt: Runtime, x: str) -> None:
+def test_a_form_with_scripts_is_known_by_its_id_alone(owner, rt, x):
     for _ in range(2):
         owner.press("Publish", {"Text": "Good morning", "#scripted": "yes"}, on="/compose")
     assert len(post_ids(rt)) == 2
 
 
-def test_an_empty_form_needs_a_profile_and_content(owner: Tab, x: str) -> None:
+def test_an_empty_form_needs_a_profile_and_content(owner, x):
     page = owner.press("Publish", {"#profiles": []}, on="/compose")
     assert page.status == 400
     assert "Choose at least one" in page.role("alert")
     assert "Write a text, or add an image or a video" in page.role("alert")
 
 
-def test_an_invalid_time_and_an_invalid_zone_are_errors(owner: Tab, x: str) -> None:
+def test_an_invalid_time_and_an_invalid_zone_are_errors(owner, x):
     page = owner.press("Check", {"Text": "Later", "#when": "at", "Time": "", "Zone": "Mars/Olympus"}, on="/compose")
     assert page.status == 200, "it was only asked what is wrong"
     assert "Choose a date and a time" in page.role("alert")
@@ -170,7 +164,7 @@ def test_an_invalid_time_and_an_invalid_zone_are_errors(owner: Tab, x: str) -> N
     assert page.has_button("Schedule")
 
 
-def test_a_post_that_some_networks_refuse_can_be_published_anyway(owner: Tab, rt: Runtime, x: str, pins: str) -> None:
+def test_a_post_that_some_networks_refuse_can_be_published_anyway(owner, rt, x, pins):
     page = owner.press("Publish", {"Text": "Words alone", "#profiles": [x, pins]}, on="/compose")
     assert (page.status, post_ids(rt)) == (400, [])
     assert "pinterest profile: " in page.role("alert")
@@ -179,7 +173,7 @@ def test_a_post_that_some_networks_refuse_can_be_published_anyway(owner: Tab, rt
     assert len(post_ids(rt)) == 1
 
 
-def test_a_post_that_every_network_refuses_cannot_be_published(owner: Tab, rt: Runtime, x: str) -> None:
+def test_a_post_that_every_network_refuses_cannot_be_published(owner, rt, x):
     page = owner.press("Publish", {"Text": "x" * 300}, on="/compose")
     assert (page.status, page.has_button("Publish anyway")) == (400, False)
     page = owner.send(
@@ -188,7 +182,7 @@ def test_a_post_that_every_network_refuses_cannot_be_published(owner: Tab, rt: R
     assert (page.status, post_ids(rt)) == (400, [])
 
 
-def test_an_unusable_file_does_not_affect_other_files(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_an_unusable_file_does_not_affect_other_files(owner, rt, x, tmp_path):
     owner.open("/compose")
     script = tmp_path / "script.html"
     script.write_text("<script>alert(1)</script>")
@@ -206,7 +200,7 @@ def test_an_unusable_file_does_not_affect_other_files(owner: Tab, rt: Runtime, x
     assert len(post_ids(rt)) == 1
 
 
-def test_removed_media_is_an_error_and_can_be_taken_out_of_the_form(owner: Tab, rt: Runtime, x: str) -> None:
+def test_removed_media_is_an_error_and_can_be_taken_out_of_the_form(owner, rt, x):
     gone = imagined(rt, file_name="gone.png", removed_at=rt.stamp())
     page = owner.press("Check", {"Text": "With", "#artifact": [gone]}, on="/compose")
     assert page.status == 200
@@ -216,7 +210,7 @@ def test_removed_media_is_an_error_and_can_be_taken_out_of_the_form(owner: Tab, 
     assert page.field("Text").raw_text.strip() == "With"
 
 
-def test_a_copy_starts_with_the_content_of_the_other_post(owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_a_copy_starts_with_the_content_of_the_other_post(owner, rt, x, tmp_path):
     owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")]}, on="/compose")
     owner.press("Publish", {"Text": "Said before", "Alt text": "A picture", "Who may reply": "following"})
     page = owner.open(f"/compose?from={post_ids(rt)[0]}")
@@ -227,7 +221,7 @@ def test_a_copy_starts_with_the_content_of_the_other_post(owner: Tab, rt: Runtim
     assert len(post_ids(rt)) == 2
 
 
-def test_compose_shows_profiles_to_reconnect_and_a_pause(owner: Tab, rt: Runtime) -> None:
+def test_compose_shows_profiles_to_reconnect_and_a_pause(owner, rt):
     add_profile(rt, status="reauthRequired", reason="The token was refused.")
     rt.write(resume.pause)
     page = owner.open("/compose")
@@ -235,7 +229,7 @@ def test_compose_shows_profiles_to_reconnect_and_a_pause(owner: Tab, rt: Runtime
     assert "Publishing has been paused" in page.text
 
 
-def test_without_a_session_no_file_is_stored(stranger: Tab, owner: Tab, rt: Runtime, x: str, tmp_path: Path) -> None:
+def test_without_a_session_no_file_is_stored(stranger, owner, rt, x, tmp_path):
     body, content_type = multipart([("media", Attachment.of(media.jpeg(tmp_path / "a.jpg")))])
     reply = stranger.ask("POST", "/compose", body + bytes(3 << 20), {"content-type": content_type})
     assert (reply.status, reply.headers["location"].endswith("login")) == (303, True)
@@ -251,7 +245,7 @@ def times_of_posts(rt: Runtime) -> list[str | None]:
     return [row[0] for row in select_all(rt.db, "SELECT scheduled_at FROM post ORDER BY id")]
 
 
-def test_a_time_beside_now_is_a_problem_of_the_field_when(owner: Tab, rt: Runtime, x: str) -> None:
+def test_a_time_beside_now_is_a_problem_of_the_field_when(owner, rt, x):
     page = owner.press("Publish", {"Text": "At Christmas", "Time": "2026-12-24T18:00"}, on="/compose")
     assert (page.status, times_of_posts(rt)) == (400, [])
     problem = "A time is set, but “Now” is chosen. Choose “At a time” or clear the field “Time”."
@@ -265,12 +259,12 @@ def test_a_time_beside_now_is_a_problem_of_the_field_when(owner: Tab, rt: Runtim
     assert times_of_posts(rt) == ["2026-12-24T17:00:00.000Z"]
 
 
-def test_now_with_an_emptied_time_publishes_at_once(owner: Tab, rt: Runtime, x: str) -> None:
+def test_now_with_an_emptied_time_publishes_at_once(owner, rt, x):
     owner.press("Schedule", {"Text": "Earlier", "#when": "now", "Time": ""}, on="/compose?at=2026-12-24T18:00")
     assert times_of_posts(rt) == [None]
 
 
-def test_the_result_shows_the_time_in_the_zone_of_the_form(owner: Tab, rt: Runtime, x: str) -> None:
+def test_the_result_shows_the_time_in_the_zone_of_the_form(owner, rt, x):
     owner.open("/compose")
     fields = {"Text": "In Tokyo", "#when": "at", "Time": "2026-12-24T18:00", "Zone": "Asia/Tokyo"}
     page = owner.press("Publish", fields)
@@ -294,8 +288,8 @@ TWICE = (
     ],
 )
 def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
-    owner: Tab, rt: Runtime, x: str, time: str, problem: str, answer: dict[str, str], said: str, at: str
-) -> None:
+    owner, rt, x, time, problem, answer, said, at
+):
     page = owner.press("Publish", {"Text": "Odd", "#when": "at", "Time": time}, on="/compose")
     assert (page.status, times_of_posts(rt)) == (400, [])
     assert f"Time : {problem}" in page.role("alert")
@@ -305,7 +299,7 @@ def test_a_time_that_the_clocks_skip_or_show_twice_is_a_problem_of_its_field(
     assert times_of_posts(rt) == [f"{at}:00.000Z"]
 
 
-def test_an_edit_shows_which_of_two_equal_times_the_post_has(owner: Tab, rt: Runtime, x: str) -> None:
+def test_an_edit_shows_which_of_two_equal_times_the_post_has(owner, rt, x):
     post_id = accept(rt, x, body="Twice", at=datetime(2026, 10, 25, 1, 30, tzinfo=UTC))
     page = owner.open(f"/posts/{post_id}/edit")
     assert "checked" in page.field("Second: 02:30 CET (UTC+1)").attributes
@@ -328,7 +322,7 @@ def part(page: Page, name: str) -> str:
     return page.by_id(name).text
 
 
-def test_each_network_counts_and_previews_the_post(owner: Tab, rt: Runtime, world: World, tmp_path: Path) -> None:
+def test_each_network_counts_and_previews_the_post(owner, rt, world, tmp_path):
     x, pins = connect_x(rt, world), connect_pinterest(rt, world)
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     page = check(
@@ -353,7 +347,7 @@ def test_each_network_counts_and_previews_the_post(owner: Tab, rt: Runtime, worl
     assert "boardId" not in said
 
 
-def test_the_live_check_shows_errors_of_the_form_and_the_preview(owner: Tab, x: str) -> None:
+def test_the_live_check_shows_errors_of_the_form_and_the_preview(owner, x):
     page = check(
         owner, ("body", "Hello"), ("profiles", x), ("profiles", UNKNOWN), ("artifact", UNKNOWN), ("when", "at")
     )
@@ -364,7 +358,7 @@ def test_the_live_check_shows_errors_of_the_form_and_the_preview(owner: Tab, x: 
     assert part(page, "counters") == "X 5 of 280"
 
 
-def test_a_reply_names_a_post_to_the_same_profile(owner: Tab, rt: Runtime, x: str) -> None:
+def test_a_reply_names_a_post_to_the_same_profile(owner, rt, x):
     other = add_profile(rt, account_id="other", name="Other", username="other")
     elsewhere, first = accept(rt, other), accept(rt, x)
     label = "Reply to your post (id in socialpub)"

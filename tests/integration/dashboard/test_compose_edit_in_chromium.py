@@ -7,7 +7,6 @@ from playwright.sync_api import Page, expect
 
 from socialpub.runtime import Runtime
 from tests.support.appliance import accept
-from tests.support.hand_clock import HandClock
 from tests.support.select import select_all
 
 pytestmark = pytest.mark.chromium
@@ -27,9 +26,7 @@ def save(page: Page, name: str = "Save") -> None:
     page.get_by_role("button", name=name, exact=True).click()
 
 
-def test_a_draft_overwrites_a_later_version_only_after_a_question(
-    page: Page, rt: Runtime, x: str, clock: HandClock
-) -> None:
+def test_a_draft_overwrites_a_later_version_only_after_a_question(page, rt, x, clock):
     post = accept(rt, x, body="Helo", at=AT)
     page.goto(f"/posts/{post}/edit")
     page.get_by_label("Text", exact=True).fill("Hello")
@@ -52,7 +49,7 @@ def test_a_draft_overwrites_a_later_version_only_after_a_question(
     assert text(page) == "Helo"
 
 
-def test_a_time_that_is_hidden_beside_now_is_not_sent(page: Page, rt: Runtime, x: str) -> None:
+def test_a_time_that_is_hidden_beside_now_is_not_sent(page, rt, x):
     page.goto("/compose")
     page.get_by_label("Text", exact=True).fill("Now, after all")
     page.get_by_label("At a time").check()
@@ -69,9 +66,7 @@ def test_a_time_that_is_hidden_beside_now_is_not_sent(page: Page, rt: Runtime, x
 
 
 @pytest.mark.parametrize(("form", "button"), [("edit", "Save"), ("reschedule", "Reschedule")])
-def test_a_post_at_a_time_with_seconds_moves_to_a_full_minute(
-    page: Page, rt: Runtime, x: str, form: str, button: str
-) -> None:
+def test_a_post_at_a_time_with_seconds_moves_to_a_full_minute(page, rt, x, form, button):
     """Without `step`, a browser counts minutes from the value of the field and refuses all other times."""
     post = accept(rt, x, body="Hello", at=AT)
     page.goto(f"/posts/{post}/{form}")

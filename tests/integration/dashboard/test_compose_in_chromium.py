@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
@@ -14,7 +14,6 @@ from socialpub.sandbox import World
 from tests.samples import media
 from tests.support import axe
 from tests.support.appliance import accept
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_pinterest, connect_tiktok, connect_x
 from tests.support.select import select_all, select_value
 
@@ -74,9 +73,7 @@ def bring(page: Page, kind: str, *files: Path, onto: str = "main") -> None:
     page.locator(onto).evaluate(BRING, [kind, told])
 
 
-def test_chosen_dropped_and_pasted_files_are_uploaded_at_once_and_keep_their_order(
-    page: Page, rt: Runtime, photos: list[Path], complaints: list[str]
-) -> None:
+def test_chosen_dropped_and_pasted_files_are_uploaded_at_once_and_keep_their_order(page, rt, photos, complaints):
     tick(page, "x")
     page.get_by_label("Text", exact=True).fill("Three views")
     page.locator("#field-media").set_input_files([photos[0]])
@@ -100,9 +97,7 @@ def test_chosen_dropped_and_pasted_files_are_uploaded_at_once_and_keep_their_ord
     assert complaints == []
 
 
-def test_an_upload_shows_its_progress_and_the_form_waits_for_it(
-    page: Page, rt: Runtime, photos: list[Path], complaints: list[str]
-) -> None:
+def test_an_upload_shows_its_progress_and_the_form_waits_for_it(page, rt, photos, complaints):
     held: list[Route] = []
     is_slow = True
 
@@ -131,7 +126,7 @@ def test_an_upload_shows_its_progress_and_the_form_waits_for_it(
     assert complaints == []
 
 
-def test_a_failed_upload_shows_the_reason_and_can_be_retried(page: Page, photos: list[Path], tmp_path: Path) -> None:
+def test_a_failed_upload_shows_the_reason_and_can_be_retried(page, photos, tmp_path):
     words = tmp_path / "words.png"
     words.write_bytes(b"these are words")
     page.locator("#field-media").set_input_files([words])
@@ -149,7 +144,7 @@ def test_a_failed_upload_shows_the_reason_and_can_be_retried(page: Page, photos:
     expect(page.locator(".upload")).to_have_count(0)
 
 
-def test_the_order_changes_by_keyboard_and_by_dragging(page: Page, photos: list[Path], complaints: list[str]) -> None:
+def test_the_order_changes_by_keyboard_and_by_dragging(page, photos, complaints):
     page.locator("#field-media").set_input_files(photos)
     expect(items(page)).to_have_count(3)
     button = page.get_by_role("button", name="Move down first.jpg")
@@ -172,7 +167,7 @@ def test_the_order_changes_by_keyboard_and_by_dragging(page: Page, photos: list[
     assert complaints == []
 
 
-def test_counters_problems_and_previews_follow_what_is_typed(page: Page, complaints: list[str]) -> None:
+def test_counters_problems_and_previews_follow_what_is_typed(page, complaints):
     expect(page.locator("#options-pinterest")).to_be_hidden()
     tick(page, "x")
     tick(page, "pinterest")
@@ -194,9 +189,7 @@ def test_counters_problems_and_previews_follow_what_is_typed(page: Page, complai
     assert complaints == []
 
 
-def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
-    page: Page, context: BrowserContext, rt: Runtime, photos: list[Path], complaints: list[str]
-) -> None:
+def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(page, context, rt, photos, complaints):
     tick(page, "x")
     page.get_by_label("Text", exact=True).fill("Half a thought")
     page.locator("#field-media").set_input_files(photos[:2])
@@ -224,7 +217,7 @@ def test_a_draft_survives_a_closed_tab_and_ends_when_it_is_accepted(
     assert [said for said in complaints if "400" not in said] == [], "no request for a removed file"
 
 
-def test_a_day_from_the_calendar_overrides_a_draft(page: Page) -> None:
+def test_a_day_from_the_calendar_overrides_a_draft(page):
     page.get_by_label("Text", exact=True).fill("On some day")
     page.get_by_label("At a time").check()
     page.get_by_label("Time", exact=True).fill("2026-12-24T09:00")
@@ -234,9 +227,7 @@ def test_a_day_from_the_calendar_overrides_a_draft(page: Page) -> None:
     assert page.get_by_label("Time", exact=True).input_value() == "2026-12-31T18:00"
 
 
-def test_an_edit_has_its_own_draft(
-    page: Page, rt: Runtime, networks: dict[str, str], photos: list[Path], clock: HandClock
-) -> None:
+def test_an_edit_has_its_own_draft(page, rt, networks, photos, clock):
     first, second = (DraftMedia(artifact(rt, photo, "image/jpeg"), photo.stem) for photo in photos[:2])
     post = accept(rt, networks["x"], body="As it was", media=(first, second), at=clock.now() + timedelta(days=2))
     page.goto(f"/posts/{post}/edit")
@@ -254,7 +245,7 @@ def test_an_edit_has_its_own_draft(
     assert order(page) == ["first.jpg", "second.jpg"]
 
 
-def test_a_draft_ends_with_discard_and_with_sign_out(page: Page, photos: list[Path]) -> None:
+def test_a_draft_ends_with_discard_and_with_sign_out(page, photos):
     text = page.get_by_label("Text", exact=True)
     text.fill("Not this")
     page.reload()
@@ -269,7 +260,7 @@ def test_a_draft_ends_with_discard_and_with_sign_out(page: Page, photos: list[Pa
     assert page.evaluate("localStorage.length") == 0
 
 
-def test_the_input_survives_the_end_of_the_session(page: Page, rt: Runtime) -> None:
+def test_the_input_survives_the_end_of_the_session(page, rt):
     tick(page, "x")
     rt.db.write(lambda tx: tx.execute_sql("DELETE FROM session"))
     page.get_by_label("Text", exact=True).fill("Still here")
@@ -278,7 +269,7 @@ def test_the_input_survives_the_end_of_the_session(page: Page, rt: Runtime) -> N
 
 
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.endurance), 390])
-def test_compose_fits_the_screen_and_is_accessible(page: Page, photos: list[Path], width: int) -> None:
+def test_compose_fits_the_screen_and_is_accessible(page, photos, width):
     page.set_viewport_size({"width": width, "height": 844})
     for network in ("x", "tiktok", "pinterest"):
         tick(page, network)
@@ -291,7 +282,7 @@ def test_compose_fits_the_screen_and_is_accessible(page: Page, photos: list[Path
     assert axe.violations(page) == []
 
 
-def test_on_a_phone_publish_and_check_stay_visible_and_the_preview_comes_before_the_options(page: Page) -> None:
+def test_on_a_phone_publish_and_check_stay_visible_and_the_preview_comes_before_the_options(page):
     page.set_viewport_size({"width": 390, "height": 844})
     for network in ("x", "tiktok", "pinterest"):
         tick(page, network)

@@ -8,14 +8,12 @@ import pytest
 
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept, state_of
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_tiktok
 from tests.support.select import select_value
-from tests.support.tab import Element, Page, Tab
+from tests.support.tab import Element, Page
 
 NOT_PRIVATE = "Branded content visibility cannot be set to private."
 
@@ -57,7 +55,7 @@ def accepted(rt: Runtime) -> int:
     return int(select_value(rt.db, "SELECT count(*) FROM post"))
 
 
-def test_each_new_form_asks_tiktok_for_the_choices_of_the_account(owner: Tab, world: World, tiktok: str) -> None:
+def test_each_new_form_asks_tiktok_for_the_choices_of_the_account(owner, world, tiktok):
     page = owner.open("/compose")
     assert "Posting to Demo @demo" in page.text
     assert "Videos of at most 600 seconds" in page.text
@@ -69,7 +67,7 @@ def test_each_new_form_asks_tiktok_for_the_choices_of_the_account(owner: Tab, wo
     assert [value for value, _ in levels(page)][1:] == ["FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY"]
 
 
-def test_no_choice_is_preselected(owner: Tab, tiktok: str) -> None:
+def test_no_choice_is_preselected(owner, tiktok):
     page = owner.open("/compose")
     assert levels(page) == [
         ("", "Choose who can see it"),
@@ -89,7 +87,7 @@ def test_no_choice_is_preselected(owner: Tab, tiktok: str) -> None:
         assert not is_ticked(page, label), label
 
 
-def test_a_stored_privacy_level_does_not_preselect_the_level(owner: Tab, rt: Runtime, tiktok: str) -> None:
+def test_a_stored_privacy_level_does_not_preselect_the_level(owner, rt, tiktok):
     rt.write(_store, tiktok, {"privacyLevel": "PUBLIC_TO_EVERYONE", "disableComment": "false"})
     page = owner.open("/compose")
     assert page.chosen("Who can see it") == []
@@ -102,9 +100,7 @@ def _store(rt: Runtime, tx: Any, profile_id: str, given: dict[str, str]) -> None
     profiles.set_options(rt, tx, profile_id, given)
 
 
-def test_interactions_that_the_account_turns_off_are_disabled_with_the_reason(
-    owner: Tab, rt: Runtime, world: World
-) -> None:
+def test_interactions_that_the_account_turns_off_are_disabled_with_the_reason(owner, rt, world):
     world.tiktok.add_account("quiet", "Quiet", private=True, comment_disabled=True)
     connect_tiktok(rt, world, "quiet")
     page = owner.open("/compose")
@@ -113,7 +109,7 @@ def test_interactions_that_the_account_turns_off_are_disabled_with_the_reason(
         assert f"The account's settings on TikTok turn {what} off." in page.text
 
 
-def test_photos_show_comments_only(owner: Tab, tiktok: str, tmp_path: Path) -> None:
+def test_photos_show_comments_only(owner, tiktok, tmp_path):
     owner.open("/compose")
     page = owner.press("Check", {"Media": [media.jpeg(tmp_path / "a.jpg")], "Who can see it": "SELF_ONLY"})
     assert (page.status, "disableDuet" in page.text) == (200, False)
@@ -139,9 +135,7 @@ def is_hidden(element: Element) -> bool:
         ("reached_active_user_cap", "Try again tomorrow"),
     ],
 )
-def test_a_posting_limit_or_a_ban_stops_the_post(
-    owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path, code: str, said: str
-) -> None:
+def test_a_posting_limit_or_a_ban_stops_the_post(owner, rt, world, tiktok, video, code, said):
     world.tiktok.next("creator_info").refuses(code)
     page = owner.open("/compose")
     assert "Posting is stopped." in page.text
@@ -153,9 +147,7 @@ def test_a_posting_limit_or_a_ban_stops_the_post(
     assert accepted(rt) == 0
 
 
-def test_without_an_answer_of_tiktok_only_a_draft_can_be_sent(
-    owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path
-) -> None:
+def test_without_an_answer_of_tiktok_only_a_draft_can_be_sent(owner, rt, world, tiktok, video):
     world.tiktok.next("creator_info").fails_with(503)
     page = owner.open("/compose")
     assert "you can only send drafts to it" in page.text
@@ -181,9 +173,7 @@ INDICATE = "You need to indicate if your content promotes yourself, a third part
         ({"Who can see it": "SELF_ONLY", "Branded content": True} | COMMERCIAL, NOT_PRIVATE),
     ],
 )
-def test_a_direct_post_needs_explicit_and_possible_choices(
-    owner: Tab, rt: Runtime, x: str, tiktok: str, video: Path, choices: dict[str, object], said: str
-) -> None:
+def test_a_direct_post_needs_explicit_and_possible_choices(owner, rt, x, tiktok, video, choices, said):
     assert NOT_PRIVATE in owner.open("/compose").text
     page = owner.press("Publish", {"Text": "Evening", "Media": [video], "#profiles": [tiktok], **choices})
     assert (page.status, accepted(rt), page.has_button("Publish anyway")) == (400, 0, False)
@@ -192,7 +182,7 @@ def test_a_direct_post_needs_explicit_and_possible_choices(
         assert page.field("Who can see it").attributes["aria-invalid"] == "true"
 
 
-def test_the_consent_text_precedes_the_button(owner: Tab, tiktok: str, video: Path) -> None:
+def test_the_consent_text_precedes_the_button(owner, tiktok, video):
     page = owner.open("/compose")
     (line,) = consent(page)
     assert line.startswith("By posting, you agree to TikTok's Music Usage Confirmation")
@@ -205,9 +195,7 @@ def test_the_consent_text_precedes_the_button(owner: Tab, tiktok: str, video: Pa
     assert consent(page) == ["By posting, you agree to TikTok's Branded Content Policy and Music Usage Confirmation ."]
 
 
-def test_the_post_has_exactly_the_chosen_options(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, tiktok: str, video: Path
-) -> None:
+def test_the_post_has_exactly_the_chosen_options(owner, rt, world, clock, tiktok, video):
     page = owner.open("/compose")
     assert "socialpub does not add a watermark or text" in page.text
     assert "TikTok may need a few minutes" in page.text
@@ -223,7 +211,7 @@ def test_the_post_has_exactly_the_chosen_options(
     assert uploaded.size == video.stat().st_size
 
 
-def test_a_draft_needs_none_of_the_choices(owner: Tab, rt: Runtime, clock: HandClock, tiktok: str, video: Path) -> None:
+def test_a_draft_needs_none_of_the_choices(owner, rt, clock, tiktok, video):
     page = owner.press("Check", {"Media": [video], "How to post": "draft"}, on="/compose")
     assert page.status == 200
     assert "A draft is not public" in page.text
@@ -239,9 +227,7 @@ def modes(page: Page) -> list[str]:
     return [one.text for one in page.field("How to post").all("option")]
 
 
-def test_drafts_are_offered_first_until_the_app_is_audited(
-    owner: Tab, rt: Runtime, world: World, tiktok: str, video: Path, unaudited: None
-) -> None:
+def test_drafts_are_offered_first_until_the_app_is_audited(owner, rt, world, tiktok, video, unaudited):
     page = owner.open("/compose")
     assert modes(page) == [SENT_TO_THE_APP, PUBLISHED]
     assert page.chosen("How to post") == [SENT_TO_THE_APP]
@@ -255,9 +241,7 @@ def test_drafts_are_offered_first_until_the_app_is_audited(
     assert "TikTok does not accept a caption with a video draft" in owner.page.text
 
 
-def test_copy_caption_appears_only_for_a_video_draft(
-    owner: Tab, rt: Runtime, tiktok: str, video: Path, tmp_path: Path
-) -> None:
+def test_copy_caption_appears_only_for_a_video_draft(owner, rt, tiktok, video, tmp_path):
     clip = DraftMedia(artifact(rt, video, "video/mp4"))
     photo = DraftMedia(artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg"))
     sent, direct = {"mode": "draft"}, {"privacyLevel": "SELF_ONLY"}
@@ -266,16 +250,14 @@ def test_copy_caption_appears_only_for_a_video_draft(
         assert not owner.open(f"/posts/{post}").has_button("Copy caption"), options
 
 
-def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner: Tab, tiktok: str) -> None:
+def test_an_audited_app_publishes_first_and_says_nothing_about_limits(owner, tiktok):
     page = owner.open("/compose")
     assert modes(page) == [PUBLISHED, SENT_TO_THE_APP]
     assert page.chosen("How to post") == [PUBLISHED]
     assert "SELF_ONLY" not in page.text
 
 
-def test_the_mode_of_the_profile_or_of_the_post_overrides_the_default(
-    owner: Tab, rt: Runtime, clock: HandClock, tiktok: str, video: Path, unaudited: None
-) -> None:
+def test_the_mode_of_the_profile_or_of_the_post_overrides_the_default(owner, rt, clock, tiktok, video, unaudited):
     rt.write(_store, tiktok, {"mode": "direct"})
     assert owner.open("/compose").chosen("How to post") == [PUBLISHED]
     rt.write(_store, tiktok, {"mode": ""})

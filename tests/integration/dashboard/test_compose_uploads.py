@@ -9,7 +9,6 @@ import pytest
 
 from socialpub.core import units
 from socialpub.publishing.posts.drafts import Draft, DraftMedia, check_draft
-from socialpub.runtime import Runtime
 from tests.integration.uploads.caller import Reply
 from tests.samples import media
 from tests.support.appliance import OWNER
@@ -42,7 +41,7 @@ def photo(tmp_path: Path) -> bytes:
     return media.jpeg(tmp_path / "a.jpg", 64, 48).read_bytes()
 
 
-def test_a_file_is_reserved_sent_and_completed(owner: Tab, photo: bytes) -> None:
+def test_a_file_is_reserved_sent_and_completed(owner, photo):
     reservation = reserve(owner, photo).data
     assert reservation["uploadUrl"].startswith("../storage/uploads/")
     assert put(owner, reservation, photo).status == 200
@@ -55,7 +54,7 @@ def test_a_file_is_reserved_sent_and_completed(owner: Tab, photo: bytes) -> None
     assert again.data["artifactId"] == artifact["artifactId"], "a draft that is restored asks again"
 
 
-def test_a_video_with_a_position_has_a_note_with_the_remedy(owner: Tab, rt: Runtime, tmp_path: Path, x: str) -> None:
+def test_a_video_with_a_position_has_a_note_with_the_remedy(owner, rt, tmp_path, x):
     place = (("location", "+48.1351+011.5820/"),)
     path = media.video_mp4(tmp_path / "a.mp4", 1.0, tags=place)
     clip = path.read_bytes()
@@ -78,7 +77,7 @@ def test_a_video_with_a_position_has_a_note_with_the_remedy(owner: Tab, rt: Runt
         ("a" * 300, "image/png", 10, "fileName may have at most 255 characters."),
     ],
 )
-def test_a_refused_file_gets_a_reason(owner: Tab, name: str, mime_type: str, size: int, says: str) -> None:
+def test_a_refused_file_gets_a_reason(owner, name, mime_type, size, says):
     reply = send(owner, RESERVE, {"fileName": name, "mimeType": mime_type, "fileSize": size})
     assert (reply.status, reply.headers["content-type"]) == (400, "application/problem+json")
     assert reply.json()["detail"].startswith(says)
@@ -95,9 +94,7 @@ def test_a_refused_file_gets_a_reason(owner: Tab, name: str, mime_type: str, siz
         ("a", "text/plain", media.video_matroska, "video/webm"),
     ],
 )
-def test_the_bytes_decide_and_not_the_name(
-    owner: Tab, rt: Runtime, x: str, tmp_path: Path, name: str, declared: str, make: Any, mime_type: str
-) -> None:
+def test_the_bytes_decide_and_not_the_name(owner, rt, x, tmp_path, name, declared, make, mime_type):
     path = make(tmp_path / name)
     content = path.read_bytes()
     reservation = reserve(owner, content, declared, name).data
@@ -110,12 +107,12 @@ def test_the_bytes_decide_and_not_the_name(
     assert select_value(rt.db, "SELECT count(*) FROM artifact WHERE mime_type = ?", (mime_type,)) == 2
 
 
-def test_a_removed_upload_must_be_chosen_again(owner: Tab) -> None:
+def test_a_removed_upload_must_be_chosen_again(owner):
     reply = send(owner, COMPLETE, {"artifactId": "01a12f57-1a80-7074-9d08-074dfc0027ba"})
     assert (reply.status, reply.json()["detail"]) == (400, "The uploaded file is no longer available. Choose it again.")
 
 
-def test_an_invalid_request_is_refused(owner: Tab) -> None:
+def test_an_invalid_request_is_refused(owner):
     told = {"content-type": "application/json", "x-csrf-token": owner.open("/system").token}
     assert owner.ask("POST", RESERVE, b"{", told).status == 400
     assert owner.ask("POST", RESERVE, b'{"fileName":"a"}', told).status == 400

@@ -27,7 +27,6 @@ from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact
 from tests.support.sandbox_http import connect_bluesky, providers_of_the_sandbox
 from tests.support.select import select_value
-from tests.support.tab import Tab
 
 AGENT = Caller("agent", "write", name="claude", approval=True)
 LINK, OTHER, COVER = "https://example.com/a", "https://example.com/b", "https://example.com/cover.jpg"
@@ -90,9 +89,7 @@ def publish(rt: Runtime, clock: HandClock, world: World) -> dict[str, Any] | Non
     return card_of(world)
 
 
-def test_nothing_is_approved_before_the_owner_can_see_the_card(
-    owner: Tab, rt: Runtime, web: Web, asked: Callable[..., str]
-) -> None:
+def test_nothing_is_approved_before_the_owner_can_see_the_card(owner, rt, web, asked):
     post = asked()
     page_ = owner.open(f"/posts/{post}")
     assert f"The page {LINK} is being read." in page_.text
@@ -111,9 +108,7 @@ def test_nothing_is_approved_before_the_owner_can_see_the_card(
     assert owner.press("Approve").role("status").startswith("Approved.")
 
 
-def test_the_approved_card_is_sent_although_the_page_has_changed(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, web: Web, asked: Callable[..., str]
-) -> None:
+def test_the_approved_card_is_sent_although_the_page_has_changed(owner, rt, world, clock, web, asked):
     web[LINK] = page("Recipes", image=True)
     post = asked()
     approvals.read_cards(rt)
@@ -129,9 +124,7 @@ def test_the_approved_card_is_sent_although_the_page_has_changed(
 
 
 @pytest.mark.parametrize("page_now", [None, page("Now it works")])
-def test_a_page_that_could_not_be_read_gives_no_card(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, web: Web, asked: Callable[..., str], page_now: bytes | None
-) -> None:
+def test_a_page_that_could_not_be_read_gives_no_card(owner, rt, world, clock, web, asked, page_now):
     del web[LINK]
     post = asked()
     approvals.read_cards(rt)
@@ -141,9 +134,7 @@ def test_a_page_that_could_not_be_read_gives_no_card(
     assert publish(rt, clock, world) is None
 
 
-def test_a_reader_that_fails_unexpectedly_blocks_neither_this_post_nor_the_next(
-    rt: Runtime, web: Web, asked: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_fails_unexpectedly_blocks_neither_this_post_nor_the_next(rt, web, asked, monkeypatch):
     read, broken, whole = Bluesky.read_card, asked(), asked(f"Read {OTHER}")
 
     def fail(link: str, *more: Any) -> Any:
@@ -156,9 +147,7 @@ def test_a_reader_that_fails_unexpectedly_blocks_neither_this_post_nor_the_next(
     assert approve(rt, broken) and approve(rt, whole)
 
 
-def test_without_its_image_the_approved_card_is_left_out(
-    rt: Runtime, world: World, clock: HandClock, web: Web, asked: Callable[..., str]
-) -> None:
+def test_without_its_image_the_approved_card_is_left_out(rt, world, clock, web, asked):
     web[LINK] = page("Recipes", image=True)
     post = asked()
     approvals.read_cards(rt)
@@ -168,9 +157,7 @@ def test_without_its_image_the_approved_card_is_left_out(
     assert "Its file is missing." in select_value(rt.db, "SELECT message FROM attempt ORDER BY n DESC")
 
 
-def test_another_link_is_read_before_it_can_be_approved(
-    rt: Runtime, world: World, clock: HandClock, web: Web, asked: Callable[..., str]
-) -> None:
+def test_another_link_is_read_before_it_can_be_approved(rt, world, clock, web, asked):
     post = asked()
     approvals.read_cards(rt)
     first = version_of(rt, post)
@@ -185,9 +172,7 @@ def test_another_link_is_read_before_it_can_be_approved(
     assert publish(rt, clock, world) == {"title": "Other", "image": False}
 
 
-def test_a_page_that_arrives_after_an_edit_is_not_the_card_of_the_new_link(
-    rt: Runtime, web: Web, asked: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_that_arrives_after_an_edit_is_not_the_card_of_the_new_link(rt, web, asked, monkeypatch):
     post, read = asked(), Bluesky.read_card
 
     def edit_first(link: str, *more: Any) -> Any:
@@ -204,7 +189,7 @@ def test_a_page_that_arrives_after_an_edit_is_not_the_card_of_the_new_link(
     assert one.link_card and one.link_card["title"] == "Other"
 
 
-def test_a_post_without_a_card_needs_no_worker(rt: Runtime, web: Web, asked: Callable[..., str]) -> None:
+def test_a_post_without_a_card_needs_no_worker(rt, web, asked):
     assert approve(rt, asked("No link"))
     assert approve(rt, asked(media=(DraftMedia(artifact(rt)),)))
     assert approve(rt, asked(options={"bluesky": {"linkCard": False}}))
@@ -213,9 +198,7 @@ def test_a_post_without_a_card_needs_no_worker(rt: Runtime, web: Web, asked: Cal
     assert approve(rt, edited)
 
 
-def test_the_posts_of_other_keys_are_not_read_before_they_are_due(
-    rt: Runtime, world: World, clock: HandClock, web: Web, bluesky: str, asked: Callable[..., str]
-) -> None:
+def test_the_posts_of_other_keys_are_not_read_before_they_are_due(rt, world, clock, web, bluesky, asked):
     accept(rt, bluesky, body=f"Read {LINK}", at=rt.now() + timedelta(hours=1))
     approvals.read_cards(rt)
     assert select_value(rt.db, "SELECT memo FROM delivery") == "{}"
@@ -223,9 +206,7 @@ def test_the_posts_of_other_keys_are_not_read_before_they_are_due(
     assert publish(rt, clock, world) == {"title": "Newer", "image": False}
 
 
-def test_the_version_covers_everything_that_will_be_public(
-    rt: Runtime, bluesky: str, asked: Callable[..., str]
-) -> None:
+def test_the_version_covers_everything_that_will_be_public(rt, bluesky, asked):
     images = [DraftMedia(artifact(rt), "A cat"), DraftMedia(artifact(rt))]
     post = asked("Hello", media=tuple(images))
     versions = [version_of(rt, post)]

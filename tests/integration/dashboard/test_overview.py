@@ -1,8 +1,6 @@
 """The overview shows alerts by urgency, then upcoming and published posts."""
 
-from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 from socialpub.accounts.api_keys import OWNER
 from socialpub.db.connection import Database
@@ -13,14 +11,12 @@ from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts import posts
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from socialpub.web.dashboard import overview
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, end_unsent
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact, connect_tiktok, connect_x
-from tests.support.tab import Page, Tab
+from tests.support.tab import Page
 
 MARKUP = "<img src=x onerror=alert(1)>"
 
@@ -42,7 +38,7 @@ def refresh(page: Page) -> str:
     return page.by_id("live").attributes.get("hx-trigger", "")
 
 
-def test_a_new_installation_shows_its_first_steps(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_a_new_installation_shows_its_first_steps(owner, rt, world, clock):
     page = owner.open("/")
     assert "First steps" in page.text
     assert "Connect an account" in page.links()
@@ -56,9 +52,7 @@ def test_a_new_installation_shows_its_first_steps(owner: Tab, rt: Runtime, world
     assert "First steps" not in owner.open("/").text
 
 
-def test_without_alerts_the_overview_shows_one_sentence(
-    owner: Tab, rt: Runtime, clock: HandClock, well: Callable[[], None], x: str
-) -> None:
+def test_without_alerts_the_overview_shows_one_sentence(owner, rt, clock, well, x):
     out, ahead = (
         accept(rt, x, body="This is out"),
         accept(rt, x, body=MARKUP, at=rt.now() + timedelta(days=2)),
@@ -74,7 +68,7 @@ def test_without_alerts_the_overview_shows_one_sentence(
     assert (page.root.all("img"), refresh(page)) == ([], "")
 
 
-def test_alerts_are_listed_by_urgency(owner: Tab, rt: Runtime, clock: HandClock) -> None:
+def test_alerts_are_listed_by_urgency(owner, rt, clock):
     dead = add_profile(rt, name="Dead", status="reauthRequired", reason=f"Withdrawn {MARKUP}.")
     soon = rt.stamp()[:8] + "14T00:00:00.000Z"
     add_profile(rt, account_id="b", name="Lapsing", tokens=("a", None), expires_at=soon)
@@ -109,7 +103,7 @@ def test_alerts_are_listed_by_urgency(owner: Tab, rt: Runtime, clock: HandClock)
     assert "Publishing is paused" not in owner.open("/").text
 
 
-def test_many_failures_are_counted_and_the_newest_shown(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_many_failures_are_counted_and_the_newest_shown(owner, rt, profile):
     for number in range(8):
         end(rt, accept(rt, profile, body=f"Number {number}"), State.FAILED, "No.")
     page = owner.open("/")
@@ -117,9 +111,7 @@ def test_many_failures_are_counted_and_the_newest_shown(owner: Tab, rt: Runtime,
     assert "3 more in the last 7 days" in page.text
 
 
-def test_the_overview_refreshes_itself_while_a_post_is_in_progress(
-    owner: Tab, rt: Runtime, clock: HandClock, x: str
-) -> None:
+def test_the_overview_refreshes_itself_while_a_post_is_in_progress(owner, rt, clock, x):
     accept(rt, x, body="Now")
     assert refresh(owner.open("/")) == "every 3s"
     drain(rt, clock)
@@ -136,9 +128,7 @@ def entries(page: Page, heading: str) -> list[str]:
     return [one.text for one in found.children if not isinstance(one, str)]
 
 
-def test_published_holds_only_what_was_published_with_one_state_per_network(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_published_holds_only_what_was_published_with_one_state_per_network(owner, rt, world, clock, tmp_path):
     gone, x = add_profile(rt, "tiktok", account_id="gone"), connect_x(rt, world)
     photo = artifact(rt, media.jpeg(tmp_path / "sea.jpg"), "image/jpeg")
     accept(rt, x, gone, body="Partly", media=(DraftMedia(photo),))
@@ -154,9 +144,7 @@ def test_published_holds_only_what_was_published_with_one_state_per_network(
     assert thumbnail.attributes["src"].endswith(f"artifacts/{photo}/thumbnail")
 
 
-def test_a_draft_that_arrived_is_in_the_app_and_not_published(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_draft_that_arrived_is_in_the_app_and_not_published(owner, rt, world, clock, tmp_path):
     tiktok, x = connect_tiktok(rt, world), connect_x(rt, world)
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", seconds=1, width=640, height=360, rate=30), "video/mp4")
     options = {"tiktok": {"mode": "draft"}}
@@ -184,7 +172,7 @@ def test_a_draft_that_arrived_is_in_the_app_and_not_published(
     assert "Copy caption: Evening" not in owner.open("/").links()
 
 
-def test_a_series_in_next_is_folded(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_a_series_in_next_is_folded(owner, rt, profile):
     hour = timedelta(hours=1)
     accept(rt, profile, body="The first of all", at=rt.now() + hour)
     for number in range(12):
@@ -201,7 +189,7 @@ def test_a_series_in_next_is_folded(owner: Tab, rt: Runtime, profile: str) -> No
     assert [len(one.all("li")) for one in page.root.all("details")] == [11, 4]
 
 
-def test_what_is_published_next_and_what_was_published(rt: Runtime, x: str, clock: HandClock) -> None:
+def test_what_is_published_next_and_what_was_published(rt, x, clock):
     for number in range(12):
         accept(rt, x, body=f"sent {number}")
         drain(rt, clock)
@@ -233,12 +221,12 @@ def names_of(page: Page, field_name: str) -> list[str]:
     return [one.text for one in around if one is not None]
 
 
-def test_in_the_composer_a_unique_label_stays_and_others_name_network_and_handle(owner: Tab, rt: Runtime) -> None:
+def test_in_the_composer_a_unique_label_stays_and_others_name_network_and_handle(owner, rt):
     add_named(rt, ("x", "Demo", "one"), ("x", "demo", "two"), ("tiktok", "Demo", None), ("pinterest", "Shop", "shop"))
     assert names_of(owner.open("/compose"), "profiles") == ["Demo (X @one)", "demo (X @two)", "Demo (TikTok)", "Shop"]
 
 
-def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_needed(owner: Tab, rt: Runtime) -> None:
+def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_needed(owner, rt):
     add_named(rt, ("x", "Demo", "one"), ("x", "Demo", "two"), ("pinterest", "Demo", "three"))
     assert names_of(owner.open("/posts"), "profileIds") == [
         "X: Demo (@one)",
@@ -250,7 +238,7 @@ def test_filters_and_keys_show_the_network_once_and_the_handle_where_it_is_neede
     assert options[1:] == ["X: Demo (@one)", "X: Demo (@two)", "Pinterest: Demo"]
 
 
-def test_a_disconnected_profile_makes_no_label_ambiguous(owner: Tab, rt: Runtime) -> None:
+def test_a_disconnected_profile_makes_no_label_ambiguous(owner, rt):
     add_named(rt, ("x", "Demo", "one"), ("tiktok", "Demo", "two"))
     rt.db.write(lambda tx: tx.execute_sql("UPDATE profile SET status = 'disconnected' WHERE provider = 'tiktok'"))
     assert names_of(owner.open("/compose"), "profiles") == ["Demo"]

@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,7 +41,7 @@ def acts(rt: Runtime) -> list[tuple[str, str, str | None]]:
     return [(one.actor, one.action, one.subject_id) for one in audit_log.load_page(rt.db, ["post"]).entries]
 
 
-def test_each_action_is_offered_where_it_applies(owner: Tab, rt: Runtime, later: str) -> None:
+def test_each_action_is_offered_where_it_applies(owner, rt, later):
     assert offered(owner, later) == {"Edit", "Reschedule", "Publish now", "Cancel post"}
     now = accept(rt, add_profile(rt, account_id="b"))
     assert offered(owner, now) == {"Stop"}
@@ -52,7 +51,7 @@ def test_each_action_is_offered_where_it_applies(owner: Tab, rt: Runtime, later:
     assert offered(owner, later) == set()
 
 
-def test_a_post_is_canceled_after_a_question(owner: Tab, rt: Runtime, later: str) -> None:
+def test_a_post_is_canceled_after_a_question(owner, rt, later):
     owner.open(f"/posts/{later}")
     page = owner.follow("Cancel post")
     assert (page.heading, status_of(rt, later)) == ("Cancel this post?", "scheduled")
@@ -66,14 +65,14 @@ def test_a_post_is_canceled_after_a_question(owner: Tab, rt: Runtime, later: str
     assert page.path == f"/posts/{later}" and "The post is canceled; only" in page.role("alert")
 
 
-def test_an_action_returns_to_the_former_page(owner: Tab, later: str) -> None:
+def test_an_action_returns_to_the_former_page(owner, later):
     page = owner.press("Cancel post", on=f"/posts/{later}/cancel?back=/posts?status=scheduled")
     assert page.path == "/posts?status=scheduled" and page.role("status").startswith("Canceled")
     page = owner.open(f"/posts/{later}/cancel?back=https://evil.example/")
     assert page.path == f"/posts/{later}"
 
 
-def test_a_scheduled_post_can_be_published_now(owner: Tab, rt: Runtime, world: World) -> None:
+def test_a_scheduled_post_can_be_published_now(owner, rt, world):
     post = accept(rt, connect_x(rt, world), at=rt.now() + timedelta(days=1))
     owner.open(f"/posts/{post}")
     page = owner.follow("Publish now")
@@ -86,12 +85,12 @@ def test_a_scheduled_post_can_be_published_now(owner: Tab, rt: Runtime, world: W
     assert "Only posts scheduled for the future can be edited" in page.role("alert")
 
 
-def test_publishing_now_says_when_publishing_is_paused(owner: Tab, rt: Runtime, later: str) -> None:
+def test_publishing_now_says_when_publishing_is_paused(owner, rt, later):
     rt.write(resume.pause)
     assert "Publishing is paused" in owner.open(f"/posts/{later}/publish").text
 
 
-def test_stop_shows_the_state_of_each_delivery_before_and_after(owner: Tab, rt: Runtime) -> None:
+def test_stop_shows_the_state_of_each_delivery_before_and_after(owner, rt):
     shop, club, other = (add_profile(rt, account_id=name, name=name) for name in ("shop", "club", "other"))
     post = accept(rt, shop, club, other)
     end_deliveries(rt, post, State.PUBLISHED, State.QUEUED, State.QUEUED)
@@ -110,9 +109,7 @@ def test_stop_shows_the_state_of_each_delivery_before_and_after(owner: Tab, rt: 
     assert acts(rt) == [("dashboard", "post.stopped", post)]
 
 
-def test_a_due_post_of_a_restored_installation_can_be_stopped_but_not_canceled(
-    owner: Tab, rt: Runtime, clock: HandClock
-) -> None:
+def test_a_due_post_of_a_restored_installation_can_be_stopped_but_not_canceled(owner, rt, clock):
     post = accept(rt, add_profile(rt), at=rt.now() + timedelta(hours=1))
     rt.db.write(lambda tx: appliance_state.note_restore(tx, tx.stamp))
     clock.forward(7200)
@@ -123,7 +120,7 @@ def test_a_due_post_of_a_restored_installation_can_be_stopped_but_not_canceled(
     assert "socialpub admin" not in page.text
 
 
-def test_failed_deliveries_are_posted_again_at_once(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_failed_deliveries_are_posted_again_at_once(owner, rt, world, clock):
     post = accept(rt, connect_x(rt, world), connect_pinterest(rt, world), body="Again", options={"pinterest": {}})
     drain(rt, clock)
     assert (state_of(rt, post, 0), state_of(rt, post, 1)) == (State.PUBLISHED, State.FAILED)
@@ -140,7 +137,7 @@ def test_failed_deliveries_are_posted_again_at_once(owner: Tab, rt: Runtime, wor
     assert "Another post already retries the failed deliveries" in page.role("alert")
 
 
-def test_post_again_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, world: World) -> None:
+def test_post_again_submitted_twice_creates_one_post(owner, rt, world):
     post = accept(rt, connect_x(rt, world), body="Again")
     end_deliveries(rt, post, State.FAILED)
     page = owner.open(f"/posts/{post}")
@@ -156,7 +153,7 @@ def test_post_again_submitted_twice_creates_one_post(owner: Tab, rt: Runtime, wo
     assert owner.press("Post again").path not in (new, f"/posts/{post}"), "another form makes another try"
 
 
-def test_an_unknown_outcome_links_to_the_account_first(owner: Tab, rt: Runtime) -> None:
+def test_an_unknown_outcome_links_to_the_account_first(owner, rt):
     shop, club = (add_profile(rt, account_id=name, name=name, username=name) for name in ("shop", "club"))
     post = accept(rt, shop, club)
     end_deliveries(rt, post, State.FAILED, State.UNCONFIRMED)
@@ -168,7 +165,7 @@ def test_an_unknown_outcome_links_to_the_account_first(owner: Tab, rt: Runtime) 
     assert [row[0] for row in select_all(rt.db, "SELECT profile_id FROM delivery WHERE post_id = ?", (new,))] == [shop]
 
 
-def test_an_unknown_outcome_needs_a_tick(owner: Tab, rt: Runtime) -> None:
+def test_an_unknown_outcome_needs_a_tick(owner, rt):
     post = accept(rt, add_profile(rt, username=None))
     end_deliveries(rt, post, State.UNCONFIRMED)
     page = owner.press("Post again", on=f"/posts/{post}/again")
@@ -208,7 +205,7 @@ def refused(rt: Runtime, world: World, clock: HandClock, tmp_path: Path) -> str:
     return post
 
 
-def test_the_main_action_opens_the_composer_with_the_refused_content(owner: Tab, rt: Runtime, refused: str) -> None:
+def test_the_main_action_opens_the_composer_with_the_refused_content(owner, rt, refused):
     page = owner.open(f"/posts/{refused}")
     assert main_action(page) == CHANGE
     assert not page.has_button(AGAIN), "the same post would be refused again"
@@ -223,15 +220,13 @@ def test_the_main_action_opens_the_composer_with_the_refused_content(owner: Tab,
     assert ["checked" in one.attributes for one in page.boxes("profiles")] == [True, True, False]
 
 
-def test_the_message_of_a_failure_is_shown_once_on_the_post_s_page(owner: Tab, refused: str) -> None:
+def test_the_message_of_a_failure_is_shown_once_on_the_post_s_page(owner, refused):
     page = owner.open(f"/posts/{refused}")
     assert page.text.count("X allows this account 280 characters") == 1
     assert page.text.count("See the message above.") == 2
 
 
-def test_the_changed_post_is_a_retry_and_ends_the_alert(
-    owner: Tab, rt: Runtime, clock: HandClock, refused: str
-) -> None:
+def test_the_changed_post_is_a_retry_and_ends_the_alert(owner, rt, clock, refused):
     home = owner.open("/")
     assert home.links()[f"{CHANGE}: {alerts.load_alert_facts(rt).failed.newest[0].text}"].endswith(
         f"/compose?again={refused}"
@@ -255,7 +250,7 @@ def test_the_changed_post_is_a_retry_and_ends_the_alert(
     assert "A later post has published" in page.role("alert")
 
 
-def test_post_again_remains_if_the_same_post_can_succeed(owner: Tab, rt: Runtime, refused: str) -> None:
+def test_post_again_remains_if_the_same_post_can_succeed(owner, rt, refused):
     rt.write(lambda _, tx: tx.execute_sql("UPDATE delivery SET content_refused = 0 WHERE provider = 'pinterest'"))
     page = owner.open(f"/posts/{refused}")
     assert main_action(page) == CHANGE
@@ -272,9 +267,7 @@ def unreachable(world: World) -> None:
 
 
 @pytest.mark.parametrize("meet", [suspended, unreachable])
-def test_post_again_is_the_main_action_if_the_same_post_can_succeed(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, meet: Any
-) -> None:
+def test_post_again_is_the_main_action_if_the_same_post_can_succeed(owner, rt, world, clock, meet):
     post = accept(rt, connect_x(rt, world))
     meet(world)
     drain(rt, clock)
@@ -286,7 +279,7 @@ def test_post_again_is_the_main_action_if_the_same_post_can_succeed(
     assert [name.partition(":")[0] for name in links if "again" in name] == [AGAIN]
 
 
-def test_an_account_of_another_retry_is_left_out(owner: Tab, rt: Runtime, world: World, clock: HandClock) -> None:
+def test_an_account_of_another_retry_is_left_out(owner, rt, world, clock):
     post = accept(rt, connect_x(rt, world), body="Hello")
     suspended(world)
     drain(rt, clock)
@@ -297,7 +290,7 @@ def test_an_account_of_another_retry_is_left_out(owner: Tab, rt: Runtime, world:
     assert f"x profile : Gets the post from another retry ({later}); leave this profile out." in page.role("alert")
 
 
-def test_a_changed_post_is_not_sent_to_accounts_with_an_unknown_outcome(owner: Tab, rt: Runtime) -> None:
+def test_a_changed_post_is_not_sent_to_accounts_with_an_unknown_outcome(owner, rt):
     shop, club = (add_profile(rt, account_id=name, name=name, username=name) for name in ("shop", "club"))
     post = accept(rt, shop, club)
     end_deliveries(rt, post, State.FAILED, State.UNCONFIRMED)
@@ -310,7 +303,7 @@ def test_a_changed_post_is_not_sent_to_accounts_with_an_unknown_outcome(owner: T
     assert page.path.startswith("/posts/")
 
 
-def test_a_reconnected_account_is_the_same_account(owner: Tab, rt: Runtime, world: World) -> None:
+def test_a_reconnected_account_is_the_same_account(owner, rt, world):
     former = connect_x(rt, world)
     post = accept(rt, former)
     end_deliveries(rt, post, State.FAILED)
@@ -341,7 +334,7 @@ def time_of(rt: Runtime, post_id: str) -> str:
     return str(times[0])
 
 
-def test_the_new_time_is_in_the_zone_of_the_form(owner: Tab, rt: Runtime, post: str) -> None:
+def test_the_new_time_is_in_the_zone_of_the_form(owner, rt, post):
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     page = owner.open(f"/posts/{post}/reschedule?back=/system")
     assert (page.heading, page.title) == ("Reschedule post", "Reschedule post – socialpub")
@@ -356,9 +349,7 @@ def test_the_new_time_is_in_the_zone_of_the_form(owner: Tab, rt: Runtime, post: 
     assert time_of(rt, post) == "2026-11-06T17:30:00.000Z"
 
 
-def test_after_a_concurrent_change_rescheduling_asks_first(
-    owner: Tab, rt: Runtime, post: str, clock: HandClock
-) -> None:
+def test_after_a_concurrent_change_rescheduling_asks_first(owner, rt, post, clock):
     owner.open(f"/posts/{post}/reschedule?back=/system")
     clock.forward(0.001)
     rt.write(posts.edit, post, Draft.change(body="Morning sky"), OWNER)
@@ -374,7 +365,7 @@ def test_after_a_concurrent_change_rescheduling_asks_first(
     assert time_of(rt, post) == "2026-11-06T10:00:00.000Z"
 
 
-def test_rescheduling_to_the_same_time_changes_nothing(owner: Tab, rt: Runtime, post: str) -> None:
+def test_rescheduling_to_the_same_time_changes_nothing(owner, rt, post):
     before = select_value(rt.db, "SELECT count(*) FROM trail")
     page = owner.press("Reschedule", on=f"/posts/{post}/reschedule?back=/system")
     assert page.role("status").startswith("The post already has this time")
@@ -390,9 +381,7 @@ def test_rescheduling_to_the_same_time_changes_nothing(owner: Tab, rt: Runtime, 
         ("2027-03-28T02:30", "The next valid time is 03:00 CEST."),
     ],
 )
-def test_an_invalid_time_is_refused_and_stays_in_the_field(
-    owner: Tab, rt: Runtime, post: str, given: str, reason: str
-) -> None:
+def test_an_invalid_time_is_refused_and_stays_in_the_field(owner, rt, post, given, reason):
     owner.cookies["socialpub_zone"] = "Europe%2FBerlin"
     page = owner.press("Reschedule", {"Time": given}, on=f"/posts/{post}/reschedule?back=/system")
     assert (page.status, page.heading) == (400, "Reschedule post")

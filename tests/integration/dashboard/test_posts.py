@@ -1,7 +1,6 @@
 """The list of posts and the page of one post."""
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
@@ -9,16 +8,13 @@ from socialpub.db.models import ArtifactRow, DeliveryRow
 from socialpub.db.states import State
 from socialpub.publishing.delivery import resume
 from socialpub.publishing.posts.drafts import DraftMedia
-from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept, add_profile, end_deliveries
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.rows import artifact as imagined
 from tests.support.sandbox_http import artifact, connect_x
 from tests.support.select import select_one, select_value
-from tests.support.tab import Page, Tab
+from tests.support.tab import Page
 
 MARKUP = "<script>alert(1)</script><b onmouseover=x>&amp;"
 
@@ -33,14 +29,14 @@ def facts(page: Page) -> dict[str, str]:
     return dict(zip(names, [one.text for one in page.root.all("dd")], strict=True))
 
 
-def test_an_empty_list_links_to_compose(owner: Tab) -> None:
+def test_an_empty_list_links_to_compose(owner):
     page = owner.open("/posts")
     assert (page.heading, page.status) == ("Posts", 200)
     assert "No posts yet" in page.text
     assert page.links()["Compose"].endswith("/compose")
 
 
-def test_the_list_shows_profiles_and_outcomes(owner: Tab, rt: Runtime) -> None:
+def test_the_list_shows_profiles_and_outcomes(owner, rt):
     x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
     end_deliveries(rt, accept(rt, x, pinterest, body="First"), State.PUBLISHED, State.UNCONFIRMED)
     end_deliveries(rt, accept(rt, x, body="Second"), State.FAILED)
@@ -52,7 +48,7 @@ def test_the_list_shows_profiles_and_outcomes(owner: Tab, rt: Runtime) -> None:
     assert "in 1 day" in page.text
 
 
-def test_paging_keeps_the_filters(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_paging_keeps_the_filters(owner, rt, profile):
     for number in range(45):
         accept(rt, profile, body=f"Number {number:02}")
     accept(rt, profile, body="Something else")
@@ -68,7 +64,7 @@ def test_paging_keeps_the_filters(owner: Tab, rt: Runtime, profile: str) -> None
     assert "This page is empty" in page.text and page.links()["Show the newest posts"].endswith("/posts")
 
 
-def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Runtime) -> None:
+def test_every_filter_narrows_the_list_and_stays_in_its_field(owner, rt):
     x, pinterest = add_profile(rt, "x", "a", name="Shop"), add_profile(rt, "pinterest", "b", name="Boards")
     end_deliveries(rt, accept(rt, x, body="Failed one"), State.FAILED)
     end_deliveries(rt, accept(rt, x, pinterest, body="Both"), State.PUBLISHED, State.FAILED)
@@ -102,9 +98,7 @@ def test_every_filter_narrows_the_list_and_stays_in_its_field(owner: Tab, rt: Ru
         (f"status={MARKUP}".replace("&", "%26"), "<script>alert(1)</script>"),
     ],
 )
-def test_invalid_values_in_the_address_are_errors_and_the_others_apply(
-    owner: Tab, rt: Runtime, part: str, said: str, profile: str
-) -> None:
+def test_invalid_values_in_the_address_are_errors_and_the_others_apply(owner, rt, part, said, profile):
     accept(rt, profile, body="Found")
     accept(rt, profile, body="Not this")
     page = owner.open(f"/posts?search=found&{part}")
@@ -114,7 +108,7 @@ def test_invalid_values_in_the_address_are_errors_and_the_others_apply(
     assert "<script>alert" not in page.html
 
 
-def test_a_post_at_the_last_possible_instant_can_be_shown(owner: Tab, rt: Runtime) -> None:
+def test_a_post_at_the_last_possible_instant_can_be_shown(owner, rt):
     """In zones east of Greenwich, its local year is out of range."""
     post = accept(rt, add_profile(rt), body="Far away", at=datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC))
     owner.cookies["socialpub_zone"] = "Asia/Tokyo"
@@ -125,9 +119,7 @@ def test_a_post_at_the_last_possible_instant_can_be_shown(owner: Tab, rt: Runtim
         assert owner.open(path).status == 200, path
 
 
-def test_the_page_of_a_post_shows_its_outcome(
-    owner: Tab, rt: Runtime, clock: HandClock, tmp_path: Path, x: str
-) -> None:
+def test_the_page_of_a_post_shows_its_outcome(owner, rt, clock, tmp_path, x):
     photo = artifact(rt, media.jpeg(tmp_path / "holiday.jpg"), "image/jpeg")
     post = accept(rt, x, body="Good morning,\n  world", media=(DraftMedia(photo, "The sea"),))
     page = owner.open(f"/posts/{post}")
@@ -154,9 +146,7 @@ def test_the_page_of_a_post_shows_its_outcome(
     assert owner.ask("GET", full).headers["content-type"] == "image/jpeg"
 
 
-def test_the_details_of_a_published_post_are_folded_and_times_have_seconds(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_the_details_of_a_published_post_are_folded_and_times_have_seconds(owner, rt, world, clock):
     x, lost = connect_x(rt, world), add_profile(rt, "tiktok")
     clock.forward(7)
     post = accept(rt, x)
@@ -171,9 +161,7 @@ def test_the_details_of_a_published_post_are_folded_and_times_have_seconds(
     assert partly.root.all("details") == [], "what failed is there to be read"
 
 
-def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, pins: str
-) -> None:
+def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(owner, rt, world, clock, tmp_path, pins):
     board = next(one for one in world.pinterest.boards_of("demo") if one.sections)
     section_id, section_name = next(iter(board.sections.items()))
     options = {"pinterest": {"boardId": board.id, "boardSectionId": section_id}}
@@ -190,9 +178,7 @@ def test_a_pin_s_page_names_its_board_and_section_without_asking_the_network(
     assert facts(owner.open(f"/posts/{later}"))["Board"] == f"{board.name} ({board.id})"
 
 
-def test_a_page_that_refreshes_itself_reloads_after_the_last_outcome(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock
-) -> None:
+def test_a_page_that_refreshes_itself_reloads_after_the_last_outcome(owner, rt, world, clock):
     post = accept(rt, connect_x(rt, world))
     assert "hx-refresh" not in owner.ask("GET", f"/posts/{post}", headers={"hx-request": "true"}).headers
     drain(rt, clock)
@@ -200,7 +186,7 @@ def test_a_page_that_refreshes_itself_reloads_after_the_last_outcome(
     assert "hx-refresh" not in owner.ask("GET", f"/posts/{post}").headers
 
 
-def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
+def test_texts_of_others_are_never_markup(owner, rt):
     profile = add_profile(rt, name=f"Label {MARKUP}")
     picture = imagined(rt, file_name=f"{MARKUP}.png", storage_key="ab/" + "0" * 36 + "-" + "1" * 16 + ".png")
     post = accept(
@@ -230,7 +216,7 @@ def test_texts_of_others_are_never_markup(owner: Tab, rt: Runtime) -> None:
     assert "javascript:alert(1)" in facts(page)["Link"]
 
 
-def test_the_page_of_a_post_shows_removed_files_and_missing_alt_texts(owner: Tab, rt: Runtime, tmp_path: Path) -> None:
+def test_the_page_of_a_post_shows_removed_files_and_missing_alt_texts(owner, rt, tmp_path):
     clip = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     post = accept(rt, add_profile(rt), body=None, media=(DraftMedia(clip),))
     page = owner.open(f"/posts/{post}")
@@ -244,7 +230,7 @@ def test_the_page_of_a_post_shows_removed_files_and_missing_alt_texts(owner: Tab
     assert "1 video, removed" in owner.open("/posts").text
 
 
-def test_the_page_of_a_post_shows_what_a_delivery_waits_for(owner: Tab, rt: Runtime, profile: str) -> None:
+def test_the_page_of_a_post_shows_what_a_delivery_waits_for(owner, rt, profile):
     later = accept(rt, profile, body="Later", at=rt.now() + timedelta(hours=3))
     now = accept(rt, profile, body="Now")
     assert "The scheduled time. Until 12 Oct 2026" in facts(owner.open(f"/posts/{later}"))["Waits for"]
@@ -253,7 +239,7 @@ def test_the_page_of_a_post_shows_what_a_delivery_waits_for(owner: Tab, rt: Runt
     assert "Publishing is paused since" in facts(owner.open(f"/posts/{now}"))["Waits for"]
 
 
-def test_a_thread_is_linked_in_both_directions(owner: Tab, rt: Runtime, clock: HandClock) -> None:
+def test_a_thread_is_linked_in_both_directions(owner, rt, clock):
     profile = add_profile(rt)
     first = accept(rt, profile, body="1/2", at=clock.now() + timedelta(hours=1))
     reply = accept(rt, profile, body="2/2", options={"x": {"reply_to_post_id": first}})

@@ -15,14 +15,12 @@ from socialpub.media.files import THUMBNAILS
 from socialpub.publishing.media import thumbnails
 from socialpub.publishing.posts.drafts import DraftMedia
 from socialpub.runtime import Runtime
-from socialpub.sandbox import World
 from tests.samples import media
 from tests.support.appliance import accept
 from tests.support.drain import drain
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.select import select_value
-from tests.support.tab import Element, Page, Tab
+from tests.support.tab import Element, Page
 
 
 def address(artifact_id: str) -> str:
@@ -34,7 +32,7 @@ def kept(rt: Runtime) -> list[Path]:
 
 
 @pytest.mark.decoder_child
-def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thumbnail_is_made_once(rt, owner, tmp_path, monkeypatch):
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg", 1600, 1200), "image/jpeg")
     first = owner.ask("GET", address(photo))
     assert (first.status, first.headers["content-type"]) == (200, "image/jpeg")
@@ -47,18 +45,18 @@ def test_a_thumbnail_is_made_once(rt: Runtime, owner: Tab, tmp_path: Path, monke
 
 
 @pytest.mark.decoder_child
-def test_a_video_is_shown_by_its_first_frame(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+def test_a_video_is_shown_by_its_first_frame(rt, owner, tmp_path):
     video = artifact(rt, media.video_mp4(tmp_path / "a.mp4", 0.25), "video/mp4")
     assert Image.open(io.BytesIO(owner.ask("GET", address(video)).body)).size == (128, 96)
 
 
-def test_the_still_of_a_video_has_square_pixels(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+def test_the_still_of_a_video_has_square_pixels(rt, owner, tmp_path):
     path = media.video_mp4(tmp_path / "a.mp4", 0.25, pixel_aspect=Fraction(4, 3), rotation=90)
     video = artifact(rt, path, "video/mp4")
     assert Image.open(io.BytesIO(owner.ask("GET", address(video)).body)).size == (96, 171)
 
 
-def test_a_file_without_an_image_shows_a_placeholder(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+def test_a_file_without_an_image_shows_a_placeholder(rt, owner, tmp_path):
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     path = rt.files.path(select_value(rt.db, "SELECT storage_key FROM artifact"))
     path.write_bytes(path.read_bytes()[:300])  # the disk lost the rest
@@ -70,7 +68,7 @@ def test_a_file_without_an_image_shows_a_placeholder(rt: Runtime, owner: Tab, tm
     assert "no_image" in owner.ask("GET", address("not-an-id")).headers["location"]
 
 
-def test_a_thumbnail_is_removed_with_its_file(rt: Runtime, owner: Tab, tmp_path: Path) -> None:
+def test_a_thumbnail_is_removed_with_its_file(rt, owner, tmp_path):
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     owner.ask("GET", address(photo))
     assert thumbnails.clean(rt) == 0 and len(kept(rt)) == 1
@@ -78,9 +76,7 @@ def test_a_thumbnail_is_removed_with_its_file(rt: Runtime, owner: Tab, tmp_path:
     assert thumbnails.clean(rt) == 1 and not kept(rt)
 
 
-def test_a_decoder_that_cannot_start_does_not_condemn_the_image(
-    rt: Runtime, owner: Tab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_decoder_that_cannot_start_does_not_condemn_the_image(rt, owner, tmp_path, monkeypatch):
     photo = artifact(rt, media.jpeg(tmp_path / "a.jpg"), "image/jpeg")
     with monkeypatch.context() as broken:
 
@@ -116,9 +112,7 @@ def options_of(rt: Runtime) -> dict[str, object]:
     return found
 
 
-def test_uploaded_images_are_offered_newest_first(
-    owner: Tab, rt: Runtime, tmp_path: Path, video: Path, pins: str
-) -> None:
+def test_uploaded_images_are_offered_newest_first(owner, rt, tmp_path, video, pins):
     shown = [artifact(rt, media.jpeg(tmp_path / f"{name}.jpg"), "image/jpeg") for name in ("first", "second")]
     artifact(rt, video, "video/mp4")
     page = owner.open("/compose")
@@ -129,9 +123,7 @@ def test_uploaded_images_are_offered_newest_first(
     assert "artifact" not in page.text.lower()
 
 
-def test_a_chosen_cover_is_published_with_the_video(
-    owner: Tab, rt: Runtime, world: World, clock: HandClock, tmp_path: Path, video: Path, pins: str
-) -> None:
+def test_a_chosen_cover_is_published_with_the_video(owner, rt, world, clock, tmp_path, video, pins):
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
@@ -143,7 +135,7 @@ def test_a_chosen_cover_is_published_with_the_video(
     assert len(world.pinterest.pins) == 1
 
 
-def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path, video: Path, pins: str) -> None:
+def test_an_uploaded_cover_stays_chosen(owner, rt, tmp_path, video, pins):
     owner.open("/compose")
     board = owner.page.field("Board").all("option")[1].attributes["value"]
     sent = {"Text": "Waves", "Media": video, "Board": board, UPLOAD: media.jpeg(tmp_path / "cover.jpg")}
@@ -155,7 +147,7 @@ def test_an_uploaded_cover_stays_chosen(owner: Tab, rt: Runtime, tmp_path: Path,
     assert options_of(rt)["coverArtifactId"] == radios(page)["cover.jpg"].attributes["value"]
 
 
-def test_an_edit_keeps_or_removes_the_cover(owner: Tab, rt: Runtime, tmp_path: Path, video: Path, pins: str) -> None:
+def test_an_edit_keeps_or_removes_the_cover(owner, rt, tmp_path, video, pins):
     cover = artifact(rt, media.jpeg(tmp_path / "cover.jpg"), "image/jpeg")
     options = {"pinterest": {"boardId": "1", "coverArtifactId": cover}}
     video = artifact(rt, video, "video/mp4")
@@ -167,5 +159,5 @@ def test_an_edit_keeps_or_removes_the_cover(owner: Tab, rt: Runtime, tmp_path: P
     assert "coverArtifactId" not in options_of(rt)
 
 
-def test_without_pinterest_no_cover_is_offered(owner: Tab, x: str) -> None:
+def test_without_pinterest_no_cover_is_offered(owner, x):
     assert radios(owner.open("/compose")) == {}

@@ -55,9 +55,7 @@ def texts(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("jump", JUMPS)
-def test_a_record_has_the_date_of_the_wall_clock_although_the_clock_was_once_set(
-    rt: Runtime, world: World, clock: HandClock, jump: float
-) -> None:
+def test_a_record_has_the_date_of_the_wall_clock_although_the_clock_was_once_set(rt, world, clock, jump):
     set_clock(rt, clock, jump)
     clock.forward(40 * DAY)
     accept(rt, connect_bluesky(rt, world), options={"bluesky": {"replyControl": "nobody"}})
@@ -102,16 +100,16 @@ def publish_then_restore(
 
 @pytest.mark.parametrize("jump", [20 * DAY, 44 * DAY])
 def test_a_restored_appliance_finds_a_record_although_the_clock_was_behind_at_its_call(
-    rt: Runtime, world: World, clock: HandClock, tmp_path: Path, jump: float
-) -> None:
+    rt, world, clock, tmp_path, jump
+):
     set_clock(rt, clock, 365 * DAY)
     publish_then_restore(rt, world, clock, tmp_path, jump_after_call=jump)
 
 
 @pytest.mark.parametrize("jump", [20 * DAY, -20 * DAY, -5 * HOUR])
 def test_a_restored_appliance_finds_a_record_although_the_clock_was_set_after_the_backup(
-    rt: Runtime, world: World, clock: HandClock, tmp_path: Path, jump: float
-) -> None:
+    rt, world, clock, tmp_path, jump
+):
     publish_then_restore(rt, world, clock, tmp_path, jump_after_backup=jump)
 
 
@@ -119,9 +117,7 @@ def test_a_restored_appliance_finds_a_record_although_the_clock_was_set_after_th
 
 
 @pytest.mark.parametrize("fault", ["503", "timeout", "rate limit", "page"])
-def test_a_mention_that_cannot_be_looked_up_is_plain_text_after_three_tries(
-    rt: Runtime, world: World, clock: HandClock, fault: str
-) -> None:
+def test_a_mention_that_cannot_be_looked_up_is_plain_text_after_three_tries(rt, world, clock, fault):
     script, profile = world.bluesky.next("resolve_handle"), connect_bluesky(rt, world)
     match fault:
         case "503":
@@ -144,7 +140,7 @@ def test_a_mention_that_cannot_be_looked_up_is_plain_text_after_three_tries(
     assert note == "The mention @demo.test is plain text, because the account's server could not look it up."
 
 
-def test_a_mention_is_marked_when_the_server_answers_again(rt: Runtime, world: World, clock: HandClock) -> None:
+def test_a_mention_is_marked_when_the_server_answers_again(rt, world, clock):
     profile = connect_bluesky(rt, world)
     world.bluesky.next("resolve_handle").fails_with(503).times(2)
     post = accept(rt, profile, body="Thanks @demo.test")
@@ -157,9 +153,7 @@ def test_a_mention_is_marked_when_the_server_answers_again(rt: Runtime, world: W
 # --- an unconfirmed email address ------------------------------------------------------------------------------------
 
 
-def test_a_video_is_refused_once_the_server_says_that_the_email_address_is_not_confirmed(
-    rt: Runtime, world: World, clock: HandClock, tmp_path: Path
-) -> None:
+def test_a_video_is_refused_once_the_server_says_that_the_email_address_is_not_confirmed(rt, world, clock, tmp_path):
     """The account is connected before a version that kept the fact, so the renewal of its token reports it first."""
     world.bluesky.existing_account("demo").email_confirmed = False
     profile = connect_bluesky(rt, world)

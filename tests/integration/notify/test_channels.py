@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from email.message import EmailMessage
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,7 +41,7 @@ def send(url: str) -> str | None:
         http.close()
 
 
-def test_a_mail_arrives_as_plain_text_and_only_with_the_password() -> None:
+def test_a_mail_arrives_as_plain_text_and_only_with_the_password():
     with mail_server() as (mail, port):
         address = f"127.0.0.1:{port}?from=socialpub@example.com&to=owner+alerts@example.com&mode=insecure"
         assert send(f"mailto://owner:mail-password@{address}") is None
@@ -59,7 +58,7 @@ def test_a_mail_arrives_as_plain_text_and_only_with_the_password() -> None:
         assert "only ASCII" in (send(f"mailto://owner:m%C3%BCde@{address}") or "")
 
 
-def test_ntfy_json_and_gotify_get_title_and_text(service: HttpService) -> None:
+def test_ntfy_json_and_gotify_get_title_and_text(service):
     assert send(f"ntfy://{service.address}/owners-Topic") is None
     assert send(f"json://{service.address}/some/path") is None
     assert send(f"gotify://{service.address}/AbCdEfGhIjKlMnO") is None
@@ -74,7 +73,7 @@ def prepared(url: str) -> Any:
     return channels.prepare(url, TITLE, BODY)[0]
 
 
-def test_the_forms_of_ntfy() -> None:
+def test_the_forms_of_ntfy():
     assert prepared("ntfy://Topic").server == prepared("ntfys://ntfy.sh/Topic").server == "https://ntfy.sh"
     assert prepared("ntfy://Topic").payload["topic"] == prepared("ntfys://ntfy.sh/Topic").payload["topic"] == "Topic"
     own = prepared("ntfys://user:p%40ss@ntfy.example.com:8443/topic")
@@ -84,7 +83,7 @@ def test_the_forms_of_ntfy() -> None:
     assert len(channels.prepare("ntfy://localhost/one/two", TITLE, BODY)) == 2
 
 
-def test_the_forms_of_telegram() -> None:
+def test_the_forms_of_telegram():
     sent = prepared("tgram://123456789:abc_DEF-hij/-1001234?topic=7")
     assert sent.server == "https://api.telegram.org/bot123456789:abc_DEF-hij/sendMessage"
     assert (sent.payload["chat_id"], sent.payload["message_thread_id"]) == ("-1001234", "7")
@@ -110,7 +109,7 @@ def test_the_forms_of_telegram() -> None:
         ("mailto://localhost?from=a@b.c&to=c@d.e,e@f.g", ("localhost", 25, "insecure", None, "c@d.e, e@f.g")),
     ],
 )  # fmt: skip
-def test_the_forms_of_mail(url: str, expected: tuple[Any, ...]) -> None:
+def test_the_forms_of_mail(url, expected):
     letter: Message = prepared(url)
     user = letter.login[0] if letter.login else None
     assert isinstance(letter.payload, EmailMessage)
@@ -130,12 +129,12 @@ def test_the_forms_of_mail(url: str, expected: tuple[Any, ...]) -> None:
         ("json://[::1/", ValueError),
     ],
 )
-def test_what_socialpub_does_not_send_itself(url: str, error: type[Exception]) -> None:
+def test_what_socialpub_does_not_send_itself(url, error):
     with pytest.raises(error):
         channels.prepare(url, TITLE, BODY)
 
 
-def test_the_cause_of_a_failure_is_a_sentence(service: HttpService) -> None:
+def test_the_cause_of_a_failure_is_a_sentence(service):
     service.status = 401
     refused = "the service refuses the user name, the password or the token (401)"
     assert send(f"json://owner:wrong@{service.address}/") == refused
@@ -146,9 +145,7 @@ def test_the_cause_of_a_failure_is_a_sentence(service: HttpService) -> None:
     assert send(f"gotify://127.0.0.1:{port}/AbCdEfGhIjKlMnO") == "the service cannot be reached or refuses the message"
 
 
-def test_a_service_is_trusted_as_this_machine_trusts_it(
-    service: HttpService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_service_is_trusted_as_this_machine_trusts_it(service, tmp_path, monkeypatch):
     context, _ = certificate("localhost", tmp_path)
     service.socket = context.wrap_socket(service.socket, server_side=True)
     urls = f"jsons://localhost:{service.server_port}/", f"gotifys://localhost:{service.server_port}/AbCdEfGhIjKlMnO"
@@ -162,14 +159,14 @@ def test_a_service_is_trusted_as_this_machine_trusts_it(
 
 
 @pytest.mark.parametrize("url", ["json://{}/", "gotify://{}/AbCdEfGhIjKlMnO"])
-def test_a_service_that_hangs_is_given_up(service: HttpService, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_a_service_that_hangs_is_given_up(service, monkeypatch, url):
     service.hangs = True
     monkeypatch.setattr(channels, "SECONDS", 1.0)
     monkeypatch.setattr(notify_send, "APPRISE_SECONDS", 5)
     assert "in time" in (send(url.format(service.address)) or "")
 
 
-def test_the_address_is_no_argument_and_no_setting_reaches_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_is_no_argument_and_no_setting_reaches_the_child(monkeypatch):
     seen: dict[str, Any] = {}
 
     def run(command: list[str], **options: Any) -> Any:
@@ -184,9 +181,7 @@ def test_the_address_is_no_argument_and_no_setting_reaches_the_child(monkeypatch
     assert "AbCdEf" in seen["env"]["APPRISE_URLS"]
 
 
-def test_without_apprise_an_address_of_another_service_is_refused_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_apprise_an_address_of_another_service_is_refused_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setattr(notify_send, "find_spec", lambda name: None)
     fault = notify_send.find_fault("gotify://localhost/AbCdEfGhIjKlMnO")
     assert fault is not None
@@ -195,7 +190,7 @@ def test_without_apprise_an_address_of_another_service_is_refused_with_the_comma
     assert send("gotify://localhost/AbCdEfGhIjKlMnO") == fault
 
 
-def test_addresses_that_cannot_be_used_are_refused_by_number_and_service() -> None:
+def test_addresses_that_cannot_be_used_are_refused_by_number_and_service():
     urls = ["ntfy://topic", "nosuch://owner:hidden-password@host", "tgram://hidden-token/1", "gotify://"]
     with pytest.raises(OperatorError) as refused:
         notify_send.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": urls[:3]})))
@@ -221,7 +216,7 @@ print(json.dumps(found))
 """
 
 
-def test_a_name_shows_a_host_only_where_apprise_has_one() -> None:
+def test_a_name_shows_a_host_only_where_apprise_has_one():
     asked = subprocess.run([sys.executable, "-W", "ignore", "-c", HOSTS], capture_output=True, text=True, check=True)
     places: dict[str, list[str]] = json.loads(asked.stdout)
     assert len(places) > 100
@@ -231,13 +226,13 @@ def test_a_name_shows_a_host_only_where_apprise_has_one() -> None:
         assert "{host}" in places[scheme]
 
 
-def test_without_other_services_no_process_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_other_services_no_process_is_started(monkeypatch):
     monkeypatch.setattr(subprocess, "Popen", None)
     urls = [SecretStr("ntfy://topic"), SecretStr("mailto://me:secret@gmail.com")]
     notify_send.refuse_wrong_addresses(Settings(notify=NotifySection.model_validate({"urls": urls})))
 
 
-def test_neither_web_server_nor_worker_imports_apprise() -> None:
+def test_neither_web_server_nor_worker_imports_apprise():
     """Apprise takes as much memory as these processes."""
     code = (
         "import sys, socialpub.worker.process, socialpub.web.http.server, socialpub.cli.run\n"

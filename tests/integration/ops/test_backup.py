@@ -26,7 +26,6 @@ from tests.samples import media
 from tests.support import copies
 from tests.support.appliance import accept, add_profile
 from tests.support.copies import copy_of, file_of, put_back
-from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.select import select_value
 
@@ -38,7 +37,7 @@ def files_in(folder: Path) -> list[str]:
 # --- taking ----------------------------------------------------------------------------------------------------------
 
 
-def test_what_was_copied_comes_back_as_it_was(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
+def test_what_was_copied_comes_back_as_it_was(rt, image, tmp_path, clock):
     copy = copy_of(rt, tmp_path)
     assert copy.stat().st_mode & 0o777 == 0o600
     settings = put_back(copy, tmp_path / "new" / "deep", clock)
@@ -56,7 +55,7 @@ def files_in_an_appliance(image: Path) -> list[str]:
     return ["media", f"media/{folder}", f"media/{folder}/{image.name}", "secret.key", "socialpub.db"]
 
 
-def test_a_backup_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+def test_a_backup_made_while_somebody_writes_is_of_one_instant(rt, tmp_path, clock):
     profiles = add_profile(rt), add_profile(rt, account_id="other")
     enough, begun = threading.Event(), threading.Event()
 
@@ -87,7 +86,7 @@ def test_a_backup_made_while_somebody_writes_is_of_one_instant(rt: Runtime, tmp_
             assert database.execute("SELECT count(*) FROM post").fetchone() == (found.posts,)
 
 
-def test_a_backup_of_much_takes_little_memory(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
+def test_a_backup_of_much_takes_little_memory(rt, image, tmp_path, clock):
     media.pad(file_of(rt, image), 48 << 20)
     tracemalloc.start()
     try:
@@ -100,9 +99,7 @@ def test_a_backup_of_much_takes_little_memory(rt: Runtime, image: str, tmp_path:
     assert peak < 8 << 20
 
 
-def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
-    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_media_that_come_and_go_meanwhile_leave_no_loose_end(rt, image, tmp_path, clock, monkeypatch):
     unused = artifact(rt, media.png(tmp_path / "b.png"), "image/png")
     copy_database = create.copy_database
 
@@ -125,20 +122,20 @@ def test_media_that_come_and_go_meanwhile_leave_no_loose_end(
         assert select_value(other.db, "SELECT count(*) FROM artifact") == 2
 
 
-def test_a_file_that_was_lost_before_is_reported_and_stops_no_backup(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_a_file_that_was_lost_before_is_reported_and_stops_no_backup(rt, image, tmp_path):
     file_of(rt, image).unlink()
     told = create.write_backup(rt, tmp_path / "appliance.copy")
     assert (told.media_files, told.media_missing) == (0, 1)
     assert verify.verify_backup(tmp_path / "appliance.copy") == told
 
 
-def test_secret_key_is_in_a_backup_only_when_it_is_wanted(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_secret_key_is_in_a_backup_only_when_it_is_wanted(rt, image, tmp_path):
     assert "secret.key" not in copies.members_of(copy_of(rt, tmp_path, with_secret=False))
     key = rt.settings.secret_key_file.read_bytes()
     assert key not in (tmp_path / "appliance.copy").read_bytes()
 
 
-def test_nothing_is_overwritten_by_a_backup(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_overwritten_by_a_backup(rt, tmp_path, monkeypatch):
     taken = tmp_path / "taken"
     taken.write_text("mine")
     loose = tmp_path / "loose"
@@ -160,7 +157,7 @@ def test_nothing_is_overwritten_by_a_backup(rt: Runtime, tmp_path: Path, monkeyp
     assert not list(tmp_path.glob("*.unfinished"))
 
 
-def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_nothing_behind(rt, tmp_path, monkeypatch):
     before = files_in(tmp_path)
 
     def full(self: TarWriter, name: str, path: Path) -> None:
@@ -173,9 +170,7 @@ def test_a_full_disk_leaves_nothing_behind(rt: Runtime, tmp_path: Path, monkeypa
     assert files_in(tmp_path) == before
 
 
-def test_a_backup_on_the_same_disk_leaves_rows_their_room(
-    rt: Runtime, image: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backup_on_the_same_disk_leaves_rows_their_room(rt, image, tmp_path, monkeypatch):
     floor = int(rt.settings.health.disk_floor_bytes)
     needed = file_of(rt, image).stat().st_size + rt.settings.database_file.stat().st_size
     free = floor + needed
@@ -200,7 +195,7 @@ def places(size: int) -> list[int]:
     return sorted({*range(0, size, 6007), *range(512), *range(size - 12_000, size, 37), *range(size - 600, size)})
 
 
-def test_a_backup_cut_short_anywhere_is_refused(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_a_backup_cut_short_anywhere_is_refused(rt, image, tmp_path):
     whole = copy_of(rt, tmp_path).read_bytes()
     whole = whole[: whole.rindex(b"SEAL") + 512 + 64]  # the rest is padding
     cut = tmp_path / "cut"
@@ -210,7 +205,7 @@ def test_a_backup_cut_short_anywhere_is_refused(rt: Runtime, image: str, tmp_pat
             verify.verify_backup(cut, rt.secrets)
 
 
-def test_a_changed_byte_is_seen_unless_it_is_padding(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_a_changed_byte_is_seen_unless_it_is_padding(rt, image, tmp_path):
     copy = copy_of(rt, tmp_path)
     contents, whole, unseen = copies.contents_of(copy), bytearray(copy.read_bytes()), 0
     for place in places(len(whole)):
@@ -246,9 +241,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("member", STRANGE, ids=[f"{info.name}-{info.type.decode()}" for info in STRANGE])
-def test_members_that_no_backup_holds_are_refused_and_touch_nothing(
-    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, member: tarfile.TarInfo
-) -> None:
+def test_members_that_no_backup_holds_are_refused_and_touch_nothing(rt, image, tmp_path, clock, member):
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", member, changed={})
     before = files_in(tmp_path)
     with pytest.raises(verify.InvalidBackup, match="is not a backup that socialpub made"):
@@ -258,7 +251,7 @@ def test_members_that_no_backup_holds_are_refused_and_touch_nothing(
     assert files_in(tmp_path) == before
 
 
-def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_sha256sum_can_check_what_was_unpacked(rt, image, tmp_path):
     copy = copy_of(rt, tmp_path)
     folder = tmp_path / "unpacked"
     folder.mkdir()
@@ -272,7 +265,7 @@ def test_sha256sum_can_check_what_was_unpacked(rt: Runtime, image: str, tmp_path
     )
 
 
-def test_the_sums_come_last_and_list_everything(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_the_sums_come_last_and_list_everything(rt, image, tmp_path):
     copy, other = copy_of(rt, tmp_path), tmp_path / "other"
     sums = copies.sums_of(copy)
     assert verify.verify_backup(copies.rewritten(copy, other, sums)).seal is Seal.NONE
@@ -283,13 +276,13 @@ def test_the_sums_come_last_and_list_everything(rt: Runtime, image: str, tmp_pat
 
 
 @pytest.mark.parametrize("lacking", ["socialpub.db", "secret.key"])
-def test_a_backup_that_lacks_a_part_is_refused(rt: Runtime, image: str, tmp_path: Path, lacking: str) -> None:
+def test_a_backup_that_lacks_a_part_is_refused(rt, image, tmp_path, lacking):
     copy = copies.forged(copy_of(rt, tmp_path), tmp_path / "forged", without=lacking, changed={})
     with pytest.raises(verify.InvalidBackup, match="it lacks"):
         verify.verify_backup(copy)
 
 
-def test_a_file_of_another_kind_is_no_backup(rt: Runtime, tmp_path: Path) -> None:
+def test_a_file_of_another_kind_is_no_backup(rt, tmp_path):
     for name, content in (("empty", b""), ("zeros", b"\0" * 20480), ("text", b"hello" * 9000)):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(verify.InvalidBackup, match="is not a backup"):
@@ -304,7 +297,7 @@ def test_a_file_of_another_kind_is_no_backup(rt: Runtime, tmp_path: Path) -> Non
         verify.verify_backup(tmp_path / "missing")
 
 
-def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, image: str, tmp_path: Path) -> None:
+def test_a_database_damaged_before_it_was_copied_is_found(rt, image, tmp_path):
     copy = copy_of(rt, tmp_path)
     for damaged in (b"no database at all" * 100, b""):
         forged = copies.forged(copy, tmp_path / "forged", changed={"socialpub.db": damaged})
@@ -321,7 +314,7 @@ def test_a_database_damaged_before_it_was_copied_is_found(rt: Runtime, image: st
         verify.verify_backup(forged)
 
 
-def test_a_backup_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+def test_a_backup_of_a_newer_version_is_refused_saying_so(rt, tmp_path, clock):
     rt.db.write(
         lambda tx: (
             tx.execute_sql(
@@ -341,9 +334,7 @@ def test_a_backup_of_a_newer_version_is_refused_saying_so(rt: Runtime, tmp_path:
 # --- putting back ----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
-    rt: Runtime, image: str, tmp_path: Path, clock: HandClock
-) -> None:
+def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(rt, image, tmp_path, clock):
     rt.db.write(lambda tx: tx.execute_sql("INSERT INTO appliance VALUES ('heartbeat', ?)", (tx.stamp,)).rowcount)
     copied_at = rt.stamp()
     copy = copy_of(rt, tmp_path)
@@ -364,7 +355,7 @@ def test_what_is_restored_is_paused_and_knows_since_when_it_may_be_wrong(
 @pytest.mark.parametrize(
     "there", ["socialpub.db", "socialpub.db-wal", "socialpub.db-journal", "media/ab/file.png", "media/incoming/a.part"]
 )
-def test_nothing_is_overwritten_by_a_restore(rt: Runtime, tmp_path: Path, clock: HandClock, there: str) -> None:
+def test_nothing_is_overwritten_by_a_restore(rt, tmp_path, clock, there):
     copy = copy_of(rt, tmp_path)
     path = tmp_path / "new" / "data" / there
     path.parent.mkdir(parents=True)
@@ -376,7 +367,7 @@ def test_nothing_is_overwritten_by_a_restore(rt: Runtime, tmp_path: Path, clock:
     assert path.read_text() == "mine"
 
 
-def test_a_matching_secret_key_may_lie_there(rt: Runtime, tmp_path: Path, clock: HandClock) -> None:
+def test_a_matching_secret_key_may_lie_there(rt, tmp_path, clock):
     copy = copy_of(rt, tmp_path, with_secret=False)
     with pytest.raises(OperatorError, match=r"does not contain secret\.key") as failure:
         put_back(copy, tmp_path / "new", clock)
@@ -392,9 +383,7 @@ def test_a_matching_secret_key_may_lie_there(rt: Runtime, tmp_path: Path, clock:
 
 
 @pytest.mark.parametrize("with_secret", [True, False])
-def test_a_backup_of_another_secret_key_is_refused_saying_so(
-    rt: Runtime, tmp_path: Path, clock: HandClock, with_secret: bool
-) -> None:
+def test_a_backup_of_another_secret_key_is_refused_saying_so(rt, tmp_path, clock, with_secret):
     copy = copy_of(rt, tmp_path, with_secret=with_secret)
     key = tmp_path / "new" / "data" / "secret.key"
     key.parent.mkdir(parents=True)
@@ -408,9 +397,7 @@ def test_a_backup_of_another_secret_key_is_refused_saying_so(
 
 
 @pytest.mark.parametrize("breaks", ["secret.key", "media", "socialpub.db"])
-def test_a_restore_that_fails_half_way_leaves_nothing(
-    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch, breaks: str
-) -> None:
+def test_a_restore_that_fails_half_way_leaves_nothing(rt, image, tmp_path, clock, monkeypatch, breaks):
     copy = copy_of(rt, tmp_path)
     before = files_in(tmp_path)
     move, rename = durable_files.move, Path.rename
@@ -434,9 +421,7 @@ def test_a_restore_that_fails_half_way_leaves_nothing(
     put_back(copy, tmp_path / "new", clock)
 
 
-def test_an_appliance_that_appears_meanwhile_is_not_overwritten(
-    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_appliance_that_appears_meanwhile_is_not_overwritten(rt, image, tmp_path, clock, monkeypatch):
     copy = copy_of(rt, tmp_path)
     settings = Settings(data_dir=tmp_path / "new")
     pause = restore._pause
@@ -470,9 +455,7 @@ def with_our_key(rt: Runtime, folder: Path) -> Settings:
 
 
 @pytest.mark.parametrize("with_secret", [True, False])
-def test_a_backup_that_somebody_changed_without_the_key_is_refused(
-    rt: Runtime, image: str, tmp_path: Path, clock: HandClock, with_secret: bool
-) -> None:
+def test_a_backup_that_somebody_changed_without_the_key_is_refused(rt, image, tmp_path, clock, with_secret):
     copy = copy_of(rt, tmp_path, with_secret=with_secret)
     assert summary_of(copy, rt.secrets) is Seal.FITS
     (name, content), *_ = [one for one in copies.contents_of(copy) if one[0].startswith("media/")]
@@ -488,7 +471,7 @@ def test_a_backup_that_somebody_changed_without_the_key_is_refused(
     restore.restore(copy, settings, clock)
 
 
-def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
+def test_a_seal_that_was_taken_away_is_missed(rt, image, tmp_path, clock):
     copy = copy_of(rt, tmp_path)
     stripped = copies.forged(copy, tmp_path / "stripped", changed={})
     settings = with_our_key(rt, tmp_path / "new")
@@ -504,7 +487,7 @@ def test_a_seal_that_was_taken_away_is_missed(rt: Runtime, image: str, tmp_path:
     assert restore.restore(stripped, settings, clock, unsealed=True).summary.seal is Seal.NONE
 
 
-def test_what_cannot_be_checked_is_reported(rt: Runtime, image: str, tmp_path: Path, clock: HandClock) -> None:
+def test_what_cannot_be_checked_is_reported(rt, image, tmp_path, clock):
     bare = copy_of(rt, tmp_path, with_secret=False)
     assert summary_of(bare) is Seal.UNCHECKED
     assert summary_of(bare, OTHERS) is Seal.UNCHECKED

@@ -1,7 +1,5 @@
 """How old the last backup is: an owner is reminded before it is needed, and a failed one does not count."""
 
-from pathlib import Path
-
 import pytest
 
 from socialpub.core.errors import OperatorError
@@ -11,7 +9,6 @@ from socialpub.ops.backup import create, last_backup
 from socialpub.ops.doctor import checks
 from socialpub.ops.health import Finding
 from socialpub.runtime import Runtime
-from tests.support.hand_clock import HandClock
 
 DAY = 86400
 
@@ -22,9 +19,7 @@ def told(rt: Runtime) -> Finding:
     return finding
 
 
-def test_the_owner_is_reminded_of_the_first_backup_and_of_one_after_a_week(
-    rt: Runtime, clock: HandClock, tmp_path: Path
-) -> None:
+def test_the_owner_is_reminded_of_the_first_backup_and_of_one_after_a_week(rt, clock, tmp_path):
     assert told(rt).level == "note"
     assert told(rt).message == "This installation does not have a backup."
     assert "socialpub backup" in str(told(rt).remedy)
@@ -41,7 +36,7 @@ def test_the_owner_is_reminded_of_the_first_backup_and_of_one_after_a_week(
     assert told(rt).level == "ok"
 
 
-def test_a_backup_that_failed_is_none(rt: Runtime, clock: HandClock, tmp_path: Path) -> None:
+def test_a_backup_that_failed_is_none(rt, clock, tmp_path):
     missing = tmp_path / "missing" / "copy"
     with pytest.raises(OperatorError):
         create.write_backup(rt, missing)

@@ -20,9 +20,7 @@ from tests.support.scripted_network import ScriptedNetwork
 # --- before the first call -------------------------------------------------------------------------------------------
 
 
-def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_look_that_could_not_be_made_is_made_before_the_first_call(rt, network, profile, clock):
     """With a wrong app secret, neither the read-back nor the call is sent."""
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
     become_restored(rt)
@@ -41,9 +39,7 @@ def test_a_look_that_could_not_be_made_is_made_before_the_first_call(
     assert state_of(rt, post) is State.PUBLISHED
 
 
-def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(rt, network, profile, clock):
     accept(rt, profile, at=clock.now() + timedelta(minutes=20))
     become_restored(rt)
     clock.forward(60)
@@ -61,9 +57,7 @@ def test_a_look_that_the_network_refuses_to_the_app_ends_no_hold_of_questions(
     assert [row.calls for row in waits.list_holds(rt.db)] == [waits.QUESTIONS], "nothing was answered"
 
 
-def test_a_backup_of_a_backup_calls_no_unread_post_absent(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_backup_of_a_backup_calls_no_unread_post_absent(rt, network, profile, clock):
     post = accept(rt, profile, at=clock.now() + timedelta(hours=2))
     become_restored(rt)
     clock.forward(60)
@@ -101,9 +95,7 @@ def looked_since(network: ScriptedNetwork) -> list[datetime]:
     return found
 
 
-def test_a_clock_that_is_set_right_after_the_resume_hides_nothing_of_the_original(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_clock_that_is_set_right_after_the_resume_hides_nothing_of_the_original(rt, network, profile, clock):
     accept(rt, profile, at=clock.now() + timedelta(days=9))
     copied_at = restored_on_a_machine_that_is_behind(rt, clock)
     rt.write(resume.resume)
@@ -114,9 +106,7 @@ def test_a_clock_that_is_set_right_after_the_resume_hides_nothing_of_the_origina
     assert since[0] <= copied_at, "what the original sent since the copy is looked for"
 
 
-def test_a_clock_that_is_behind_hides_nothing_of_the_original(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_clock_that_is_behind_hides_nothing_of_the_original(rt, network, profile, clock):
     accept(rt, profile, at=clock.now() + timedelta(hours=2))
     copied_at = restored_on_a_machine_that_is_behind(rt, clock)
     rt.write(resume.resume)
@@ -128,9 +118,7 @@ def test_a_clock_that_is_behind_hides_nothing_of_the_original(
     assert since[0] <= copied_at
 
 
-def test_a_hold_of_questions_ends_with_the_last_question(
-    rt: Runtime, network: ScriptedNetwork, profile: str, clock: HandClock
-) -> None:
+def test_a_hold_of_questions_ends_with_the_last_question(rt, network, profile, clock):
     network.results["create_post"] = [NoAnswer("cut")]
     network.results["recover"] = [AppRefused("capped")] * 10_000
     post = accept(rt, profile)

@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -13,7 +11,7 @@ from socialpub.core.errors import FieldError
 from socialpub.providers.base import Wait
 from socialpub.providers.responses import Rejected
 from socialpub.runtime import Runtime
-from tests.integration.shell.conftest import Fault, Shell, Wire, busy, lost, refused
+from tests.integration.shell.conftest import busy, lost, refused
 from tests.samples import media
 from tests.support.rows import post_ids, read_post
 from tests.support.scripted_network import ScriptedNetwork
@@ -24,21 +22,21 @@ def api_key_id(rt: Runtime) -> str:
     return str(select_value(rt.db, "SELECT id FROM api_key"))
 
 
-def test_a_post_is_published_and_reported(shell: Shell, rt: Runtime) -> None:
+def test_a_post_is_published_and_reported(shell, rt):
     result = shell("post", "Hello", "--to", "x")
     [post_id] = post_ids(rt)
     assert (result.exit_code, result.stdout) == (0, f"{post_id}\nx: published https://x.example/1\n")
     assert result.stderr == ""
 
 
-def test_files_get_their_alt_texts_by_position(shell: Shell, rt: Runtime, tmp_path: Path) -> None:
+def test_files_get_their_alt_texts_by_position(shell, rt, tmp_path):
     first, second = media.png(tmp_path / "one.dat"), media.jpeg(tmp_path / "zwei ü.jpg")
     assert shell("post", "--to", "x", "--media", str(first), "--alt", "One", "--media", str(second)).exit_code == 0
     shown = read_post(rt, post_ids(rt)[0])["media"]
     assert [(one["contentType"], one.get("alt")) for one in shown] == [("image/png", "One"), ("image/jpeg", None)]
 
 
-def test_a_url_and_a_file_are_media_of_one_post(shell: Shell, rt: Runtime, tmp_path: Path) -> None:
+def test_a_url_and_a_file_are_media_of_one_post(shell, rt, tmp_path):
     """A URL of the appliance itself needs no other server."""
     file = str(media.png(tmp_path / "one.png"))
     first = json.loads(shell("post", "--to", "x", "--media", file, "--json").stdout)["data"]["media"][0]
@@ -52,7 +50,7 @@ def test_a_url_and_a_file_are_media_of_one_post(shell: Shell, rt: Runtime, tmp_p
     assert refused.exit_code == 4 and "media[0].url" in refused.stderr
 
 
-def test_the_text_comes_from_stdin_and_the_table_decides_the_type_of_an_option(shell: Shell, rt: Runtime) -> None:
+def test_the_text_comes_from_stdin_and_the_table_decides_the_type_of_an_option(shell, rt):
     options = ("madeWithAi=true", "replySettings=following", "inReplyToPostId=1234")
     result = shell("post", "-", "--to", "x", *(f"--option=x.{one}" for one in options), stdin="From a pipe: ü\n")
     assert result.exit_code == 0
@@ -77,31 +75,27 @@ def delay(network: ScriptedNetwork) -> None:
         ({"x": delay}, 5, "x: waiting: "),
     ],
 )
-def test_the_exit_code_names_the_most_important_outcome(
-    shell: Shell, three_networks: dict[str, ScriptedNetwork], faults: dict[str, Any], exit_code: int, line: str
-) -> None:
+def test_the_exit_code_names_the_most_important_outcome(shell, three_networks, faults, exit_code, line):
     for name, fault in faults.items():
         fault(three_networks[name])
     result = shell("post", "a", "--to", "x", "--to", "home")
     assert result.exit_code == exit_code and f"\n{line}" in result.stdout
 
 
-def test_without_waiting_an_accepted_post_is_a_success(
-    shell: Shell, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_without_waiting_an_accepted_post_is_a_success(shell, three_networks):
     refuse(three_networks["x"])
     for arguments in (["--no-wait"], ["--wait", "0"]):
         result = shell("post", "a", "--to", "x", *arguments)
         assert result.exit_code == 0 and result.stdout.endswith("\nx: pending\n")
 
 
-def test_a_scheduled_post_is_reported_with_its_time_and_offset(shell: Shell, rt: Runtime) -> None:
+def test_a_scheduled_post_is_reported_with_its_time_and_offset(shell, rt):
     result = shell("post", "a", "--to", "x", "--at", "2099-01-01T01:00:00+01:00")
     assert result.exit_code == 0 and "2099-01-01T01:00:00+01:00" in result.stderr
     assert result.stdout == f"{post_ids(rt)[0]}\nx: scheduled for 2099-01-01T00:00:00.000Z\n"
 
 
-def test_a_key_with_limits_gets_their_reasons(shell: Shell, rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_with_limits_gets_their_reasons(shell, rt, monkeypatch):
     key = rt.write(api_keys.create, "agent", posts_per_day=1, approval=True)
     monkeypatch.setenv("SOCIALPUB_KEY", key)
     held = shell("post", "a", "--to", "x")
@@ -114,9 +108,7 @@ def test_a_key_with_limits_gets_their_reasons(shell: Shell, rt: Runtime, monkeyp
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
-def test_a_post_that_a_network_would_refuse_is_accepted_only_on_request(
-    shell: Shell, rt: Runtime, three_networks: dict[str, ScriptedNetwork]
-) -> None:
+def test_a_post_that_a_network_would_refuse_is_accepted_only_on_request(shell, rt, three_networks):
     three_networks["x"].problems = [FieldError(("post", "body"), "X allows 280 characters. This text has 281.")]
     refused = shell("post", "a", "--to", "x")
     assert refused.exit_code == 4 and "X allows 280 characters" in refused.stderr and post_ids(rt) == []
@@ -138,9 +130,7 @@ def test_a_post_that_a_network_would_refuse_is_accepted_only_on_request(
         (["-", "--no-wait"], "stdin is not UTF-8"),
     ],
 )
-def test_what_the_shell_refuses_by_itself_is_wrong_usage(
-    offline_shell: Shell, arguments: list[str], message: str
-) -> None:
+def test_what_the_shell_refuses_by_itself_is_wrong_usage(offline_shell, arguments, message):
     result = offline_shell("post", "--to", "x", *arguments, stdin=b"\xff")
     assert result.exit_code == 2 and message in result.stderr
 
@@ -148,7 +138,7 @@ def test_what_the_shell_refuses_by_itself_is_wrong_usage(
 # --- repeats ---------------------------------------------------------------------------------------------------------
 
 
-def test_once_accepts_a_post_once_and_reports_the_replay(shell: Shell, rt: Runtime, tmp_path: Path) -> None:
+def test_once_accepts_a_post_once_and_reports_the_replay(shell, rt, tmp_path):
     file = media.png(tmp_path / "one.png")
     first, second = (
         shell("post", "Good morning", "--to", "x", "--media", str(file), "--once", "day 1") for _ in range(2)
@@ -162,9 +152,7 @@ def test_once_accepts_a_post_once_and_reports_the_replay(shell: Shell, rt: Runti
 @pytest.mark.parametrize(
     ("faults", "waited"), [([lost], [1]), ([refused, lost, busy], [1, 2, 7]), ([busy, busy], [7, 7])]
 )
-def test_the_own_repeats_never_make_a_second_post(
-    shell: Shell, rt: Runtime, wire: Wire, pauses: list[float], faults: list[Fault], waited: list[float]
-) -> None:
+def test_the_own_repeats_never_make_a_second_post(shell, rt, wire, pauses, faults, waited):
     wire.faults["POST /posts"] = faults
     result = shell("post", "a", "--to", "x")
     assert result.exit_code == 0 and len(post_ids(rt)) == 1 and pauses == waited
@@ -173,15 +161,13 @@ def test_the_own_repeats_never_make_a_second_post(
     assert len(keys) == 1
 
 
-def test_files_are_sent_again_from_their_beginning(shell: Shell, rt: Runtime, wire: Wire, tmp_path: Path) -> None:
+def test_files_are_sent_again_from_their_beginning(shell, rt, wire, tmp_path):
     wire.faults["POST /posts"] = [lost]
     assert shell("post", "--to", "x", "--media", str(media.png(tmp_path / "one.png"))).exit_code == 0
     assert len(post_ids(rt)) == 1
 
 
-def test_a_repeat_waits_for_the_first_run_with_the_same_key(
-    shell: Shell, rt: Runtime, wire: Wire, pauses: list[float]
-) -> None:
+def test_a_repeat_waits_for_the_first_run_with_the_same_key(shell, rt, wire, pauses):
     """The first run was killed while the appliance worked on its request."""
     running = wire.client.app.state.running_keys
     running.add((api_key_id(rt), "day 1"))
@@ -196,20 +182,18 @@ def test_a_repeat_waits_for_the_first_run_with_the_same_key(
     assert result.exit_code == 0 and pauses == [1] and len(post_ids(rt)) == 1
 
 
-def test_an_appliance_that_cannot_be_reached_accepts_nothing(offline_shell: Shell, pauses: list[float]) -> None:
+def test_an_appliance_that_cannot_be_reached_accepts_nothing(offline_shell, pauses):
     result = offline_shell("post", "a", "--to", "x")
     assert result.exit_code == 4 and "the connection was refused" in result.stderr and pauses == [1, 2, 4, 8]
 
 
-def test_a_lost_response_that_no_repeat_recovers_is_an_unknown_outcome(shell: Shell, rt: Runtime, wire: Wire) -> None:
+def test_a_lost_response_that_no_repeat_recovers_is_an_unknown_outcome(shell, rt, wire):
     wire.faults["POST /posts"] = [lost, refused, refused, refused, refused]
     result = shell("post", "a", "--to", "x")
     assert result.exit_code == 3 and "The post may be accepted." in result.stderr and len(post_ids(rt)) == 1
 
 
-def test_a_long_wait_that_the_appliance_asks_for_ends_the_command(
-    shell: Shell, rt: Runtime, wire: Wire, pauses: list[float]
-) -> None:
+def test_a_long_wait_that_the_appliance_asks_for_ends_the_command(shell, rt, wire, pauses):
     def full(_: object) -> httpx2.Response:
         problem = {"detail": "This key may publish 5 posts a day.", "status": 429}
         return httpx2.Response(429, headers={"retry-after": "40000"}, json=problem)
@@ -222,7 +206,7 @@ def test_a_long_wait_that_the_appliance_asks_for_ends_the_command(
 # --- waiting ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_wait_survives_a_restart_of_the_appliance(shell: Shell, rt: Runtime, wire: Wire) -> None:
+def test_the_wait_survives_a_restart_of_the_appliance(shell, rt, wire):
     def fail_twice(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
         response = ask()
         wire.faults[f"GET /posts/{post_ids(rt)[0]}"] = [refused, busy]
@@ -232,7 +216,7 @@ def test_the_wait_survives_a_restart_of_the_appliance(shell: Shell, rt: Runtime,
     assert shell("post", "a", "--to", "x").exit_code == 0
 
 
-def test_the_wait_ends_at_its_time(shell: Shell, wire: Wire) -> None:
+def test_the_wait_ends_at_its_time(shell, wire):
     wire.works = False
     result = shell("post", "a", "--to", "x", "--wait", "130")
     assert result.exit_code == 5 and result.stdout.endswith("\nx: pending\n")
@@ -240,9 +224,7 @@ def test_the_wait_ends_at_its_time(shell: Shell, wire: Wire) -> None:
     assert list(filter(None, waits)) == ["60", "60", "40", "10"]
 
 
-def test_a_key_that_is_revoked_during_the_wait_does_not_turn_the_post_into_a_refused_one(
-    shell: Shell, rt: Runtime, wire: Wire
-) -> None:
+def test_a_key_that_is_revoked_during_the_wait_does_not_turn_the_post_into_a_refused_one(shell, rt, wire):
     def revoke(ask: Callable[[], httpx2.Response]) -> httpx2.Response:
         response = ask()
         rt.write(api_keys.revoke, api_key_id(rt))
@@ -254,7 +236,7 @@ def test_a_key_that_is_revoked_during_the_wait_does_not_turn_the_post_into_a_ref
     assert "The post is accepted, but its outcome cannot be read" in result.stderr
 
 
-def test_ctrl_c_before_the_response_says_that_the_post_may_be_accepted(shell: Shell, wire: Wire) -> None:
+def test_ctrl_c_before_the_response_says_that_the_post_may_be_accepted(shell, wire):
     def interrupt(_: object) -> httpx2.Response:
         raise KeyboardInterrupt
 
@@ -265,7 +247,7 @@ def test_ctrl_c_before_the_response_says_that_the_post_may_be_accepted(shell: Sh
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_ctrl_c_names_what_was_accepted(shell: Shell, rt: Runtime, wire: Wire, as_json: bool) -> None:
+def test_ctrl_c_names_what_was_accepted(shell, rt, wire, as_json):
     def interrupt(_: object) -> httpx2.Response:
         raise KeyboardInterrupt
 

@@ -1,6 +1,5 @@
 """What the doctor says of the apps: the redirect address to register, and what TikTok has not audited."""
 
-from pathlib import Path
 from typing import Any
 
 from socialpub.core.settings.networks import PinterestSection, XSection
@@ -22,7 +21,7 @@ def redirects_of(rt: Runtime, base_url: str, http: AnsweringHttp, **sections: An
     return [finding for finding in inside(rt) if finding.subject == "redirect address"]
 
 
-def test_the_doctor_says_which_address_and_which_kind_of_app_to_register(rt: Runtime, http: AnsweringHttp) -> None:
+def test_the_doctor_says_which_address_and_which_kind_of_app_to_register(rt, http):
     x, tiktok = redirects_of(rt, HERE, http)
     assert x.message == "X: register the redirect address http://127.0.0.1:8000/oauth/x/callback with the app."
     assert "http://127.0.0.1:8000/oauth/tiktok/callback with a desktop app" in tiktok.message
@@ -31,9 +30,7 @@ def test_the_doctor_says_which_address_and_which_kind_of_app_to_register(rt: Run
     assert {x.level, tiktok.level} == {Level.OK}
 
 
-def test_an_address_that_a_network_refuses_is_a_problem_that_names_the_setting(
-    rt: Runtime, http: AnsweringHttp
-) -> None:
+def test_an_address_that_a_network_refuses_is_a_problem_that_names_the_setting(rt, http):
     pinterest = PinterestSection.model_validate({"client_id": "app", "client_secret": "secret"})
     x, tiktok, pinned = redirects_of(rt, "http://box.lan:8000", http, pinterest=pinterest)
     assert {one.level for one in (x, tiktok, pinned)} == {Level.PROBLEM}
@@ -53,7 +50,7 @@ def test_an_address_that_a_network_refuses_is_a_problem_that_names_the_setting(
     assert {one.level for one in redirects_of(rt, "http://box.lan:8000", http, **changed)} == {Level.OK}
 
 
-def test_an_account_that_works_makes_a_refused_address_a_note(rt: Runtime, http: AnsweringHttp) -> None:
+def test_an_account_that_works_makes_a_refused_address_a_note(rt, http):
     profile = add_profile(rt)
     x, _ = redirects_of(rt, "http://localhost:8000", http)
     assert x.level is Level.NOTE
@@ -62,13 +59,13 @@ def test_an_account_that_works_makes_a_refused_address_a_note(rt: Runtime, http:
     assert x.level is Level.PROBLEM
 
 
-def test_the_sandbox_has_no_rule_for_its_redirect_address(rt: Runtime, http: AnsweringHttp) -> None:
+def test_the_sandbox_has_no_rule_for_its_redirect_address(rt, http):
     x = XSection.model_validate({"client_id": "app", "api_url": "http://127.0.0.1:8100/x"})
     (tiktok,) = redirects_of(rt, "http://box.lan:8000", http, x=x)
     assert "TikTok" in tiktok.message
 
 
-def test_an_app_that_tiktok_has_not_audited_is_a_note_with_the_other_way(rt: Runtime, http: AnsweringHttp) -> None:
+def test_an_app_that_tiktok_has_not_audited_is_a_note_with_the_other_way(rt, http):
     redirects_of(rt, HERE, http)
     found = the(inside(rt), "app", Level.NOTE)
     assert "At most five accounts may post directly in 24 hours" in found.message
@@ -78,7 +75,7 @@ def test_an_app_that_tiktok_has_not_audited_is_a_note_with_the_other_way(rt: Run
     assert [finding for finding in inside(rt) if finding.subject == "app"] == []
 
 
-def test_before_the_first_start_the_address_to_register_is_shown(tmp_path: Path) -> None:
+def test_before_the_first_start_the_address_to_register_is_shown(tmp_path):
     found, goes_on = checks.check_offline(settings_in(tmp_path, providers=NETWORKS))
     assert not goes_on
     assert next(one for one in found if one.subject == "redirect address").message.startswith("X: register")

@@ -27,10 +27,9 @@ from socialpub.db.tables.waits import WaitReason
 from socialpub.providers.auth import Identity
 from socialpub.providers.base import Provider
 from socialpub.providers.http import Http
-from socialpub.publishing.delivery import waiting
 from socialpub.publishing.delivery.settle import Settlement
 from socialpub.publishing.posts import posts
-from socialpub.publishing.posts.details import load_attempts, load_details
+from socialpub.publishing.posts.details import list_waits, load_attempts, load_details
 from socialpub.publishing.posts.drafts import Draft, DraftMedia
 from socialpub.runtime import Runtime, build
 from tests.support.hand_clock import HandClock
@@ -156,8 +155,8 @@ def status_of(rt: Runtime, post_id: str) -> str:
 
 def waits_of(rt: Runtime, post_id: str) -> WaitReason | None:
     """Return why the first delivery of a post waits now."""
-    shown = waiting.list_shown(rt, rt.db, post_id)
-    return next(iter(shown.values())).reason if shown else None
+    waits = list_waits(rt, rt.db, post_id)
+    return next(iter(waits.values())).reason if waits else None
 
 
 def attempts_of(rt: Runtime, post_id: str) -> list[tuple[str, str]]:

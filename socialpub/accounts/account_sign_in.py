@@ -7,10 +7,10 @@ the account.
 import shlex
 from collections.abc import Mapping
 
-from socialpub.accounts import connect, grants, hints, profiles, tokens
+from socialpub.accounts import connect, grants, profiles, remedies, tokens
 from socialpub.accounts.grants import Credentials
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core import logging
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
@@ -109,7 +109,7 @@ def _ask_sign_in(
         raise UnconfirmedServer(other.server, other.message) from other
     except ProviderError as error:
         message = f"{provider.label} did not sign in the account: {error.message}"
-        raise OperatorError(message, hints.after_failure(provider, error, surface)) from error
+        raise OperatorError(message, remedies.after_failure(provider, error, surface)) from error
     credentials = grants.from_answer(answer, asked_at)
     connect.check_grant(provider, credentials, surface)
     return redaction.mask_value(identity), credentials

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TypeVar
 
 from socialpub.accounts import profiles
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.questions import Question, ask, explain_failures, remember
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, OperatorError
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow

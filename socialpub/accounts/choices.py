@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
 
-from socialpub.accounts import boards, grants, hints, profiles, questions
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import boards, grants, profiles, questions, remedies
 from socialpub.accounts.questions import NotAnswered, Question
+from socialpub.accounts.remedies import Surface
 from socialpub.core.clock import parse
 from socialpub.core.errors import Conflict, InvalidRequest, OperatorError, Unavailable
 from socialpub.db.connection import Database
@@ -147,7 +147,7 @@ async def _load_boards(rt: Runtime, profile: ProfileRow, board_id: str | None, s
             sections = await questions.answer_soon(rt, boards.sections_of(rt, profile.id, str(board_id)))
             choices[SECTION] = [OptionChoice(item.id, item.name) for item in sections]
     if not own_boards:
-        how = hints.create_board(profile.id, surface)
+        how = remedies.create_board(profile.id, surface)
         return NetworkChoices(choices, unknown=f"This account does not have boards yet. To create a board, {how}.")
     return NetworkChoices(choices)
 
@@ -205,9 +205,9 @@ async def describe(rt: Runtime, profile_id: str, board_id: str | None = None) ->
 def _require_active(rt: Runtime, profile: ProfileRow) -> None:
     match profile.status:
         case ProfileStatus.REAUTH_REQUIRED:
-            raise Conflict(hints.reconnect_message(profile.provider, profile.reason))
+            raise Conflict(remedies.reconnect_message(profile.provider, profile.reason))
         case ProfileStatus.DISCONNECTED:
-            how = hints.connect(profile.provider, Surface.ANYWHERE)
+            how = remedies.connect(profile.provider, Surface.ANYWHERE)
             raise Conflict(f"This profile is disconnected. To connect the account as a new profile, {how}.")
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from socialpub.accounts import consents, grants, hints, profiles, tokens
+from socialpub.accounts import consents, grants, profiles, remedies, tokens
 from socialpub.accounts.grants import Credentials
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core import actor, logging
 from socialpub.core.clock import new_id, stamp
 from socialpub.core.errors import OperatorError, SocialpubError
@@ -134,12 +134,12 @@ def load_to_reconnect(db: Database, provider: Provider, profile_id: str, surface
     if profile.provider != provider.name:
         raise OperatorError(
             f"The profile “{profile.name}” is not an account of {provider.label}.",
-            hints.sentence(hints.connect(profile.provider, Surface.SHELL, "--profile", profile_id)),
+            remedies.sentence(remedies.connect(profile.provider, Surface.SHELL, "--profile", profile_id)),
         )
     if profile.status == ProfileStatus.DISCONNECTED:
         raise OperatorError(
             f"The profile “{profile.name}” was disconnected. Its connection cannot be restored.",
-            f"To connect the account as a new profile, {hints.connect(provider.name, surface)}.",
+            f"To connect the account as a new profile, {remedies.connect(provider.name, surface)}.",
         )
     return profile
 
@@ -184,7 +184,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
         raise
     except SocialpubError as error:
         with contextlib.suppress(SocialpubError):
-            rt.db.write(access_rows.fail_consent, row.id, error.detail, hints.begin_again(provider.name, surface))
+            rt.db.write(access_rows.fail_consent, row.id, error.detail, remedies.begin_again(provider.name, surface))
         raise
     log.info("an account was connected", provider=provider_name, profile=finished.profile_id)
     return finished
@@ -192,7 +192,7 @@ def finish(rt: Runtime, provider_name: str, query: Mapping[str, str], consent_id
 
 def _find(db: Database, provider: Provider, query: Mapping[str, str], surface: Surface) -> ConsentRow:
     """Return the attempt of this state. `surface`: where the owner reads the error."""
-    state, again = query.get("state", ""), hints.begin_again(provider.name, surface)
+    state, again = query.get("state", ""), remedies.begin_again(provider.name, surface)
     row = consents.find_by_state(db, provider.name, state)
     if row is not None:
         return row
@@ -210,7 +210,7 @@ def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str
     if error == "access_denied":
         raise OperatorError(
             f"You did not give consent at {provider.label}, so no account was connected.",
-            hints.begin_again(provider.name, surface),
+            remedies.begin_again(provider.name, surface),
         )
     if error:
         words = shortened(query.get("error_description"))
@@ -218,13 +218,13 @@ def _code(provider: Provider, query: Mapping[str, str], surface: Surface) -> str
         raise OperatorError(
             f"{provider.label} refused to connect the account. It returned: {said}",
             f"Check [providers.{provider.name}] and the app's page at {provider.label}. "
-            f"{hints.begin_again(provider.name, surface)}",
+            f"{remedies.begin_again(provider.name, surface)}",
         )
     code = query.get("code")
     if not code:
         raise OperatorError(
             f"{provider.label} returned no authorization code. The account is not connected.",
-            hints.begin_again(provider.name, surface),
+            remedies.begin_again(provider.name, surface),
         )
     return code
 
@@ -238,7 +238,7 @@ def _trade(rt: Runtime, provider: Provider, code: str, row: ConsentRow) -> tuple
     except ProviderError as error:
         raise OperatorError(
             f"{provider.label} returned no tokens after your consent: {error.message}",
-            hints.after_failure(provider, error, surface),
+            remedies.after_failure(provider, error, surface),
         ) from error
     credentials = grants.from_answer(tokens, asked_at)
     check_grant(provider, credentials, surface)
@@ -253,7 +253,7 @@ def _connect(
     assert row is not None
     surface = Surface(row.door)
     if row.finished_at is not None:  # the owner no longer waits for it
-        raise OperatorError("This attempt was canceled.", hints.begin_again(row.provider, surface))
+        raise OperatorError("This attempt was canceled.", remedies.begin_again(row.provider, surface))
     if row.expected_profile_id is not None:
         must_be_account(tx, provider, row.expected_profile_id, identity, surface)
     connected = profiles.save(rt, tx, provider, identity, credentials, row.name)
@@ -285,7 +285,7 @@ def must_be_account(tx: Database, provider: Provider, profile_id: str, identity:
         how = f"Log in to {provider.label} as {wanted} (use a private window), then start again."
     raise OperatorError(
         f"{wanted} was to be connected again, but {provider.label} returned {came}.",
-        f"{how} To connect {came} as well, {hints.connect(provider.name, surface)}.",
+        f"{how} To connect {came} as well, {remedies.connect(provider.name, surface)}.",
     )
 
 
@@ -324,7 +324,7 @@ def import_account(rt: Runtime, provider_name: str, credentials: Credentials, na
         labels = " and ".join(f"“{field.label}”" for field in provider.auth.fields)
         raise OperatorError(
             f"{provider.label} accounts cannot be imported with existing tokens. They sign in with {labels}.",
-            hints.sentence(hints.connect(provider_name)),
+            remedies.sentence(remedies.connect(provider_name)),
         )
     if name is not None:
         name = profiles.check_name(name)
@@ -352,7 +352,7 @@ def check_grant(provider: Provider, credentials: Credentials, surface: Surface =
         raise OperatorError(
             f"These tokens do not allow publishing to {provider.label}: "
             + " ".join(provider.auth.missing_scopes(scopes)),
-            f"Give consent to every permission that the app requests: {hints.connect(provider.name, surface)}.",
+            f"Give consent to every permission that the app requests: {remedies.connect(provider.name, surface)}.",
         )
 
 
@@ -377,7 +377,7 @@ def identify(
             credentials, renewed = _renew(rt, provider, credentials), True
             return _ask_identity(rt, provider, credentials), credentials
     except ProviderError as error:
-        hint = hints.after_failure(provider, error, surface)
+        hint = remedies.after_failure(provider, error, surface)
         if renewed:
             hint += " This attempt used up the refresh token. Import a newer refresh token."
         raise OperatorError(f"The account of these tokens could not be determined: {error.message}", hint) from error
@@ -400,7 +400,7 @@ def _renew(rt: Runtime, provider: Provider, credentials: Credentials) -> Credent
     if appliance_state.paused_at(rt.db):
         raise OperatorError(
             "The access token has expired, and no token is refreshed while publishing is paused.",
-            f"Import a new access token, or end the pause first: {hints.resume()}.",
+            f"Import a new access token, or end the pause first: {remedies.resume()}.",
         )
     assert credentials.refresh_token is not None
     asked_at = rt.now()

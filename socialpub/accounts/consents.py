@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
-from socialpub.accounts import hints
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import remedies
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core import clock, commands
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
@@ -55,7 +55,7 @@ def spend(rt: Runtime, tx: Database, consent_id: str) -> None:
     """Spend the state, which works once. Raises OperatorError."""
     row = tx.get(ConsentRow, consent_id)
     assert row is not None
-    again = hints.begin_again(row.provider, Surface(row.door))
+    again = remedies.begin_again(row.provider, Surface(row.door))
     if row.taken_at is not None:
         if row.profile_id is not None:
             message = "This link was already used: the account is connected."
@@ -74,7 +74,7 @@ def load_outcome(rt: Runtime, consent_id: str) -> Connected | Failed | None:
     row = rt.db.get(ConsentRow, consent_id)
     if row is None:
         return Failed("This attempt no longer exists.", None)
-    again = hints.begin_again(row.provider, Surface(row.door))
+    again = remedies.begin_again(row.provider, Surface(row.door))
     if row.profile_id is not None:
         return Connected(row.profile_id, tuple(json.loads(row.missing or "[]")), bool(row.revived))
     if row.finished_at is not None:

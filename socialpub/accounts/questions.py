@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Generic, TypeVar
 
-from socialpub.accounts import hints, profiles, tokens
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import profiles, remedies, tokens
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import redaction
 from socialpub.db.models import ProfileRow
@@ -54,12 +54,12 @@ def explain_failures(
     try:
         yield
     except Withdrawn as error:
-        hint = f"To connect the account as a new profile, {hints.connect(provider.name, surface)}."
+        hint = f"To connect the account as a new profile, {remedies.connect(provider.name, surface)}."
         raise NotAnswered(f"The profile “{profile.name}” is disconnected.", hint, error) from None
     except tokens.Paused as paused:
-        raise NotAnswered(f"{failure} {paused.message}", f"To continue, {hints.resume(surface)}.", paused) from None
+        raise NotAnswered(f"{failure} {paused.message}", f"To continue, {remedies.resume(surface)}.", paused) from None
     except ProviderError as error:
-        hint = hints.after_question(provider, error, surface)
+        hint = remedies.after_question(provider, error, surface)
         raise NotAnswered(f"{failure} {error.message}", hint, error) from error
 
 

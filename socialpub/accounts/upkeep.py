@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 
-from socialpub.accounts import grants, hints, profiles, questions, tokens
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import grants, profiles, questions, remedies, tokens
+from socialpub.accounts.remedies import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, Unavailable
 from socialpub.db import appliance_state
@@ -140,10 +140,10 @@ def log_warnings(rt: Runtime) -> int:
 
 def describe_warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:
     """Return the action that this profile requires within a week, and the reason. None: no action is required."""
-    how = hints.reconnect(row.provider, surface)
+    how = remedies.reconnect(row.provider, surface)
     remedy = f"To connect the account again, {how}."
     if row.status == ProfileStatus.REAUTH_REQUIRED:
-        return f"{row.reason} {hints.sentence(how)}" if row.reason else remedy
+        return f"{row.reason} {remedies.sentence(how)}" if row.reason else remedy
     if row.status != ProfileStatus.ACTIVE or row.expires_at is None or not _within(row.expires_at, SOON, now):
         return None
     what = "The refresh token" if row.renewable else "The profile does not have a refresh token. The access token"

@@ -6,14 +6,14 @@ from typing import TextIO
 
 import click
 
-from socialpub.accounts import account_sign_in, boards, connect, consents, grants, hints, profiles, tokens, upkeep
+from socialpub.accounts import account_sign_in, boards, connect, consents, grants, profiles, remedies, tokens, upkeep
 from socialpub.accounts.account_sign_in import UnconfirmedServer
 from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.boards import BoardWithSections
 from socialpub.accounts.connect import StartedConnection
 from socialpub.accounts.consents import WrongAddress
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import (
@@ -144,12 +144,12 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
         except Withdrawn:
             raise CommandError(
                 f"The profile “{profile.name}” is disconnected.",
-                f"To connect the account as a new profile, {hints.connect(profile.provider)}.",
+                f"To connect the account as a new profile, {remedies.connect(profile.provider)}.",
             ) from None
         except tokens.Paused as paused:
-            raise CommandError(paused.message, f"To continue, {hints.resume()}.") from None
+            raise CommandError(paused.message, f"To continue, {remedies.resume()}.") from None
         except ProviderError as error:
-            raise CommandError(error.message, hints.after_failure(provider, error)) from None
+            raise CommandError(error.message, remedies.after_failure(provider, error)) from None
         profile = profiles.get(rt.db, profile_id)
     until = f", valid until {format_time(profile.access_expires_at)}" if profile.access_expires_at else ""
     print_note(f"The profile “{profile.name}” has a new access token{until}.")

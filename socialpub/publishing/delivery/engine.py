@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from socialpub.accounts import grants, hints, profiles, tokens
+from socialpub.accounts import grants, profiles, remedies, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -391,7 +391,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trac
         case AppRefused():
             return Held(error.message, error.code)
         case AuthExpired() | Rejected(reauth=True):
-            return NeedsReauth(hints.reconnect_message(delivery.provider, error.message), error.code)
+            return NeedsReauth(remedies.reconnect_message(delivery.provider, error.message), error.code)
         case Rejected() if delivery.phase.reads_back:
             return not_readable(error.message)
         case Rejected():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from socialpub.accounts import hints
+from socialpub.accounts import remedies
 from socialpub.core import units
 from socialpub.core.clock import after, later, parse, stamp
 from socialpub.db import clock_jumps
@@ -128,7 +128,7 @@ def _shown(rt: Runtime, db: Database, row: Any) -> ShownWait:
         case WaitReason.RECONNECT:
             profile = profile_rows.find(db, row.profile_id)
             assert profile is not None
-            sentence = hints.reconnect_message(profile.provider, profile.reason)
+            sentence = remedies.reconnect_message(profile.provider, profile.reason)
             own = waits.total_spans(db, profile.id, due_at, (WaitReason.GAP, WaitReason.STEP))
             until = stamp(later(due_at, rt.settings.publishing.max_lateness) + own)
         case WaitReason.APPROVAL:

@@ -8,8 +8,8 @@ from typing import Any
 from starlette.responses import Response
 
 from socialpub.accounts import account_sign_in, avatars, boards, connect, consents, profiles, questions, tokens, upkeep
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.queries.profile_queue import count_queued_by_profile

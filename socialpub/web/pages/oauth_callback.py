@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from socialpub.accounts import connect, profiles
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import NotFound, OperatorError
 from socialpub.providers.oauth import OAuth
 from socialpub.runtime import Runtime

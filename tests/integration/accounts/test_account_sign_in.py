@@ -10,7 +10,7 @@ import pytest
 from socialpub.accounts import connect, grants, profiles, tokens
 from socialpub.accounts.account_sign_in import WrongValue, sign_in
 from socialpub.accounts.grants import Credentials
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import ProfileStatus, State

@@ -8,8 +8,8 @@ import pytest
 from socialpub.accounts import connect, consents, profiles, tokens, upkeep
 from socialpub.accounts.connect import StartedFrom, UnknownState
 from socialpub.accounts.consents import Failed, WrongAddress, read_pasted_address
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
 from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection

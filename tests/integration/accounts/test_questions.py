@@ -6,7 +6,7 @@ import pytest
 
 from socialpub.accounts import boards, choices, profiles, questions, tokens
 from socialpub.accounts.choices import PostingBarred
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.providers.responses import NoAnswer

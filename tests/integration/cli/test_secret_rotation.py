@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 import socialpub
 from socialpub.accounts import consents
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import Forbidden, OperatorError
 from socialpub.core.secrets import crypto, signed_urls
 from socialpub.db import secret_key

@@ -8,8 +8,8 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 
 from socialpub.accounts import connect, consents
-from socialpub.accounts.hints import Surface
 from socialpub.accounts.profiles import Connected
+from socialpub.accounts.remedies import Surface
 from socialpub.db.tables import profile_rows
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import App, create_app

@@ -16,7 +16,7 @@ from starlette.responses import Response
 
 from socialpub.accounts import avatars, choices, questions
 from socialpub.accounts.choices import NetworkChoices, OptionChoice, PostingBarred, value_label
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import OperatorError, end_sentence
 from socialpub.db import appliance_state
 from socialpub.db.models import ProfileRow

@@ -1,4 +1,4 @@
-"""Hints: what to do about an unusable account, for each surface where the owner reads the hint.
+"""What the owner does about an unusable account, for each surface where the owner reads it.
 
 A function for one action returns a phrase, "run `…`" or "press “…”", without a period.
 """

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 
-from socialpub.accounts import grants, profiles, questions, remedies, tokens
+from socialpub.accounts import profiles, questions, remedies, tokens
 from socialpub.accounts.remedies import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, Unavailable
@@ -220,9 +220,9 @@ def _revoke(rt: Runtime, profile_id: str) -> None:
     auth = rt.providers[profile.provider].auth
     if auth.revokes_every_grant and profile_rows.connected(rt.db, profile.provider, profile.account_id):
         return  # the account was connected again meanwhile, and that connection must stay
-    access = grants.open_access_token(rt.secrets, profile) if profile.access_token else ""
-    refresh = grants.open_refresh_token(rt.secrets, profile)
-    auth.revoke(rt.http_for(profile.provider), grants.to_account(profile), access, refresh)
+    access = tokens.open_access_token(rt.secrets, profile) if profile.access_token else ""
+    refresh = tokens.open_refresh_token(rt.secrets, profile)
+    auth.revoke(rt.http_for(profile.provider), profiles.to_account(profile), access, refresh)
 
 
 def _retry_seconds(since: timedelta, error: ProviderError) -> float:
@@ -255,7 +255,7 @@ def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     """
     profile = profiles.get(rt.db, profile_id)
     auth = rt.providers[profile.provider].auth
-    identity = questions.ask(rt, profile, lambda http, token: auth.identify(http, grants.to_account(profile), token))
+    identity = questions.ask(rt, profile, lambda http, token: auth.identify(http, profiles.to_account(profile), token))
     return rt.write(_store_account_data, profile_id, identity)
 
 

@@ -264,11 +264,12 @@ def _approval(post: Any, surface: Surface) -> Alert:
     # A post that needs approval again is another alert.
     since = "".join(filter(str.isdigit, post.required_at))
     text = _beginning(post.text) or "a post without text"
+    how = remedies.sentence(remedies.approve(post.post_id, surface))
     return Alert(
         AlertKind.APPROVAL,
         f"approval:{post.post_id}/{since}",
         f"A post of the key “{post.key_name}” waits for your approval: {text}",
-        f"{remedies.sentence(remedies.approve(post.post_id, surface))} Without your approval, it fails at {post.until}.",
+        f"{how} Without your approval, it fails at {post.until}.",
         f"/posts/{post.post_id}",
         must_be_fixed=False,
         is_event=True,

@@ -6,13 +6,11 @@ from typing import TextIO
 
 import click
 
-from socialpub.accounts import account_sign_in, boards, connect, consents, grants, profiles, remedies, tokens, upkeep
-from socialpub.accounts.account_sign_in import UnconfirmedServer
+from socialpub.accounts import boards, connect, consents, profiles, redirects, remedies, tokens, upkeep
 from socialpub.accounts.api_keys import OWNER
 from socialpub.accounts.boards import BoardWithSections
-from socialpub.accounts.connect import StartedConnection
-from socialpub.accounts.consents import WrongAddress
-from socialpub.accounts.profiles import Connected
+from socialpub.accounts.connect import Connected, UnconfirmedServer
+from socialpub.accounts.redirects import WrongAddress
 from socialpub.accounts.remedies import Surface
 from socialpub.cli.admin import ID
 from socialpub.cli.context import CommandContext, pass_command_context
@@ -30,7 +28,9 @@ from socialpub.cli.output import (
     spinner,
 )
 from socialpub.core import commands
-from socialpub.db.models import ProfileRow
+from socialpub.core.clock import parse
+from socialpub.core.errors import OperatorError
+from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
 from socialpub.ops.doctor import addresses, machine
@@ -109,10 +109,10 @@ def connect_profile(
             )
         if not paste:
             _check_redirect(rt, provider_name)
-        begun = connect.begin(rt, provider_name, name, profile_id)
-        _explain(rt, provider_name, begun)
+        begun, url = consents.begin(rt, provider_name, name, profile_id)
+        _explain(rt, begun, url)
         try:
-            finished = _paste(rt, provider_name, begun) if paste else _wait(rt, begun)
+            finished = _paste(rt, begun) if paste else _wait(rt, begun)
         except KeyboardInterrupt:
             raise CommandError(NOTHING_CONNECTED) from None
         finally:
@@ -185,7 +185,7 @@ def _sign_in(
     server: str | None,
 ) -> Connected:
     """Sign in with the options, and ask on the terminal for values that the options do not give."""
-    profile = account_sign_in.check(rt, provider, profile_id, Surface.SHELL)
+    profile = connect.check_sign_in(rt, provider, profile_id, Surface.SHELL)
     if handle is None and profile is not None:
         handle = profile.username
     entered = {"handle": handle, "password": _read_password(password_file)}
@@ -193,7 +193,7 @@ def _sign_in(
     while True:
         try:
             with spinner(f"Signing in at {provider.label}"):
-                return account_sign_in.sign_in(rt, provider.name, values, name, profile_id, server=server)
+                return connect.sign_in(rt, provider.name, values, name, profile_id, server=server)
         except UnconfirmedServer as unconfirmed:
             if server is not None or not sys.stdin.isatty():
                 raise
@@ -230,7 +230,7 @@ def _ask_value(provider: Provider, field: SignInField) -> str:
 def _check_redirect(rt: Runtime, provider_name: str) -> None:
     """Raise CommandError if the browser would not return to our web server."""
     base_url, label = rt.settings.base_url, rt.providers[provider_name].label
-    if not consents.returns_here(rt.settings, provider_name):
+    if not redirects.returns_here(rt.settings, provider_name):
         address = rt.settings.redirect_url(provider_name)
         raise CommandError(
             f"{label} sends your browser to {address}, which is not a URL of this appliance.",
@@ -249,23 +249,23 @@ def _check_redirect(rt: Runtime, provider_name: str) -> None:
         )
 
 
-def _explain(rt: Runtime, provider_name: str, begun: StartedConnection) -> None:
-    provider = rt.providers[provider_name]
-    rule = consents.check_redirect_address(rt.settings, provider)
+def _explain(rt: Runtime, begun: ConsentRow, url: str) -> None:
+    provider = rt.providers[begun.provider]
+    rule = redirects.check(rt.settings, provider)
     if rule is not None and rule.remedy is not None:
         print_note(f"{rule.sentence} {rule.remedy}")
         print_note()
     print_note("Open this page in a browser and give your consent:")
     print_note()
-    print_note(f"  {begun.url}")
+    print_note(f"  {url}")
     print_note()
-    print_note(f"The page is valid until {begun.expires_at:%H:%M} UTC and works once.")
+    print_note(f"The page is valid until {parse(begun.expires_at):%H:%M} UTC and works once.")
     app = f"{rule.app_kind} app" if rule and rule.app_kind else "app"
     print_note(f"Your {app} at {provider.label} must have exactly this redirect address:")
     print_note(f"  {begun.redirect_uri}")
 
 
-def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
+def _wait(rt: Runtime, begun: ConsentRow) -> Connected:
     """Wait until the browser has returned to the web process."""
     with spinner("Waiting for your browser to return (Ctrl-C to cancel)"):
         while (finished := _outcome(rt, begun)) is None:
@@ -273,7 +273,7 @@ def _wait(rt: Runtime, begun: StartedConnection) -> Connected:
     return finished
 
 
-def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connected:
+def _paste(rt: Runtime, begun: ConsentRow) -> Connected:
     """Read the URL, up to five times. The web process may finish first."""
     print_note("Then paste the final URL of the browser, even if the browser shows an error:")
     for _ in range(MAX_PASTES):
@@ -286,20 +286,20 @@ def _paste(rt: Runtime, provider_name: str, begun: StartedConnection) -> Connect
         if not line.strip():
             continue
         try:
-            query = consents.read_pasted_address(line, begun.redirect_uri)
+            query = redirects.read_pasted_address(line, begun.redirect_uri)
         except WrongAddress as error:
             print_note(f"{error.message} {error.hint or ''}")
             continue
         with spinner("Asking for the account"):
-            return connect.finish(rt, provider_name, query, begun.id)
-    again = commands.line("admin", "connect-profile", provider_name, "--paste")
+            return consents.finish(rt, begun.provider, query, begun.id)
+    again = commands.line("admin", "connect-profile", begun.provider, "--paste")
     raise CommandError(f"No URL was pasted. {NOTHING_CONNECTED}", f"Run `{again}` in a terminal{EXEC_TERMINAL}.")
 
 
-def _outcome(rt: Runtime, begun: StartedConnection) -> Connected | None:
+def _outcome(rt: Runtime, begun: ConsentRow) -> Connected | None:
     """Return the outcome, or None. Raise CommandError for a failure."""
     outcome = consents.load_outcome(rt, begun.id)
-    if isinstance(outcome, consents.Failed):
+    if isinstance(outcome, OperatorError):
         raise CommandError(outcome.message, outcome.hint)
     return outcome
 
@@ -324,7 +324,7 @@ def import_profile(context: CommandContext, provider_name: str, name: str | None
         provider = known_provider(rt, provider_name)
         if file.isatty():
             print_note("Paste the credentials (JSON), then press Ctrl-D:")
-        credentials = grants.read_credentials(_text(file))
+        credentials = connect.read_credentials(_text(file))
         with spinner(f"Asking {provider.label} for the account"):
             imported = connect.import_account(rt, provider_name, credentials, name)
         print_connected(rt, imported)
@@ -337,7 +337,7 @@ def _text(file: TextIO) -> str:
         raise CommandError("The credentials are not UTF-8 text.", "Save them as JSON in UTF-8.") from None
 
 
-def print_connected(rt: Runtime, outcome: profiles.Connected) -> None:
+def print_connected(rt: Runtime, outcome: connect.Connected) -> None:
     print_line(outcome.profile_id)
     profile = profile_rows.find(rt.db, outcome.profile_id)
     assert profile is not None

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from socialpub.accounts import grants
+from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
@@ -48,7 +48,7 @@ def check_content(
     provider = rt.providers[profile.provider]
     options, problems = provider.read_options(given)
     wrong = {path[2:] for problem in problems if len(path := problem.path) > 2}
-    found = provider.check(content, options, grants.to_account(profile))
+    found = provider.check(content, options, profiles.to_account(profile))
     # A wrong value of an option is not missing as well.
     return options, problems + [
         problem

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from socialpub.accounts import connect, grants, profiles, tokens, upkeep
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts import connect, profiles, tokens, upkeep
+from socialpub.accounts.tokens import Credentials
 from socialpub.core import clock as clocks
 from socialpub.core.errors import OperatorError
 from socialpub.db.connection import Database
@@ -174,7 +174,7 @@ def appliance(tmp_path: Path, clock: HandClock, sandbox_options: dict[str, Any])
 
 def imported(appliance: Runtime, world: World, name: str) -> str:
     grant = world.networks[name].grant("demo")  # type: ignore[attr-defined]
-    return connect.import_account(appliance, name, grants.read_credentials(json.dumps(grant))).profile_id
+    return connect.import_account(appliance, name, connect.read_credentials(json.dumps(grant))).profile_id
 
 
 @pytest.mark.parametrize(("name", "days"), [("x", 400), ("tiktok", 800), ("pinterest", 200)])

@@ -137,12 +137,10 @@ class Engine:
 
 
 class TokenKeeper:
-    """New tokens that the disk did not take, and the token locks of other processes."""
+    """New tokens that the disk did not take."""
 
     def __init__(self) -> None:
         self._pending: dict[str, tuple[ProfileRow, Tokens, datetime, bool]] = {}
-        self._taken_locks: dict[str, tuple[int | None, float, float]] = {}
-        """By profile: the file of the lock, and when it was first and last seen."""
 
     def keep_pending(
         self, profile_id: str, profile: ProfileRow, answer: "Tokens", asked_at: datetime, by_hand: bool
@@ -158,17 +156,6 @@ class TokenKeeper:
 
     def list_pending(self) -> list[str]:
         return list(self._pending)
-
-    def note_taken_lock(self, profile_id: str, file: int | None, now: float, max_gap: float) -> float:
-        """Note that another process has the lock. Return for how long it was seen, without gaps above `max_gap`."""
-        former, first_seen, last_seen = self._taken_locks.get(profile_id, (None, now, now))
-        if former != file or now - last_seen > max_gap:
-            first_seen = now
-        self._taken_locks[profile_id] = (file, first_seen, now)
-        return now - first_seen
-
-    def end_taken_lock(self, profile_id: str) -> None:
-        self._taken_locks.pop(profile_id, None)
 
 
 AnswerKey = tuple[str, bytes | None, str | None, str]

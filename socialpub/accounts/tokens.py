@@ -32,8 +32,6 @@ from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.runtime import Runtime
 
-LOCK_SECONDS = 50.0
-"""The maximum time that a process holds the lock: longer than a usual call of a token endpoint."""
 LOCK_TRIES, LOCK_PAUSE_SECONDS = 20, 0.05
 RESERVED_BYTES = 32 * 1024
 """More bytes than the longest pair of tokens needs."""
@@ -220,7 +218,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
 
     None: store a pending answer, and return the current token. Raises as `load_fresh` does.
     """
-    with _locked(rt, profile_id) as held:
+    with _locked(rt, profile_id):
         _store_pending(rt, profile_id)
         profile = _require_usable(rt, profile_id)
         token = open_access_token(rt.secrets, profile)
@@ -235,7 +233,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
         require_disk_space(rt)
         asked_at = rt.now()
         try:
-            response = _ask(rt, provider, profile, held)
+            response = _ask(rt, provider, profile)
         except Rejected as refused:
             _count(rt, provider, RefreshOutcome.REFUSED)
             return _give_up(rt, profile, refused)
@@ -258,7 +256,7 @@ def require_disk_space(rt: Runtime) -> None:
     rt.write(lambda _, tx: appliance_state.put(tx, appliance_state.TOKEN_SPACE, filler))
 
 
-def _ask(rt: Runtime, provider: Provider, profile: ProfileRow, held: FileLock) -> Tokens:
+def _ask(rt: Runtime, provider: Provider, profile: ProfileRow) -> Tokens:
     """Request a new pair. Raises errors that mean “not sent”, or `Rejected` if the owner must consent again."""
     refresh_token, http = open_refresh_token(rt.secrets, profile), rt.http_for(provider.name)
     assert refresh_token is not None
@@ -268,8 +266,6 @@ def _ask(rt: Runtime, provider: Provider, profile: ProfileRow, held: FileLock) -
             answer = provider.auth.refresh(http, account, refresh_token)
         except NoAnswer:
             _require_usable(rt, profile.id)  # a minute may have passed, and the profile may be disconnected now
-            if not held.is_held:
-                raise Locked("Another process is now renewing the account's tokens.") from None
             # The token may be spent. A second call returns a new pair, or shows that consent is needed.
             answer = provider.auth.refresh(http, account, refresh_token)
     except NoAnswer as error:
@@ -332,7 +328,7 @@ def _store(rt: Runtime, tx: Database, profile: ProfileRow, answer: Tokens, asked
     if stored.status == ProfileStatus.DISCONNECTED:
         del columns["expires_at"]  # it keeps the pair only for its revocation
     if stored.status == ProfileStatus.REAUTH_REQUIRED:
-        # Another process broke our lock and used the token that this process had just spent.
+        # Before the disk took the new pair, another process was refused with the spent token.
         columns |= {"status": ProfileStatus.ACTIVE, "reason": None}
         delivery_rows.wake_reconnected(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
@@ -363,26 +359,16 @@ def token_lock(rt: Runtime, profile_id: str) -> FileLock:
 
 
 @contextmanager
-def _locked(rt: Runtime, profile_id: str) -> Iterator[FileLock]:
-    """Hold the lock after a short wait, or raise `Locked`. Break the lock of a process that hangs."""
-    held = token_lock(rt, profile_id)
+def _locked(rt: Runtime, profile_id: str) -> Iterator[None]:
+    """Hold the lock after a short wait, or raise `Locked`. The kernel releases the lock of a process that ends."""
+    lock = token_lock(rt, profile_id)
     for _ in range(LOCK_TRIES):
-        if held.try_acquire():
+        if lock.try_acquire():
             break
         time.sleep(LOCK_PAUSE_SECONDS)
     else:
-        _break_or_wait(rt, profile_id, held)
-    rt.tokens.end_taken_lock(profile_id)
+        raise Locked("Another process is changing the account's tokens. If it is a command that hangs, end it.")
     try:
-        yield held
+        yield
     finally:
-        held.release()
-
-
-def _break_or_wait(rt: Runtime, profile_id: str, held: FileLock) -> None:
-    """Break a lock that is held for more than `LOCK_SECONDS`. Raises `Locked` before that."""
-    file = held.file
-    taken_seconds = rt.tokens.note_taken_lock(profile_id, file, rt.clock.monotonic(), LOCK_SECONDS)
-    if file is None or taken_seconds < LOCK_SECONDS or not held.break_open(file):
-        raise Locked("Another process is changing the account's tokens. It may be a command that hangs.")
-    log.warning("the lock of an account's tokens was taken from a process that hangs", profile=profile_id)
+        lock.release()

@@ -172,14 +172,15 @@ def revoke_disconnected(rt: Runtime) -> int:
     paused = appliance_state.paused_at(rt.db) is not None
     erased = 0
     for profile_id, since in _due_revocations(rt):
-        held = tokens.token_lock(rt, profile_id)
-        if not held.try_acquire() and since < ERASED_AFTER:
+        lock = tokens.token_lock(rt, profile_id)
+        is_locked = lock.try_acquire()
+        if not is_locked and since < ERASED_AFTER:
             continue  # a refresh is in flight, and its new pair is the one to revoke
         try:
             with _only_this_account(rt, profile_id, REVOKE_ENDPOINT):
-                erased += _end(rt, profile_id, since, ask=not paused and held.is_held)
+                erased += _end(rt, profile_id, since, ask=is_locked and not paused)
         finally:
-            held.release()
+            lock.release()
     return erased
 
 

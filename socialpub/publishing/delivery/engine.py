@@ -372,13 +372,9 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
 #
 # Exceptions describe the call, results describe the post. A network's own error table is asked first.
 
-LOCKED_SECONDS = 10.0
-
 
 def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trace: CallTrace) -> Result:
     match error:
-        case tokens.Locked():
-            return Retry(error.message, seconds=LOCKED_SECONDS)
         case NotSent():
             return Retry(error.message, error.code)
         case Throttled():

@@ -158,32 +158,32 @@ class TokenKeeper:
         return list(self._pending)
 
 
-AnswerKey = tuple[str, bytes | None, str | None, str]
-"""The profile, its sealed token, the time of its account data, and the question."""
+QueryKey = tuple[str, bytes | None, str | None, str]
+"""The profile, its sealed token, the time of its account data, and the query."""
 
 
-class Answers:
-    """The answers of networks to questions of the owner and callers, and the open questions."""
+class OpenQueries:
+    """The kept responses of networks to queries of the owner and callers, and the open queries."""
 
     def __init__(self) -> None:
-        self._kept: dict[AnswerKey, tuple[float, object]] = {}
+        self._kept: dict[QueryKey, tuple[float, object]] = {}
         self._open: dict[str, tuple[tuple[object, ...], asyncio.Task[Any]]] = {}
         """By profile. Only the event loop uses this."""
 
-    def keep(self, key: AnswerKey, until: float, result: object) -> None:
-        """Keep an answer or an error."""
+    def keep(self, key: QueryKey, until: float, result: object) -> None:
+        """Keep a response or an error."""
         self._kept[key] = (until, result)
 
-    def recall(self, key: AnswerKey, now: float) -> Any:
-        """Return the kept answer or error, or None."""
+    def recall(self, key: QueryKey, now: float) -> Any:
+        """Return the kept response or error, or None."""
         for old in [old for old, (until, _) in list(self._kept.items()) if until <= now]:
             self._kept.pop(old, None)
         return self._kept.get(key, (0.0, None))[1]
 
-    async def ask(self, profile_id: str, key: tuple[object, ...], ask: Callable[[], T]) -> T | None:
-        """Ask on a new thread, which equal questions share. Wait for another question about the profile: None."""
+    async def send(self, profile_id: str, key: tuple[object, ...], load: Callable[[], T]) -> T | None:
+        """Load on a new thread, which equal queries share. Wait for another query about the profile: None."""
         if profile_id not in self._open:
-            task = asyncio.create_task(run_in_thread(ask))
+            task = asyncio.create_task(run_in_thread(load))
             task.add_done_callback(lambda ended: self._end(profile_id, ended))
             self._open[profile_id] = key, task
         open_key, task = self._open[profile_id]
@@ -277,7 +277,7 @@ class Runtime:
     """By periodic task of this process: its failures in a row."""
     engine: Engine = field(default_factory=Engine)
     tokens: TokenKeeper = field(default_factory=TokenKeeper)
-    answers: Answers = field(default_factory=Answers)
+    queries: OpenQueries = field(default_factory=OpenQueries)
     avatar_pauses: Pauses = field(default_factory=Pauses)
     media: MediaStore = field(default_factory=MediaStore)
     opened_totals: "Totals | None" = None

@@ -89,8 +89,8 @@ def after_failure(provider: Provider, error: ProviderError, surface: Surface = S
     return _after_refusal(provider, error, connect(provider.name, surface))
 
 
-def after_question(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
-    """Return the remedy for a question that the network did not answer."""
+def after_query(provider: Provider, error: ProviderError, surface: Surface = Surface.SHELL) -> str:
+    """Return the remedy for a query that the network did not answer."""
     if isinstance(error, NotSent | NoAnswer | Throttled):
         return "Try again later."
     return _after_refusal(provider, error, reconnect(provider.name, surface))

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 
-from socialpub.accounts import profiles, questions, remedies, tokens
+from socialpub.accounts import profiles, queries, remedies, tokens
 from socialpub.accounts.remedies import Surface
 from socialpub.core import clock, logging
 from socialpub.core.errors import OperatorError, Unavailable
@@ -252,11 +252,11 @@ ACCOUNT_ENDPOINT = "account"
 def fetch_account_data(rt: Runtime, profile_id: str) -> list[str]:
     """Fetch the account data now, and return the changes as sentences.
 
-    Asks the network, so do not call on the event loop. Raises NotFound, and as `questions.ask` does.
+    Asks the network, so do not call on the event loop. Raises NotFound, and as `queries.send` does.
     """
     profile = profiles.get(rt.db, profile_id)
     auth = rt.providers[profile.provider].auth
-    identity = questions.ask(rt, profile, lambda http, token: auth.identify(http, profiles.to_account(profile), token))
+    identity = queries.send(rt, profile, lambda http, token: auth.identify(http, profiles.to_account(profile), token))
     return rt.write(_store_account_data, profile_id, identity)
 
 

@@ -2,13 +2,13 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import TextIO
 
 import click
 
 from socialpub.accounts import boards, connect, consents, profiles, redirects, remedies, tokens, upkeep
 from socialpub.accounts.api_keys import OWNER
-from socialpub.accounts.boards import BoardWithSections
 from socialpub.accounts.connect import Connected, UnconfirmedServer
 from socialpub.accounts.redirects import WrongAddress
 from socialpub.accounts.remedies import Surface
@@ -37,6 +37,7 @@ from socialpub.ops.doctor import addresses, machine
 from socialpub.ops.doctor.addresses import Answering
 from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.base import Provider, Withdrawn
+from socialpub.providers.pinterest.boards import Board, BoardSection
 from socialpub.providers.responses import ProviderError
 from socialpub.runtime import Runtime
 
@@ -446,9 +447,11 @@ def list_boards(context: CommandContext, profile_id: str, sections: bool, as_jso
     with context.open() as rt, spinner("Asking for the boards"):
         boards_of_account = boards.list_boards(rt, profile_id, with_sections=sections)
     if as_json:
-        print_json([_board_shape(board, sections) for board in boards_of_account])
+        print_json(
+            [_board_shape(board, its_sections if sections else None) for board, its_sections in boards_of_account]
+        )
         return
-    rows = [row for board in boards_of_account for row in _board_rows(board)]
+    rows = [row for board, its_sections in boards_of_account for row in _board_rows(board, its_sections)]
     create = commands.line("admin", "create-board", profile_id, "NAME")
     empty = f"This account does not have a board yet. Create a board: `{create}`"
     print_table(("ID", "Name", "Section", "Privacy", "Pins"), rows, empty)
@@ -457,20 +460,18 @@ def list_boards(context: CommandContext, profile_id: str, sections: bool, as_jso
         print_note(f"To set the default board of this profile: `{line}`")
 
 
-def _board_shape(listed_board: BoardWithSections, sections: bool) -> dict[str, object]:
-    board = listed_board.board
+def _board_shape(board: Board, sections: Sequence[BoardSection] | None) -> dict[str, object]:
     values = {"id": board.id, "name": board.name, "privacy": board.privacy, "pinCount": board.pin_count}
     shape: dict[str, object] = {key: value for key, value in values.items() if value is not None}
-    if sections:
-        shape["sections"] = [{"id": section.id, "name": section.name} for section in listed_board.sections]
+    if sections is not None:
+        shape["sections"] = [{"id": section.id, "name": section.name} for section in sections]
     return shape
 
 
-def _board_rows(listed_board: BoardWithSections) -> list[tuple[str, ...]]:
-    board = listed_board.board
+def _board_rows(board: Board, sections: Sequence[BoardSection]) -> list[tuple[str, ...]]:
     pins = "" if board.pin_count is None else str(board.pin_count)
     first = (board.id, board.name, "", (board.privacy or "").lower(), pins)
-    return [first, *((section.id, board.name, section.name, "", "") for section in listed_board.sections)]
+    return [first, *((section.id, board.name, section.name, "", "") for section in sections)]
 
 
 @click.command()
@@ -493,7 +494,7 @@ def create_board(
         created = [boards.create_section(rt, profile_id, board, title) for title in sections]
     if as_json:
         listed = [{"id": section.id, "name": section.name, "created": new} for section, new in created]
-        shape = _board_shape(BoardWithSections(board), sections=False)
+        shape = _board_shape(board, None)
         print_json({**shape, "created": is_new, "sections": listed})
         return
     print_line(board.id)

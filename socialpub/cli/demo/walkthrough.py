@@ -289,7 +289,7 @@ def _choose_board(rt: Runtime, profile_id: str, transcript: Transcript) -> str:
     listed = boards.list_boards(rt, profile_id)
     if not listed:
         raise CommandError("The sandbox's Pinterest account has no boards.", "Choose another folder: --folder DIR")
-    board = listed[0].board
+    board, _ = listed[0]
     transcript.result(f"“{board.name}”, board {board.id}")
     return board.id
 

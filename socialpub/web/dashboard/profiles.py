@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from socialpub.accounts import avatars, boards, connect, consents, profiles, questions, redirects, tokens, upkeep
+from socialpub.accounts import avatars, boards, connect, consents, profiles, queries, redirects, tokens, upkeep
 from socialpub.accounts.connect import Connected
 from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError, Unavailable
@@ -92,8 +92,8 @@ async def create_section(rt: Runtime, visit: Visit) -> Response:
     profile_id, name, board_id = visit.params["profileId"], visit.form.text("section"), visit.form.text("of")
 
     def create() -> tuple[str, bool]:
-        with questions.explain_failures(rt, profiles.get(rt.db, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
-            listed = questions.answer(rt, boards.of_profile(rt, profile_id))
+        with queries.explain_failures(rt, profiles.get(rt.db, profile_id), boards.UNKNOWN, Surface.DASHBOARD):
+            listed = queries.load(rt, boards.of_profile(rt, profile_id))
         board = next((one for one in listed if one.id == board_id), None)
         if board is None:
             raise InvalidRequest.at("of", message="is not one of this account's boards")
@@ -164,9 +164,9 @@ async def refresh(rt: Runtime, visit: Visit) -> Response:
 
     def renew() -> list[str]:
         if renewable:
-            with questions.explain_failures(rt, profile, "The tokens cannot be renewed.", Surface.DASHBOARD):
+            with queries.explain_failures(rt, profile, "The tokens cannot be renewed.", Surface.DASHBOARD):
                 tokens.renew(rt, profile.id)
-        with questions.explain_failures(rt, profile, "The account data could not be fetched.", Surface.DASHBOARD):
+        with queries.explain_failures(rt, profile, "The account data could not be fetched.", Surface.DASHBOARD):
             return upkeep.fetch_account_data(rt, profile.id)
 
     changes = await asyncio.to_thread(renew)

@@ -140,15 +140,13 @@ class TokenKeeper:
     """New tokens that the disk did not take."""
 
     def __init__(self) -> None:
-        self._pending: dict[str, tuple[ProfileRow, Tokens, datetime, bool]] = {}
+        self._pending: dict[str, tuple[ProfileRow, Tokens, datetime]] = {}
 
-    def keep_pending(
-        self, profile_id: str, profile: ProfileRow, answer: "Tokens", asked_at: datetime, by_hand: bool
-    ) -> None:
-        """Keep new tokens until they are stored. `profile` is as before, and `by_hand`: the owner requested them."""
-        self._pending[profile_id] = (profile, answer, asked_at, by_hand)
+    def keep_pending(self, profile: ProfileRow, response: "Tokens", asked_at: datetime) -> None:
+        """Keep new tokens until they are stored. `profile` is the row before the refresh."""
+        self._pending[profile.id] = (profile, response, asked_at)
 
-    def find_pending(self, profile_id: str) -> "tuple[ProfileRow, Tokens, datetime, bool] | None":
+    def find_pending(self, profile_id: str) -> "tuple[ProfileRow, Tokens, datetime] | None":
         return self._pending.get(profile_id)
 
     def end_pending(self, profile_id: str) -> None:

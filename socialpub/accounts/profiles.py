@@ -72,11 +72,13 @@ def account_columns(identity: Identity, profile: ProfileRow | None, now: str) ->
 
     The label follows the account's name unless the owner has changed the label.
     """
-    said = {"username": identity.username, "picture_url": identity.picture_url}
     former = profile.account_name if profile else None
     name = identity.name or former or identity.username or to_label(identity.account_id)
-    columns: dict[str, Any] = {key: value for key, value in said.items() if value is not None}
-    columns |= {"account_name": name, "account_read_at": now}
+    columns: dict[str, Any] = {"account_name": name, "account_read_at": now}
+    if identity.username is not None:
+        columns["username"] = identity.username
+    if identity.picture_url is not None:
+        columns["picture_url"] = identity.picture_url
     columns["facts"] = {**(profile.facts if profile else {}), **identity.facts}
     if profile is not None and profile.name == profile.account_name:
         columns["name"] = name

@@ -27,7 +27,7 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import audit_log, counters, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.counters import Event
-from socialpub.providers.auth import Identity, Tokens
+from socialpub.providers.auth import Tokens
 from socialpub.providers.base import Provider, Withdrawn
 from socialpub.providers.responses import AppRefused, NoAnswer, NotSent, ProviderError, Rejected
 from socialpub.runtime import Runtime
@@ -179,7 +179,13 @@ def renew(rt: Runtime, profile_id: str) -> None:
     profile = _require_usable(rt, profile_id)
     if profile.refresh_token is None:
         raise Rejected("The profile does not have a refresh token, so the access token cannot be renewed.", reauth=True)
-    replace_spent(rt, profile_id, open_access_token(rt.secrets, profile), by_hand=True)
+    replace_spent(rt, profile_id, open_access_token(rt.secrets, profile))
+    if actor.is_owner(actor.current()):
+        rt.write(_record_refresh, profile)
+
+
+def _record_refresh(rt: Runtime, tx: Database, profile: ProfileRow) -> None:
+    audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, profile.name, provider=profile.provider)
 
 
 def store_pending(rt: Runtime) -> None:
@@ -213,10 +219,10 @@ def _is_expiring(rt: Runtime, profile: ProfileRow) -> bool:
 # --- one refresh ------------------------------------------------------------------------------------------------------
 
 
-def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: bool = False) -> str:
+def replace_spent(rt: Runtime, profile_id: str, spent: str | None) -> str:
     """Return another token than `spent`, which the network refused (401) or which is about to expire.
 
-    None: store a pending answer, and return the current token. Raises as `load_fresh` does.
+    None: store a pending response, and return the current token. Raises as `load_fresh` does.
     """
     with _locked(rt, profile_id):
         _store_pending(rt, profile_id)
@@ -241,7 +247,7 @@ def replace_spent(rt: Runtime, profile_id: str, spent: str | None, *, by_hand: b
             _count(rt, provider, RefreshOutcome.FAILED)
             raise
         # The old refresh token is spent, so the response stays in memory until it is stored.
-        rt.tokens.keep_pending(profile_id, profile, response, asked_at, by_hand)
+        rt.tokens.keep_pending(profile, response, asked_at)
         _store_pending(rt, profile_id)
         # The stored grant counts: an import may have replaced the pair, or the profile may be unusable now.
         return open_access_token(rt.secrets, _require_usable(rt, profile_id))
@@ -263,11 +269,11 @@ def _ask(rt: Runtime, provider: Provider, profile: ProfileRow) -> Tokens:
     account = profiles.to_account(profile)
     try:
         try:
-            answer = provider.auth.refresh(http, account, refresh_token)
+            response = provider.auth.refresh(http, account, refresh_token)
         except NoAnswer:
             _require_usable(rt, profile.id)  # a minute may have passed, and the profile may be disconnected now
             # The token may be spent. A second call returns a new pair, or shows that consent is needed.
-            answer = provider.auth.refresh(http, account, refresh_token)
+            response = provider.auth.refresh(http, account, refresh_token)
     except NoAnswer as error:
         raise NotRenewed(f"The access token could not be renewed: {error.message}", code=error.code) from error
     except Rejected as refused:
@@ -275,12 +281,12 @@ def _ask(rt: Runtime, provider: Provider, profile: ProfileRow) -> Tokens:
             raise
         # The app's credentials are wrong, not this account's tokens.
         raise AppRefused(refused.message, code=refused.code, request_id=refused.request_id) from refused
-    if not answer.access_token:
+    if not response.access_token:
         raise NotRenewed(f"{provider.label} answered the refresh without an access token.")
-    if answer.identity is not None and answer.identity.account_id != profile.account_id:
+    if response.identity is not None and response.identity.account_id != profile.account_id:
         message = f"{provider.label} answered the refresh with the tokens of another account."
         raise Rejected(f"{message} Connect the account again.", reauth=True)
-    return answer
+    return response
 
 
 def _count(rt: Runtime, provider: Provider, outcome: RefreshOutcome) -> None:
@@ -310,21 +316,22 @@ def _has_same_tokens(profile: ProfileRow | None, former: ProfileRow) -> TypeGuar
 
 def _store_pending(rt: Runtime, profile_id: str) -> None:
     """Store the pending pair, if any. The caller holds the lock of the profile."""
-    grant = rt.tokens.find_pending(profile_id)
-    if grant is not None:
-        rt.write(_store, *grant)
+    pending = rt.tokens.find_pending(profile_id)
+    if pending is not None:
+        rt.write(_store, *pending)
         rt.tokens.end_pending(profile_id)
 
 
-def _store(rt: Runtime, tx: Database, profile: ProfileRow, answer: Tokens, asked_at: datetime, by_hand: bool) -> None:
+def _store(rt: Runtime, tx: Database, profile: ProfileRow, response: Tokens, asked_at: datetime) -> None:
     """Store the new pair, and the account of the day. Values that the network left out stay."""
     stored, provider = profile_rows.find(tx, profile.id), rt.providers[profile.provider]
     if not _has_same_tokens(stored, profile):
         return  # an import was faster, and its grant stays
-    grant = from_response(answer, asked_at, previous=open_stored(rt.secrets, stored))
+    grant = from_response(response, asked_at, previous=open_stored(rt.secrets, stored))
     columns = token_columns(rt.secrets, profile.id, grant, tx.stamp)
-    if answer.identity is not None:
-        columns |= _account_columns(stored, redaction.mask_value(answer.identity), tx.stamp)
+    if response.identity is not None:
+        columns |= profiles.account_columns(redaction.mask_value(response.identity), stored, tx.stamp)
+        del columns["account_read_at"]  # the weekly fetch of all account data stays due
     if stored.status == ProfileStatus.DISCONNECTED:
         del columns["expires_at"]  # it keeps the pair only for its revocation
     if stored.status == ProfileStatus.REAUTH_REQUIRED:
@@ -333,19 +340,10 @@ def _store(rt: Runtime, tx: Database, profile: ProfileRow, answer: Tokens, asked
         delivery_rows.wake_reconnected(tx, profile.id)
     profile_rows.update(tx, profile.id, **columns)
     counters.count_event(tx, Event.REFRESH, provider.name, RefreshOutcome.RENEWED)
-    if by_hand and actor.is_owner(tx.actor):
-        audit_log.record(tx, AuditAction.PROFILE_REFRESHED, profile.id, stored.name, provider=provider.name)
     scopes = grant.scopes or frozenset()
     if not provider.auth.can_publish(scopes):
         missing = " ".join(provider.auth.missing_scopes(scopes))
         profile_rows.require_reauth(tx, profile.id, f"The new tokens do not allow publishing: {missing}")
-
-
-def _account_columns(profile: ProfileRow, identity: Identity, now: str) -> dict[str, Any]:
-    """Return the columns for the account that a refresh reports. The weekly fetch of all account data stays due."""
-    columns = profiles.account_columns(identity, profile, now)
-    del columns["account_read_at"]
-    return columns
 
 
 # --- the lock of a profile's tokens, across processes -----------------------------------------------------------------

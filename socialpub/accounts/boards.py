@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 
 from socialpub.accounts import profiles
-from socialpub.accounts.queries import Query, explain_failures, keep, send
+from socialpub.accounts.queries import ProfileQuery, explain_failures, keep, send
 from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, OperatorError
 from socialpub.db.connection import Database
@@ -41,16 +41,16 @@ def list_boards(
         return [(board, _sections(rt, profile, provider, board.id) if with_sections else ()) for board in boards]
 
 
-def of_profile(rt: Runtime, profile_id: str) -> Query[list[Board]]:
+def of_profile(rt: Runtime, profile_id: str) -> ProfileQuery[list[Board]]:
     """Return the query for the boards. Raises as `list_boards` does."""
     profile, provider = _account(rt, profile_id)
-    return Query(profile, "boards", partial(_boards, rt, profile, provider))
+    return ProfileQuery(profile, "boards", partial(_boards, rt, profile, provider))
 
 
-def sections_of(rt: Runtime, profile_id: str, board_id: str) -> Query[tuple[BoardSection, ...]]:
+def sections_of(rt: Runtime, profile_id: str, board_id: str) -> ProfileQuery[tuple[BoardSection, ...]]:
     """Return the query for the sections of a board. Raises as `list_boards` does."""
     profile, provider = _account(rt, profile_id)
-    return Query(profile, f"sections of {board_id}", partial(_sections, rt, profile, provider, board_id))
+    return ProfileQuery(profile, f"sections of {board_id}", partial(_sections, rt, profile, provider, board_id))
 
 
 def create_board(

@@ -10,7 +10,7 @@ from math import ceil
 from typing import Any
 
 from socialpub.accounts import boards, profiles, queries, remedies
-from socialpub.accounts.queries import NotAnswered, Query
+from socialpub.accounts.queries import NotAnswered, ProfileQuery
 from socialpub.accounts.remedies import Surface
 from socialpub.core.clock import parse
 from socialpub.core.errors import Conflict, InvalidRequest, OperatorError, Unavailable
@@ -97,7 +97,7 @@ class PostingBarred:
     message: str
 
 
-def creator(rt: Runtime, profile_id: str) -> Query[CreatorInfo | PostingBarred]:
+def creator(rt: Runtime, profile_id: str) -> ProfileQuery[CreatorInfo | PostingBarred]:
     """Return the query for the posting options of this TikTok account, whose response may wake its waiting posts.
 
     TikTok requires that each form shows the choices, and that a form stops if the account cannot post
@@ -121,7 +121,7 @@ def creator(rt: Runtime, profile_id: str) -> Query[CreatorInfo | PostingBarred]:
             rt.write(_end_wait, profile_id)
         return info
 
-    return Query(profile, "creator", ask_tiktok)
+    return ProfileQuery(profile, "creator", ask_tiktok)
 
 
 def _end_wait(rt: Runtime, tx: Database, profile_id: str) -> None:

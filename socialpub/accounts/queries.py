@@ -68,7 +68,7 @@ def explain_failures(
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Generic[T]):
+class ProfileQuery(Generic[T]):
     """A query about one profile. `name` identifies the query, and all its responses have one type."""
 
     profile: ProfileRow
@@ -82,12 +82,12 @@ class Query(Generic[T]):
         return self.profile.id, self.profile.access_token, self.profile.account_read_at, self.name
 
 
-def keep(rt: Runtime, query: Query[T], response: T | ProviderError) -> None:
+def keep(rt: Runtime, query: ProfileQuery[T], response: T | ProviderError) -> None:
     """Make `load` return this for a minute."""
     rt.queries.keep(query.key, rt.clock.monotonic() + KEPT_SECONDS, response)
 
 
-def load(rt: Runtime, query: Query[T], *, again: bool = False) -> T:
+def load(rt: Runtime, query: ProfileQuery[T], *, again: bool = False) -> T:
     """Return the response of the last minute, else ask the network.
 
     Do not call on the event loop. Raises ProviderError, which is also kept, and Withdrawn. `again`: ask again, unless
@@ -106,7 +106,7 @@ def load(rt: Runtime, query: Query[T], *, again: bool = False) -> T:
     return _raise_error(response)
 
 
-async def load_soon(rt: Runtime, query: Query[T], *, again: bool = False) -> T:
+async def load_soon(rt: Runtime, query: ProfileQuery[T], *, again: bool = False) -> T:
     """Do the same on the event loop. Equal queries share one thread, which a canceled caller does not end.
 
     Another query about the same profile waits, so a network that hangs occupies one thread for each profile.

@@ -153,7 +153,6 @@ def store(
         **profiles.account_columns(identity, profile_rows.find(tx, profile_id), tx.stamp),
         "status": ProfileStatus.ACTIVE,
         "reason": None,
-        "warned_at": None,
     }
     if name is not None:
         columns["name"] = name

@@ -1,4 +1,4 @@
-"""Upkeep of accounts: tokens and account data that stay current, warnings to the owner, and revocation.
+"""Upkeep of accounts: tokens and account data that stay current, what the owner has to do, and revocation.
 
 Idle tokens are renewed one profile at a time. While publishing is paused, nothing is renewed, fetched or revoked: a
 restored installation must not spend or revoke the tokens of the original installation. An unexpected failure of one
@@ -40,7 +40,6 @@ DAY = timedelta(days=1)
 RETRY_SECONDS = 3600.0
 REFRESH_ENDPOINT = "refresh"
 """The name of the wait in `stored_wait` after a failed renewal."""
-WARNING = "warning"
 
 log = logging.get_logger(__name__)
 
@@ -123,19 +122,6 @@ def _begin_wait(rt: Runtime, tx: Database, profile_id: str, endpoint: str, secon
 
 
 # --- what the owner has to do -----------------------------------------------------------------------------------------
-
-
-def log_warnings(rt: Runtime) -> int:
-    """Log each account that needs its owner soon, once a day. Return the number of these accounts."""
-    warned = 0
-    for row in profile_rows.not_warned_since(rt.db, clock.stamp(rt.now() - DAY)):
-        with _only_this_account(rt, row.id, WARNING):
-            message = describe_warning(row, rt.now())
-            if message is not None:
-                log.warning(message, profile=row.id, name=row.name, provider=row.provider)
-                rt.db.write(lambda tx, row=row: profile_rows.update(tx, row.id, warned_at=tx.stamp))
-                warned += 1
-    return warned
 
 
 def describe_warning(row: ProfileRow, now: datetime, surface: Surface = Surface.SHELL) -> str | None:

@@ -192,7 +192,7 @@ def test_tokens_are_masked_at_exchange_refresh_and_revocation(
     ]
     clock.forward(100 * 86400)
     apart(upkeep.renew_idle_tokens, rt, ())
-    upkeep.log_warnings(rt)
+    said.append(str(upkeep.describe_warning(profiles.get(rt.db, profile), rt.now())))
     rt.write(profiles.disconnect, profile)
     apart(upkeep.revoke_disconnected, rt)
     assert quoted(" ".join(said)) == []

@@ -19,7 +19,6 @@ from socialpub.db.tables import audit_log, delivery_rows, profile_rows
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.providers import options as option_tables
 from socialpub.providers.auth import Account, Identity
-from socialpub.providers.base import Provider
 from socialpub.providers.options import Options
 from socialpub.providers.registry import EXTENSIONS
 from socialpub.runtime import Runtime
@@ -154,8 +153,8 @@ def set_options(rt: Runtime, tx: Database, profile_id: str, changes: Mapping[str
     stored: Options = dict(profile.options)
     problems: list[FieldError] = []
     for key, text in changes.items():
-        value, wrong = _read_option(provider, key, text)
-        problems += wrong
+        value = option_tables.read_value(provider.option_table, key, text) if text else None  # None removes the option
+        problems += provider.read_options({key: value})[1]
         stored = provider.merge_options(stored, {key: value})
     if problems:
         raise _refused(problems)
@@ -196,9 +195,3 @@ def _store_options(
 
 def _refused(problems: Sequence[FieldError]) -> InvalidRequest:
     return InvalidRequest(" ".join(problem.message for problem in problems), problems)
-
-
-def _read_option(provider: Provider, key: str, text: str) -> tuple[Any, list[FieldError]]:
-    """Return the value of `text` (None removes the option) and its problems."""
-    value = option_tables.read_value(provider.option_table, key, text) if text else None
-    return value, provider.read_options({key: value})[1]

@@ -56,8 +56,8 @@ EVERYWHERE: list[Worst] = [
 """Sent to every pattern."""
 
 FOREIGN: dict[str, list[Worst]] = {
-    "accounts.connect:_ERROR_CODE": [("", "a_", "!")],
-    "accounts.grants:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
+    "accounts.consents:_ERROR_CODE": [("", "a_", "!")],
+    "accounts.connect:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
     "core.units:_DURATION": [("", "1", "x")],
     "core.logging:_PLAIN": [("", "a", " ")],
     "core.secrets.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],

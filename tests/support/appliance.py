@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from socialpub.accounts import profiles
+from socialpub.accounts import connect
 from socialpub.accounts.api_keys import Caller
-from socialpub.accounts.grants import Credentials
+from socialpub.accounts.tokens import Credentials
 from socialpub.core.clock import new_id
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.schema import ProvidersSection
@@ -84,7 +84,7 @@ def _new_database(_migrations: Path) -> bytes:
 def connect_again(rt: Runtime) -> None:
     """The owner connects the account of `add_profile` again."""
     identity, grant = Identity("acct", "demo", "Demo", None), Credentials("access-9", "refresh-9")
-    rt.write(profiles.save, rt.providers["x"], identity, grant, None)
+    rt.write(connect.store, rt.providers["x"], identity, grant, None)
 
 
 def add_profile(

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core import logging
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import SocialpubError

@@ -17,8 +17,8 @@ from importlib.util import find_spec
 
 from pydantic import SecretStr
 
-from socialpub.accounts import hints
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import remedies
+from socialpub.accounts.remedies import Surface
 from socialpub.core import logging, units
 from socialpub.core.clock import after, new_id
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound, OperatorError, SocialpubError
@@ -245,13 +245,13 @@ def send_test(rt: Runtime) -> list[tuple[Service, str | None]]:
 def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
     services = list_services(rt)
     if not services:
-        yield note("notify", "No notification address is set.", hints.add_address(surface))
+        yield note("notify", "No notification address is set.", remedies.add_address(surface))
     try:
         refuse_wrong_addresses(rt.settings)
     except OperatorError as error:
         yield problem("notify", error.message, error.hint or "")
     for service in services:
-        yield _check_service(service, hints.test_message(surface))
+        yield _check_service(service, remedies.test_message(surface))
 
 
 def _check_service(service: Service, test: str) -> Finding:

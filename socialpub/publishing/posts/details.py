@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from socialpub.accounts import hints
+from socialpub.accounts import remedies
 from socialpub.core.clock import later, parse, stamp
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
@@ -151,7 +151,7 @@ def _describe_wait(rt: Runtime, db: Database, row: Any) -> DeliveryWait:
     match reason:
         case WaitReason.RECONNECT:
             profile = profile_rows.get(db, row.profile_id)
-            sentence = hints.reconnect_message(profile.provider, profile.reason)
+            sentence = remedies.reconnect_message(profile.provider, profile.reason)
             own = waits.total_spans(db, profile.id, parse(row.due_at), (WaitReason.GAP, WaitReason.STEP))
             until = stamp(later(parse(row.due_at), rt.settings.publishing.max_lateness) + own)
         case WaitReason.APPROVAL:

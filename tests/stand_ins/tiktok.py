@@ -16,7 +16,6 @@ from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import SandboxCall
 from socialpub.sandbox.tiktok.api import TikTokSandbox
-from socialpub.sandbox.tiktok.network import DAY
 from socialpub.sandbox.tiktok.tasks import (
     COMPLETE,
     FAILED,
@@ -51,7 +50,7 @@ FAIL_REASONS = (
 COMPLETES, NEVER_ENDS, INBOX = "completes", "never_ends", "inbox"
 FATES = (COMPLETES, NEVER_ENDS, INBOX, *FAIL_REASONS)
 """What can happen to a share once all its bytes are there. `inbox`: a direct post ends as a draft of its user."""
-MINUTE = 60
+MINUTE, DAY = 60, 86400
 UNAUDITED_USER_CAP = 5
 """Posting users of an unaudited app in 24 hours."""
 LIMITS = {VIDEO: {"title": 2200}, PHOTO: {"title": 90, "description": 4000}}
@@ -124,6 +123,8 @@ class TikTokSwitches:
     """A refresh returns no refresh token, and the old one still works."""
     audited: bool = True
     """An unaudited app posts for its user alone, on private accounts."""
+    posts_per_day: int = 15
+    """Direct posts of one user."""
     pending_shares_per_day: int = 5
     audited_user_cap: int = 0
     """Posting users of an audited app in 24 hours. 0: no cap."""
@@ -259,12 +260,20 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
     def posting_refusal(self, request: SandboxRequest) -> str:
         if code := super().posting_refusal(request):
             return code
+        tasks = self.tasks_today(request.account.open_id)
+        if sum(task.direct and task.status != FAILED for task in tasks) >= self.posts_per_day:
+            return "spam_risk_too_many_posts"
         assert request.token is not None
         open_id, client_key = request.account.open_id, request.token.client_id or ""
         cap = self.audited_user_cap if self.audited else UNAUDITED_USER_CAP
         since = self.timestamp() - DAY
         posting = {who for (key, who), at in self.posted_at.items() if key == client_key and at > since}
         return "reached_active_user_cap" if cap and open_id not in posting and len(posting) >= cap else ""
+
+    def tasks_today(self, open_id: str) -> list[PublishTask]:
+        """Return the user's shares of the last 24 hours."""
+        tasks = [task for task in self.tasks.values() if task.open_id == open_id]
+        return [task for task in tasks if self.seconds_since(task.created_at) < DAY]
 
     def _direct_code(self, request: SandboxRequest, privacy: str | None) -> str:
         allowed = privacy in request.account.privacy_options

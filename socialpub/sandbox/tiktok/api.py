@@ -15,7 +15,6 @@ from socialpub.sandbox.tiktok.network import VIDEOS, TikTokNetwork
 from socialpub.sandbox.tiktok.tasks import (
     COMPLETE,
     DOWNLOADING,
-    FAILED,
     PHOTO,
     UPLOADING,
     VIDEO,
@@ -140,11 +139,7 @@ class TikTokSandbox(TikTokNetwork):
 
     def posting_refusal(self, request: SandboxRequest) -> str:
         """Return the code that keeps this account from posting now, or an empty text."""
-        if request.account.banned:
-            return BANNED
-        tasks = self.tasks_today(request.account.open_id)
-        posts = sum(task.direct and task.status != FAILED for task in tasks)
-        return "spam_risk_too_many_posts" if posts >= self.posts_per_day else ""
+        return BANNED if request.account.banned else ""
 
     # --- posts ---------------------------------------------------------------------------------------------------
 

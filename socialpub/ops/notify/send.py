@@ -27,7 +27,7 @@ from socialpub.db.tables import audit_log, notifications
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.notifications import ADDRESS_PLACE
 from socialpub.ops import alerts
-from socialpub.ops.health import Finding, note, ok, problem
+from socialpub.ops.health import Finding, note, ok, problem, problem_of
 from socialpub.ops.notify import channels
 from socialpub.ops.notify.channels import NeedsApprise
 from socialpub.providers.http import Http
@@ -194,7 +194,7 @@ def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
     try:
         refuse_wrong_addresses(rt.settings)
     except OperatorError as error:
-        yield problem("notify", error.message, error.hint or "")
+        yield problem_of("notify", error)
     for service in services:
         yield _check_service(service, hints.test_message(surface))
 

@@ -20,7 +20,7 @@ from socialpub.core.errors import Conflict, InvalidRequest, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.tables import counters, post_rows
 from socialpub.db.tables.counters import DayUsage
-from socialpub.ops import alerts, health, storage
+from socialpub.ops import alerts, storage
 from socialpub.ops.alerts import AlertFacts, DiskSpace
 from socialpub.ops.backup import create, last_backup
 from socialpub.ops.backup.last_backup import LastBackup
@@ -29,6 +29,7 @@ from socialpub.ops.health import Finding, Level
 from socialpub.ops.notify import schedule, send
 from socialpub.ops.notify.send import Service
 from socialpub.ops.webhooks import addresses
+from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Visit, page
@@ -83,7 +84,7 @@ async def render(
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage.read_use, rt),
         housekept_at=appliance_state.get(rt.db, appliance_state.HOUSEKEPT_AT),
-        retention=await asyncio.to_thread(health.describe_retention, rt),
+        retention=await asyncio.to_thread(retention.describe, rt),
         posts=await rt.read_in_thread(post_rows.count),
         key_usage=_key_usage(rt, days),
         network_usage=_network_usage(rt, days),

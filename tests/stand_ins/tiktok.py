@@ -15,7 +15,8 @@ from socialpub.sandbox.media import fetch
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import SandboxCall
-from socialpub.sandbox.tiktok.api import TikTokSandbox
+from socialpub.sandbox.tiktok.api import RANGE, TikTokSandbox
+from socialpub.sandbox.tiktok.network import VIDEOS
 from socialpub.sandbox.tiktok.tasks import (
     COMPLETE,
     FAILED,
@@ -55,6 +56,15 @@ UNAUDITED_USER_CAP = 5
 """Posting users of an unaudited app in 24 hours."""
 LIMITS = {VIDEO: {"title": 2200}, PHOTO: {"title": 90, "description": 4000}}
 """UTF-16 code units."""
+FIELDS = {
+    "user_info": {
+        **dict.fromkeys(("open_id", "union_id", "display_name", "avatar_url"), "user.info.basic"),
+        **dict.fromkeys(("username", "bio_description", "profile_deep_link", "is_verified"), "user.info.profile"),
+    },
+    "video_query": dict.fromkeys(("id", "create_time", "share_url", "title", "video_description"), "video.list"),
+}
+"""The fields of an endpoint, and the scope that each needs."""
+MAX_VIDEOS = 20
 OLDEST_APP_FOR_PHOTO_DRAFTS = (31, 8)
 NO_SOURCE = "The request source info is empty or incorrect"
 NO_POST_INFO = "The request post info is empty or incorrect"
@@ -189,9 +199,16 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
     def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
         """Check the request as well, before its handler."""
         super().check_caller(request, call)
+        if call.name in FIELDS:
+            self._check_fields(request, FIELDS[call.name])
         is_object = request.content_type == "application/json" and request.body.lstrip().startswith(b"{")
         if call.method == "POST" and call.name != "creator_info" and not is_object:
             raise self.invalid("The request body is not a JSON object.")
+        if call.name == "video_query":
+            filters = request.json_object().get("filters")
+            wanted = filters.get("video_ids") if isinstance(filters, dict) else None
+            if not isinstance(wanted, list) or not 0 < len(wanted) <= MAX_VIDEOS:
+                raise self.invalid("filters.video_ids must be 1 to 20 ids as strings.")
         if call.name not in ("video_init", "inbox_init", "content_init"):
             return
         body, kind = request.json_object(), PHOTO if call.name == "content_init" else VIDEO
@@ -300,6 +317,14 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
 
     # --- requests ------------------------------------------------------------------------------------------------
 
+    def _check_fields(self, request: SandboxRequest, scopes: dict[str, str]) -> None:
+        """Check the parameter `fields`. Each field needs its scope."""
+        fields = [name for name in request.query().get("fields", "").split(",") if name]
+        if not fields or not set(fields) <= set(scopes):
+            raise self.invalid("fields is missing or names an unknown field.")
+        if not request.may(*(scopes[name] for name in fields)):
+            raise self.refused("scope_permission_missed")
+
     def _check_mode(self, body: dict[str, Any], request: SandboxRequest, direct: bool) -> None:
         if body.get("media_type") != PHOTO or body.get("post_mode") not in ("DIRECT_POST", "MEDIA_UPLOAD"):
             raise self.invalid("Invalid media_type or post_mode")
@@ -352,6 +377,20 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
         return verified
 
     # --- bytes ---------------------------------------------------------------------------------------------------
+
+    def chunk_status(self, request: SandboxRequest, task: PublishTask) -> int:
+        if self.timestamp() >= task.upload_expires_at:
+            return 403
+        asked = RANGE.fullmatch(request.headers.get("content-range", ""))
+        if asked is None or request.content_type not in VIDEOS or "authorization" in request.headers:
+            return 400
+        first, last, total = (int(number) for number in asked.groups())
+        size = last - first + 1
+        if size < 1 or request.headers.get("content-length") != str(size) or len(request.body) != size:
+            return 400
+        if total != task.size or first != task.received or last != _last_index(task, first):
+            return 416
+        return 201 if last + 1 == total else 206
 
     def accept_chunk(self, task: PublishTask, data: bytes) -> None:
         self._arrivals[task.publish_id].append((self.now(), task.received + len(data)))
@@ -413,3 +452,9 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _last_index(task: PublishTask, first: int) -> int:
+    """Return the last index of the chunk that begins at `first`, by the declared plan."""
+    is_last = first // task.chunk_size >= task.chunk_count - 1
+    return task.size - 1 if is_last else first + task.chunk_size - 1

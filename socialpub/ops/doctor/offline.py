@@ -3,7 +3,6 @@
 These checks create nothing: if files are missing, the owner may want to restore a backup.
 """
 
-import os
 import platform
 import sqlite3
 import tomllib
@@ -48,14 +47,13 @@ def check(settings: Settings) -> Iterator[Finding]:
     yield from _check_credentials(settings)
     folder = _check_data_dir(settings)
     yield folder
-    # If the folder is closed to this user, its contents are not visible.
-    is_closed = folder.level is Level.PROBLEM and not os.access(settings.data_dir, os.X_OK, effective_ids=True)
-    if not is_closed:
+    is_usable = folder.level is not Level.PROBLEM
+    if is_usable:
         yield from _check_secret(settings)
     yield from _check_decoding()
     yield _check_base_url(settings)
-    if not is_closed:
-        yield from (finding for finding in _check_database(settings) if finding.message != folder.message)
+    if is_usable:
+        yield from _check_database(settings)
 
 
 def _check_configuration(settings: Settings) -> Iterator[Finding]:

@@ -11,6 +11,13 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows
 
 
+def get(db: Database, profile_id: str) -> ProfileRow:
+    """Return the profile of a delivery. A profile is never deleted."""
+    profile = find(db, profile_id)
+    assert profile is not None
+    return profile
+
+
 def find(db: Database, profile_id: str) -> ProfileRow | None:
     return db.get(ProfileRow, profile_id)
 

@@ -23,7 +23,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.db.models import ApiKeyRow
 from socialpub.ops import alerts, file_faults, secret_key
-from socialpub.ops.notify import send
+from socialpub.ops.notify import schedule, send
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 
@@ -192,7 +192,7 @@ def notify_test(context: CommandContext) -> None:
             )
         send.refuse_wrong_addresses(rt.settings)
         failed = 0
-        for service, failure in send.send_test(rt):
+        for service, failure in schedule.send_test(rt):
             print_line(f"{service.name}: {'sent' if failure is None else f'not sent, {failure}'}")
             failed += failure is not None
     if failed:

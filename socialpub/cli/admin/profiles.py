@@ -33,7 +33,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.db.models import ConsentRow, ProfileRow
 from socialpub.db.queries import api_json
 from socialpub.db.tables import profile_rows
-from socialpub.ops.doctor import addresses, machine
+from socialpub.ops.doctor import addresses, configuration
 from socialpub.ops.doctor.addresses import Answering
 from socialpub.providers.auth import SignIn, SignInField
 from socialpub.providers.base import Provider, Withdrawn
@@ -160,12 +160,12 @@ def refresh_profile(context: CommandContext, profile_id: str) -> None:
 
 def _check_configuration_in_use(rt: Runtime, provider_name: str) -> None:
     """Raise CommandError if the web server, which requests the tokens, runs with another configuration."""
-    changed = machine.find_changed_keys(rt).get("web", [])
+    changed = configuration.find_changed_keys(rt).get("web", [])
     used = [key for key in changed if key == "base_url" or key.startswith(f"providers.{provider_name}.")]
     if used:
         raise CommandError(
             f"{rt.settings.config_file} has changed. The web server still has earlier values of {', '.join(used)}.",
-            machine.restart_remedy(),
+            configuration.restart_remedy(),
         )
 
 

@@ -18,12 +18,8 @@ from tests.support.hand_clock import HandClock
 from tests.support.sandbox_http import artifact
 from tests.support.select import select_one, select_value
 
-CREATE_SESSION, REFRESH_SESSION, DELETE_SESSION = (
-    f"com.atproto.server.{name}Session" for name in ("create", "refresh", "delete")
-)
-PUT, WRITES, UPLOAD, GET = (
-    f"com.atproto.repo.{name}" for name in ("putRecord", "applyWrites", "uploadBlob", "getRecord")
-)
+CREATE_SESSION = "com.atproto.server.createSession"
+PUT, UPLOAD = "com.atproto.repo.putRecord", "com.atproto.repo.uploadBlob"
 HOUR = 3600.0
 
 

@@ -11,10 +11,7 @@ from socialpub.accounts.consents import UnknownState
 from socialpub.accounts.redirects import WrongAddress, read_pasted_address
 from socialpub.accounts.remedies import Surface
 from socialpub.core.errors import InvalidRequest, NotFound, OperatorError
-from socialpub.core.settings.networks import XSection
 from socialpub.core.settings.schema import ProvidersSection
-from socialpub.db.states import State
-from socialpub.db.tables import profile_rows
 from socialpub.providers import registry
 from socialpub.providers.auth import Identity
 from socialpub.providers.auth import Tokens as Grant
@@ -22,10 +19,8 @@ from socialpub.providers.responses import NoAnswer, NotSent, Rejected
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.sandbox import World
-from tests.support.appliance import accept, add_profile, open_appliance, state_of
+from tests.support.appliance import add_profile, open_appliance
 from tests.support.consent_browser import Browser, query_of
-from tests.support.drain import drain
-from tests.support.sandbox_http import HOST, FaultTransport, http_over
 from tests.support.scripted_network import ScriptedNetwork
 from tests.support.select import select_all, select_one, select_value
 
@@ -80,16 +75,6 @@ def test_an_account_is_connected_by_its_owners_consent(rt, browser, network):
     assert not finished.revived
     assert tokens.load_fresh(rt, finished.profile_id)
     assert select_value(rt.db, "SELECT verifier FROM consent") == b"", "the verifier is used once"
-
-
-def test_scheduled_posts_are_published_after_the_account_is_connected_again(rt, browser, world, clock):
-    first = connected(rt, browser)
-    post = accept(rt, first.profile_id, body="Good evening", at=clock.now().replace(hour=18))
-    rt.write(lambda _, tx: profile_rows.require_reauth(tx, first.profile_id, "The tokens are refused."))
-    connected(rt, browser)
-    drain(rt, clock)
-    assert state_of(rt, post) is State.PUBLISHED
-    assert [one.text for one in world.x.posts] == ["Good evening"]
 
 
 # --- the ways it may go wrong ----------------------------------------------------------------------------------------
@@ -438,50 +423,9 @@ def test_only_an_address_of_this_appliance_brings_the_browser_back(rt):
 # --- going -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("network", NETWORKS)
-def test_tokens_of_a_disconnected_account_are_revoked_if_the_network_allows_it(rt, browser, world, network):
-    profile = connected(rt, browser, network).profile_id
-    rt.write(profiles.disconnect, profile)
-    assert upkeep.revoke_disconnected(rt) == 1
-    assert world.networks[network].counts["revoke"] >= 1
-    (row,) = rows(rt)
-    assert (row["access_token"], row["refresh_token"]) == (None, None)
-
-
 def test_a_revocation_does_not_end_a_new_connection(rt, browser, world):
     first = connected(rt, browser, "tiktok").profile_id
     rt.write(profiles.disconnect, first)
     connected(rt, browser, "tiktok")
     assert upkeep.revoke_disconnected(rt) == 1
     assert world.tiktok.counts["revoke"] == 0
-
-
-# --- An X app without a secret (a public client) connects, posts, refreshes and gives its tokens back -----------------
-
-
-X = XSection(client_id="native", api_url=f"{HOST}/x", authorize_url=f"{HOST}/x/i/oauth2/authorize")
-
-
-def test_a_public_client_connects_and_publishes(tmp_path, clock, world):
-    world.x.add_app("native", None, ["http://127.0.0.1:8000/oauth/x/callback"])
-    with closing(
-        open_appliance(tmp_path, clock, http=http_over(FaultTransport(world)), networks=ProvidersSection(x=X))
-    ) as rt:
-        _, url = consents.begin(rt, "x")
-        profile = consents.finish(rt, "x", query_of(Browser(world).decides(url))).profile_id
-        first = tokens.load_fresh(rt, profile)
-
-        post = accept(rt, profile)
-        drain(rt, clock)
-        assert state_of(rt, post) is State.PUBLISHED
-        assert len(world.x.posts) == 1
-
-        clock.forward(3 * 3600)
-        second = tokens.load_fresh(rt, profile)
-        assert second != first
-        assert world.x.tokens.bearer(second)
-
-        rt.write(profiles.disconnect, profile)
-        assert upkeep.revoke_disconnected(rt) == 1
-        assert world.x.counts["revoke"] == 2, "the refresh token and the access token"
-        assert world.x.tokens.bearer(second) is None

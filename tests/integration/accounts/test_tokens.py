@@ -151,13 +151,6 @@ def test_an_outage_never_costs_the_account(rt, network, profile, outage):
     assert stored(rt, profile) == ("access-0", "refresh-0")
 
 
-def test_an_unanswered_refresh_is_no_unanswered_post(rt, network, profile):
-    """A token call before the commit does not make the outcome unknown."""
-    network.auth.answers = [NoAnswer("no answer"), NoAnswer("no answer")]
-    with pytest.raises(NotSent):
-        tokens.replace_spent(rt, profile, spent="access-0")
-
-
 def test_wrong_app_credentials_hold_the_network_and_keep_every_account(rt, network, profile):
     network.auth.answers = [Rejected("X does not know the app.", status=401, code="invalid_client")]
     with pytest.raises(AppRefused) as refused:

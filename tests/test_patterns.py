@@ -28,7 +28,7 @@ from socialpub.providers.base import Content, Provider
 from socialpub.providers.bluesky.card import read_page
 from socialpub.providers.bluesky.graphemes import count_graphemes
 from socialpub.providers.bluesky.text import find_marks
-from socialpub.providers.x.text import find_emoji, find_links, weigh
+from socialpub.providers.x.text import EMOJI, find_links, weigh
 from socialpub.publishing.posts import content
 from socialpub.web.http import responses
 from socialpub.web.routes import API, DASHBOARD, PAGES
@@ -55,8 +55,8 @@ EVERYWHERE: list[Worst] = [
 """Sent to every pattern."""
 
 FOREIGN: dict[str, list[Worst]] = {
-    "accounts.connect:_ERROR_CODE": [("", "a_", "!")],
-    "accounts.grants:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
+    "accounts.consents:_ERROR_CODE": [("", "a_", "!")],
+    "accounts.connect:_DATE_TIME": [("2026-11-21T11:30:00.", "1", "x")],
     "core.units:_DURATION": [("", "1", "x")],
     "core.logging:_PLAIN": [("", "a", " ")],
     "core.secrets.redaction:_API_KEY": [("", "spk_", ""), ("spk_", "a", " ")],
@@ -267,6 +267,7 @@ OUR_OWN = {
     "core.manual:_FINDING": "the subjects of doctor in the manual",
     "core.manual:_MARK": "the topics of the manual",
     "core.manual:anchor": "the headings of the manual",
+    "core.secrets.redaction:_forms": "the escapes of an encoded secret",
     "core.settings.loader:_OF_KUBERNETES": "the variables of this process",
     "providers.options:snake_name": "the names of options, written in this house",
     "web.openapi.operations:code_samples": "the addresses of the API, written in this house",
@@ -318,7 +319,7 @@ READERS: dict[str, tuple[Callable[[str], Any], list[Worst]]] = {
         ],
     ),
     "x.text.weigh": (weigh, [("", "a.com ", ""), ("", "$a ", ""), ("", "\u0301", ""), ("", "\U0001f468", "")]),
-    "x.text.find_emoji": (find_emoji, FOREIGN["providers.x.text:EMOJI"]),
+    "x.text.EMOJI": (EMOJI.findall, FOREIGN["providers.x.text:EMOJI"]),
     **{
         f"{name}.preview": (
             partial(previewed, adapter),

@@ -13,9 +13,9 @@ import click
 if TYPE_CHECKING:
     # Every command imports this module, and `socialpub --help` must not wait for pydantic. There is no cycle.
     from socialpub.core.clock import Clock
+    from socialpub.core.errors import OperatorError
     from socialpub.core.settings.loader import Settings
     from socialpub.db.connection import Database
-    from socialpub.ops.file_faults import FileFault
     from socialpub.runtime import Runtime
 
 
@@ -24,7 +24,7 @@ class CommandContext:
     config: Path | None = None
     parts: dict[str, Any] = field(default_factory=dict)
     """Arguments for `runtime.build`: a test's clock and networks."""
-    find_fault: "Callable[[BaseException], FileFault | None] | None" = None
+    find_fault: "Callable[[BaseException], OperatorError | None] | None" = None
     """Returns why a file cannot be used, once the settings are loaded."""
 
     def settings(self) -> "Settings":
@@ -71,12 +71,12 @@ class CommandContext:
     def start(self, role: str) -> Iterator["Runtime"]:
         """Build the runtime for `web` or `worker`, with the wake-up and the configured log."""
         from socialpub import runtime
-        from socialpub.accounts.hints import Surface
+        from socialpub.accounts.remedies import Surface
         from socialpub.cli.output import ProgressLines
         from socialpub.core import logging, progress
         from socialpub.core.sd_notify import find_service_manager
         from socialpub.ops import alerts, file_faults, storage
-        from socialpub.ops.doctor import machine
+        from socialpub.ops.doctor import configuration
         from socialpub.providers.registry import LABELS
         from socialpub.worker.queues import Queues
 
@@ -101,7 +101,7 @@ class CommandContext:
             # Every network has a queue, because its owner can set it up while the appliance runs.
             queues = rt.wakeup = Queues(settings.queue_file, settings.run_dir, list(LABELS))
             opened.callback(queues.close)
-            machine.publish_configuration(rt)
+            configuration.publish_configuration(rt)
             rt.write(_note_version)
             if role == "worker" and (sentences := alerts.paused_sentences(rt.db, Surface.SHELL)) is not None:
                 logging.get_logger(__name__).warning(" ".join(sentences))

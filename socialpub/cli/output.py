@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.text import Text
 
-    from socialpub.ops.file_faults import FileFault
 
 EXEC_TERMINAL = " (for a container: `podman exec -it`)"
 
@@ -270,7 +269,7 @@ class WrongUsage(click.UsageError):
 
 
 def as_command_error(
-    error: Exception, find_fault: "Callable[[BaseException], FileFault | None] | None" = None
+    error: Exception, find_fault: "Callable[[BaseException], OperatorError | None] | None" = None
 ) -> CommandError | None:
     """Return the message for an error of the packages below, or None for a bug, which needs a traceback."""
     match error:
@@ -279,7 +278,7 @@ def as_command_error(
         case OperatorError():
             return CommandError(error.message, error.hint)
         case _ if find_fault is not None and (fault := find_fault(error)) is not None:
-            return CommandError(fault.message, fault.remedy)
+            return CommandError(fault.message, fault.hint)
         case SocialpubError():
             # `detail` contains the first field error.
             fields = [field.sentence for field in error.errors[1:] if field.message not in error.detail]

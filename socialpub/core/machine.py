@@ -1,8 +1,12 @@
-"""The memory of the machine, and the names of its users."""
+"""The memory of the machine, the names of its users, and the resources that a process uses."""
 
 import gc
+import os
 import pwd
+import resource
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 _ASSUMED_BYTES = 2 * 1024**3
@@ -52,6 +56,29 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessFigures:
+    """The resources that a process uses."""
+
+    memory_bytes: int = 0
+    """The resident set, with shared pages."""
+    cpu_seconds: float = 0.0
+    threads: int = 0
+    open_files: int = 0
+    most_files: int = 0
+
+
+def read_process_figures() -> ProcessFigures:
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        threads, open_files = (len(os.listdir(f"/proc/self/{folder}")) for folder in ("task", "fd"))  # noqa: PTH208
+    except OSError:  # the kernel does not report them
+        return ProcessFigures(most_files=limit)
+    cpu_seconds = round(time.process_time(), 3)
+    return ProcessFigures(pages * resource.getpagesize(), cpu_seconds, threads, open_files, limit)
 
 
 MAX_ARENAS = 2

@@ -27,7 +27,7 @@ from socialpub.core.clock import stamp
 M = TypeVar("M", bound=Model)
 Value = str | int | float | bytes | None
 Params = Sequence[Value] | Mapping[str, Value]
-Convert = Callable[[Iterable[Any]], tuple[Any, ...]]
+Convert = Callable[[Iterable[Any]], Sequence[Any]]
 CallsAfterCommit = list[tuple[Callable[..., object], tuple[Any, ...]]]
 """Functions and their arguments."""
 
@@ -148,39 +148,48 @@ class Database(SqliteDatabase):
 @cache
 def _insert_sql(model: type[Model], names: tuple[str, ...]) -> tuple[str, Convert]:
     fields = [model._meta.fields[name] for name in names]
-    columns = ", ".join(field.column_name for field in fields)
-    sql = f"INSERT INTO {model._meta.table_name} ({columns}) VALUES ({', '.join('?' * len(names))})"
-    return sql, _converter(fields, "db_value")
+    columns, values = ", ".join(_columns(fields)), ", ".join("?" * len(names))
+    return f"INSERT INTO {model._meta.table_name} ({columns}) VALUES ({values})", _converter(fields, "db_value")
 
 
 @cache
 def _update_sql(model: type[Model], names: tuple[str, ...]) -> tuple[str, Convert]:
     fields = [model._meta.fields[name] for name in names]
-    columns = ", ".join(f"{field.column_name} = ?" for field in fields)
-    sql = f"UPDATE {model._meta.table_name} SET {columns} WHERE {_by_key(model)}"
-    return sql, _converter(fields, "db_value")
+    columns = " = ?, ".join(_columns(fields))
+    return f"UPDATE {model._meta.table_name} SET {columns} = ? WHERE {_by_key(model)}", _converter(fields, "db_value")
 
 
 @cache
-def _get_sql(model: type[Model]) -> tuple[str, tuple[str, ...], Convert]:
+def _get_sql(model: type[Model]) -> tuple[str, Sequence[str], Convert]:
     fields = model._meta.sorted_fields
-    columns = ", ".join(field.column_name for field in fields)
-    sql = f"SELECT {columns} FROM {model._meta.table_name} WHERE {_by_key(model)}"
-    return sql, tuple(field.name for field in fields), _converter(fields, "python_value")
+    sql = f"SELECT {', '.join(_columns(fields))} FROM {model._meta.table_name} WHERE {_by_key(model)}"
+    return sql, model._meta.sorted_field_names, _converter(fields, "python_value")
 
 
 def _by_key(model: type[Model]) -> str:
     fields = model._meta.get_primary_keys()  # type: ignore[no-untyped-call]  # peewee's
-    return " AND ".join(f"{field.column_name} = ?" for field in fields)
+    return f"{' = ? AND '.join(_columns(fields))} = ?"
+
+
+def _columns(fields: Sequence[Field]) -> list[str]:
+    return [field.column_name for field in fields]
 
 
 def _converter(fields: Sequence[Field], method: str) -> Convert:
     """Return a function that converts the values of these fields with this method of theirs."""
-    own = [getattr(type(field), method) is not getattr(Field, method) for field in fields]
-    if not any(own):
-        return tuple
-    calls = [getattr(field, method) if convert else None for field, convert in zip(fields, own, strict=True)]
-    return lambda values: tuple(call(value) if call else value for call, value in zip(calls, values, strict=True))
+    calls = {
+        position: getattr(field, method)
+        for position, field in enumerate(fields)
+        if getattr(type(field), method) is not getattr(Field, method)
+    }
+
+    def convert(values: Iterable[Any]) -> Sequence[Any]:
+        converted = list(values)
+        for position, call in calls.items():
+            converted[position] = call(converted[position])
+        return converted
+
+    return convert if calls else tuple
 
 
 @contextmanager

@@ -7,19 +7,16 @@ tasks succeed and no delivery is overdue. With each heartbeat, the worker report
 import asyncio
 import errno
 import json
-import os
-import resource
 import sqlite3
-import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 
 from socialpub.core import commands, manual, units
 from socialpub.core.clock import parse, stamp
-from socialpub.core.errors import Unavailable
+from socialpub.core.errors import OperatorError, Unavailable
+from socialpub.core.machine import ProcessFigures, read_process_figures
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Database
 from socialpub.db.models import StoredWaitRow
@@ -27,7 +24,7 @@ from socialpub.db.tables import waits
 from socialpub.media.decoder import client
 from socialpub.providers import registry
 from socialpub.providers.failures import find_unusable_proxies
-from socialpub.publishing import profile_queue, retention
+from socialpub.publishing import profile_queue
 from socialpub.runtime import Runtime
 
 
@@ -88,27 +85,8 @@ def problem(subject: str, message: str, remedy: str, code: FindingCode | None = 
     return Finding(Level.PROBLEM, subject, message, remedy, code)
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessFigures:
-    """The resources that a process uses."""
-
-    memory_bytes: int = 0
-    """The resident set, with shared pages."""
-    cpu_seconds: float = 0.0
-    threads: int = 0
-    open_files: int = 0
-    most_files: int = 0
-
-
-def read_process_figures() -> ProcessFigures:
-    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        pages = int(Path("/proc/self/statm").read_text().split()[1])
-        threads, open_files = (len(os.listdir(f"/proc/self/{folder}")) for folder in ("task", "fd"))  # noqa: PTH208
-    except OSError:  # the kernel does not report them
-        return ProcessFigures(most_files=limit)
-    cpu_seconds = round(time.process_time(), 3)
-    return ProcessFigures(pages * resource.getpagesize(), cpu_seconds, threads, open_files, limit)
+def problem_of(subject: str, error: OperatorError) -> Finding:
+    return problem(subject, error.message, error.hint or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +106,6 @@ TASK_FAILURES = 5
 """The number of failures in a row after which a periodic task is reported."""
 TASK_SECONDS = 3600.0
 """A run time that no periodic task reaches, even if networks hang and thousands of files are removed."""
-
-
-def record_task(rt: Runtime, name: str, *, failed: bool) -> None:
-    """Record how a periodic task ended. `doctor`, readiness and notifications report a task that fails every time."""
-    rt.task_failures[name] = rt.task_failures.get(name, 0) + 1 if failed else 0
 
 
 def record_heartbeat(rt: Runtime, tx: Database) -> None:
@@ -162,15 +135,6 @@ def read_worker_report(db: Database) -> WorkerReport | None:
 
 def record_housekeeping(rt: Runtime, tx: Database) -> None:
     appliance_state.put(tx, appliance_state.HOUSEKEPT_AT, tx.stamp)
-
-
-def describe_retention(rt: Runtime) -> str:
-    """Return the sentence about how long posts are kept. Counts posts, so do not call it on the event loop."""
-    kept = rt.settings.retention.posts
-    if kept is None:
-        return "Posts and their history are kept forever."
-    due = units.count(retention.count_expired_posts(rt), "post is", "posts are")
-    return f"Posts and their history are kept for {units.duration(kept)}. {due} due for removal."
 
 
 HEARTBEAT_SECONDS = 10.0
@@ -209,16 +173,14 @@ async def check_readiness(rt: Runtime) -> Readiness:
 
 async def _try_write(rt: Runtime) -> list[Finding]:
     try:
-        await asyncio.wait_for(rt.write_soon(_touch), WRITE_SECONDS)
+        await asyncio.wait_for(
+            rt.write_soon(lambda _, tx: appliance_state.put(tx, appliance_state.READINESS, tx.stamp)), WRITE_SECONDS
+        )
     except Unavailable as error:
         return [_no_database(f"Nothing can be stored: {error.detail}")]
     except TimeoutError:
         return [_no_database(f"Nothing can be stored: the database has not answered for {WRITE_SECONDS:.0f} seconds.")]
     return []
-
-
-def _touch(rt: Runtime, tx: Database) -> None:
-    appliance_state.put(tx, appliance_state.READINESS, tx.stamp)
 
 
 def check_without_writing(rt: Runtime) -> Readiness:

@@ -280,8 +280,10 @@ def _hold(
     token: str | None, auth: tuple[str, str] | None, form: Mapping[str, str] | Sequence[tuple[str, str]] | None
 ) -> None:
     """Mask the secrets of this call from now on, because the response may quote them."""
-    fields = form.items() if isinstance(form, Mapping) else form or ()
-    redaction.add_secrets(token, *(value for name, value in fields if name == "code" or is_secret_name(name)))
+    redaction.add_secrets(token)
+    if form is not None:
+        fields = form.items() if isinstance(form, Mapping) else form
+        redaction.add_secrets(*(value for name, value in fields if name == "code" or is_secret_name(name)))
     if auth is not None:
         redaction.add_secrets(auth[1], _basic(auth))
 

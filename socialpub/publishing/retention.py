@@ -7,6 +7,7 @@ progress, posts with a retry or a reply in progress, and network ids while the o
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
+from socialpub.core import units
 from socialpub.core.clock import after, stamp
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import BATCH_ROWS, Database
@@ -43,6 +44,15 @@ def retention_limit(rt: Runtime) -> str | None:
     open_calls = (profile_queue.oldest_open_call(db), appliance_state.restored_from(db))
     searched = (after(at, -LOOKING_BACK.total_seconds()) for at in open_calls if at is not None)
     return min([clock_jumps.written_before(db, rt.now(), age), *searched])
+
+
+def describe(rt: Runtime) -> str:
+    """Return the sentence about how long posts are kept. Counts posts, so do not call it on the event loop."""
+    kept = rt.settings.retention.posts
+    if kept is None:
+        return "Posts and their history are kept forever."
+    due = units.count(count_expired_posts(rt), "post is", "posts are")
+    return f"Posts and their history are kept for {units.duration(kept)}. {due} due for removal."
 
 
 def count_expired_posts(rt: Runtime) -> int:

@@ -17,7 +17,7 @@ from prometheus_client.registry import Collector
 
 from socialpub.accounts.tokens import RefreshOutcome
 from socialpub.accounts.upkeep import SOON
-from socialpub.core import version
+from socialpub.core import machine, version
 from socialpub.core.clock import parse, stamp
 from socialpub.db import appliance_state, clock_jumps
 from socialpub.db.connection import Database
@@ -331,7 +331,7 @@ def _backups(db: Database) -> Iterator[Metric]:
 
 
 def _processes(db: Database) -> Iterator[Metric]:
-    running = {"web": health.read_process_figures()}
+    running = {"web": machine.read_process_figures()}
     report = health.read_worker_report(db)
     if report is not None:
         running["worker"] = report.figures

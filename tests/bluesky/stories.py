@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from socialpub.accounts import account_sign_in
+from socialpub.accounts import connect
 from socialpub.core.settings.networks import BlueskySection
 from socialpub.core.settings.schema import ProvidersSection
 from socialpub.db.states import State
@@ -64,7 +64,7 @@ class Story:
     def connect(self, account: Account, **values: str) -> str:
         """Connect an account, or connect it again. Return the profile's id."""
         given = {"handle": account.handle, "password": account.app_password, **values}
-        return account_sign_in.sign_in(self.rt, "bluesky", given).profile_id
+        return connect.sign_in(self.rt, "bluesky", given).profile_id
 
     def accept(
         self,

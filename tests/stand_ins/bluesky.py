@@ -10,10 +10,14 @@ from typing import Any
 from socialpub.sandbox.bluesky.api import BlueskySandbox
 from socialpub.sandbox.bluesky.network import (
     FIRST_APP_PASSWORD,
+    HANDLE,
     POST,
     POSTGATE,
+    PROFILE,
     THREADGATE,
+    TID,
     TID_DIGITS,
+    BlueskyAccount,
     BlueskyBlob,
     BlueskyRecord,
     blobs_in,
@@ -78,9 +82,25 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
         super().check_request(request, call)
         if call.name in PROPERTIES:
             check_body(request, *PROPERTIES[call.name])
+        query = request.query()
         for name in PARAMETERS.get(call.name, ()):
-            if not request.query().get(name):
+            if not query.get(name):
                 raise invalid(f'Params must have the property "{name}"')
+        if call.name == "resolve_handle" and not HANDLE.fullmatch(query["handle"].lower()):
+            raise invalid("Error: handle must be a valid handle")
+        limit = query.get("limit", "50")
+        if call.name == "list_records" and not (limit.isdecimal() and 1 <= int(limit) <= 100):
+            raise invalid("Error: limit must be between 1 and 100")
+        if call.name == "upload_blob":
+            self._check_blob(request)
+
+    def _check_blob(self, request: SandboxRequest) -> None:
+        if len(request.body) > self.blob_limit:
+            raise refused("PayloadTooLarge")
+        if not request.body:
+            raise invalid("A request body was expected but none was provided")
+        if request.headers.get("content-encoding"):
+            raise refused("InternalServerError")
 
     def admit(self, request: SandboxRequest, call: SandboxCall) -> None:
         """The order is: rate, bearer, account, points."""
@@ -101,6 +121,13 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
         if points := _points(call.name, request):
             self.count_points(request, ("hour", account.did), self.limits["hour"], HOUR_SECONDS, points)
             self.count_points(request, ("day", account.did), self.limits["day"], DAY_SECONDS, points)
+
+    def refresh_token_of(self, request: SandboxRequest) -> Token:
+        if self.tokens.by_refresh(request.bearer) is None and "authorization" not in request.headers:
+            raise refused("AuthMissing")
+        if request.bearer in self.tokens:
+            raise refused("InvalidToken", "Bad token scope")
+        return super().refresh_token_of(request)
 
     def renew(self, old: Token, client_id: str) -> Token | None:
         """Return the pair that follows, which is the same for every use of a refresh token. None: it was used too long
@@ -179,6 +206,42 @@ class BlueskyServer(StandIn, BlueskySandbox, BlueskySwitches):
         if uri not in self.records:
             raise ValueError(f"no such record: {uri}")
         self.records[uri].taken_down = not lifted
+
+    def uri_of(self, account: BlueskyAccount, collection: object, rkey: object) -> str:
+        """Return the URI of a record. Raise Refusal."""
+        if not isinstance(collection, str) or collection.count(".") < 2:
+            raise invalid("Input/collection must be a valid nsid")
+        well_formed = isinstance(rkey, str) and (rkey == "self" if collection == PROFILE else TID.fullmatch(rkey))
+        if not well_formed:
+            raise invalid(f"Invalid record key {rkey!r} for collection {collection}")
+        return f"at://{account.did}/{collection}/{rkey}"
+
+    def new_record(
+        self, request: SandboxRequest, place: dict[str, Any], value: Any, validate: bool | None
+    ) -> tuple[BlueskyRecord, str]:
+        self.uri_of(request.account, place.get("collection"), place.get("rkey"))
+        if not isinstance(value, dict):
+            raise invalid("Input/record must be an object")
+        if value.get("$type", place["collection"]) != place["collection"]:
+            raise invalid(f"Invalid $type: expected {place['collection']}, got {value['$type']}")
+        return super().new_record(request, place, value, validate)
+
+    def require_blobs(self, record: BlueskyRecord) -> None:
+        for named in blobs_in(record.value):
+            blob = self.find_blob(record.did, link_of(named))
+            if blob is None:
+                raise refused("BlobNotFound", f"Could not find blob: {link_of(named)}")
+            if self.is_blob_used(record.did, blob.cid):
+                continue  # the server compares only the first use
+            if named.get("mimeType") != blob.mime_type:
+                raise refused("InvalidMimeType")
+            if named.get("size") != blob.size:
+                raise refused("InvalidSize")
+
+    def is_blob_used(self, did: str, cid: str) -> bool:
+        """Return whether a record of the account names the blob."""
+        records = (record for record in self.records.values() if record.did == did)
+        return any(link_of(blob) == cid for record in records for blob in blobs_in(record.value))
 
     def cid_of_record(self, record: Any) -> str:
         try:

@@ -15,7 +15,7 @@ from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import SandboxCall
 from socialpub.sandbox.pinterest.api import MAX_BYTES, TEXTS, PinterestSandbox, upload_refusal
-from socialpub.sandbox.pinterest.network import PinterestBoard, PinterestMedia, invalid
+from socialpub.sandbox.pinterest.network import PinImage, PinterestBoard, PinterestMedia, invalid
 from tests.stand_ins.media import FateQueue, probe_video
 from tests.stand_ins.network import StandIn
 from tests.stand_ins.oauth import StrictPinterest
@@ -27,6 +27,8 @@ CREATING = ("create_board", "register_media", "create_pin")
 COVERS = ("cover_image_data", "cover_image_key_frame_time")
 SECONDS = (4, 900)
 ASPECT_RATIOS = (0.5, 1.91)
+SMALLEST_SIDE = 100
+"""Of an image, in pixels."""
 
 ObjectId = Annotated[str, StringConstraints(pattern=r"^\d+$")]
 Base64Text = Annotated[str, StringConstraints(pattern=r"^[a-zA-Z0-9+/=]+$")]
@@ -204,6 +206,11 @@ class PinterestStandIn(StandIn, StrictPinterest, PinterestSandbox, PinterestSwit
             if request.content_type != "application/json" or not request.body.lstrip().startswith(b"{"):
                 raise invalid(400, 1, "Invalid request: the body is not a JSON object.")
             self._check_body(kind, request.json_object())
+        size, bookmark = request.query().get("page_size", "25"), request.query().get("bookmark") or "0"
+        if not size.isdecimal() or not 1 <= int(size) <= 250:
+            raise invalid(400, 1, f"Invalid request: page_size {size!r} is not between 1 and 250.")
+        if not bookmark.isdecimal():
+            raise invalid(400, 1, "Invalid request: the bookmark is not valid.")
         is_of_boards = request.method == "GET" and request.path.startswith("/v5/boards")
         if is_of_boards and self.pinner_data_denied and not request.account.is_business:
             raise self.refused("pinner_data")
@@ -248,6 +255,12 @@ class PinterestStandIn(StandIn, StrictPinterest, PinterestSandbox, PinterestSwit
             code = "EntityTooLarge" if size else "EntityTooSmall"
             raise upload_refusal(400, code, "Your upload is outside of the allowed size.")
         return super().upload_media(request)
+
+    def check_images(self, images: list[PinImage]) -> None:
+        if any(min(image.width, image.height) < SMALLEST_SIDE for image in images):
+            raise self.refused("image_too_small")
+        if len({(image.width, image.height) for image in images}) > 1:
+            raise invalid(400, 1, "Invalid request: all images of a carousel must have the same size.")
 
     def may_use(self, media: PinterestMedia) -> bool:
         return super().may_use(media) and (self.media_reuse_allowed or not media.pinned_in)

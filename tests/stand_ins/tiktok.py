@@ -15,8 +15,8 @@ from socialpub.sandbox.media import fetch
 from socialpub.sandbox.memory import FixedWindow, SandboxContext, Token
 from socialpub.sandbox.messages import Reply, SandboxRequest, json_reply
 from socialpub.sandbox.network import SandboxCall
-from socialpub.sandbox.tiktok.api import TikTokSandbox
-from socialpub.sandbox.tiktok.network import DAY
+from socialpub.sandbox.tiktok.api import RANGE, TikTokSandbox
+from socialpub.sandbox.tiktok.network import VIDEOS
 from socialpub.sandbox.tiktok.tasks import (
     COMPLETE,
     FAILED,
@@ -51,11 +51,20 @@ FAIL_REASONS = (
 COMPLETES, NEVER_ENDS, INBOX = "completes", "never_ends", "inbox"
 FATES = (COMPLETES, NEVER_ENDS, INBOX, *FAIL_REASONS)
 """What can happen to a share once all its bytes are there. `inbox`: a direct post ends as a draft of its user."""
-MINUTE = 60
+MINUTE, DAY = 60, 86400
 UNAUDITED_USER_CAP = 5
 """Posting users of an unaudited app in 24 hours."""
 LIMITS = {VIDEO: {"title": 2200}, PHOTO: {"title": 90, "description": 4000}}
 """UTF-16 code units."""
+FIELDS = {
+    "user_info": {
+        **dict.fromkeys(("open_id", "union_id", "display_name", "avatar_url"), "user.info.basic"),
+        **dict.fromkeys(("username", "bio_description", "profile_deep_link", "is_verified"), "user.info.profile"),
+    },
+    "video_query": dict.fromkeys(("id", "create_time", "share_url", "title", "video_description"), "video.list"),
+}
+"""The fields of an endpoint, and the scope that each needs."""
+MAX_VIDEOS = 20
 OLDEST_APP_FOR_PHOTO_DRAFTS = (31, 8)
 NO_SOURCE = "The request source info is empty or incorrect"
 NO_POST_INFO = "The request post info is empty or incorrect"
@@ -124,6 +133,8 @@ class TikTokSwitches:
     """A refresh returns no refresh token, and the old one still works."""
     audited: bool = True
     """An unaudited app posts for its user alone, on private accounts."""
+    posts_per_day: int = 15
+    """Direct posts of one user."""
     pending_shares_per_day: int = 5
     audited_user_cap: int = 0
     """Posting users of an audited app in 24 hours. 0: no cap."""
@@ -188,9 +199,16 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
     def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
         """Check the request as well, before its handler."""
         super().check_caller(request, call)
+        if call.name in FIELDS:
+            self._check_fields(request, FIELDS[call.name])
         is_object = request.content_type == "application/json" and request.body.lstrip().startswith(b"{")
         if call.method == "POST" and call.name != "creator_info" and not is_object:
             raise self.invalid("The request body is not a JSON object.")
+        if call.name == "video_query":
+            filters = request.json_object().get("filters")
+            wanted = filters.get("video_ids") if isinstance(filters, dict) else None
+            if not isinstance(wanted, list) or not 0 < len(wanted) <= MAX_VIDEOS:
+                raise self.invalid("filters.video_ids must be 1 to 20 ids as strings.")
         if call.name not in ("video_init", "inbox_init", "content_init"):
             return
         body, kind = request.json_object(), PHOTO if call.name == "content_init" else VIDEO
@@ -259,12 +277,20 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
     def posting_refusal(self, request: SandboxRequest) -> str:
         if code := super().posting_refusal(request):
             return code
+        tasks = self.tasks_today(request.account.open_id)
+        if sum(task.direct and task.status != FAILED for task in tasks) >= self.posts_per_day:
+            return "spam_risk_too_many_posts"
         assert request.token is not None
         open_id, client_key = request.account.open_id, request.token.client_id or ""
         cap = self.audited_user_cap if self.audited else UNAUDITED_USER_CAP
         since = self.timestamp() - DAY
         posting = {who for (key, who), at in self.posted_at.items() if key == client_key and at > since}
         return "reached_active_user_cap" if cap and open_id not in posting and len(posting) >= cap else ""
+
+    def tasks_today(self, open_id: str) -> list[PublishTask]:
+        """Return the user's shares of the last 24 hours."""
+        tasks = [task for task in self.tasks.values() if task.open_id == open_id]
+        return [task for task in tasks if self.seconds_since(task.created_at) < DAY]
 
     def _direct_code(self, request: SandboxRequest, privacy: str | None) -> str:
         allowed = privacy in request.account.privacy_options
@@ -290,6 +316,14 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
         return task
 
     # --- requests ------------------------------------------------------------------------------------------------
+
+    def _check_fields(self, request: SandboxRequest, scopes: dict[str, str]) -> None:
+        """Check the parameter `fields`. Each field needs its scope."""
+        fields = [name for name in request.query().get("fields", "").split(",") if name]
+        if not fields or not set(fields) <= set(scopes):
+            raise self.invalid("fields is missing or names an unknown field.")
+        if not request.may(*(scopes[name] for name in fields)):
+            raise self.refused("scope_permission_missed")
 
     def _check_mode(self, body: dict[str, Any], request: SandboxRequest, direct: bool) -> None:
         if body.get("media_type") != PHOTO or body.get("post_mode") not in ("DIRECT_POST", "MEDIA_UPLOAD"):
@@ -343,6 +377,20 @@ class TikTokStandIn(StandIn, StrictTikTok, TikTokSandbox, TikTokSwitches):
         return verified
 
     # --- bytes ---------------------------------------------------------------------------------------------------
+
+    def chunk_status(self, request: SandboxRequest, task: PublishTask) -> int:
+        if self.timestamp() >= task.upload_expires_at:
+            return 403
+        asked = RANGE.fullmatch(request.headers.get("content-range", ""))
+        if asked is None or request.content_type not in VIDEOS or "authorization" in request.headers:
+            return 400
+        first, last, total = (int(number) for number in asked.groups())
+        size = last - first + 1
+        if size < 1 or request.headers.get("content-length") != str(size) or len(request.body) != size:
+            return 400
+        if total != task.size or first != task.received or last != _last_index(task, first):
+            return 416
+        return 201 if last + 1 == total else 206
 
     def accept_chunk(self, task: PublishTask, data: bytes) -> None:
         self._arrivals[task.publish_id].append((self.now(), task.received + len(data)))
@@ -404,3 +452,9 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _last_index(task: PublishTask, first: int) -> int:
+    """Return the last index of the chunk that begins at `first`, by the declared plan."""
+    is_last = first // task.chunk_size >= task.chunk_count - 1
+    return task.size - 1 if is_last else first + task.chunk_size - 1

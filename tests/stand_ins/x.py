@@ -21,9 +21,12 @@ from socialpub.sandbox.network import SandboxCall
 from socialpub.sandbox.x import api
 from socialpub.sandbox.x.api import XSandbox
 from socialpub.sandbox.x.network import (
+    FAILED,
     GIF,
     IMAGE,
+    IN_PROGRESS,
     PROBLEMS,
+    SUCCEEDED,
     VIDEO,
     XAccount,
     XMedia,
@@ -237,6 +240,8 @@ class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
     def __init__(self, context: SandboxContext) -> None:
         XSwitches.__init__(self)
         StandIn.__init__(self, context)
+        self._fate_of: dict[str, str] = {}
+        """What happens to an upload, by its id."""
         self.limits = {
             "POST /2/tweets": 100,
             "GET /2/users/me": 75,
@@ -410,6 +415,8 @@ class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
         if label.endswith("finalize"):
             if not media.finalized and sorted(media.segments) != list(range(len(media.segments))):
                 raise invalid("Segments are missing.", segments=sorted(media.segments))
+            if not media.finalized and (received := sum(media.segments.values())) != media.declared_bytes:
+                raise invalid("Segments do not add up to provided total file size.", total_bytes=received)
             return
         self._checked_form(request, "segment_index")
         part, index = api.file_and_field(request, "segment_index")
@@ -437,6 +444,8 @@ class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
         if len(set(ids)) < len(ids) or mixed:
             raise invalid_fields([({"media.media_ids": ids}, "Your media IDs are invalid.")])
         text = unicodedata.normalize("NFC", body.get("text", ""))
+        if not text.strip() and "media" not in body:
+            raise invalid("text is required when there is no media.", text=text)
         if FORBIDDEN.intersection(text):
             raise invalid("text contains characters that are not allowed.", text=text)
         if weighted_length(text) > account.longest_post:
@@ -454,16 +463,31 @@ class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
         if parent.account_id != account.id and account.username.lower() not in mentions(parent.text):
             raise forbidden(NOT_MENTIONED)
 
+    def list_posts(self, request: SandboxRequest) -> Reply:
+        user_id = request.path_params["id"]
+        return super().list_posts(request) if user_id in self.accounts else _no_such_user(user_id)
+
     # --- media ---------------------------------------------------------------------------------------------------
 
     def usable_media(self, media_id: str, account: XAccount) -> XMedia | None:
         media = super().usable_media(media_id, account)
-        if media is None or media.fate == "refused_at_post" or (media.posted_in and not self.media_reuse_allowed):
+        if (
+            media is None
+            or self._fate_of.get(media_id) == "refused_at_post"
+            or (media.posted_in and not self.media_reuse_allowed)
+        ):
             return None
         return media
 
-    def fate(self) -> str:
-        return self.processing
+    def finish_upload(self, media: XMedia) -> None:
+        self._fate_of[media.id] = self.processing
+        super().finish_upload(media)
+
+    def process(self, media: XMedia) -> None:
+        was_open = media.state != SUCCEEDED
+        super().process(media)
+        if was_open and media.state == SUCCEEDED:
+            media.state = {"fails": FAILED, "never_ends": IN_PROGRESS}.get(self._fate_of.get(media.id, ""), SUCCEEDED)
 
     # --- responses -----------------------------------------------------------------------------------------------
 
@@ -512,3 +536,16 @@ class XStandIn(StandIn, StrictX, XSandbox, XSwitches):
 
     def _shown(self, text: str) -> str:
         return html.escape(text, quote=False) if self.escapes_html else text
+
+
+def _no_such_user(user_id: str) -> Reply:
+    error = {
+        "value": user_id,
+        "detail": f"Could not find user with id: [{user_id}].",
+        "title": "Not Found Error",
+        "resource_type": "user",
+        "parameter": "id",
+        "resource_id": user_id,
+        "type": f"{PROBLEMS}/resource-not-found",
+    }
+    return json_reply(200, {"errors": [error]})

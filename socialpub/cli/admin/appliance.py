@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import click
 
-from socialpub.accounts import api_keys, hints, sign_in
-from socialpub.accounts.hints import Surface
+from socialpub.accounts import api_keys, remedies, sign_in
+from socialpub.accounts.remedies import Surface
 from socialpub.cli.context import CommandContext, pass_command_context
 from socialpub.cli.output import (
     EXEC_TERMINAL,
@@ -23,7 +23,7 @@ from socialpub.core.errors import OperatorError
 from socialpub.db import appliance_state
 from socialpub.db.models import ApiKeyRow
 from socialpub.ops import alerts, file_faults, secret_key
-from socialpub.ops.notify import send
+from socialpub.ops.notify import schedule, send
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 
@@ -39,7 +39,7 @@ def pause(context: CommandContext) -> None:
         print_note(f"Publishing has already been paused since {format_time(since)}.")
     else:
         print_note("Publishing is paused. Calls in progress finish, and no other deliveries start.")
-    print_note(f"To continue, {hints.resume()}.")
+    print_note(f"To continue, {remedies.resume()}.")
 
 
 @click.command("resume")
@@ -192,7 +192,7 @@ def notify_test(context: CommandContext) -> None:
             )
         send.refuse_wrong_addresses(rt.settings)
         failed = 0
-        for service, failure in send.send_test(rt):
+        for service, failure in schedule.send_test(rt):
             print_line(f"{service.name}: {'sent' if failure is None else f'not sent, {failure}'}")
             failed += failure is not None
     if failed:

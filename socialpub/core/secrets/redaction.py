@@ -84,15 +84,10 @@ def _forms(secret: str) -> _Forms:
     in_json = json.dumps(secret)[1:-1]
     slashed = in_json.replace("/", "\\/")
     written = [quote(secret, safe=""), quote_plus(secret), quote(secret, safe="/:=+~!*'(),;@&$")]
-    lower = [_lower_escapes(form) for form in written]
+    lower = [re.sub("%..", lambda match: match[0].lower(), form) for form in written]
     every = [secret, in_json, slashed, json.dumps(in_json)[1:-1], json.dumps(slashed)[1:-1], *written, *lower]
     # The longest form is first: a shorter form would leave a part of the secret.
     return tuple(sorted(dict.fromkeys(every), key=len, reverse=True))
-
-
-def _lower_escapes(text: str) -> str:
-    head, *rest = text.split("%")
-    return "%".join([head, *(piece[:2].lower() + piece[2:] for piece in rest)])
 
 
 _WORDS = (

@@ -375,6 +375,12 @@ def load(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> S
     return settings
 
 
+def environment_without_settings() -> dict[str, str]:
+    """Return the environment for another program: without our settings, which may contain secrets."""
+    environ = os.environ.items()
+    return {name: value for name, value in environ if name == CONFIG_VARIABLE or not name.startswith(PREFIX)}
+
+
 def named_file(path: Path | None = None, environ: Mapping[str, str] = os.environ) -> Path | None:
     """Return the file from the option or the variable, which may not exist. None: use `commands.USUAL_FILES`."""
     return path or (Path(environ[commands.CONFIG_VARIABLE]) if environ.get(commands.CONFIG_VARIABLE) else None)

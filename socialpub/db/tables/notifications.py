@@ -6,7 +6,6 @@ its row in `notify_address`, with the sealed URL.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from itertools import count
 from typing import Any
 
 from peewee import fn
@@ -36,10 +35,11 @@ def count_since(db: Database, at: str) -> int:
     return int(NotificationRow.select(fn.COUNT()).where(NotificationRow.at >= at).scalar(db))
 
 
-def oldest_waiting(db: Database, sent_through: int) -> NotificationRow | None:
+def oldest_waiting(db: Database, sent_through: int) -> NotificationRow:
     """Return the message after the last sent message."""
     query = NotificationRow.select().where(NotificationRow.id > sent_through).order_by(NotificationRow.id).limit(1)
-    return next(iter(query.execute(db)), None)
+    rows: list[NotificationRow] = list(query.execute(db))
+    return rows[0]
 
 
 # --- services --------------------------------------------------------------------------------------------------------
@@ -65,13 +65,9 @@ def set_services(tx: Database, names: Mapping[str, str]) -> None:
     """Store the services by id. A new service receives messages from now on."""
     tx.delete(NotificationServiceRow, NotificationServiceRow.id.not_in(list(names)))
     for id, name in names.items():
-        _insert_if_new(tx, id, name)
+        if tx.get(NotificationServiceRow, id) is None:
+            tx.insert(NotificationServiceRow, {"id": id, "name": name, "sent_through": _newest(tx)})
         tx.update(NotificationServiceRow, id, name=name)
-
-
-def _insert_if_new(tx: Database, id: str, name: str) -> None:
-    if tx.get(NotificationServiceRow, id) is None:
-        tx.insert(NotificationServiceRow, {"id": id, "name": name, "sent_through": _newest(tx)})
 
 
 def note_sent(tx: Database, service_id: str, through: int) -> None:
@@ -81,9 +77,14 @@ def note_sent(tx: Database, service_id: str, through: int) -> None:
     _change(tx, service_id, sent_through=sent_through, sent_at=tx.stamp, sent=service.sent + 1, **_WORKS)
 
 
-def note_failed(tx: Database, service_id: str, failure: str, next_at: str) -> None:
+def note_try(tx: Database, service_id: str, next_at: str) -> None:
+    """Record when the service is tried again if the result of this try is not recorded."""
+    _change(tx, service_id, next_at=next_at)
+
+
+def note_failed(tx: Database, service_id: str, failure: str) -> None:
     failed = NotificationServiceRow.failed + 1
-    _change(tx, service_id, next_at=next_at, failure=failure, failing_since=_since(tx), failed=failed)
+    _change(tx, service_id, failure=failure, failing_since=_since(tx), failed=failed)
 
 
 def _change(tx: Database, service_id: str, **columns: Any) -> None:
@@ -94,15 +95,10 @@ def _since(tx: Database) -> object:
     return fn.IFNULL(NotificationServiceRow.failing_since, tx.stamp)
 
 
-def note_tested(tx: Database, service_id: str, name: str, failure: str | None) -> None:
-    """Record the result of a test message, even for a new service. After a success, waiting messages are sent at
-    once."""
-    others = NotificationServiceRow.select(NotificationServiceRow.name).where(NotificationServiceRow.id != service_id)
-    taken = {row[0] for row in others.tuples().execute(tx)}
-    numbered = next(one for number in count(1) if (one := name if number == 1 else f"{name} ({number})") not in taken)
-    _insert_if_new(tx, service_id, numbered)
+def note_tested(tx: Database, service_id: str, failure: str | None) -> None:
+    """Record the result of a test message. After a success, waiting messages are sent at once."""
     if failure is None:
-        tx.update(NotificationServiceRow, service_id, sent_at=tx.stamp, **_WORKS)
+        _change(tx, service_id, sent_at=tx.stamp, **_WORKS)
     else:
         _change(tx, service_id, failing_since=_since(tx), failure=failure)
 
@@ -149,7 +145,8 @@ def sent_alerts(db: Database) -> dict[str, SentAlert]:
     return {row[0]: SentAlert(*row) for row in rows}
 
 
-def put_alerts(tx: Database, alerts: Iterable[SentAlert]) -> None:
-    """Store these alerts as they are now."""
+def replace_alerts(tx: Database, alerts: Iterable[SentAlert]) -> None:
+    """Store these alerts instead of the present ones."""
+    tx.delete(AlertRow)
     for alert in alerts:
-        AlertRow.insert(**asdict(alert)).on_conflict_replace().execute(tx)
+        tx.insert(AlertRow, asdict(alert))

@@ -152,7 +152,8 @@ def _get(tx: Database, post_id: str) -> PostRow:
 def _put(tx: Database, post: PostRow, status: str, deliveries: Sequence[tuple[str, State, str]]) -> None:
     outcomes = "".join(state.letter for _, state, _ in deliveries)
     tx.update(PostRow, post.id, status=status, outcomes=outcomes, updated_at=tx.stamp)
-    if status in FINAL and post.status not in FINAL:
+    has_options = any(options != "{}" for _, _, options in deliveries)
+    if has_options and status in FINAL and post.status not in FINAL:
         # The post keeps its media. Artifacts in its options are unused from now on.
         artifact_rows.drop(tx, delivery_rows.artifacts_in_options(options for _, _, options in deliveries), tx.stamp)
     for before, (provider, state, _) in zip(post.outcomes, deliveries, strict=True):

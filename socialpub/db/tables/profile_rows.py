@@ -11,6 +11,13 @@ from socialpub.db.states import ProfileStatus
 from socialpub.db.tables import delivery_rows
 
 
+def get(db: Database, profile_id: str) -> ProfileRow:
+    """Return the profile of a delivery. A profile is never deleted."""
+    profile = find(db, profile_id)
+    assert profile is not None
+    return profile
+
+
 def find(db: Database, profile_id: str) -> ProfileRow | None:
     return db.get(ProfileRow, profile_id)
 
@@ -56,11 +63,6 @@ def count_post(tx: Database, profile_id: str) -> None:
 def list_all(db: Database) -> list[ProfileRow]:
     """Return all profiles, oldest first."""
     return list(ProfileRow.select().order_by(ProfileRow.created_at, ProfileRow.id).execute(db))
-
-
-def not_warned_since(db: Database, instant: str) -> list[ProfileRow]:
-    """Return the connected profiles without a warning since then, oldest first."""
-    return [row for row in list_all(db) if row.is_connected and (row.warned_at or "") <= instant]
 
 
 def renewable(db: Database) -> list[ProfileRow]:

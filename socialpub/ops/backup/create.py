@@ -205,7 +205,7 @@ def copy_database(rt: Runtime, target: Path) -> None:
 
 def _damaged(rt: Runtime, how: str) -> OperatorError:
     fault = file_faults.damaged_database(how, rt.settings)
-    return OperatorError(f"{fault.message} No backup was written.", fault.remedy)
+    return OperatorError(f"{fault.message} No backup was written.", fault.hint)
 
 
 def rows_bytes(rt: Runtime) -> int:

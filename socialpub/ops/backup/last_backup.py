@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core import commands, units
 from socialpub.core.clock import parse
 from socialpub.core.errors import cut
@@ -69,11 +69,7 @@ class LastBackup:
         if self.failed_at is not None:
             return f"The backup planned for {self.failed_at} failed. The last backup was made at {self.made_at}.{why}"
         age = now - parse(self.made_at)
-        return None if age <= MAX_AGE else f"The last backup was made {_span(age)} ago, at {self.made_at}."
-
-
-def _span(age: timedelta) -> str:
-    return f"{age.days} days" if age.days > 1 else units.count(round(age.total_seconds() / 3600), "hour", "hours")
+        return None if age <= MAX_AGE else f"The last backup was made {age.days} days ago, at {self.made_at}."
 
 
 def load(db: Database) -> LastBackup:

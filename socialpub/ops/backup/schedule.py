@@ -26,10 +26,9 @@ from pathlib import Path
 from typing import IO
 
 from socialpub.core import commands, durable_files, logging, progress
-from socialpub.core.commands import CONFIG_VARIABLE
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets.redaction import redact, visible
-from socialpub.core.settings.loader import BACKUP_VARIABLE, PREFIX
+from socialpub.core.settings.loader import BACKUP_VARIABLE, environment_without_settings
 from socialpub.core.settings.schema import FOLDER_PLACEHOLDER
 from socialpub.db.backup_format import DATABASE, FIRST, SEAL, SUMS, BackupSummary, FolderWriter, compute_digest
 from socialpub.ops.backup import create, verify
@@ -39,7 +38,6 @@ from socialpub.runtime import Runtime
 UNFINISHED = ".unfinished-"
 """The prefix of an incomplete backup's folder. The check value of the key and the name follow."""
 AFTER_SECONDS = 6 * 3600.0
-END_SECONDS = 10.0
 
 _NAME = "%Y-%m-%dT%H-%M-%SZ"
 _NO_LINK = {errno.EXDEV, errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
@@ -220,48 +218,25 @@ def _link(source: Path, target: Path) -> bool:
 def run_post_backup_command(after: Sequence[str], backup: Path) -> None:
     """Run `[backup] after` for a backup. Raises OperatorError if the command fails."""
     command = [part.replace(FOLDER_PLACEHOLDER, str(backup)) for part in after]
-    # Our settings may contain secrets. The command may need the path of the configuration.
-    inherited = {
-        name: os.environ[name] for name in os.environ if name == CONFIG_VARIABLE or not name.startswith(PREFIX)
-    }
+    environment = environment_without_settings() | {BACKUP_VARIABLE: str(backup)}
     with tempfile.TemporaryFile() as output:
         try:
-            code = _run_command(command, inherited | {BACKUP_VARIABLE: str(backup)}, output)
+            process = subprocess.Popen(  # noqa: S603  # the owner's own command
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=environment, start_new_session=True
+            )  # fmt: skip
         except OSError as error:
             raise _command_failed(backup, f"{command[0]!r} cannot be run: {error.strerror}", output) from None
-        if code is None:
-            raise _command_failed(backup, f"it took longer than {AFTER_SECONDS / 3600:.0f} hours", output)
+        try:
+            code = process.wait(AFTER_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise _command_failed(backup, f"it took longer than {AFTER_SECONDS / 3600:.0f} hours", output) from None
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)  # with everything that it started
+                process.wait()
         if code != 0:
             how = f"it was ended by signal {-code}" if code < 0 else f"it ended with exit code {code}"
             raise _command_failed(backup, how, output)
-
-
-def _run_command(command: Sequence[str], environment: dict[str, str], output: IO[bytes]) -> int | None:
-    """Return the exit code, or None if it took too long."""
-    process = subprocess.Popen(  # noqa: S603  # the owner's own command
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        env=environment,
-        start_new_session=True,  # so that it ends with all its child processes
-    )
-    try:
-        return process.wait(AFTER_SECONDS)
-    except subprocess.TimeoutExpired:
-        return None
-    finally:
-        if process.poll() is None:
-            _end_command(process)
-
-
-def _end_command(process: "subprocess.Popen[bytes]") -> None:
-    os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
 
 
 def _command_failed(backup: Path, how: str, output: IO[bytes]) -> OperatorError:

@@ -12,8 +12,8 @@ from enum import StrEnum
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
-from socialpub.accounts import consents
 from socialpub.accounts import profiles as accounts
+from socialpub.accounts import redirects
 from socialpub.core import commands
 from socialpub.core.clock import parse, stamp
 from socialpub.core.sd_notify import format_host
@@ -23,7 +23,7 @@ from socialpub.db import appliance_state
 from socialpub.db.connection import Database
 from socialpub.db.models import ProfileRow
 from socialpub.db.states import ProfileStatus
-from socialpub.ops.health import Finding, note, ok, problem
+from socialpub.ops.health import Finding, note, ok, problem, problem_of
 from socialpub.providers import registry
 from socialpub.providers.base import Provider
 from socialpub.providers.responses import NotSent, ProviderError, json_object, text_at
@@ -148,7 +148,7 @@ def check_networks_offline(settings: Settings) -> Iterator[Finding]:
 def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Finding]:
     """Yield the findings. `connected` lists the profiles that are not disconnected. Calls the networks."""
     for error in accounts.find_not_enabled(rt):
-        yield problem("network", error.message, error.hint or "")
+        yield problem_of("network", error)
     for name, provider in rt.providers.items():
         section = getattr(rt.settings.providers, name)
         profiles = [row for row in connected if row.provider == name]
@@ -163,7 +163,7 @@ def check_networks(rt: Runtime, connected: Sequence[ProfileRow]) -> Iterator[Fin
 
 
 def _check_app(settings: Settings, provider: Provider, profiles: Sequence[ProfileRow]) -> Iterator[Finding]:
-    rule = consents.check_redirect_address(settings, provider)
+    rule = redirects.check(settings, provider)
     if rule is not None and rule.remedy is None:
         yield ok("redirect address", rule.sentence)
     elif rule is not None and rule.remedy is not None:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core import commands, progress, units
 from socialpub.core.clock import parse, stamp
 from socialpub.core.errors import Unavailable
@@ -18,10 +18,12 @@ from socialpub.db.locks import living_processes
 from socialpub.db.models import ApiKeyRow
 from socialpub.db.tables import post_rows, profile_rows
 from socialpub.ops import alerts, file_faults, health, storage
-from socialpub.ops.doctor import addresses, machine, offline
-from socialpub.ops.health import Finding, Level, note, ok, problem
+from socialpub.ops.doctor import addresses, configuration, offline
+from socialpub.ops.health import Finding, Level, note, ok, problem, problem_of
 from socialpub.ops.notify import send
 from socialpub.ops.webhooks import addresses as webhook_addresses
+from socialpub.providers.failures import PROXY_REMEDY, find_unusable_proxies
+from socialpub.publishing import retention
 from socialpub.runtime import Runtime
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -63,10 +65,10 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     free = f"{rt.files.free_bytes() // 1_000_000:,} MB are free for {rt.settings.data_dir}."
     yield from known[AlertKind.DISK] or [ok("disk", free)]
     yield from storage.check_quota(rt)
-    yield from machine.check_machine(rt)
+    yield from check_machine(rt)
     housekept_at = appliance_state.get(rt.db, appliance_state.HOUSEKEPT_AT)
     ran = f"last ran at {housekept_at}" if housekept_at else "has not run here yet"
-    yield ok("housekeeping", f"Housekeeping {ran}. {health.describe_retention(rt)}")
+    yield ok("housekeeping", f"Housekeeping {ran}. {retention.describe(rt)}")
     yield _check_clock(rt)
     yield from known[AlertKind.CLOCK]
     yield addresses.check_web(rt)
@@ -80,7 +82,7 @@ def check(rt: Runtime, surface: Surface = Surface.SHELL) -> Iterator[Finding]:
     yield from known[AlertKind.WEBHOOK]
     yield from webhook_addresses.check(rt.db, rt.now())
     yield from offline.check_upgrade_backups(rt.settings)
-    yield from _check_configuration_in_use(rt)
+    yield from configuration.check_in_use(rt)
     yield from known[AlertKind.NETWORK]
     yield from known[AlertKind.ACCOUNT]
     needed = {profile.id for profile, _ in needs.profiles}
@@ -95,9 +97,7 @@ def _check_database(rt: Runtime) -> Finding:
         rt.write(lambda *_: None)
     except Unavailable as error:
         message = f"Nothing can be written to {rt.db.path}. {error.detail}"
-        return problem(
-            "database", *(file_faults.find_fault(error, rt.settings) or file_faults.unknown_fault(message, rt.settings))
-        )
+        return problem_of("database", file_faults.explain(error, message, rt.settings))
     posts = units.count(post_rows.count(rt.db), "post", "posts")
     return ok("database", f"{rt.db.path} is sound and can be written ({posts}).")
 
@@ -134,15 +134,17 @@ def _check_worker(rt: Runtime) -> Iterator[Finding]:
         yield ok("worker", f"The worker last reported {units.count(round(max(age, 0)), 'second', 'seconds')} ago.")
 
 
-def _check_configuration_in_use(rt: Runtime) -> Iterator[Finding]:
-    changed = machine.find_changed_keys(rt)
-    if changed:
-        keys = dict.fromkeys(key for of_role in changed.values() for key in of_role)
-        names = " and the ".join("web server" if role == "web" else role for role in changed)
-        are = "are" if len(changed) > 1 else "is"
-        yield problem(
-            "configuration",
-            f"{rt.settings.config_file} has changed. The {names} {are} still running with earlier values of "
-            f"{', '.join(keys)}.",
-            machine.restart_remedy(),
-        )
+def check_machine(rt: Runtime) -> Iterator[Finding]:
+    report = health.read_worker_report(rt.db)
+    here = find_unusable_proxies()
+    for sentence in dict.fromkeys([*here, *(report.unusable_proxies if report else ())]):
+        where = "" if sentence in here else " This is the environment of the worker."
+        yield problem("proxy variable", f"{sentence}{where}", PROXY_REMEDY)
+    if report is None or report.decoder_lacks is None or report.decoder_failure is not None:
+        return
+    if report.decoder_lacks:
+        lacks = " and ".join(report.decoder_lacks)
+        message = f"The kernel does not offer {lacks}. A malicious file that takes over a decoder can do more harm."
+        yield note("decoder", message, "Run a kernel with Landlock and seccomp, and let the container use both.")
+    else:
+        yield ok("decoder", "A decoder can read one file. It cannot open sockets or start programs.")

@@ -3,7 +3,6 @@
 These checks create nothing: if files are missing, the owner may want to restore a backup.
 """
 
-import os
 import platform
 import sqlite3
 import tomllib
@@ -13,55 +12,28 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from socialpub.core import commands, units, version
+from socialpub.core import commands, version
 from socialpub.core.errors import OperatorError
 from socialpub.core.secrets import crypto
 from socialpub.core.settings.loader import Settings
 from socialpub.db import appliance_state, file_check, upgrade_backups
 from socialpub.db import upgrade as upgrade_db
-from socialpub.db.connection import Database, open_file
+from socialpub.db.connection import open_file
 from socialpub.db.secret_key import lost_key_hint, next_key_file
 from socialpub.media.decoder import client, inspect
 from socialpub.media.types import MediaRejected, media_kind
 from socialpub.ops import file_faults
 from socialpub.ops.doctor import addresses
-from socialpub.ops.health import Finding, Level, note, ok, problem
+from socialpub.ops.health import Finding, Level, note, ok, problem, problem_of
 from socialpub.providers.registry import SPECIFIED
 
 
-def _describe_upgrade(settings: Settings, database: Database, missing: list[str]) -> Finding:
-    path, folder = settings.database_file, upgrade_backups.backup_folder(settings.database_file)
-    needed, free = upgrade_backups.needed_bytes(database.connection()), upgrade_backups.free_bytes(path)
-    message = (
-        f"{path} was made by an older version of socialpub, {upgrade_backups.read_version(database)}. The next start "
-        f"copies the database to {folder} and updates it ({', '.join(missing)}). This needs at most "
-        f"{units.size(needed)} of disk space, and {units.size(free)} are free."
-    )
-    if free < needed:
-        remedy = f"Free disk space. You can remove the backups of earlier upgrades in {folder}."
-        return problem("database", message, remedy)
-    back_up = commands.line("backup", "FILE")
-    return note(
-        "database",
-        message,
-        "No action is needed. The update does not change media. To back up everything, use the previous version: "
-        f"`{back_up}`",
-    )
-
-
 def check_upgrade_backups(settings: Settings) -> Iterator[Finding]:
-    """Yield a finding about the backups of upgrades, with the way back."""
-    backups = upgrade_backups.list_all(settings.database_file)
-    if not backups:
-        return
-    newest, size = backups[0], sum(backup.size_bytes for backup in backups)
-    more = f" and {units.count(len(backups) - 1, 'older backup', 'older backups')}" if backups[1:] else ""
-    yield ok(
-        "upgrade",
-        f"The database from before the last upgrade is in {newest.path}{more}, {units.size(size)} in all. To go back: "
-        f"`{commands.line('restore', str(newest.path))}`. Then remove the configuration keys that are newer than "
-        f"version {newest.version}, and install that version with its own units. You can remove older backups.",
-    )
+    """Yield a finding about the newest backup of an upgrade, with the way back."""
+    for backup in upgrade_backups.list_all(settings.database_file)[:1]:
+        message = f"The database from before the last upgrade is in {backup.path}."
+        restore = commands.line("restore", str(backup.path))
+        yield ok("upgrade", f"{message} To go back, run `{restore}` and install version {backup.version}.")
 
 
 def check(settings: Settings) -> Iterator[Finding]:
@@ -75,14 +47,13 @@ def check(settings: Settings) -> Iterator[Finding]:
     yield from _check_credentials(settings)
     folder = _check_data_dir(settings)
     yield folder
-    # If the folder is closed to this user, its contents are not visible.
-    is_closed = folder.level is Level.PROBLEM and not os.access(settings.data_dir, os.X_OK, effective_ids=True)
-    if not is_closed:
+    is_usable = folder.level is not Level.PROBLEM
+    if is_usable:
         yield from _check_secret(settings)
     yield from _check_decoding()
     yield _check_base_url(settings)
-    if not is_closed:
-        yield from (finding for finding in _check_database(settings) if finding.message != folder.message)
+    if is_usable:
+        yield from _check_database(settings)
 
 
 def _check_configuration(settings: Settings) -> Iterator[Finding]:
@@ -136,7 +107,7 @@ def _check_data_dir(settings: Settings) -> Finding:
         again = commands.this_line_as("root", settings.config_file)
         return problem("data_dir", f"{data_dir} cannot be reached: {error.strerror}.", f"Run `{again}`.")
     if fault is not None:
-        return problem("data_dir", *fault)
+        return problem_of("data_dir", fault)
     if mode & 0o077:
         return note("permissions", f"Other users have access to {data_dir}.", _run("chmod", "700", str(data_dir)))
     return ok("data_dir", f"Only the owner of {data_dir} can write to this folder.")
@@ -147,7 +118,7 @@ def _check_secret(settings: Settings) -> Iterator[Finding]:
     try:
         crypto.load(path)
     except OperatorError as error:
-        yield problem("secret.key", error.message, error.hint or "Put the original secret.key back.")
+        yield problem_of("secret.key", error)
         return
     if path.stat().st_mode & 0o077:
         yield problem("permissions", f"Other users can read {path}.", _run("chmod", "600", str(path)))
@@ -199,19 +170,16 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             upgrade_db.refuse_unreadable(database, str(path))
             belongs_to = appliance_state.get(database, appliance_state.SECRET_KEY)
             missing = upgrade_db.list_missing(upgrade_db.list_applied(database))
-            older = _describe_upgrade(settings, database, missing) if missing else None
+            made_by = upgrade_backups.read_version(database)
             foreign = upgrade_db.find_foreign_object(database) if result == "ok" and not missing else None
     except OperatorError as error:
-        yield problem("database", error.message, error.hint or "")
+        yield problem_of("database", error)
         return
     except (sqlite3.Error, UnicodeDecodeError) as error:
-        message = f"{path} cannot be read: {error}."
-        yield problem(
-            "database", *(file_faults.find_fault(error, settings) or file_faults.unknown_fault(message, settings))
-        )
+        yield problem_of("database", file_faults.explain(error, f"{path} cannot be read: {error}.", settings))
         return
     if result != "ok":
-        yield problem("database", *file_faults.damaged_database(result, settings))
+        yield problem_of("database", file_faults.damaged_database(result, settings))
     elif belongs_to is not None and not _is_key(settings.secret_key_file, belongs_to):
         following = next_key_file(settings.secret_key_file)
         if following.exists() and _is_key(following, belongs_to):
@@ -221,8 +189,10 @@ def _check_database(settings: Settings) -> Iterator[Finding]:
             message = f"{path} belongs to another secret.key than {settings.secret_key_file}."
             remedy = f"Put the original key back: stored tokens cannot be read without that key. {lost_key_hint()}"
             yield problem("secret.key", message, remedy)
-    elif older is not None:
-        yield older
+    elif missing:
+        message = f"{path} was made by an older version of socialpub, {made_by}. The next start updates the database"
+        where = f"and keeps a copy of it in {upgrade_backups.backup_folder(path)} ({', '.join(missing)})."
+        yield note("database", f"{message} {where}", "No action is needed. The update does not change media.")
     if foreign is not None:
         message = f"{path} differs from the schema of its version in {foreign!r}: `restore` refuses its backups."
         yield problem("backup", message, f"Undo the change to {foreign!r} with the `sqlite3` shell.")

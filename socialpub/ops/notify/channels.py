@@ -8,7 +8,7 @@ from email.message import EmailMessage
 from email.utils import formataddr, formatdate, make_msgid, parseaddr
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from socialpub.providers.failures import describe_failure
 from socialpub.providers.http import Http, trusted_certificates
@@ -28,19 +28,6 @@ class NeedsApprise(Exception):
     """Only Apprise can send to this URL."""
 
 
-class Url(NamedTuple):
-    scheme: str
-    is_secure: bool
-    host: str
-    """As it is written: a topic of ntfy may have capital letters."""
-    port: int | None
-    user: str
-    password: str
-    path: str
-    targets: list[str]
-    options: dict[str, str]
-
-
 class Message(NamedTuple):
     """A request with a JSON `payload`, or an e-mail."""
 
@@ -52,12 +39,9 @@ class Message(NamedTuple):
     mode: str = ""
 
 
-def send(http: Http, url: str, title: str, body: str) -> str | None:
-    """Send a message. Return None, or the reason for the failure as a clause. Blocks.
-
-    Raises NeedsApprise, and ValueError for a URL that lacks a part.
-    """
-    for item in prepare(url, title, body):
+def send(http: Http, messages: list[Message]) -> str | None:
+    """Send the messages. Return None, or the reason for the failure as a clause. Blocks."""
+    for item in messages:
         try:
             if isinstance(item.payload, EmailMessage):
                 _send_mail(item, item.payload)
@@ -68,79 +52,75 @@ def send(http: Http, url: str, title: str, body: str) -> str | None:
         except ProviderError as error:
             return error.message.removesuffix(".")
         except (OSError, UnicodeError) as error:
-            return describe_error(error)
+            return _describe_error(error)
         if not 200 <= response.status < 300:
             return describe_status(response.status)
     return None
 
 
-def prepare(text: str, title: str, body: str) -> list[Message]:
-    """Return what is sent to the URL in `text`. Raises NeedsApprise, and ValueError for a URL that lacks a part."""
-    url = _parse(text)
-    server = f"http{'s' * url.is_secure}://{url.host}{f':{url.port}' if url.port else ''}"
-    login = (url.user, url.password) if url.user else None
-    if url.scheme == "mailto":
-        return [_prepare_mail(url, title, body)]
-    if url.scheme == "ntfy":
-        token = url.options.get("token", url.user if url.user.startswith("tk_") else None)
-        payload = {"title": title, "message": _cut(body)}
-        base, topics = (server, url.targets) if url.targets else ("https://ntfy.sh", [url.host])
-        return [Message(base, {"topic": topic, **payload}, None if token else login, token) for topic in topics]
-    if url.scheme == "tgram":
-        return _prepare_telegram(url, {"text": _cut(f"{title}\n\n{body}"), "disable_web_page_preview": True})
-    payload = {"version": "1.0", "title": title, "message": body, "type": "info"}
-    return [Message(f"{server}{url.path or '/'}", payload, login)]
-
-
-def _parse(text: str) -> Url:
-    parts = urlsplit(text)
+def prepare(url: str, title: str, body: str) -> list[Message]:
+    """Return what is sent to this URL. Raises NeedsApprise, and ValueError for a URL that lacks a part."""
+    parts = urlsplit(url)
     scheme = parts.scheme.removesuffix("s")
     options = dict(parse_qsl(parts.query.replace("+", "%2B"), keep_blank_values=True))  # a plus sign is no space here
     if scheme not in OPTIONS or parts.fragment or options.keys() - OPTIONS[scheme]:
         raise NeedsApprise
-    port = None if scheme == "tgram" else parts.port
-    host = unquote(parts.netloc.rpartition("@")[2].removesuffix(f":{port}"))
+    host = parts.netloc.rpartition("@")[2]  # with its port, and as it is written: a topic may have capital letters
+    targets = [unquote(part) for part in parts.path.split("/") if part]
     if not host:
         raise ValueError("no host")
-    user, password = unquote(parts.username or ""), unquote(parts.password or "")
-    targets = [unquote(part) for part in parts.path.split("/") if part]
-    return Url(scheme, parts.scheme.endswith("s"), host, port, user, password, parts.path, targets, options)
+    if scheme == "tgram":
+        return _prepare_telegram(unquote(host), targets, options.get("topic"), _cut(f"{title}\n\n{body}"))
+    if scheme == "mailto":
+        return [_prepare_mail(parts, targets, options, title, body)]
+    if parts.port == 0:  # a port that is not a number raises
+        raise ValueError("no port")
+    user = unquote(parts.username or "")
+    login = (user, unquote(parts.password or "")) if user else None
+    server = f"http{'s' if parts.scheme.endswith('s') else ''}://{host}"
+    if scheme == "json":
+        payload = {"version": "1.0", "title": title, "message": body, "type": "info"}
+        return [Message(f"{server}{parts.path or '/'}", payload, login)]
+    token = options.get("token", user if user.startswith("tk_") else None)
+    base, topics = (server, targets) if targets else ("https://ntfy.sh", [unquote(host)])
+    payload = {"title": title, "message": _cut(body)}
+    return [Message(base, {"topic": topic, **payload}, None if token else login, token) for topic in topics]
 
 
-def _prepare_telegram(url: Url, payload: dict[str, Any]) -> list[Message]:
-    bot, _, secret = url.host.removeprefix("bot").partition(":")
+def _prepare_telegram(place: str, chats: list[str], topic: str | None, text: str) -> list[Message]:
+    bot, _, secret = place.removeprefix("bot").partition(":")
     if not (bot.isdecimal() and secret):
         raise ValueError("no token")
-    if not url.targets or any(":" in chat for chat in url.targets):
+    if not chats or any(":" in chat for chat in chats):
         raise NeedsApprise  # which asks Telegram for the chat of the bot's owner, or knows topics of chats
-    if "topic" in url.options:
-        payload["message_thread_id"] = url.options["topic"]
-    chats = [chat if chat[0] == "@" or chat.lstrip("-").isdecimal() else f"@{chat}" for chat in url.targets]
-    address = f"https://api.telegram.org/bot{bot}:{secret}/sendMessage"
-    return [Message(address, {"chat_id": chat, **payload}) for chat in chats]
+    payload: dict[str, Any] = {"text": text, "disable_web_page_preview": True}
+    payload |= {} if topic is None else {"message_thread_id": topic}
+    chats = [chat if chat[0] == "@" or chat.lstrip("-").isdecimal() else f"@{chat}" for chat in chats]
+    server = f"https://api.telegram.org/bot{bot}:{secret}/sendMessage"
+    return [Message(server, {"chat_id": chat, **payload}) for chat in chats]
 
 
 def _cut(text: str) -> str:
     return text.encode()[:MAX_TEXT_BYTES].decode(errors="ignore")
 
 
-def _prepare_mail(url: Url, title: str, body: str) -> Message:
-    webmail = None if "smtp" in url.options else MAIL_SERVERS.get(url.host)
-    address = url.user if "@" in url.user else f"{url.user}@{url.host}"
-    name, sender = parseaddr(url.options.get("from", address))
-    recipients = [*url.targets, *url.options.get("to", "").replace(",", " ").split()] or [sender]
-    mode = url.options.get("mode", "starttls" if url.is_secure or webmail else "insecure")
+def _prepare_mail(url: SplitResult, targets: list[str], options: dict[str, str], title: str, body: str) -> Message:
+    host, user, password = url.hostname or "", unquote(url.username or ""), unquote(url.password or "")
+    webmail = None if "smtp" in options else MAIL_SERVERS.get(host)
+    address = user if "@" in user else f"{user}@{host}"
+    name, sender = parseaddr(options.get("from", address))
+    mode = options.get("mode", "starttls" if url.scheme == "mailtos" or webmail else "insecure")
     if mode not in PORTS or sender.startswith("@"):
         raise ValueError("no sender")
     mail = EmailMessage()
     mail["Subject"] = " ".join(title.split())
     mail["From"] = formataddr((name or "socialpub", sender))
-    mail["To"] = ", ".join(recipients)
+    mail["To"] = ", ".join([*targets, *options.get("to", "").replace(",", " ").split()] or [sender])
     mail["Date"] = formatdate(localtime=True)
     mail["Message-ID"] = make_msgid(domain=sender.rpartition("@")[2])
     mail.set_content(body)
-    login = (address if webmail else url.user, url.password) if url.password else None
-    server = url.options.get("smtp") or webmail or url.host
+    login = (address if webmail else user, password) if password else None
+    server = options.get("smtp") or webmail or host
     return Message(server, mail, login, port=url.port or PORTS[mode], mode=mode)
 
 
@@ -155,7 +135,7 @@ def _send_mail(message: Message, mail: EmailMessage) -> None:
         server.send_message(mail)
 
 
-def describe_error(error: BaseException) -> str:
+def _describe_error(error: OSError | UnicodeError) -> str:
     match error:
         case smtplib.SMTPAuthenticationError():
             return "the service refuses the user name or the password"

@@ -1,28 +1,25 @@
 """The services that get notifications: those of `[notify] urls`, and those that the owner added in the dashboard.
 
-An address contains a password, so messages and pages show only its scheme and host. Each service gets the messages one
-after the other, and one that fails delays no other. A message is sent twice only if this process is killed between
-sending and recording it.
+An address contains a password, so messages and pages show only its scheme and host.
 """
 
 import os
 import ssl
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 
 from pydantic import SecretStr
 
-from socialpub.accounts import hints
-from socialpub.accounts.hints import Surface
-from socialpub.core import logging, units
-from socialpub.core.clock import after, new_id
-from socialpub.core.errors import Conflict, InvalidRequest, NotFound, OperatorError, SocialpubError
-from socialpub.core.settings.loader import Settings
+from socialpub.accounts import remedies
+from socialpub.accounts.remedies import Surface
+from socialpub.core import units
+from socialpub.core.clock import new_id
+from socialpub.core.errors import Conflict, InvalidRequest, NotFound, OperatorError
+from socialpub.core.settings.loader import Settings, environment_without_settings
 from socialpub.core.settings.schema import check_form, display_url
 from socialpub.db.connection import Database
 from socialpub.db.models import NotificationServiceRow, NotifyAddressRow
@@ -30,16 +27,13 @@ from socialpub.db.tables import audit_log, notifications
 from socialpub.db.tables.audit_log import AuditAction
 from socialpub.db.tables.notifications import ADDRESS_PLACE
 from socialpub.ops import alerts
-from socialpub.ops.health import Finding, note, ok, problem
-from socialpub.ops.notify import channels, messages
+from socialpub.ops.health import Finding, note, ok, problem, problem_of
+from socialpub.ops.notify import channels
 from socialpub.ops.notify.channels import NeedsApprise
 from socialpub.providers.http import Http
 from socialpub.runtime import Runtime
 
-RETRY_SECONDS = 300.0
 FORMATS = "https://appriseit.com/services/"
-
-log = logging.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +52,26 @@ class Service:
 def list_services(rt: Runtime, db: Database | None = None) -> list[Service]:
     """Return all services, with those of the configuration first. The names are unique."""
     db = db or rt.db
+    addresses = [
+        (rt.secrets.sign("notify", url.get_secret_value()), display_url(url.get_secret_value()), url, False)
+        for url in rt.settings.notify.urls
+    ]
+    addresses += [(row.id, row.name, _decrypt(rt, row), True) for row in notifications.addresses(db)]
     states = {state.id: state for state in notifications.services(db)}
-    services, seen = [], Counter[str]()
-    for service in _list_services(rt, db):
-        seen[service.name] += 1
-        name = service.name if seen[service.name] == 1 else f"{service.name} ({seen[service.name]})"
-        services.append(replace(service, name=name, state=states.get(service.id)))
+    services, uses = [], Counter[str]()
+    for id, name, url, is_added in addresses:
+        uses[name] += 1
+        unique = name if uses[name] == 1 else f"{name} ({uses[name]})"
+        services.append(Service(id, unique, url, is_added, states.get(id)))
     return services
 
 
-def _list_services(rt: Runtime, db: Database) -> Iterator[Service]:
-    for url in rt.settings.notify.urls:
-        text = url.get_secret_value()
-        yield Service(rt.secrets.sign("notify", text), display_url(text), url)
+def _decrypt(rt: Runtime, row: NotifyAddressRow) -> SecretStr:
     table, column = ADDRESS_PLACE
-    for row in notifications.addresses(db):
-        try:
-            text = rt.secrets.open(bytes(row.url), table, row.id, column)
-        except OperatorError:
-            text = ""  # sending fails, and the System page and `doctor` report the failure
-        yield Service(row.id, row.name, SecretStr(text), is_added=True)
+    try:
+        return SecretStr(rt.secrets.open(bytes(row.url), table, row.id, column))
+    except OperatorError:
+        return SecretStr("")  # sending fails, and the System page and `doctor` report the failure
 
 
 def register_services(rt: Runtime, tx: Database) -> None:
@@ -151,7 +145,7 @@ def send_message(http: Http, url: str, title: str, body: str) -> str | None:
     if not url:
         return "the address cannot be decrypted with this secret.key"
     try:
-        return channels.send(http, url, title, body)
+        return channels.send(http, channels.prepare(url, title, body))
     except NeedsApprise:
         return _call_apprise(url, title, body)
     except ValueError:
@@ -161,19 +155,16 @@ def send_message(http: Http, url: str, title: str, body: str) -> str | None:
 # Apprise takes 45 MB, and some of its services hang. Every user can read arguments, so the URL is not an argument.
 _APPRISE = (sys.executable, "-I", "-c", "from apprise.cli import main; main()", "-v", "--storage-mode=memory")
 APPRISE_SECONDS = 45
-_PASSED_ON = ("path", "lang", "tz", "ssl_cert_file", "http_proxy", "https_proxy", "all_proxy", "no_proxy")
-"""The variables for Apprise's process. Others may contain secrets."""
 
 
 def _call_apprise(url: str, title: str = "", body: str = "") -> str | None:
     """Send a message, or without a title, check the URL. Return the reason for a failure as a clause. Blocks."""
     if find_spec("apprise") is None:
         return "needs the package Apprise: install it with `pip install 'socialpub[notify]'`"
-    variables = {name: value for name, value in os.environ.items() if name.lower() in _PASSED_ON}
+    variables = environment_without_settings() | {"APPRISE_URLS": url, "APPRISE_PLUGIN_PATH": os.devnull}
     # Apprise's HTTP client has its own list of authorities. Trust those of this machine, like the calls to networks.
     paths = ssl.get_default_verify_paths()
     authorities = os.environ.get("SSL_CERT_FILE") or paths.cafile or paths.capath
-    variables |= {"APPRISE_URLS": url, "APPRISE_PLUGIN_PATH": os.devnull}
     variables |= {"REQUESTS_CA_BUNDLE": authorities} if authorities else {}
     try:
         child = subprocess.run(  # noqa: S603  our own
@@ -193,65 +184,19 @@ def _call_apprise(url: str, title: str = "", body: str = "") -> str | None:
     return "the service cannot be reached or refuses the message"
 
 
-def send_waiting(rt: Runtime, accepted: dict[str, int]) -> None:
-    """Send each service its oldest waiting message. Blocks until all have responded or failed.
-
-    `accepted` keeps the last message that each service accepted, so that a failed write repeats no message.
-    """
-    threads = [
-        threading.Thread(target=_send_oldest, args=(rt, service, service.state, accepted), daemon=True)
-        for service in list_services(rt)
-        if service.state and service.state.waiting and (service.state.next_at or "") <= rt.stamp()
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
-def _send_oldest(rt: Runtime, service: Service, state: NotificationServiceRow, accepted: dict[str, int]) -> None:
-    message = notifications.oldest_waiting(rt.db, state.sent_through)
-    if message is None:
-        return
-    failure = None
-    if accepted.get(service.id, 0) < message.id:
-        failure = send_message(rt.http, service.url.get_secret_value(), message.title, message.body)
-    try:
-        if failure is None:
-            accepted[service.id] = message.id
-            rt.db.write(notifications.note_sent, service.id, message.id)
-            log.info("notification sent", service=service.name)
-        elif not rt.stopping.is_set():  # otherwise, the stop interrupted the call
-            rt.db.write(notifications.note_failed, service.id, failure, after(rt.stamp(), RETRY_SECONDS))
-            log.warning("notification failed", service=service.name, reason=failure, waiting=state.waiting)
-    except SocialpubError as error:
-        log.warning("the result of a notification could not be stored", service=service.name, reason=error.detail)
-
-
-def send_test(rt: Runtime) -> list[tuple[Service, str | None]]:
-    """Send a test message to every service. Return the reason for each failure, or None. Blocks."""
-    title, body = messages.compose_test(rt)
-    results = []
-    for service in list_services(rt):
-        failure = send_message(rt.http, service.url.get_secret_value(), title, body)
-        rt.db.write(notifications.note_tested, service.id, service.name, failure)
-        results.append((service, failure))
-    return results
-
-
 # --- doctor ----------------------------------------------------------------------------------------------------------
 
 
 def check_services(rt: Runtime, surface: Surface) -> Iterator[Finding]:
     services = list_services(rt)
     if not services:
-        yield note("notify", "No notification address is set.", hints.add_address(surface))
+        yield note("notify", "No notification address is set.", remedies.add_address(surface))
     try:
         refuse_wrong_addresses(rt.settings)
     except OperatorError as error:
-        yield problem("notify", error.message, error.hint or "")
+        yield problem_of("notify", error)
     for service in services:
-        yield _check_service(service, hints.test_message(surface))
+        yield _check_service(service, remedies.test_message(surface))
 
 
 def _check_service(service: Service, test: str) -> Finding:

@@ -68,7 +68,7 @@ class X(Provider):
         ]
 
     def plan(self, content: Content, options: Mapping[str, Any]) -> Sequence[Step]:  # noqa: ARG002
-        return [*upload.plan(content), Step(CREATE, Kind.COMMIT)]
+        return [*(upload.plan(content) if content.media else ()), Step(CREATE, Kind.COMMIT)]
 
     def run(self, step: str, job: Job) -> Outcome:
         name, _, index = step.partition(":")

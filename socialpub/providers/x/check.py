@@ -22,11 +22,13 @@ _YUV = re.compile(r"yuvj?(\d{3})p(?:(\d+)[lb]e)?")
 
 
 def list_problems(content: Content, options: Mapping[str, Any], account: Account) -> list[FieldError]:
-    found = [*_text(content, weigh(content.text), account), *_media(content, account)]
-    if content.media and options.get("quotePostId"):
-        path = ("providerOptions", "x", "quotePostId")
-        found.append(FieldError(path, "X accepts a quoted post or media, not both. Remove one of them."))
-    return [*found, *_scopes(content, account)]
+    problems = list(_text(content, weigh(content.text), account))
+    if content.media:
+        problems += _media(content, account)
+        if options.get("quotePostId"):
+            path = ("providerOptions", "x", "quotePostId")
+            problems.append(FieldError(path, "X accepts a quoted post or media, not both. Remove one of them."))
+    return [*problems, *_scopes(content, account)]
 
 
 def list_notes(content: Content, options: Mapping[str, Any], account: Account | None = None) -> list[str]:

@@ -331,10 +331,11 @@ def weigh(text: str) -> Weighed:
 
     The last results are cached: a post for a hundred accounts has one text, and links take up to 20 ms.
     """
-    written, normal = _to_units(text), _to_units(normalize_nfc(text))
+    written = _to_units(text)
+    normal = written if text.isascii() else _to_units(normalize_nfc(text))
     found = list(_find_links(normal))
     widths = {link.start: len(link.text) for link in found}
-    emojis = find_emoji(normal)
+    emojis = {match.start(): len(match[0]) for match in EMOJI.finditer(normal)}
 
     weight, at, fitting_end, sound = 0, 0, 0, True
     while at < len(normal):
@@ -378,7 +379,3 @@ def _is_within(at: int, found: Sequence[Link]) -> bool:
 _PATTERN = (Path(__file__).parent / "emoji.txt").read_text("utf-8").partition("\n\n")[2]
 EMOJI = re.compile(_PATTERN.replace("\n", ""))
 """An emoji of any number of UTF-16 units. A sequence younger than the reference counts by its parts."""
-
-
-def find_emoji(units: str) -> dict[int, int]:
-    return {found.start(): len(found[0]) for found in EMOJI.finditer(units)}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from socialpub.accounts import grants, hints, profiles, tokens
+from socialpub.accounts import profiles, remedies, tokens
 from socialpub.core import logging
 from socialpub.core.clock import parse
 from socialpub.core.errors import OperatorError, Unavailable
@@ -16,7 +16,7 @@ from socialpub.db.delivery import Delivery, Progress
 from socialpub.db.models import DeliveryRow, ProfileRow
 from socialpub.db.queries import profile_queue
 from socialpub.db.states import CommittingAgain, ProfileStatus, State
-from socialpub.db.tables import delivery_rows, waits
+from socialpub.db.tables import delivery_rows, profile_rows, waits
 from socialpub.providers.base import (
     Again,
     CallTrace,
@@ -101,7 +101,7 @@ def list_due_queues(rt: Runtime) -> list[tuple[str, str]]:
 
 
 def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
-    run = Run(profiles.get(rt.db, candidate.profile_id))
+    run = Run(profile_rows.get(rt.db, candidate.profile_id))
     kept = rt.engine.take_result(candidate.id)
     if kept is not None:
         delivery = _settle(rt, *kept)
@@ -116,7 +116,7 @@ def _run_delivery(rt: Runtime, candidate: Delivery) -> None:
         has_one_step = len(delivery.plan or ()) == 1
         delivery = advance(rt, delivery, run)
         if delivery is not None:
-            run.profile = profiles.get(rt.db, candidate.profile_id)
+            run.profile = profile_rows.get(rt.db, candidate.profile_id)
     if not delivery_rows.is_open(rt.db, candidate.id):
         rt.engine.forget(candidate.id)
         if not has_one_step:  # a commit alone makes no renditions
@@ -199,13 +199,13 @@ def _run_step(rt: Runtime, delivery: Delivery, run: Run, trace: CallTrace) -> Re
         token = tokens.load_valid(rt, profile)
         if token is None:
             token = tokens.load_fresh(rt, profile.id)
-            run.profile = profiles.get(rt.db, profile.id)
+            run.profile = profile_rows.get(rt.db, profile.id)
         try:
             return _call_network(rt, delivery, run, token, trace)
         except AuthExpired:
             run.begun = False  # the network refused the call
             token = tokens.replace_spent(rt, profile.id, spent=token)
-            run.profile = profiles.get(rt.db, profile.id)
+            run.profile = profile_rows.get(rt.db, profile.id)
             return _call_network(rt, delivery, run, token, trace)
     except ProviderError as error:
         trace.request_id = error.request_id or trace.request_id
@@ -310,7 +310,7 @@ class _Calls:
     def call(self, method: str, url: str, **arguments: Any) -> HttpResponse:
         rt, network, trace = self._rt, self._delivery.provider, self._trace
         try:
-            response = rt.http_for(network).call(method, url, check_allowed=self._check_allowed, **arguments)
+            response = rt.http.for_network(network).call(method, url, check_allowed=self._check_allowed, **arguments)
         finally:
             self._has_called = True
         trace.answered = True
@@ -346,7 +346,7 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
     return Job(
         content=run.content,
         options=options,
-        account=grants.to_account(run.profile),
+        account=profiles.to_account(run.profile),
         memo=dict(delivery.memo),
         token=token,
         call=_Calls(rt, delivery, trace).call,
@@ -372,13 +372,9 @@ def _build_job(rt: Runtime, delivery: Delivery, run: Run, token: str, trace: Cal
 #
 # Exceptions describe the call, results describe the post. A network's own error table is asked first.
 
-LOCKED_SECONDS = 10.0
-
 
 def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trace: CallTrace) -> Result:
     match error:
-        case tokens.Locked():
-            return Retry(error.message, seconds=LOCKED_SECONDS)
         case NotSent():
             return Retry(error.message, error.code)
         case Throttled():
@@ -391,7 +387,7 @@ def _interpret_error(rt: Runtime, delivery: Delivery, error: ProviderError, trac
         case AppRefused():
             return Held(error.message, error.code)
         case AuthExpired() | Rejected(reauth=True):
-            return NeedsReauth(hints.reconnect_message(delivery.provider, error.message), error.code)
+            return NeedsReauth(remedies.reconnect_message(delivery.provider, error.message), error.code)
         case Rejected() if delivery.phase.reads_back:
             return not_readable(error.message)
         case Rejected():

@@ -4,10 +4,10 @@ import hashlib
 import json
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from socialpub.accounts import grants
+from socialpub.accounts import profiles
 from socialpub.core.errors import FieldError
 from socialpub.db.connection import Database
 from socialpub.db.delivery import Delivery
@@ -46,20 +46,20 @@ def check_content(
 ) -> tuple[Options, list[FieldError]]:
     """Return the canonical options, and the problems of this content for the profile's network."""
     provider = rt.providers[profile.provider]
-    options, problems = provider.read_options(given)
-    wrong = {path[2:] for problem in problems if len(path := problem.path) > 2}
-    found = provider.check(content, options, grants.to_account(profile))
-    # A wrong value of an option is not missing as well.
-    return options, problems + [
-        problem
-        for problem in found
-        if not (problem.path[:1] == ("providerOptions",) and _spelled(problem, provider.option_table, given) in wrong)
-    ]
+    options, wrong = provider.read_options(given)
+    problems = provider.check(content, options, profiles.to_account(profile))
+    return options, [*wrong, *_leave_out(problems, wrong, provider.option_table, given)] if wrong else problems
 
 
-def _spelled(problem: FieldError, table: Table, given: Mapping[str, Any]) -> tuple[str | int, ...]:
-    """Return the end of the problem's path, with the option as it is given."""
-    return tuple(spelled(str(name), table, given) or name for name in problem.path[2:3])
+def _leave_out(
+    problems: Sequence[FieldError], wrong: Sequence[FieldError], table: Table, given: Mapping[str, Any]
+) -> Iterator[FieldError]:
+    """Yield the problems without those of options whose value is wrong: such an option is not missing as well."""
+    paths = {error.path[:3] for error in wrong if len(error.path) > 2}
+    for problem in problems:
+        option = [spelled(str(name), table, given) or name for name in problem.path[2:3]]
+        if problem.path[:1] != ("providerOptions",) or (*problem.path[:2], *option) not in paths:
+            yield problem
 
 
 def _files(rt: Runtime, db: Database, media: Sequence[tuple[str, str | None]]) -> tuple[MediaFile, ...]:

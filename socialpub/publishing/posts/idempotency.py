@@ -7,20 +7,17 @@ running requests are in the memory of the one web process: a failed request and 
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest
 from socialpub.db.connection import Database
 from socialpub.db.models import IdempotencyRow
 from socialpub.runtime import Runtime
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 LIFETIME = timedelta(hours=24)
 RUNNING_SECONDS = 1
@@ -90,27 +87,6 @@ def claim(running: set[tuple[str, str]], ticket: RequestKey) -> Iterator[None]:
         yield
     finally:
         running.discard(name)
-
-
-def respond(
-    rt: Runtime,
-    tx: Database,
-    ticket: RequestKey | None,
-    show: Callable[[Runtime, Database, T], StoredResponse],
-    fn: Callable[Concatenate[Runtime, Database, P], T],
-    *args: P.args,
-    **kwargs: P.kwargs,
-) -> StoredResponse:
-    """Run `fn` and return the response that `show` makes of its result. Store the response under the key.
-
-    A canceled request may leave a write in the queue. Its repeat then returns the response of that write.
-    """
-    if ticket is not None and (stored := find(tx, ticket, tx.now)) is not None:
-        return stored
-    response = show(rt, tx, fn(rt, tx, *args, **kwargs))
-    if ticket is not None:
-        store(tx, ticket, response)
-    return response
 
 
 def store(tx: Database, ticket: RequestKey, response: StoredResponse) -> None:

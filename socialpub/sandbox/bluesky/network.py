@@ -197,13 +197,6 @@ class BlueskyNetwork(SandboxNetwork):
 
         return jwt(scopes[0], expires_at[0]), jwt(REFRESH_SCOPE, expires_at[1])
 
-    def admit(self, request: SandboxRequest, call: SandboxCall) -> None:
-        if "authorization" not in request.headers:
-            raise refused("AuthMissing")
-        if request.bearer not in self.tokens:
-            raise refused("InvalidToken")
-        super().admit(request, call)
-
     def check_caller(self, request: SandboxRequest, call: SandboxCall) -> None:
         """Require an active account. All app passwords may do the same."""
         if call.name != "get_session":
@@ -260,11 +253,6 @@ class BlueskyNetwork(SandboxNetwork):
 
     def find_blob(self, did: str, cid: str) -> BlueskyBlob | None:
         return self.blobs.get((did, cid))
-
-    def is_blob_used(self, did: str, cid: str) -> bool:
-        """Return whether a record of the account names the blob."""
-        records = (record for record in self.records.values() if record.did == did)
-        return any(link_of(blob) == cid for record in records for blob in blobs_in(record.value))
 
     # --- what programs see ---------------------------------------------------------------------------------------
 

@@ -53,7 +53,6 @@ OAUTH_ENDPOINTS = ("token", "revoke")
 """Their errors are flat, and everything else has an envelope."""
 VIDEOS = ("video/mp4", "video/quicktime", "video/webm")
 PHOTOS = ("image/jpeg", "image/webp")
-DAY = 86400
 PULL_SECONDS = 3600
 TEXTS = ("title", "description", "privacy_level")
 
@@ -85,8 +84,6 @@ class TikTokNetwork(OAuthNetwork):
     access_seconds = 86400
     refresh_seconds = 365 * 86400
     refresh_restarts = False
-    posts_per_day = 15
-    """Direct posts of one user."""
     upload_seconds = 3600
     all_urls_verified = False
     """Addresses of photos need no verification."""
@@ -258,11 +255,6 @@ class TikTokNetwork(OAuthNetwork):
     def close_task(self, task: PublishTask, status: str) -> None:
         task.status, task.ended_at = status, self.now()
         self.tasks.save(task)
-
-    def tasks_today(self, open_id: str) -> list[PublishTask]:
-        """Return the user's shares of the last 24 hours."""
-        tasks = [task for task in self.tasks.values() if task.open_id == open_id]
-        return [task for task in tasks if self.seconds_since(task.created_at) < DAY]
 
     def totals(self) -> dict[str, int]:
         return {"post_count": len(self.posts), "task_count": len(self.tasks)}

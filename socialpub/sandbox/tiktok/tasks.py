@@ -124,8 +124,3 @@ class PublishTask:
     @property
     def wants_pull(self) -> bool:
         return self.is_open and self.kind == PHOTO and self.whole_at is None and not self.fetching
-
-    def chunk_at(self, first: int) -> tuple[int, int]:
-        """Return first and last index of the chunk that begins there, by the declared plan."""
-        number = first // self.chunk_size
-        return first, self.size - 1 if number >= self.chunk_count - 1 else first + self.chunk_size - 1

@@ -57,7 +57,6 @@ class XMedia:
     finalized: bool = False
     state: str = ""
     """Empty: needs no processing."""
-    fate: str = "succeeds"
     polls: int = 0
     posted_in: list[str] = field(default_factory=list)
     segments: Annotated[dict[int, int], Field(exclude=True)] = field(default_factory=dict)
@@ -226,7 +225,7 @@ class XNetwork(OAuthNetwork):
     def finish_upload(self, media: XMedia) -> None:
         """Make a whole file of the segments, and begin its processing."""
         data = b"".join(self.cache.pop((media.id, index), b"") for index in sorted(media.segments))
-        media.size, media.finalized, media.fate = sum(media.segments.values()), True, self.fate()
+        media.size, media.finalized = sum(media.segments.values()), True
         if len(data) == media.size:
             media.sha256 = sha256(data)
             self.cache.put(media.id, data)
@@ -244,14 +243,7 @@ class XNetwork(OAuthNetwork):
         if media.state not in (PENDING, IN_PROGRESS):
             return
         media.polls += 1
-        if media.polls < self.processing_ticks or media.fate == "never_ends":
-            media.state = IN_PROGRESS
-        else:
-            media.state = FAILED if media.fate == "fails" else SUCCEEDED
-
-    def fate(self) -> str:
-        """Return what happens to the next GIF or video: `succeeds`, `fails`, `never_ends`."""
-        return "succeeds"
+        media.state = IN_PROGRESS if media.polls < self.processing_ticks else SUCCEEDED
 
     def find_media(self, media_id: str) -> XMedia | None:
         media = self.media.get(media_id)

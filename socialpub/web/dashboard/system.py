@@ -13,22 +13,23 @@ from starlette.responses import Response
 
 from socialpub import runtime
 from socialpub.accounts import api_keys, sign_in
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.core import units, version
 from socialpub.core.clock import stamp
 from socialpub.core.errors import Conflict, InvalidRequest, NotFound
 from socialpub.db import appliance_state
 from socialpub.db.tables import counters, post_rows
 from socialpub.db.tables.counters import DayUsage
-from socialpub.ops import alerts, health, storage
+from socialpub.ops import alerts, storage
 from socialpub.ops.alerts import AlertFacts, DiskSpace
 from socialpub.ops.backup import create, last_backup
 from socialpub.ops.backup.last_backup import LastBackup
 from socialpub.ops.doctor import checks
 from socialpub.ops.health import Finding, Level
-from socialpub.ops.notify import send
+from socialpub.ops.notify import schedule, send
 from socialpub.ops.notify.send import Service
 from socialpub.ops.webhooks import addresses
+from socialpub.publishing import retention
 from socialpub.publishing.delivery import resume
 from socialpub.runtime import Runtime
 from socialpub.web.dashboard.browser.visit import Visit, page
@@ -83,7 +84,7 @@ async def render(
         too_late=alerts.too_late_sentence(outlook.too_late, rt.settings) if outlook else None,
         storage=await asyncio.to_thread(storage.read_use, rt),
         housekept_at=appliance_state.get(rt.db, appliance_state.HOUSEKEPT_AT),
-        retention=await asyncio.to_thread(health.describe_retention, rt),
+        retention=await asyncio.to_thread(retention.describe, rt),
         posts=await rt.read_in_thread(post_rows.count),
         key_usage=_key_usage(rt, days),
         network_usage=_network_usage(rt, days),
@@ -277,7 +278,7 @@ async def remove_address(rt: Runtime, visit: Visit) -> Response:
 async def test_addresses(rt: Runtime, visit: Visit) -> Response:
     if not send.list_services(rt):
         raise Conflict("There is no notification address. Add an address under System.")
-    results = await runtime.run_in_thread(partial(send.send_test, rt))
+    results = await runtime.run_in_thread(partial(schedule.send_test, rt))
     refused = [f"{service.name} did not accept the message: {failure}." for service, failure in results if failure]
     taken = [service.name for service, failure in results if failure is None]
     said = [*refused, *([f"Sent to {', '.join(taken)}. Check whether it arrived."] if taken else [])]

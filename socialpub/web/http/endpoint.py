@@ -236,8 +236,21 @@ def public(handler: PublicHandler) -> Callable[[Request], Awaitable[Response]]:
 def write_once(
     rt: Runtime, request: Request, show: Callable[..., StoredResponse], fn: Callable[..., Any], *args: Any
 ) -> Awaitable[StoredResponse]:
-    """Run the write `fn(rt, tx, *args)`. Return `show(rt, tx, result)`, which is stored with an Idempotency-Key."""
-    return rt.write_soon(idempotency.respond, request.state.idempotency_key, show, fn, *args)
+    """Run the write `fn(rt, tx, *args)`. Return `show(rt, tx, result)`, which is stored with an Idempotency-Key.
+
+    A canceled request may leave a write in the queue. Its repeat then returns the response of that write.
+    """
+    request_key: RequestKey | None = request.state.idempotency_key
+
+    def respond(rt: Runtime, tx: Database) -> StoredResponse:
+        if request_key is not None and (stored := idempotency.find(tx, request_key, tx.now)) is not None:
+            return stored
+        response = show(rt, tx, fn(rt, tx, *args))
+        if request_key is not None:
+            idempotency.store(tx, request_key, response)
+        return response
+
+    return rt.write_soon(respond)
 
 
 def _read(shape: type[Shape], body: bytes, field: str | None) -> BodyRead:

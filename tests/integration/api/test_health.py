@@ -136,7 +136,7 @@ def test_a_read_only_database_is_reported(client, rt, monkeypatch):
     def breaks(*_: object) -> None:
         raise Unavailable("The disk is full.")
 
-    monkeypatch.setattr("socialpub.ops.health._touch", breaks)
+    monkeypatch.setattr("socialpub.ops.health.appliance_state.put", breaks)
     told = client.send("GET", "/readyz", key=None).json()
     assert told["reasons"][0].startswith("Nothing can be stored: The disk is full. ")
     assert told["codes"] == ["databaseUnavailable"]
@@ -184,8 +184,7 @@ def test_a_failing_decoder_is_reported_until_one_starts(client, rt, clock, monke
 
 
 def test_failing_tasks_are_information(client, rt):
-    for _ in range(5):
-        health.record_task(rt, "token renewal", failed=True)
+    rt.task_failures["token renewal"] = 5
     rt.running_tasks["cleanup"] = rt.clock.monotonic() - 3600
     rt.write(health.record_heartbeat)
     reply = client.send("GET", "/readyz", key=None)

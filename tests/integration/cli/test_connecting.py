@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from socialpub.ops.doctor import machine
+from socialpub.ops.doctor import configuration
 from socialpub.runtime import Runtime
 from socialpub.web.http.app import create_app
 from tests.integration.cli.conftest import Terminal
@@ -147,7 +147,7 @@ def test_a_web_server_with_an_older_configuration_is_reported_before_consent(
     terminal: Terminal, web: Caller, paste: list[str]
 ) -> None:
     with terminal.open("web") as running:
-        machine.publish_configuration(running)
+        configuration.publish_configuration(running)
         terminal.config.write_text(terminal.config.read_text().replace('client_id = "app"', 'client_id = "new"', 1))
         done = terminal.refusal("admin", "connect-profile", "x", *paste)
         assert "earlier values of providers.x.client_id." in done and "and start it again" in done

@@ -1,7 +1,6 @@
 """Files that cannot be used although nothing damaged them: the doctor and every command name the cause and its line."""
 
 import errno
-import grp
 import json
 import os
 import pwd
@@ -30,8 +29,7 @@ from tests.integration.cli.conftest import Terminal
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 USER = next(entry for entry in pwd.getpwall() if entry.pw_uid != 0)
-GROUP = grp.getgrgid(USER.pw_gid).gr_name
-REMEDY = f"Run `sudo chown -R {USER.pw_name}:{GROUP} {{data}}` and `sudo chmod -R u+rwX {{data}}`."
+REMEDY = f"Run `sudo chown -R {USER.pw_name} {{data}}` and `sudo chmod -R u+rwX {{data}}`."
 ABOUT_DAMAGE = ("damaged", "Move data_dir")
 
 
@@ -103,7 +101,7 @@ def test_a_file_of_another_user_is_given_back_by_one_line(users_own, name):
     assert "sudo chown -R" in refused.stderr
     assert_no_damage(refused.stderr)
 
-    subprocess.run(["chown", "-R", f"{USER.pw_name}:{GROUP}", data], check=True)
+    subprocess.run(["chown", "-R", USER.pw_name, data], check=True)
     assert "data_dir" not in doctor_of(users_own)
 
 
@@ -141,12 +139,9 @@ def test_everything_of_a_service_belongs_to_its_user(users_own, monkeypatch):
     data = users_own.folder / "data"
     for path in (data, *data.rglob("*")):
         os.chown(path, 0, 0)
-    monkeypatch.setattr(commands, "USER", USER.pw_name)
-    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
-    remedy = doctor_of(users_own)["data_dir"]["remedy"]
-    assert remedy.startswith(f"Run `sudo chown -R {USER.pw_name}:")
-    monkeypatch.setattr(commands, "manager", lambda: "podman")
-    assert doctor_of(users_own)["data_dir"]["remedy"] == REMEDY.format(data=data)
+    for manager in ("systemctl", "podman"):
+        monkeypatch.setattr(commands, "manager", lambda manager=manager: manager)
+        assert doctor_of(users_own)["data_dir"]["remedy"].startswith(f"Run `sudo chown -R {USER.pw_name} ")
 
 
 # --- by SQLite's codes -----------------------------------------------------------------------------------------------
@@ -190,7 +185,7 @@ CANNOT = "The file system of data_dir cannot "
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        *((f"SQLITE_IOERR_{end}", "share memory between processes") for end in ("SHMOPEN", "SHMSIZE", "SHMMAP")),
+        *((f"SQLITE_IOERR_{end}", "share memory between processes") for end in ("SHMOPEN", "SHMMAP")),
         *((f"SQLITE_IOERR_{end}", "(POSIX locks)") for end in ("SHMLOCK", "LOCK", "RDLOCK", "UNLOCK")),
         ("SQLITE_IOERR_CHECKRESERVEDLOCK", "(POSIX locks)"),
         ("SQLITE_NOLFS", "store large files"),
@@ -202,6 +197,12 @@ def test_what_the_file_system_lacks_is_named_by_the_extended_code(opened, name, 
     assert shown is not None and shown.hint
     assert shown.message.startswith(CANNOT) and what in shown.message
     assert "Use a local disk" in shown.hint
+
+
+def test_no_space_for_the_journals_shared_memory_is_a_full_disk(opened):
+    find_fault = partial(file_faults.find_fault, settings=loader.load(opened.config))
+    shown = as_command_error(error_of("SQLITE_IOERR_SHMSIZE"), find_fault)
+    assert shown is not None and "is full" in shown.message
 
 
 NO_LOCKS = ["ENOLCK", "EOPNOTSUPP", "ENOSYS", "EINVAL"]

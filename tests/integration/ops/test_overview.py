@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from socialpub.accounts.api_keys import OWNER
-from socialpub.accounts.hints import Surface
+from socialpub.accounts.remedies import Surface
 from socialpub.db.connection import Database
 from socialpub.db.states import State
 from socialpub.db.tables import delivery_rows

@@ -7,7 +7,7 @@ import pytest
 from socialpub.media.decoder import client, confinement
 from socialpub.media.types import FitLimits, MediaLimits
 from socialpub.ops import health
-from socialpub.ops.doctor import machine
+from socialpub.ops.doctor import checks
 from socialpub.ops.health import Finding, Level
 from socialpub.runtime import Runtime
 from tests.samples import media
@@ -163,7 +163,7 @@ def test_no_thread_of_a_decoder_begins_before_it_is_confined(tmp_path, monkeypat
 
 
 def decoder_findings(rt: Runtime) -> list[Finding]:
-    return [finding for finding in machine.check_machine(rt) if finding.subject == "decoder"]
+    return [finding for finding in checks.check_machine(rt) if finding.subject == "decoder"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Every finding of the doctor, shown the broken thing (contract section 7)."""
 
-import os
 import re
 import shutil
 import sqlite3
@@ -11,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from socialpub.core import commands
 from socialpub.core.clock import stamp
 from socialpub.core.settings.loader import Settings
 from socialpub.core.settings.loader import load as load_settings
@@ -21,7 +19,7 @@ from socialpub.db import upgrade
 from socialpub.db.locks import ProcessLock
 from socialpub.media.decoder import client
 from socialpub.ops import health
-from socialpub.ops.doctor import machine
+from socialpub.ops.doctor import configuration
 from socialpub.ops.health import Level
 from socialpub.providers.responses import HttpResponse, NoAnswer, NotSent
 from socialpub.publishing.delivery import resume
@@ -67,25 +65,6 @@ def test_an_appliance_without_a_database_is_left_without_one(tmp_path: Path) -> 
     assert "cannot be checked" in the(found, "the rest", Level.NOTE).message
     assert not goes_on(settings)
     assert [path.name for path in settings.data_dir.iterdir()] == ["secret.key"]
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_file_that_a_command_of_root_created_is_reported(settings: Settings) -> None:
-    os.chown(settings.data_dir, 12345, 12345)
-    os.chown(settings.media_dir, 12345, 12345)
-    for path in settings.data_dir.rglob("*"):
-        if path != settings.database_file:
-            os.chown(path, 12345, 12345)
-    alone = the(outside(settings), "data_dir")
-    assert alone.message == f"{settings.database_file} cannot be written by 12345."
-    os.chown(settings.media_dir, 0, 0)
-    for name in ("a", "b", "c"):
-        (settings.media_dir / name).touch()
-    together = the(outside(settings), "data_dir")
-    assert f" and 4 other files in {settings.data_dir} cannot be written by 12345." in together.message
-    assert together.remedy == alone.remedy
-    assert f"Run `sudo chown -R 12345:12345 {settings.data_dir}` and `" in str(alone.remedy)
-    assert not goes_on(settings)
 
 
 def test_a_folder_that_others_can_look_into_is_a_note(settings: Settings) -> None:
@@ -353,73 +332,6 @@ def test_a_schema_that_somebody_changed_is_a_problem_before_it_is_needed(rt: Run
     assert problems(outside(rt.settings)) == []
 
 
-def as_service(rt: Runtime, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The configuration of a systemd service."""
-    monkeypatch.setattr(commands, "manager", lambda: "systemctl")
-    rt.settings._file = rt.settings.data_dir.parent / "config.toml"
-    return rt.settings._file
-
-
-@pytest.mark.parametrize(
-    ("state", "level", "words", "remedy"),
-    [
-        ({"ActiveState": "active"}, Level.OK, "is active", None),
-        (
-            {"ActiveState": "failed", "Result": "watchdog"},
-            Level.PROBLEM,
-            "last result: watchdog",
-            "systemctl restart",
-        ),
-        (
-            {"ActiveState": "inactive", "Result": "success"},
-            Level.PROBLEM,
-            "is inactive",
-            "systemctl restart",
-        ),
-        (
-            {"ActiveState": "active", "NRestarts": "7"},
-            Level.NOTE,
-            "7 times since",
-            "`sudo journalctl --unit=socialpub-worker",
-        ),
-        ({"ActiveState": "active", "UnitFileState": "disabled"}, Level.NOTE, "with the machine", "systemctl enable"),
-    ],
-)
-def test_what_systemd_says_of_the_services_is_reported(
-    rt: Runtime, monkeypatch: pytest.MonkeyPatch, state: dict[str, str], level: Level, words: str, remedy: str | None
-) -> None:
-    file = as_service(rt, monkeypatch)
-    runs = {"LoadState": "loaded", "ExecStart": f"{{ path=/opt/socialpub --config {file} worker ; }}"}
-    asked = {"socialpub-worker.service": runs | state}
-    monkeypatch.setattr(machine, "ask_systemd", lambda service: asked.get(service, {}))
-    found = [finding for finding in inside(rt) if finding.subject == "service" and finding.level is level]
-    assert len(found) == 1
-    assert words in found[0].message
-    assert (remedy or "") in (found[0].remedy or "")
-    asked["socialpub-worker.service"]["ExecStart"] = "{ path=/opt/socialpub --config /other/config.toml worker ; }"
-    assert "service" not in {finding.subject for finding in inside(rt)}, "it runs another installation"
-
-
-def test_a_socket_elsewhere_than_the_configuration_says_is_reported(
-    rt: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = as_service(rt, monkeypatch)
-    socket = {"ActiveState": "active", "Listen": f"{rt.settings.listen} (Stream)"}
-    asked = {
-        "socialpub-web.service": {"LoadState": "loaded", "ActiveState": "active", "ExecStart": f"--config {file} web"},
-        "socialpub-web.socket": socket,
-    }
-    monkeypatch.setattr(machine, "ask_systemd", lambda unit: asked.get(unit, {}))
-    assert "listen" not in {finding.subject for finding in inside(rt)}
-    socket["Listen"] = "0.0.0.0:9000 (Stream) [::1]:9000 (Stream)"
-    found = the(inside(rt), "listen")
-    assert found.level is Level.PROBLEM
-    assert "at 0.0.0.0:9000 and [::1]:9000, but `listen` is 127.0.0.1:8000" in found.message
-    assert "`sudo socialpub config --unit socket | sudo tee " in (found.remedy or "")
-    socket["ActiveState"] = "inactive"
-    assert "listen" not in {finding.subject for finding in inside(rt)}, "then the web server opens its own"
-
-
 # --- the way to the web server ---------------------------------------------------------------------------------------
 
 
@@ -477,7 +389,7 @@ def test_two_ports_of_this_machine_are_reported_unless_a_proxy_joins_them(rt: Ru
 
 def test_a_process_that_runs_with_an_older_configuration_is_reported(rt: Runtime) -> None:
     with closing(build(rt.settings, clock=rt.clock, http=rt.http, role="web")) as web:
-        machine.publish_configuration(web)
+        configuration.publish_configuration(web)
         assert problems(inside(rt)) == []
         networks = rt.settings.providers.model_copy(
             update={"x": XSection.model_validate({"client_id": "new", "client_secret": "very-secret"})}

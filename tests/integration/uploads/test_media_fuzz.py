@@ -9,7 +9,7 @@ from tests.endurance.media_fuzz.run import MediaFuzz
 
 pytestmark = pytest.mark.endurance
 
-FILES, SEED = 750, 20_261_122
+FILES, SEED = 500, 20_261_122
 
 
 def test_damaged_files_are_verified_or_refused_and_leave_nothing_behind(tmp_path: Path) -> None:
